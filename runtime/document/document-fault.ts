@@ -1,4 +1,15 @@
-import { type Document, isAlias, isCollection, isMap, isNode, isPair, isSeq, type Node, visit } from "yaml";
+import {
+  type Document,
+  isAlias,
+  isCollection,
+  isMap,
+  isNode,
+  isPair,
+  isSeq,
+  type Node,
+  visit,
+  type YAMLError,
+} from "yaml";
 import { type Place, WatchfireError } from "../errors.ts";
 import { lowerFirst } from "../wording.ts";
 import { keyOf, type Path, showPath } from "./path.ts";
@@ -11,23 +22,22 @@ export type Locate = (offset: number | undefined) => Place;
 
 /**
  * What is wrong with a document before its fields are looked at, in the order of the file.
- * @param repeatedKeys `last`: a key that is given twice is no fault
+ * @param lenient a key that is given twice is no fault, and neither is a tag that is not known
  */
-export function documentFaults(
-  document: Document.Parsed,
-  locate: Locate,
-  repeatedKeys?: "last",
-): readonly WatchfireError[] {
-  const syntax = syntaxFault(document, locate);
+export function documentFaults(document: Document.Parsed, locate: Locate, lenient: boolean): readonly WatchfireError[] {
+  const syntax = syntaxFault(document, lenient ? document.errors : [...document.errors, ...document.warnings], locate);
   if (syntax) return [syntax];
-  const structure = new Structure(locate, repeatedKeys);
+  const structure = new Structure(locate, lenient);
   structure.measure(document.contents, []);
   return structure.faults;
 }
 
 /** One fault a document: after the first, a parser mostly stumbles over what that one left behind. */
-function syntaxFault(document: Document.Parsed, locate: Locate): WatchfireError | undefined {
-  const errors = [...document.errors, ...document.warnings];
+function syntaxFault(
+  document: Document.Parsed,
+  errors: readonly YAMLError[],
+  locate: Locate,
+): WatchfireError | undefined {
   const [first] = errors;
   if (!first) return undefined;
   const fault = (at: number | undefined, what: string, hint?: string): WatchfireError =>
@@ -61,12 +71,12 @@ class Structure {
   private readonly anchors = new Map<string, Node>();
   private readonly sizes = new Map<Node, number>();
   private readonly open = new Set<Node>();
-  private readonly repeated: "last" | undefined;
+  private readonly lenient: boolean;
   private unfolded = 0;
 
-  constructor(locate: Locate, repeated: "last" | undefined) {
+  constructor(locate: Locate, lenient: boolean) {
     this.locate = locate;
-    this.repeated = repeated;
+    this.lenient = lenient;
   }
 
   /** Returns how many nodes it stands for, aliases unfolded. */
@@ -78,7 +88,7 @@ class Structure {
     let size = 1;
     if (isCollection(node)) {
       this.open.add(node);
-      if (isMap(node) && !this.repeated) this.repeatedKeys(node.items, path);
+      if (isMap(node) && !this.lenient) this.repeatedKeys(node.items, path);
       for (const [index, item] of node.items.entries())
         size += this.measure(item, isSeq(node) ? [...path, index] : path);
       this.open.delete(node);

@@ -44,8 +44,8 @@ export function readDocuments(text: string, file: string): ManifestDocument[] {
 export interface Dialect {
   /** The tags that its scalars have. */
   readonly schema: SchemaOptions;
-  /** Of a key that stands twice in a map, the last value counts. */
-  readonly repeatedKeys: "last";
+  /** Of a key that stands twice in a map the last value counts, and an unknown tag for nothing. */
+  readonly lenient: boolean;
 }
 
 /**
@@ -55,7 +55,7 @@ export interface Dialect {
 export const readFirstDocument = (text: string, file: string, dialect: Dialect): ManifestDocument | undefined =>
   parse(text, file, dialect)[0];
 
-function parse(text: string, file: string, { schema, repeatedKeys }: Partial<Dialect>): ManifestDocument[] {
+function parse(text: string, file: string, { schema, lenient = false }: Partial<Dialect>): ManifestDocument[] {
   const deep = tooDeep(text);
   if (deep) return [unread({ file, ...deep }, "WF_MANIFEST_SYNTAX", "nested deeper than any manifest")];
   const lines = new LineCounter();
@@ -67,9 +67,7 @@ function parse(text: string, file: string, { schema, repeatedKeys }: Partial<Dia
     stringKeys: true,
   };
   const parsed = parseAllDocuments(text, { ...options, ...schema });
-  return (Array.isArray(parsed) ? parsed : []).map(
-    (document) => new ParsedDocument(document, lines, file, repeatedKeys),
-  );
+  return (Array.isArray(parsed) ? parsed : []).map((document) => new ParsedDocument(document, lines, file, lenient));
 }
 
 /** Stands for a file of which nothing can be read. */
@@ -85,11 +83,11 @@ class ParsedDocument implements ManifestDocument {
   private readonly lines: LineCounter;
   private readonly file: string;
 
-  constructor(document: Document.Parsed, lines: LineCounter, file: string, repeatedKeys?: "last") {
+  constructor(document: Document.Parsed, lines: LineCounter, file: string, lenient: boolean) {
     this.document = document;
     this.lines = lines;
     this.file = file;
-    const faults = documentFaults(document, (offset) => this.at(offset), repeatedKeys);
+    const faults = documentFaults(document, (offset) => this.at(offset), lenient);
     if (faults.length === 0) this.value = document.toJS({ maxAliasCount: -1 });
     this.faults = faults;
   }

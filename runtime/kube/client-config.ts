@@ -1,5 +1,7 @@
 import { constants } from "node:fs";
 import { access } from "node:fs/promises";
+import { isIPv4 } from "node:net";
+import { posix } from "node:path";
 import type { WatchfireError } from "../errors.ts";
 import { systemReason } from "../wording.ts";
 import type { ExecCluster } from "./exec-plugin.ts";
@@ -67,24 +69,28 @@ export async function clientConfig(
   const cluster = config.clusters.get(context.cluster);
   if (!cluster) throw absent(chosen, "cluster", context.cluster, config.clusters);
   const user = config.users.get(context.user);
-  const server = await checkedServer(cluster, new Chosen("cluster", context.cluster, cluster.file));
-  const secure = new URL(server).protocol === "https:";
+  const url = await checkedServer(cluster, new Chosen("cluster", context.cluster, cluster.file));
+  const secure = url.protocol === "https:";
   // Over plain HTTP a user who is missing says no more than one who is there.
   if (!user && secure) throw absent(chosen, "user", context.user, config.users);
   if (user) await checkUser(user, new Chosen("user", context.user, user.file));
+  const own = secure && user && (await authorizationSource(cluster, user, new Chosen("user", context.user, user.file)));
   return {
     context: name,
     namespace: context.namespace || "default",
-    server,
+    server: `${url.origin}${url.pathname.replace(/\/$/, "")}`,
     proxy: cluster["proxy-url"] || undefined,
     compression: !cluster["disable-compression"],
     impersonation: user && impersonationOf(user),
     tls: secure && user ? tlsSource(cluster, user) : withoutTls,
-    authorization:
-      secure && user
-        ? await authorizationSource(cluster, user, new Chosen("user", context.user, user.file))
-        : undefined,
+    authorization: loginOf(url) ?? (own || undefined),
   };
+}
+
+/** A name and a password in the server's URL count before everything that the user has. */
+function loginOf({ username, password }: URL): AuthorizationSource | undefined {
+  if (username === "" && password === "") return undefined;
+  return { by: "password", username: decodeURIComponent(username), password: decodeURIComponent(password) };
 }
 
 /** Of the entry in use: makes the faults. */
@@ -114,8 +120,8 @@ function absent(context: Chosen, kind: string, name: string, known: ReadonlyMap<
   return context.refused(`names the ${kind} ${JSON.stringify(name)}, which is not there`, hint);
 }
 
-/** `validateClusterInfo` and `DefaultServerURL`. Returns the server's URL: a host without a scheme is one of plain HTTP. */
-async function checkedServer(cluster: KubeconfigCluster, chosen: Chosen): Promise<string> {
+/** `validateClusterInfo`. Returns the server's URL. */
+async function checkedServer(cluster: KubeconfigCluster, chosen: Chosen): Promise<URL> {
   const { server, "proxy-url": proxy, "insecure-skip-tls-verify": insecure } = cluster;
   const hint = "write its address as `server: https://HOST:PORT`";
   if (server === "") throw chosen.refused("has no server", hint);
@@ -125,14 +131,27 @@ async function checkedServer(cluster: KubeconfigCluster, chosen: Chosen): Promis
   const ca = authorityOf(cluster);
   checkPem(ca, "certificate-authority", chosen);
   await checkFile(cluster["certificate-authority"], "certificate-authority", chosen);
-  const hasScheme = /^https?:\/\/[^/?#]/i.test(server);
-  const isHost = /^[^/?#@]+\/?$/.test(server);
-  const url = hasScheme ? server : `http://${server}`;
-  if (/\s/.test(server) || !(hasScheme || isHost) || !URL.canParse(url)) {
-    throw chosen.refused("has a server that is no http or https URL, and no host with a port", hint);
-  }
-  if (ca && insecure && /^https:/i.test(url)) {
+  const url = serverUrl(server);
+  if (!url) throw chosen.refused("has a server that is no http or https URL, and no host with a port", hint);
+  if (ca && insecure && url.protocol === "https:") {
     throw chosen.refused("has both insecure-skip-tls-verify and a certificate authority", "leave one of the two");
+  }
+  return url;
+}
+
+/** `DefaultServerURL`: a host without a scheme is one of plain HTTP. Where Node's URL mends what Go refuses, so do we. */
+function serverUrl(server: string): URL | undefined {
+  const [, scheme = "", authority = "", rest = ""] = /^(https?:\/\/|)([^/?#]+)(.*)$/i.exec(server) ?? [];
+  const text = scheme === "" ? `http://${server}` : server;
+  if (/[\s\\]/.test(authority) || (scheme === "" && !/^\/?(?:$|[?#])/.test(rest)) || !URL.canParse(text))
+    return undefined;
+  const url = new URL(text);
+  // 127.1 and 2130706433 are addresses to Node alone.
+  if (isIPv4(url.hostname) && authority.replace(/^.*@|:\d*$/g, "") !== url.hostname) return undefined;
+  try {
+    url.pathname = posix.normalize(decodeURIComponent(url.pathname));
+  } catch {
+    return undefined;
   }
   return url;
 }

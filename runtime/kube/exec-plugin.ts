@@ -1,6 +1,6 @@
 import { type ExecFileException, execFile } from "node:child_process";
 import { constants } from "node:fs";
-import { access, stat } from "node:fs/promises";
+import { access, open, stat } from "node:fs/promises";
 import { delimiter, isAbsolute, join } from "node:path";
 import { z } from "zod";
 import type { Clock } from "../clock.ts";
@@ -30,6 +30,9 @@ export interface ExecCluster {
   readonly config: unknown;
 }
 
+/** Binary programs of every system have a zero byte in so many. */
+const headBytes = 256;
+
 /** `time.RFC3339`, which takes a fraction of a second as well. */
 const timestamp = z.iso.datetime({ offset: true });
 const text = z
@@ -40,6 +43,7 @@ const text = z
 const answerSchema = z.looseObject({
   apiVersion: z.string(),
   kind: z.literal("ExecCredential"),
+  spec: z.looseObject({ interactive: z.boolean().nullish() }).nullish(),
   status: z
     .looseObject({
       token: text,
@@ -186,7 +190,7 @@ export class ExecPlugin {
 /** What a plugin printed as plain data: JSON, or as Kubernetes' own decoder has it, YAML. */
 function parsed(output: string): unknown {
   try {
-    if (/^\s*\{/.test(output)) return JSON.parse(output);
+    if (/^[ \t\r\n]*\{/.test(output)) return JSON.parse(output);
     const document = readFirstDocument(output, "stdout", goYaml);
     return document?.faults.length === 0 ? document.value : undefined;
   } catch {
@@ -208,10 +212,19 @@ async function findProgram(command: string, path: string): Promise<string | unde
 async function isProgram(file: string): Promise<boolean> {
   try {
     await access(file, constants.X_OK);
-    return !(await stat(file)).isDirectory();
+    if ((await stat(file)).isDirectory()) return false;
   } catch {
     return false;
   }
+  const head = await headOf(file).catch(() => undefined);
+  // A shell's `exec` takes any other text for a script; Go's does not, and so kubectl refuses it.
+  return head === undefined || head.toString("latin1", 0, 2) === "#!" || head.includes(0);
+}
+
+async function headOf(file: string): Promise<Buffer> {
+  const handle = await open(file);
+  const { bytesRead, buffer } = await handle.read(Buffer.alloc(headBytes)).finally(() => handle.close());
+  return buffer.subarray(0, bytesRead);
 }
 
 function ending(error: ExecFileException): string {

@@ -3,6 +3,8 @@ export interface TlsMaterial {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
+  /** Any certificate of `ca` ends the chain, as in Go, also one that is not signed by itself. */
+  readonly allowPartialTrustChain?: boolean;
   /** The name to expect in the server's certificate, where it is not the host's. */
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { dirname, resolve } from "node:path";
 import { z } from "zod";
 import { type ManifestDocument, readFirstDocument } from "../document/document.ts";
 import { showPath } from "../document/path.ts";
@@ -33,12 +33,14 @@ const mapOf = <Value extends z.ZodType>(value: Value) =>
 const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
   z.preprocess((value) => value ?? {}, z.object(shape, { error: "expected a map" }));
 
-/** Of Go's `encoding/base64`: line breaks count for nothing, the padding is complete. */
 const base64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
-const data = text
-  .transform((value) => value.replace(/[\r\n]/g, ""))
-  .refine((value) => base64.test(value), { error: "expected base64" })
-  .transform((value) => Buffer.from(value, "base64"));
+
+/** Whether Go's `encoding/base64` takes a text: line breaks count for nothing, the padding is complete. */
+export function isBase64(text: string): boolean {
+  return base64.test(text.replace(/[\r\n]/g, ""));
+}
+
+const data = text.refine(isBase64, { error: "expected base64" }).transform((value) => Buffer.from(value, "base64"));
 
 /** A list whose entries have names, as a map. */
 const named = <Key extends string, Value extends z.ZodType>(key: Key, value: Value) =>
@@ -47,7 +49,7 @@ const named = <Key extends string, Value extends z.ZodType>(key: Key, value: Val
       const entries = new Map<string, z.infer<Value>>();
       for (const [index, item] of items.entries()) {
         const { name, [key]: entry } = item as { name: string } & Record<Key, z.infer<Value>>;
-        if (entries.has(name)) {
+        if ((entries.get(name) ?? undefined) !== undefined) {
           const message = `${JSON.stringify(name)} is the name of an entry before this one`;
           context.addIssue({ code: "custom", path: [index, "name"], message });
         }
@@ -57,7 +59,7 @@ const named = <Key extends string, Value extends z.ZodType>(key: Key, value: Val
     },
   );
 
-const extensions = named("extension", z.unknown());
+const extensions = named("extension", z.unknown().optional());
 
 const cluster = struct({
   server: text,
@@ -158,7 +160,11 @@ export async function readKubeconfig(file: string): Promise<Kubeconfig | undefin
     const what = code === "EISDIR" ? "it is a folder, not a file" : `it cannot be read: ${systemReason(error)}`;
     throw configFault({ what, place: { file }, cause: error });
   }
-  const document = readFirstDocument(decode(bytes, file), file, goYaml);
+  const text = decode(bytes, file);
+  if (/^%YAML +(?!1\.1\s)/.test(text)) {
+    throw configFault({ what: "kubectl reads YAML 1.1, and the file says that it is another", place: { file } });
+  }
+  const document = readFirstDocument(text, file, goYaml);
   const [fault] = document?.faults ?? [];
   if (fault) throw configFault(fault.detail);
   const read = schema.safeParse(document?.value);
@@ -177,7 +183,7 @@ function decode(bytes: Buffer, file: string): string {
 /** A path is relative to the folder of the file that it stands in; a plugin's name without a slash is looked for on PATH. */
 function resolved(config: z.infer<typeof schema>, file: string): Kubeconfig {
   const folder = dirname(resolve(file));
-  const absolute = (path: string) => (path === "" || path.startsWith("/") ? path : join(folder, path));
+  const absolute = (path: string) => (path === "" || path.startsWith("/") ? path : resolve(folder, path));
   return {
     clusters: eachOf(config.clusters, (each) => ({
       ...each,
@@ -190,7 +196,9 @@ function resolved(config: z.infer<typeof schema>, file: string): Kubeconfig {
       "client-certificate": absolute(each["client-certificate"]),
       "client-key": absolute(each["client-key"]),
       tokenFile: absolute(each.tokenFile),
-      exec: each.exec?.command.includes("/") ? { ...each.exec, command: absolute(each.exec.command) } : each.exec,
+      exec: each.exec?.command.includes("/")
+        ? { ...each.exec, command: resolve(folder, each.exec.command) }
+        : each.exec,
     })),
     contexts: eachOf(config.contexts, (each) => ({ ...each, file })),
     currentContext: config["current-context"],

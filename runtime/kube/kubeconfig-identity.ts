@@ -15,6 +15,8 @@ interface Signature {
 }
 
 interface Signer {
+  /** What can be checked before a signature is needed. */
+  check?(): Promise<void>;
   sign(): Promise<Signature>;
   /** The server refused the last signature. */
   forget(): void;
@@ -36,7 +38,7 @@ export class KubeconfigIdentity implements Identity {
 
   /** Reads the certificates' files. @throws WatchfireError WF_KUBE_CONFIG where they cannot be used */
   async check(): Promise<void> {
-    await this.tls.read();
+    await Promise.all([this.tls.read(), this.signer.check?.()]);
   }
 
   async credentials(): Promise<Credentials> {
@@ -83,7 +85,11 @@ function signerOf(
     }
     case "oidc": {
       const oidc = new OidcToken(source.settings, environment, clock);
-      return { sign: async () => ({ authorization: bearer(await oidc.token()) }), forget: () => undefined };
+      return {
+        check: () => oidc.check(),
+        sign: async () => ({ authorization: bearer(await oidc.token()) }),
+        forget: () => undefined,
+      };
     }
     default:
       return fixed({});

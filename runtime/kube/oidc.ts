@@ -4,7 +4,7 @@ import { WatchfireError } from "../errors.ts";
 import { cut } from "../wording.ts";
 import { Agents } from "./agents.ts";
 import { networkFailure } from "./http-transport.ts";
-import type { KubeconfigUser } from "./kubeconfig-file.ts";
+import { isBase64, type KubeconfigUser } from "./kubeconfig-file.ts";
 import { proxyFromEnvironment } from "./proxy.ts";
 import { pem, TlsFiles, type TlsSource } from "./tls-files.ts";
 
@@ -47,7 +47,9 @@ export function oidcSettings(
   const value = (key: string) => config[key] ?? "";
   for (const key of ["idp-issuer-url", "client-id"])
     if (value(key) === "") throw refuse(`has an auth-provider without ${key}`);
-  const data = Buffer.from(value("idp-certificate-authority-data"), "base64");
+  const authority = value("idp-certificate-authority-data");
+  if (!isBase64(authority)) throw refuse("has an auth-provider whose idp-certificate-authority-data is no base64");
+  const data = Buffer.from(authority, "base64");
   return {
     issuer: value("idp-issuer-url").replace(/\/$/, ""),
     clientId: value("client-id"),
@@ -60,7 +62,8 @@ export function oidcSettings(
 
 const metadataSchema = z.looseObject({ token_endpoint: z.url() });
 const answerSchema = z.looseObject({ id_token: z.string().min(1), refresh_token: z.string().optional() });
-const claimsSchema = z.looseObject({ exp: z.number() });
+/** Go reads a number in quotes as well, and takes a token without an end for one that has ended. */
+const claimsSchema = z.looseObject({ exp: z.coerce.number().default(0) });
 
 /**
  * The id token of a user who signs in by OpenID Connect. Ten seconds before it ends it is renewed with the refresh token,
@@ -83,6 +86,11 @@ export class OidcToken {
     this.tls = new TlsFiles(settings.tls);
     this.idToken = settings.idToken;
     this.refreshToken = settings.refreshToken;
+  }
+
+  /** Reads the provider's authority. @throws WatchfireError WF_KUBE_CONFIG where it cannot be used */
+  async check(): Promise<void> {
+    await this.tls.read();
   }
 
   /** @throws WatchfireError WF_KUBE_CREDENTIALS where there is no token to be had; WF_KUBE_UNREACHABLE */

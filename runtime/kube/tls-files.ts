@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
 import { lowerFirst, systemReason } from "../wording.ts";
@@ -69,7 +69,7 @@ export class TlsFiles {
       throw configFault({ what, ...placeOf(source.client?.certificate) });
     }
     return {
-      ...(authorities !== undefined && { ca: authorities }),
+      ...(authorities !== undefined && { ca: authorities, allowPartialTrustChain: true }),
       ...(source.client && { cert, key }),
       ...(source.serverName && { servername: source.serverName }),
       ...(source.insecure && { rejectUnauthorized: false }),
@@ -91,23 +91,30 @@ export async function textOf(pem: Pem | undefined): Promise<string> {
   });
 }
 
+const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
+
 /** The certificates of a PEM text, without what else it holds: Go passes over what is none, where OpenSSL stops reading. */
 function certificatesOf(text: string): string {
-  const blocks = text.match(/-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g) ?? [];
-  return blocks.filter(isCertificate).join("\n");
+  const blocks = text.match(certificateBlock) ?? [];
+  return blocks.filter((block) => certificateOf(block) !== undefined).join("\n");
 }
 
-function isCertificate(block: string): boolean {
+function certificateOf(block: string): X509Certificate | undefined {
   try {
-    return Boolean(new X509Certificate(block));
+    return new X509Certificate(block);
   } catch {
-    return false;
+    return undefined;
   }
 }
 
-/** Why a client certificate and a key cannot be used together; undefined where they can. No word of either is in it. */
+/**
+ * Why a client certificate and a key cannot be used together; undefined where they can. No word of either is in it. OpenSSL
+ * by itself takes a pair of two algorithms, and then sends no certificate.
+ */
 export function pairFault(cert: string, key: string): string | undefined {
   try {
+    const [first = ""] = cert.match(certificateBlock) ?? [];
+    if (!new X509Certificate(first).checkPrivateKey(createPrivateKey(key))) return "the key is another certificate's";
     createSecureContext({ cert, key });
     return undefined;
   } catch (error) {

@@ -119,6 +119,10 @@ contexts: [{ name: c, context: { cluster: k, user: u } }]
     one("a field twice: the last counts", `${withUser("token: t")}kind: Config\nkind: Config\n`, t),
     one("a token twice: the last counts", withUser("token: first, token: t"), t),
     one("anchors and merged maps", yaml("x: &x { token: t }\ncurrent-context: c\nusers: [{ name: u, user: { <<: *x } }]"), t),
+    one("a tag that is not known", withUser("token: !secret t"), t),
+    one("a token as binary", withUser("token: !!binary dA=="), t),
+    one("YAML 1.2, said in its first line", `%YAML 1.2\n---\n${withUser("token: t")}`, "refused"),
+    one("a number without end in a field that is not known", withUser("token: t, x: .inf"), "refused"),
     one("unknown fields", config({ user: { token: "t", tokn: 1 }, more: { surprise: [1] } }), t),
     one("a field in another case is unknown", config({ user: { token: "t", Token: "other" } }), t),
     one("neither apiVersion nor kind", config({ more: { apiVersion: null, kind: "" } }), t),
@@ -177,6 +181,9 @@ contexts: [{ name: c, context: { cluster: k, user: u } }]
     ),
     one("a name with @, : and /", good.replaceAll('"c"', '"arn:aws:eks:eu-1:1:cluster/x y@z"'), t),
 
+    one("an extension without a value", config({ more: { extensions: [{ name: "a" }, { name: "a" }] } }), t),
+    one("an extension twice", config({ more: { extensions: [{ name: "a", extension: 1 }, { name: "a", extension: 1 }] } }), "refused"),
+
     // Several files.
     listed("an empty file, then a good one", { empty: "", good }, t),
     listed("a file of a comment, then a good one", { comment: "# nothing\n", good }, t),
@@ -220,6 +227,16 @@ contexts: [{ name: c, context: { cluster: k, user: u } }]
     // The server.
     byCluster("a path", { ...trusted, server: `https://${site.https}/k8s/clusters/x/` }, { ...t, path: "/k8s/clusters/x/version" }),
     byCluster("a path with a query", { ...trusted, server: `https://${site.https}/x?a=b` }, { ...t, path: "/x/version" }),
+    byCluster("a path that is not clean", { ...trusted, server: `https://${site.https}/a//b%2Fc/` }, { ...t, path: "/a/b/c/version" }),
+    byCluster("a path with a space", { ...trusted, server: `https://${site.https}/a b` }, { ...t, path: "/a%20b/version" }),
+    byCluster("a path that cannot be decoded", { ...trusted, server: `https://${site.https}/%zz` }, "refused"),
+    byCluster("a backslash", { ...trusted, server: `https://${site.https}\\x` }, "refused"),
+    byCluster("an address that is short", { server: `127.1:${site.http.split(":")[1]}` }, "refused"),
+    byCluster("a name and a password in the server: they count", { ...trusted, server: `https://a:b%40@${site.https}` }, {
+      authorization: `Basic ${base64("a:b@")}`,
+    }),
+    byCluster("a name and a password in the server, over plain HTTP", { server: `a:b@${site.http}` }, { authorization: `Basic ${base64("a:b")}` }),
+    byCluster("the server's own certificate as the authority", { ...trusted, "certificate-authority-data": base64(site.certificate) }, t),
     byCluster("a scheme in capitals", { ...trusted, server: `HTTPS://${site.https}` }, t),
     byCluster("IPv6", { ...trusted, server: `https://[::1]:${site.port}` }, t),
     byCluster("a host name", { ...trusted, server: `https://localhost:${site.port}` }, { ...t, serverName: "localhost" }),
@@ -286,6 +303,7 @@ contexts: [{ name: c, context: { cluster: k, user: u } }]
     byUser("a key without a client certificate", { token: "t", "client-key-data": base64("none"), "client-key": "gone" }, t),
     byUser("a client certificate by data and by file", { ...client, "client-certificate": "crt" }, "refused", { crt: site.certificate }),
     byUser("a client certificate with another's key", { ...client, "client-key-data": base64(site.otherKey) }, "refused"),
+    byUser("a client certificate after another", { ...client, "client-certificate-data": base64(site.ca + site.certificate) }, "refused"),
     byUser("a client certificate that is not there", { "client-certificate": "gone", "client-key": "gone" }, "refused"),
     byUser("a client certificate that is none", { ...client, "client-certificate-data": base64("none"), token: "t" }, "refused"),
     byUser("as", { token: "t", as: "jane", "as-uid": "1", "as-groups": ["devs", "ops"], "as-user-extra": { "Acme.com/x%": ["1", "2"] } }, {
@@ -318,7 +336,11 @@ contexts: [{ name: c, context: { cluster: k, user: u } }]
     one("a plugin's own PATH does not find it", config({ user: exec({ command: "plugin", env: [{ name: "PATH", value: "." }] }) }), "refused", {
       files: { plugin: works },
     }),
-    byUser("a plugin that is no program", exec(), "refused", { plugin: "text" }),
+    byUser("a plugin that may not be run", exec({ command: "./text" }), "refused", { text: works }),
+    byPlugin("a text that no line says the program of", works.slice(works.indexOf("cat")), "refused"),
+    byPlugin("a slash after the plugin's name", works, bearer("made"), { command: "./plugin/" }),
+    byPlugin("a byte order mark before what is printed", prints(`\ufeff${credential({ token: "made" })}`), bearer("made")),
+    byPlugin("a spec of a wrong type is printed", prints(json({ apiVersion: v1, kind: "ExecCredential", spec: 1, status: { token: "made" } })), "refused"),
     byPlugin("arguments and variables", script(`printf '${credential({ token: "%s" })}' "$1-$A-$HOME2"`), bearer("x-1-2"), {
       args: ["x"],
       env: [{ name: "A", value: "0" }, { name: "A", value: "1" }, { name: "HOME2", value: "2" }],
@@ -381,6 +403,8 @@ contexts: [{ name: c, context: { cluster: k, user: u } }]
     byUser("a refresh token that is refused", oidc({ "refresh-token": "stolen" }), "refused"),
     byUser("an id token that has ended", oidc({ "id-token": idToken(1) }), "refused"),
     byUser("an id token that is none", oidc({ "id-token": "x" }), "refused"),
+    byUser("an id token that says no end, and a refresh token", oidc({ "id-token": "a.e30.c", "refresh-token": "r" }), bearer(renewedIdToken)),
+    byUser("an identity provider's authority that is none", oidc({ "id-token": renewedIdToken, "idp-certificate-authority-data": base64("x") }), "refused"),
     byUser("an identity provider without a client", oidc({ "client-id": "", "id-token": renewedIdToken }), "refused"),
     byUser("an identity provider beside a token", { token: "t", ...oidc({ "id-token": renewedIdToken }) }, t),
     byUser("an auth-provider that is gone", { "auth-provider": { name: "gcp", config: { "access-token": "a" } } }, "refused"),

@@ -113,11 +113,11 @@ export async function openSite(): Promise<Site> {
 const listening = (server: Server, host: string): Promise<number> =>
   new Promise((done) => server.listen(0, host, () => done((server.address() as AddressInfo).port)));
 
-/** A fresh folder of a case's files; the text of a program is a shell script. */
+/** A fresh folder of a case's files. Those that are named as a plugin may be run. */
 export function folderOfCase(files: Readonly<Record<string, string | Uint8Array>>): string {
   const folder = folderOf(files);
-  for (const [name, content] of Object.entries(files)) {
-    if (typeof content === "string" && content.startsWith("#!")) chmodSync(join(folder, name), 0o755);
+  for (const name of Object.keys(files)) {
+    if (name.includes("plugin")) chmodSync(join(folder, name), 0o755);
   }
   return folder;
 }
