@@ -290,6 +290,10 @@ export const errorCodes = {
     "the answer to a handler's fetch cannot be decoded",
     "look at what the server sends with `curl --raw -v`; it may be damaged, cut short, or in more than five codings",
   ),
+  WF_ACCESS_INEXACT_NUMBER: user(
+    "a handler would write a whole number beyond 2^53 that JavaScript may have rounded, or a BigInt of more than 64 bits",
+    'write a BigInt; `wholeNumber(object.spec, "id")` of the SDK reads such a number exactly',
+  ),
   WF_ACCESS_OWN_OBJECT: user(
     "a function may neither write what is the runtime's own nor read its Secrets, whatever its manifest grants",
     "give the object another name or namespace; runtime/docs/reserved.md says which names and labels are reserved",

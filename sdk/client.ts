@@ -26,9 +26,8 @@ export function createKube({ call, pause, random = Math.random }: ClientParts): 
       const list = await call("kube.list", query);
       // The API says it once for all; without it an item could not be given to update or apply.
       const { apiVersion, kind } = query;
-      for (const [index, item] of list.items.entries()) {
-        if (item.kind === undefined) list.items[index] = { apiVersion, kind, ...item };
-      }
+      // In place: in a copy, a number that cannot be held exactly would no longer know its text.
+      for (const item of list.items) if (item.kind === undefined) Object.assign(item, { apiVersion, kind });
       return list;
     },
     create: (object) => call("kube.create", { object }),

@@ -1,5 +1,5 @@
 import { AlreadyExistsError } from "./errors.ts";
-import type { ObjectOf, Stored, Written } from "./kinds.ts";
+import type { ObjectOf, Stored, Writable, Written } from "./kinds.ts";
 import type { Kube } from "./kube.ts";
 import type { KubeObject } from "./object.ts";
 import { controllerOf } from "./owner.ts";
@@ -19,7 +19,10 @@ export interface Kept<T> {
  * @param wanted the fields that the function cares for, whole, with apiVersion, kind and name
  * @throws AlreadyExistsError where `wanted` has a controller among its owners, and an object of that name is not the same one's
  */
-export function createOrUpdate<T extends KubeObject = never>(kube: Kube, wanted: NoInfer<T>): Promise<Kept<T>>;
+export function createOrUpdate<T extends KubeObject = never>(
+  kube: Kube,
+  wanted: NoInfer<Writable<T>>,
+): Promise<Kept<T>>;
 export function createOrUpdate<A extends string, K extends string>(
   kube: Kube,
   wanted: Written<A, K>,

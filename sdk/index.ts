@@ -30,6 +30,7 @@ export { controllerOf, ownerReference } from "./owner.ts";
 export { getOrUndefined, listAll } from "./reading.ts";
 export type { Cause, Key, Reconciliation } from "./reconciliation.ts";
 export { type RequeueAfter, requeueAfter } from "./requeue.ts";
+export { wholeNumber } from "./whole-number.ts";
 
 /** Why an event is synthetic, or why a Deleted is no deletion. */
 export type Reason = "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed" | "edited";

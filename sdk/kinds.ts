@@ -50,5 +50,15 @@ export interface KindName<A extends string, K extends string> {
   kind: K | KindIn<A>;
 }
 
+/** A value as it may be written: for a number also a BigInt, which is exact beyond 2^53. */
+export type Writable<T> = T extends number
+  ? number extends T
+    ? T | bigint
+    : T
+  : T extends object
+    ? { [Field in keyof T]: Writable<T[Field]> }
+    : T;
+
 /** An object to be written, whose own apiVersion and kind say which fields it may have. */
-export type Written<A extends string, K extends string> = { apiVersion: A; kind: K } & ObjectOf<A, K> & KubeObject;
+export type Written<A extends string, K extends string> = { apiVersion: A; kind: K } & Writable<ObjectOf<A, K>> &
+  KubeObject;

@@ -1,4 +1,4 @@
-import type { KindName, ObjectOf, Stored, Written } from "./kinds.ts";
+import type { KindName, ObjectOf, Stored, Writable, Written } from "./kinds.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 
 /** Names one object. `namespace` is left out for cluster-scoped kinds alone. */
@@ -63,11 +63,11 @@ export type TypedRef<A extends string, K extends string> = Omit<Ref, "apiVersion
 export type TypedQuery<A extends string, K extends string> = Omit<ListQuery, "apiVersion" | "kind"> & KindName<A, K>;
 
 /**
- * A write of a whole object. A literal is checked against the type of its apiVersion and kind: a field that the kind does
+ * A write of a whole object. A whole number may be a BigInt; a number beyond 2^53 that may be rounded is an InvalidError. A literal is checked against the type of its apiVersion and kind: a field that the kind does
  * not have is an error. A type that is named, as in `create<Shop>(…)`, is taken instead.
  */
 export interface Write<Options = never> {
-  <T extends KubeObject = never>(object: NoInfer<T>, ...options: OptionsOf<Options>): Promise<Stored<T>>;
+  <T extends KubeObject = never>(object: NoInfer<Writable<T>>, ...options: OptionsOf<Options>): Promise<Stored<T>>;
   <const T extends KubeObject>(object: Unnamed<T>, ...options: OptionsOf<Options>): Promise<Stored<T>>;
   <A extends string, K extends string>(
     object: Written<A, K>,
@@ -82,7 +82,7 @@ type OptionsOf<Options> = [Options] extends [never] ? [] : [options?: Options];
 
 /** Alters the object in place, or gives another. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a change may return nothing, which is the common case
-export type Change<T> = (object: Stored<T>) => T | void | Promise<T | void>;
+export type Change<T> = (object: Stored<T>) => Writable<T> | void | Promise<Writable<T> | void>;
 
 /**
  * The cluster, as far as the manifest's `permissions` grant it. Every call is checked in the runtime before anything is

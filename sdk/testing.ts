@@ -2,6 +2,7 @@
 import type { Cache, CacheQuery } from "./cache.ts";
 import { createKube } from "./client.ts";
 import { PermanentError, RetryAfter } from "./errors.ts";
+import type { NumbersReader } from "./exact-json.ts";
 import type {
   BatchHandler,
   BatchResult,
@@ -19,6 +20,7 @@ import type {
   Triggers,
   WatchEvent,
 } from "./index.ts";
+import type { Writable } from "./kinds.ts";
 import type { Kube, Ref } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 import type { Call, EmitArguments } from "./operations.ts";
@@ -27,6 +29,7 @@ import { RequeueAfter } from "./requeue.ts";
 import { type Difference, differencesOf, type Fixture, type FixtureCall, fixtureOf } from "./testing/fixture.ts";
 import { type DeclaredRead, memoryCache } from "./testing/memory-cache.ts";
 import { MemoryCluster } from "./testing/memory-cluster.ts";
+import { readBy, writtenBy } from "./testing/numbers.ts";
 
 export {
   type Difference,
@@ -90,8 +93,8 @@ type AnyGiven<T> = [T] extends [Scheduled] ? GivenTime : Given<T>;
 type GivenTime = Partial<ScheduledEvent> & { readonly type: "Scheduled" };
 
 type Given<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & {
-  readonly object: T;
-  readonly oldObject?: T;
+  readonly object: Writable<T>;
+  readonly oldObject?: Writable<T>;
 };
 
 /**
@@ -104,7 +107,7 @@ export async function runHandler<T = UnknownObject>(
   event: TestEvent<T>,
   options: RunOptions = {},
 ): Promise<Run> {
-  return record((ctx) => handler(complete(event), ctx), ownOf([event]), options);
+  return record((ctx, reader) => handler(complete(event, reader), ctx), ownOf([event]), options);
 }
 
 /** What a handler of batches did. */
@@ -122,10 +125,11 @@ export async function runBatch<T = UnknownObject>(
   events: readonly TestEvent<T>[],
   options: RunOptions = {},
 ): Promise<BatchRun> {
-  const batch = events.map((event, index) => complete<T>({ id: `test-${index}`, ...event }));
-  const ids = batch.map((event) => (event as { readonly id: string }).id);
+  const given = events.map((event, index) => ({ id: `test-${index}`, ...event }));
+  const ids = given.map(({ id }) => id);
   let failed: readonly string[] = ids;
-  const call = async (ctx: Context) => {
+  const call = async (ctx: Context, reader: NumbersReader) => {
+    const batch = given.map((event) => complete<T>(event, reader));
     const returned = await handler(batch, ctx);
     const { failed: named = [] } = (returned ?? {}) as Partial<BatchResult>;
     const unknown = named.find((id) => !ids.includes(id));
@@ -140,13 +144,13 @@ export async function runBatch<T = UnknownObject>(
 /** The objects that events are about, as far as they exist. */
 function ownOf<T>(events: readonly TestEvent<T>[]): KubeObject[] {
   return (events as readonly Partial<Given<KubeObject>>[]).flatMap(({ type, object }) =>
-    object === undefined || type === "Deleted" ? [] : object,
+    object === undefined || type === "Deleted" ? [] : (object as KubeObject),
   );
 }
 
 /** A run of a key of which a test gives what matters to it: its object, or where that is gone its key. */
 export type TestReconciliation<T> = Partial<Omit<Reconciliation<T>, "object" | "key">> &
-  ({ readonly object: T; readonly key?: Key } | { readonly object?: undefined; readonly key: Key });
+  ({ readonly object: Writable<T>; readonly key?: Key } | { readonly object?: undefined; readonly key: Key });
 
 /**
  * Runs a reconciler once. Never rejects for what it throws: that is `error`. Left out of the run: the object's key, one
@@ -161,8 +165,10 @@ export async function runReconciler<T = UnknownObject>(
   const { name = "", namespace } = object?.metadata ?? {};
   const key: Key = run.key ?? (namespace === undefined ? { name } : { namespace, name });
   const causes: readonly Cause[] = [{ type: object ? "Modified" : "Deleted", trigger: "test", ...key }];
-  const whole = structuredClone({ causes, attempt: 1, redelivered: false, ...run, key, object: run.object });
-  return record((ctx) => reconciler(whole as Reconciliation<T>, ctx), object ? [object] : [], options);
+  const whole = structuredClone({ causes, attempt: 1, redelivered: false, ...run, key });
+  const call = (ctx: Context, reader: NumbersReader) =>
+    reconciler({ ...whole, object: readBy(reader, run.object) } as Reconciliation<T>, ctx);
+  return record(call, object ? [object] : [], options);
 }
 
 /**
@@ -190,7 +196,11 @@ export async function runFixture(
     run = await runBatch(handler as BatchHandler, events as readonly TestEvent<UnknownObject>[], options);
   } else {
     const given = event as TestEvent<UnknownObject>;
-    run = await record((ctx) => (handler as Handler<UnknownObject>)(complete(given), ctx), ownOf([given]), options);
+    run = await record(
+      (ctx, reader) => (handler as Handler<UnknownObject>)(complete(given, reader), ctx),
+      ownOf([given]),
+      options,
+    );
   }
   const { error, requeueAfterMs, retryAfterMs, failed } = run;
   // Of a batch that ended well, an event that it names is tried again as if it had failed.
@@ -213,7 +223,12 @@ interface Heard extends RunOptions {
 const Responses = globalThis as unknown as { Response: new (body: string, init: { status: number }) => FetchResponse };
 
 /** Calls a function of the user's with a context, and notes what it does. `own`: the objects that it is about. */
-async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[], options: Heard): Promise<Run> {
+async function record(
+  call: (ctx: Context, reader: NumbersReader) => unknown,
+  own: readonly KubeObject[],
+  options: Heard,
+): Promise<Run> {
+  const reader: NumbersReader = { numbers: undefined };
   const calls: RecordedCall[] = [];
   const logs: Run["logs"][number][] = [];
   const metrics: Run["metrics"][number][] = [];
@@ -222,9 +237,10 @@ async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[
   const there = [...objects];
   for (const each of own) if (isNew(each, there)) there.push(each);
   const cluster = new MemoryCluster(there);
-  const carry: Call = (operation, args) => {
-    hear({ call: operation, ...args });
-    return cluster.call(operation, args);
+  const carry: Call = async (operation, args) => {
+    const written = writtenBy(reader, args, operation);
+    hear({ call: operation, ...written });
+    return readBy(reader, await cluster.call(operation, written));
   };
   const memory = createKube({ call: carry, pause: () => Promise.resolve() });
   const log =
@@ -233,7 +249,7 @@ async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[
       void logs.push({ level, message, fields });
   const ctx: Context = {
     kube: recorded(Object.assign(memory, options.kube), calls),
-    cache: heard(memoryCache(cluster, options.reads ?? []), hear),
+    cache: heard(memoryCache(cluster, options.reads ?? []), reader, hear),
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     env: Object.freeze({ ...env }),
     fetch: async (url, init) => {
@@ -270,7 +286,7 @@ async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[
     events,
   });
   try {
-    const returned = await call(ctx);
+    const returned = await call(ctx, reader);
     return done("ok", returned instanceof RequeueAfter ? { requeueAfterMs: returned.delayMs } : {});
   } catch (error) {
     if (error instanceof PermanentError) return done("permanent", { error });
@@ -278,17 +294,17 @@ async function record(call: (ctx: Context) => unknown, own: readonly KubeObject[
   }
 }
 
-/** Tells of each look into the cache. */
-function heard(cache: Cache, hear: (call: FixtureCall) => void): Cache {
+/** Tells of each look into the cache, and gives what this reader reads there. */
+function heard(cache: Cache, reader: NumbersReader, hear: (call: FixtureCall) => void): Cache {
   const { get, list, age } = cache as unknown as Record<keyof Cache, (arg: object) => never>;
   return {
     get: (ref: Ref) => {
       hear({ call: "cache.get", ref });
-      return get(ref);
+      return readBy(reader, get(ref));
     },
     list: (query: CacheQuery) => {
       hear({ call: "cache.list", ...query });
-      return list(query);
+      return readBy(reader, list(query));
     },
     age: (kind: { apiVersion: string; kind: string }) => {
       hear({ call: "cache.age", ...kind });
@@ -297,14 +313,16 @@ function heard(cache: Cache, hear: (call: FixtureCall) => void): Cache {
   };
 }
 
-function complete<T>(event: TestEvent<T>): EventOf<T> {
+function complete<T>(event: TestEvent<T>, reader: NumbersReader): EventOf<T> {
   const defaults = { id: "test", trigger: "test", type: "Modified", attempt: 1, redelivered: false } as const;
   if ((event as GivenTime).type === "Scheduled") {
     return structuredClone({ ...defaults, scheduledFor: new Date().toISOString(), ...event }) as unknown as EventOf<T>;
   }
   const { resourceVersion = "1" } = (event as Given<KubeObject>).object.metadata ?? {};
   // A test gives of an object what matters to it; what the API server would add may be missing.
-  return structuredClone({ ...defaults, resourceVersion, ...event }) as EventOf<T>;
+  const { object, oldObject, ...more } = event as Given<KubeObject>;
+  const given = { object: readBy(reader, object), ...(oldObject && { oldObject: readBy(reader, oldObject) }) };
+  return { ...structuredClone({ ...defaults, resourceVersion, ...more }), ...given } as EventOf<T>;
 }
 
 /** Whether it says enough to be kept, and is not there yet. */

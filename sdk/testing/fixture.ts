@@ -1,5 +1,6 @@
 import { parseDuration } from "../duration.ts";
 import type { KubeObject } from "../object.ts";
+import { isNumberText, jsonOf } from "./numbers.ts";
 
 /** A call of a handler, as `kube.patch` with what it was given: `{ call, ref, patch }`. */
 export interface FixtureCall {
@@ -116,11 +117,11 @@ function partsOf(what: string, expected: unknown, actual: unknown): Difference[]
   if (Array.isArray(expected) && Array.isArray(actual) && expected.length === actual.length) {
     return expected.flatMap((value, index) => partsOf(`${what}[${index}]`, value, actual[index]));
   }
-  if (expected === actual) return [];
-  return [{ what, expected: shown(expected), actual: shown(actual) }];
+  const difference = { what, expected: shown(expected), actual: shown(actual) };
+  return difference.expected === difference.actual ? [] : [difference];
 }
 
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+  typeof value === "object" && value !== null && !Array.isArray(value) && !isNumberText(value);
 
-const shown = (value: unknown): string => JSON.stringify(value) ?? "nothing";
+const shown = (value: unknown): string => jsonOf(value) ?? "nothing";

@@ -39,7 +39,7 @@ describe("the docs", () => {
 });
 
 describe("the registry of errors", () => {
-  const sources = globSync("runtime/**/*.{ts,js}", { cwd: root, exclude: (name) => name === "node_modules" })
+  const sources = globSync("{runtime,sdk}/**/*.{ts,js}", { cwd: root, exclude: (name) => name === "node_modules" })
     .filter((file) => file !== "runtime/errors.ts" && !file.startsWith("runtime/error-codes/"))
     .map((file) => readFileSync(resolve(root, file), "utf8"))
     .join("\n");

@@ -16,6 +16,8 @@ export interface SeenCall {
   readonly caller: Caller;
   readonly operation: string;
   readonly args: unknown;
+  /** The arguments as they came. */
+  readonly text: string;
   readonly signal: AbortSignal;
 }
 
@@ -39,7 +41,7 @@ export class SandboxFixture {
       log: { info: () => {}, warn: (fields: object) => this.notes.push(fields as never) },
       hostCalls: {
         call: async (caller, operation, args, signal) => {
-          const call = { caller, operation, args: JSON.parse(args) as unknown, signal };
+          const call = { caller, operation, args: JSON.parse(args) as unknown, text: args, signal };
           this.calls.push(call);
           return this.answer(call);
         },

@@ -17,7 +17,8 @@ function textOf(members: Target): readonly [text: string, at: number, end: numbe
 const keysBefore = (members: Target) => Object.keys(members).indexOf("metadata");
 
 const names = fc.constantFrom("apiVersion", "metadata", "spec", "status", "toJSON", "more");
-const value = fc.jsonValue({ maxDepth: 2 });
+/** Without the numbers whose text is kept: their fields have getters. */
+const value = fc.jsonValue({ maxDepth: 2 }).filter((each) => !/\d{16}/.test(JSON.stringify(each)));
 const objects = fc
   .record(
     { apiVersion: fc.constant("v1"), metadata: fc.dictionary(fc.string(), value), spec: value },
@@ -65,7 +66,7 @@ describe("an event's object of which metadata is read first", () => {
       fc.property(objects, steps, (members, taken) => {
         const text = textOf(members);
         const plain = JSON.parse(text[0]) as Target;
-        const read = objectOf(...text) as Target;
+        const read = objectOf(...text, { numbers: undefined }) as Target;
         for (const [act, name, given] of taken) {
           const outcomes = [plain, read].map((object) => {
             const own = given === undefined ? undefined : JSON.parse(JSON.stringify(given));
@@ -84,7 +85,9 @@ describe("an event's object of which metadata is read first", () => {
   });
 
   it("keeps the metadata that was handed out, as it is by then", () => {
-    const object = objectOf(...textOf({ kind: "Pod", metadata: { labels: {} }, spec: 1 })) as Target;
+    const object = objectOf(...textOf({ kind: "Pod", metadata: { labels: {} }, spec: 1 }), {
+      numbers: undefined,
+    }) as Target;
     const metadata = object.metadata as Target;
     metadata.labels = { app: "web" };
     expect(object.spec).toBe(1);
@@ -94,7 +97,7 @@ describe("an event's object of which metadata is read first", () => {
 
   it("is not parsed beyond metadata for who asks for no more", () => {
     const text = '{"metadata":{"name":"a"},"spec":no JSON}';
-    const object = objectOf(text, 12, 24) as Target;
+    const object = objectOf(text, 12, 24, { numbers: undefined }) as Target;
     expect(object.metadata).toEqual({ name: "a" });
     expect(() => object.spec).toThrow(SyntaxError);
   });

@@ -1,6 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { ConflictError, NotFoundError } from "../../sdk/errors.ts";
-import { defineHandler, defineReconciler, PermanentError, RetryAfter, requeueAfter } from "../../sdk/index.ts";
+import {
+  defineHandler,
+  defineReconciler,
+  type KubeObject,
+  PermanentError,
+  RetryAfter,
+  requeueAfter,
+  wholeNumber,
+} from "../../sdk/index.ts";
 import type { V1ConfigMap } from "../../sdk/kubernetes.ts";
 import { runHandler, runReconciler } from "../../sdk/testing.ts";
 
@@ -37,6 +45,31 @@ describe("a handler in a unit test", () => {
       ["settings", { color: "red" }],
       ["copy", { color: "red", by: "me" }],
     ]);
+  });
+
+  it("reads and writes whole numbers beyond 2^53 as in the sandbox, where the test gives and finds BigInts", async () => {
+    interface Account extends KubeObject {
+      spec: { id: number };
+    }
+    const id = 9007199254740993n;
+    const account = { apiVersion: "v1", kind: "Account", metadata: { name: "a" }, spec: { id } };
+    const run = await runHandler<Account>(
+      async ({ object }, { kube }) => {
+        expect(object.spec.id).toBe(9007199254740992);
+        expect(wholeNumber(object.spec, "id")).toBe(id);
+        const stored = await kube.update<Account>({ ...object, spec: { ...object.spec } });
+        await kube.create<Account>({
+          ...account,
+          metadata: { name: "b" },
+          spec: { id: wholeNumber(stored.spec, "id") + 1n },
+        });
+        await expect(kube.update<Account>({ ...object, spec: { id: Number(id) + 1000 } })).rejects.toThrow(
+          "WF_ACCESS_INEXACT_NUMBER: kube.update: object.spec.id",
+        );
+      },
+      { object: account },
+    );
+    expect(run).toMatchObject({ outcome: "ok", objects: [{ spec: { id } }, { spec: { id: id + 1n } }] });
   });
 
   it("that throws is told as the runtime would take it", async () => {

@@ -45,6 +45,14 @@ const calls = async (kube: Kube, ctx: Context): Promise<void> => {
 
   const created = await kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, data: { a: "1" } });
   expectTypeOf(created).toEqualTypeOf<Stored<V1ConfigMap>>();
+  await kube.create({ apiVersion: "shop.example/v1", kind: "Shop", metadata: { name: "a" }, spec: { size: 5n } });
+  await kube.update<Shop>({ apiVersion: "shop.example/v1", kind: "Shop", metadata: { name: "a" }, spec: { size: 5n } });
+  await kube.retryOnConflict({ apiVersion: "shop.example/v1", kind: "Shop", ...ref }, (shop) => ({
+    ...shop,
+    spec: { size: BigInt(shop.spec.size) },
+  }));
+  // @ts-expect-error a name is no whole number
+  await kube.create({ apiVersion: "shop.example/v1", kind: "Shop", metadata: { name: 5n }, spec: { size: 5 } });
   // @ts-expect-error a ConfigMap has no field of this name
   await kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" }, dta: {} });
   // @ts-expect-error its data are texts

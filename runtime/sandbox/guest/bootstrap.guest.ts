@@ -1,3 +1,4 @@
+import { parseJson } from "../../../sdk/exact-json.ts";
 import type { Context } from "../../../sdk/index.ts";
 import { failedPlaces } from "./batch.guest.ts";
 import { createContext, setEnv } from "./context.guest.ts";
@@ -93,11 +94,11 @@ function start({ no, head, object, metadataAt, metadataEnd, oldObject }: Deliver
       // A key whose object is gone; a Scheduled is about none.
       if (object === "") put(event, "object", undefined);
       // A literal asks no prototype either, and is made 2 us faster than a property is defined.
-      else if (metadataAt >= 0) event = { ...event, object: objectOf(ownText(object), metadataAt, metadataEnd) };
-      else if (object !== "null") defineParsed(event, "object", object, (error) => refuse(run, error));
-      if (oldObject !== undefined) defineParsed(event, "oldObject", oldObject, () => {});
+      else if (metadataAt >= 0) event = { ...event, object: objectOf(ownText(object), metadataAt, metadataEnd, run) };
+      else if (object !== "null") defineParsed(run, event, "object", object, (error) => refuse(run, error));
+      if (oldObject !== undefined) defineParsed(run, event, "oldObject", oldObject, () => {});
     }
-    const given = batch === undefined ? event : parsedBatch(object, (error) => refuse(run, error));
+    const given = batch === undefined ? event : parsedBatch(run, object);
     const result = apply(handler as never, undefined, [given, createContext(run)]);
     if ((typeof result === "object" && result !== null) || typeof result === "function") {
       follow(
@@ -113,11 +114,11 @@ function start({ no, head, object, metadataAt, metadataEnd, oldObject }: Deliver
   }
 }
 
-function parsedBatch(text: string, failed: (error: unknown) => void): unknown {
+function parsedBatch(run: Run, text: string): unknown {
   try {
-    return jsonParse(text);
+    return parseJson(text, run);
   } catch (error) {
-    failed(error);
+    refuse(run, error);
     throw error;
   }
 }
@@ -134,14 +135,14 @@ function finish(run: Run, batch: readonly string[] | undefined, value: unknown):
 }
 
 /** A property that is parsed only if the handler looks at it. `failed` is called where its text is no JSON. */
-function defineParsed(event: object, key: string, text: string, failed: (error: unknown) => void): void {
+function defineParsed(run: Run, event: object, key: string, text: string, failed: (error: unknown) => void): void {
   const own = ownText(text);
   const settle = (value: unknown) => put(event, key, value);
   define(event, key, {
     get() {
       let value: unknown;
       try {
-        value = jsonParse(own);
+        value = parseJson(own, run);
       } catch (error) {
         failed(error);
         throw error;

@@ -1,4 +1,5 @@
 import { createKube } from "../../../sdk/client.ts";
+import { parseJson } from "../../../sdk/exact-json.ts";
 import type { Cache, Context, Events, Log, Metrics } from "../../../sdk/index.ts";
 import type { Kube } from "../../../sdk/kube.ts";
 import type { Call } from "../../../sdk/operations.ts";
@@ -89,8 +90,9 @@ class RunContext implements Context {
   }
 
   get fetch(): Context["fetch"] {
-    const fetch = createFetch(this.#call);
-    return (url, init) => watched(this.#run, fetch(url, init));
+    const run = this.#run;
+    const fetch = createFetch(this.#call, (text) => parseJson(text, run));
+    return (url, init) => watched(run, fetch(url, init));
   }
 
   get signal(): AbortSignal {

@@ -4,8 +4,8 @@ import { bodyFault, type Call, type FetchResult } from "../../../sdk/operations.
 import { base64ToBytes, bytesToBase64, bytesToText, textToBytes } from "./bytes.guest.ts";
 import { ResponseHeaders } from "./headers.guest.ts";
 
-/** `ctx.fetch` over the parent, which alone decides where a function may connect. */
-export function createFetch(call: Call): Context["fetch"] {
+/** `ctx.fetch` over the parent, which alone decides where a function may connect. `parse` reads JSON. */
+export function createFetch(call: Call, parse: (text: string) => unknown): Context["fetch"] {
   return async (url, init = {}) => {
     const { signal } = init;
     signal?.throwIfAborted();
@@ -18,7 +18,7 @@ export function createFetch(call: Call): Context["fetch"] {
       ...(init.body === undefined || init.body === null ? {} : { body: sentBody(bodyBytes(init.body)) }),
       ...(init.redirect === undefined ? {} : { redirect: init.redirect }),
     });
-    return responseOf(await (signal ? untilAborted(answer, signal) : answer));
+    return responseOf(await (signal ? untilAborted(answer, signal) : answer), parse);
   };
 }
 
@@ -56,7 +56,7 @@ function sentBody(bytes: Uint8Array): string {
   return bytesToBase64(bytes);
 }
 
-function responseOf(result: FetchResult): FetchResponse {
+function responseOf(result: FetchResult, parse: (text: string) => unknown): FetchResponse {
   const bytes = () => base64ToBytes(result.body);
   return {
     status: result.status,
@@ -66,7 +66,7 @@ function responseOf(result: FetchResult): FetchResponse {
     redirected: result.redirected,
     headers: new ResponseHeaders(result.headers),
     text: async () => bytesToText(bytes()),
-    json: async () => JSON.parse(bytesToText(bytes())),
+    json: async () => parse(bytesToText(bytes())),
     arrayBuffer: async () => bytes().buffer as ArrayBuffer,
   };
 }

@@ -1,7 +1,7 @@
+import { isInexact, moveMember, type NumbersReader, parseJson } from "../../../sdk/exact-json.ts";
 import {
   define,
   inheritNothing,
-  jsonParse,
   keysOf,
   PrimordialProxy,
   put,
@@ -18,29 +18,33 @@ import {
 /** An object of which its metadata alone was read so far, if anything: what a Proxy asks for it. */
 class Unread implements ProxyHandler<object> {
   /** While one lives, V8 keeps what it has learnt of their shape, and the code that it has compiled for it. */
-  static readonly first = new Unread({}, "", 0, 0);
+  static readonly first = new Unread({}, "", 0, 0, { numbers: undefined });
   #target: object;
   /** Its JSON; empty once all of it was parsed. */
   #text: string;
   #metadataAt: number;
   #metadataEnd: number;
   #metadata: unknown;
+  #reader: NumbersReader;
 
-  constructor(target: object, text: string, metadataAt: number, metadataEnd: number) {
+  constructor(target: object, text: string, metadataAt: number, metadataEnd: number, reader: NumbersReader) {
     this.#target = target;
     this.#text = text;
     this.#metadataAt = metadataAt;
     this.#metadataEnd = metadataEnd;
+    this.#reader = reader;
   }
 
   /** Parses the rest. Metadata that was handed out stays the same object. */
   #whole(): object {
     if (this.#text === "") return this.#target;
-    const parsed = jsonParse(this.#text) as Record<string, unknown>;
+    const parsed = parseJson(this.#text, this.#reader) as Record<string, unknown>;
     const keys = keysOf(parsed);
     for (let index = 0; index < keys.length; index++) {
       const key = keys[index] as string;
-      put(this.#target, key, key === "metadata" && this.#metadata !== undefined ? this.#metadata : parsed[key]);
+      const value = parsed[key];
+      if (typeof value === "number" && isInexact(value)) moveMember(parsed, this.#target, key);
+      else put(this.#target, key, key === "metadata" && this.#metadata !== undefined ? this.#metadata : value);
     }
     this.#text = "";
     return this.#target;
@@ -48,7 +52,7 @@ class Unread implements ProxyHandler<object> {
 
   get(_: object, key: PropertyKey, receiver: unknown): unknown {
     if (key !== "metadata" || this.#text === "") return reflectGet(this.#whole(), key, receiver);
-    this.#metadata ??= jsonParse(slice(this.#text, this.#metadataAt, this.#metadataEnd));
+    this.#metadata ??= parseJson(slice(this.#text, this.#metadataAt, this.#metadataEnd), this.#reader);
     return this.#metadata;
   }
 
@@ -88,10 +92,10 @@ Object.setPrototypeOf(Unread.prototype, null);
 delete (Unread.prototype as { constructor?: unknown }).constructor;
 
 /**
- * The object that a JSON text stands for. Only its metadata is parsed until something else is asked of it, which costs a third of
+ * The object that a JSON text stands for, to this reader. Only its metadata is parsed until something else is asked of it, which costs a third of
  * the whole for a Pod. The text is one object and well formed: the host has looked at each byte.
  */
-export function objectOf(text: string, metadataAt: number, metadataEnd: number): object {
+export function objectOf(text: string, metadataAt: number, metadataEnd: number, reader: NumbersReader): object {
   const target = {};
-  return new PrimordialProxy(target, new Unread(target, text, metadataAt, metadataEnd));
+  return new PrimordialProxy(target, new Unread(target, text, metadataAt, metadataEnd, reader));
 }

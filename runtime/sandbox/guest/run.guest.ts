@@ -1,4 +1,5 @@
 import { type ErrorDescription, errorFrom } from "../../../sdk/errors.ts";
+import { type NumbersReader, parseJson, writeJson } from "../../../sdk/exact-json.ts";
 import { type AbortController, DOMException } from "./abort.guest.ts";
 import {
   type ErrorText,
@@ -23,7 +24,7 @@ const maxArguments = 1_600_000;
 const maxAsked = 4000;
 
 /** One attempt at one event, inside the isolate. */
-export interface Run {
+export interface Run extends NumbersReader {
   readonly no: number;
   over: boolean;
   /** Calls that wait for an answer. */
@@ -84,6 +85,7 @@ const freshRun = (no: number, over: boolean): Run => ({
   controller: undefined,
   aborted: undefined,
   unheard: undefined,
+  numbers: undefined,
   endedIn: 0,
   before: undefined,
   after: undefined,
@@ -250,7 +252,12 @@ export function endAborted(): void {
 /** Asks the parent; rejects with a typed error that has the caller's stack. */
 export function callHost(run: Run, operation: string, args: object): Promise<unknown> {
   if (run.over) return PrimordialPromise.reject(sandboxError(`${operation} was called after the event's end`));
-  const text = jsonStringify(args) ?? "null";
+  let text: string;
+  try {
+    text = writeJson(args, run, operation) ?? "null";
+  } catch (error) {
+    return PrimordialPromise.reject(error);
+  }
   if (run.calls >= maxOutstandingCalls) {
     const message = `${run.calls + 1} calls would wait for an answer at once, and ${maxOutstandingCalls} may`;
     throw overflow(run, message, callHost);
@@ -291,7 +298,7 @@ export function askHost(run: Run, operation: string, args: object): unknown {
     throw sandboxError(`${operation} would send ${text.length} characters, and it may send ${maxAsked}`);
   }
   const answer = ask(++lastCall, run.no, operation, text);
-  const result = jsonParse(slice(answer, 1));
+  const result = parseJson(slice(answer, 1), run);
   if (slice(answer, 0, 1) === "1") return result;
   throw withFrames(errorFrom(result as ErrorDescription), framesBelow(askHost));
 }
@@ -303,6 +310,6 @@ export function settleCall(id: number, ok: boolean, text: string): void {
   delete pending[id];
   touch(call.run);
   call.run.calls--;
-  if (ok) call.resolve(jsonParse(text));
+  if (ok) call.resolve(parseJson(text, call.run));
   else call.reject(withFrames(errorFrom(jsonParse(text) as ErrorDescription), call.frames));
 }

@@ -1,0 +1,34 @@
+const { getOwnPropertyDescriptor, setPrototypeOf } = Reflect;
+
+/** On the getter of a number that JavaScript cannot hold exactly: its text, as it was read. */
+export const sourceMark = Symbol.for("@watchfire/sdk/number");
+
+/** The text of a field's number that JavaScript cannot hold exactly, if the field is as it was read; undefined of any other. */
+export function sourceAt(holder: object, key: PropertyKey): string | undefined {
+  const get = own(holder, key)?.get;
+  const source: unknown = get && own(get, sourceMark)?.value;
+  return typeof source === "string" ? source : undefined;
+}
+
+/** A property's descriptor, which inherits nothing: this file runs inside the sandbox as well. */
+function own(holder: object, key: PropertyKey): PropertyDescriptor | undefined {
+  const descriptor = getOwnPropertyDescriptor(holder, key);
+  if (descriptor !== undefined) setPrototypeOf(descriptor, null);
+  return descriptor;
+}
+
+/**
+ * Reads a whole number exactly, also one beyond 2^53, where JavaScript's numbers have gaps: `wholeNumber(object.spec, "id")`.
+ *
+ * @param holder the object or the array that has the number, as the event or a call gave it; a copy has the rounded number
+ * @param key the field, or the index
+ * @throws RangeError where there is no whole number, or only a rounded one is left of it
+ */
+export function wholeNumber(holder: object, key: PropertyKey): bigint {
+  const source = sourceAt(holder, key);
+  if (source !== undefined && /^-?\d+$/.test(source)) return BigInt(source);
+  const value: unknown = Reflect.get(holder, key);
+  if (typeof value === "bigint" || Number.isSafeInteger(value)) return BigInt(value as bigint | number);
+  const what = Number.isInteger(value) ? `${value} may be rounded: read it where it came` : "is no whole number";
+  throw new RangeError(`${String(key)}: ${what}`);
+}
