@@ -16,6 +16,7 @@ const order = [
   "folder.ts",
   "resource-version.ts",
   "variables.ts",
+  "exact-json.ts",
   "config.ts",
   "resident-memory.ts",
   "quiet-collection.ts",

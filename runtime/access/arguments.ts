@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseExactly } from "../exact-json.ts";
 import { argumentFault } from "./argument-fault.ts";
 import { invalid } from "./failure.ts";
 import { collectionShape, objectSchema, refSchema } from "./reference.ts";
@@ -89,7 +90,7 @@ export const isOperation = (name: string): name is OperationName => Object.hasOw
 export function readArguments<Name extends OperationName>(operation: Name, text: string): ArgumentsOf<Name> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseExactly(text);
   } catch {
     throw invalid(`${operation}: the arguments are no JSON`);
   }

@@ -1,3 +1,4 @@
+import { textOfNumber } from "../exact-json.ts";
 import { clean, cutMark } from "../wording.ts";
 import type { ResolvedEnv } from "./env.ts";
 
@@ -94,7 +95,7 @@ export class Redactor {
 function redactedData(data: unknown, known: Known, allowance: Allowance): unknown {
   if (typeof data === "string") return redacted(data, known, allowance);
   if (Array.isArray(data)) return data.map((item) => redactedData(item, known, allowance));
-  if (typeof data !== "object" || data === null) return data;
+  if (typeof data !== "object" || data === null || textOfNumber(data) !== undefined) return data;
   return Object.fromEntries(
     Object.entries(data).map(([key, value]) => [
       redacted(key, known, allowance),

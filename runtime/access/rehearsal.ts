@@ -1,4 +1,5 @@
 import { Readable } from "node:stream";
+import { parseExactly, textOfNumber } from "../exact-json.ts";
 import { readApiError } from "../kube/api-error.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../kube/transport.ts";
 import { cut } from "../wording.ts";
@@ -43,7 +44,7 @@ export class RehearsedTransport implements KubeTransport {
   async request(request: KubeRequest): Promise<KubeResponse> {
     if (request.method === "GET") return this.inner.request(request);
     const { method, path, body } = request;
-    const given = body === undefined ? undefined : (JSON.parse(body.toString()) as Json);
+    const given = body === undefined ? undefined : (parseExactly(body.toString()) as Json);
     const shown = given && shownBody(given, path);
     this.tell({ function: this.functionName, method, to: path, ...(shown !== undefined && { body: shown }) });
     const of = method === "POST" ? `${path}/${nameOf(given)}` : path;
@@ -100,7 +101,7 @@ async function jsonOf({ body }: KubeResponse): Promise<Json> {
     if (size > objectLimit) throw new Error("the object is too large to be shown");
     chunks.push(chunk);
   }
-  return JSON.parse(Buffer.concat(chunks).toString()) as Json;
+  return parseExactly(Buffer.concat(chunks).toString()) as Json;
 }
 
 const metadataOf = (object: Json | undefined): Json => (object?.metadata ?? {}) as Json;
@@ -125,7 +126,7 @@ function merged(there: unknown, patch: unknown): unknown {
 }
 
 const isObject = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+  typeof value === "object" && value !== null && !Array.isArray(value) && textOfNumber(value) === undefined;
 
 const answer = (status: number, value: unknown): KubeResponse => ({
   status,

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { WatchfireError } from "../errors.ts";
+import { parseExactly } from "../exact-json.ts";
 import { failureSchema } from "../observe/dead-letter.ts";
 
 /** A replay may write a thousand events; a runtime that takes longer than this hangs. */
@@ -34,7 +35,10 @@ export class RuntimeClient {
     } catch (cause) {
       throw new WatchfireError("WF_CLI_UNREACHABLE", { ...unanswered(cause, signal.aborted), actual: url, cause });
     }
-    const answer: unknown = await response.json().catch(() => undefined);
+    const answer: unknown = await response
+      .text()
+      .then(parseExactly)
+      .catch(() => undefined);
     if (!response.ok) throw refusal(response.status, answer, url);
     return understood(schema, answer, url);
   }

@@ -10,8 +10,10 @@ import {
   type ParseOptions,
   parseAllDocuments,
   type SchemaOptions,
+  visit,
 } from "yaml";
 import { type ErrorCode, type Place, WatchfireError } from "../errors.ts";
+import { exactInteger } from "../exact-json.ts";
 import { documentFaults } from "./document-fault.ts";
 import { tooDeep } from "./nesting.ts";
 import { keyOf, type Path } from "./path.ts";
@@ -65,6 +67,7 @@ function parse(text: string, file: string, { schema, lenient = false }: Partial<
     strict: true,
     uniqueKeys: false,
     stringKeys: true,
+    intAsBigInt: true,
   };
   const parsed = parseAllDocuments(text, { ...options, ...schema });
   return (Array.isArray(parsed) ? parsed : []).map((document) => new ParsedDocument(document, lines, file, lenient));
@@ -75,6 +78,14 @@ function unread(place: Place, code: ErrorCode, what: string): ManifestDocument {
   const faults = [new WatchfireError(code, { what, place })];
   return { value: undefined, faults, place: () => place, placeOfKey: () => place };
 }
+
+/** Puts in the place of each BigInt a number, or what stands for its digits. Each node is visited once, whatever its aliases. */
+const withNumbers = (document: Document.Parsed): void =>
+  visit(document, {
+    Scalar: (_, node) => {
+      if (typeof node.value === "bigint") node.value = exactInteger(node.value);
+    },
+  });
 
 class ParsedDocument implements ManifestDocument {
   readonly value: unknown;
@@ -87,6 +98,7 @@ class ParsedDocument implements ManifestDocument {
     this.document = document;
     this.lines = lines;
     this.file = file;
+    withNumbers(document);
     const faults = documentFaults(document, (offset) => this.at(offset), lenient);
     if (faults.length === 0) this.value = document.toJS({ maxAliasCount: -1 });
     this.faults = faults;

@@ -3,6 +3,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Dispatcher } from "undici";
 import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
+import { parseExactly } from "../exact-json.ts";
 import { abortable } from "./abortable.ts";
 import { Agents } from "./agents.ts";
 import { ApiError, readApiError } from "./api-error.ts";
@@ -82,7 +83,7 @@ export class HttpTransport implements SharedTransport {
     if (response.status >= 300) throw await readApiError(response, this.options.clock.now());
     const bytes = await readWhole(response.body, limit, request.path);
     try {
-      return JSON.parse(bytes.toString("utf8")) as T;
+      return parseExactly(bytes.toString("utf8")) as T;
     } catch {
       throw new ApiError({
         status: 502,

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
 import { type ErrorCode, errorCodes, WatchfireError } from "../errors.ts";
+import { parseExactly } from "../exact-json.ts";
 
 const errorSchema = z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() });
 
@@ -70,7 +71,7 @@ export function describeDeadLetter(letter: DeadLetter): DeadLetterDetail {
 function readJson(body: Buffer): unknown {
   const text = body.toString("utf8");
   try {
-    return JSON.parse(text);
+    return parseExactly(text);
   } catch {
     return text;
   }

@@ -1,4 +1,5 @@
 import { RawFields } from "../dispatch/filter/raw-fields.ts";
+import { parseExactly, textOfNumber } from "../exact-json.ts";
 
 /** What one value of one object takes in an index, beside its text: an entry of a map and one of a set. Bytes. */
 const valueOverhead = 128;
@@ -47,13 +48,18 @@ export class FieldIndex<Kept extends { readonly body: Buffer }> {
   private valuesOf(body: Buffer): ReadonlySet<string> {
     const [text] = this.fields.of({ body }) ?? [this.parsed(body)];
     if (!text || text.length === 0) return new Set();
-    const value: unknown = JSON.parse(text.toString("utf8"));
-    return new Set((Array.isArray(value) ? value : [value]).filter(isScalar).map(String));
+    const value = parseExactly(text.toString("utf8"));
+    return new Set(
+      (Array.isArray(value) ? value : [value])
+        .map((each) => textOfNumber(each) ?? each)
+        .filter(isScalar)
+        .map(String),
+    );
   }
 
   /** For the rare object whose keys are written with escapes. */
   private parsed(body: Buffer): Buffer {
-    let value: unknown = JSON.parse(body.toString("utf8"));
+    let value = parseExactly(body.toString("utf8"));
     for (const name of this.path) {
       const isObject =
         typeof value === "object" && value !== null && !Array.isArray(value) && Object.hasOwn(value, name);

@@ -18,6 +18,8 @@ export interface Received {
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];
   readonly body: unknown;
+  /** The body as it came. */
+  readonly text: string;
 }
 
 /** An answer; undefined: 404 as a Status. `never`: the request is left open. */
@@ -69,6 +71,7 @@ export async function apiServer(script: Script = () => ({ body: {} })) {
       query: url.searchParams,
       headers: request.headers,
       body: text === "" ? undefined : JSON.parse(text),
+      text,
     };
     received.push(seen);
     const answer: Answer = script(seen) ?? status(404, "NotFound");

@@ -40,6 +40,31 @@ describe("what a handler asks for", () => {
     expect(received.map((request) => [request.method, request.path])).toEqual([[method, path]]);
   });
 
+  it.each([
+    ["kube.create", "object"],
+    ["kube.update", "object"],
+    ["kube.apply", "object"],
+    ["kube.updateStatus", "object"],
+    ["kube.patch", "patch"],
+    ["kube.patchStatus", "patch"],
+  ])("%s sends whole numbers as the handler wrote them", async (operation, field) => {
+    const { call, received } = await accessTo({ manifest: granted });
+    const body = `${JSON.stringify(object).slice(0, -1)},"spec":{"id":9007199254740993,"ids":[-9223372036854775808]}}`;
+    await call(operation, `{${field === "patch" ? `"ref":${JSON.stringify(ref)},` : ""}"${field}":${body}}`);
+    expect(received.map(({ text }) => text)).toEqual([body]);
+  });
+
+  it("keeps whole numbers in a body to which the parent adds the object's uid", async () => {
+    const permissions = [{ ...everything, verbs: ["get", "update"] }];
+    const { call, received } = await accessTo({
+      manifest: { permissions },
+      script: () => ({ body: { metadata: { uid: "u1" } } }),
+    });
+    await call("kube.update", `{"object":${JSON.stringify(object).slice(0, -1)},"spec":9007199254740993}}`);
+    expect(received.at(-1)?.text).toMatch(/"spec":9007199254740993,?.*/);
+    expect(received.at(-1)?.body).toMatchObject({ metadata: { uid: "u1" } });
+  });
+
   it("is written in the function's own name", async () => {
     const { call, received } = await accessTo({ manifest: granted });
     await call("kube.create", { object });

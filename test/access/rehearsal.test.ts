@@ -47,6 +47,14 @@ describe("in a dry run", () => {
     }
   });
 
+  it("whole numbers are shown and answered as they are, beyond 2^53 as well", async () => {
+    const text = JSON.stringify(there).replace('"data":{', '"id":9007199254740993,"data":{');
+    const { call, unsent } = await rehearsal(() => ({ body: text }));
+    const reply = await call("kube.patch", `{"ref":${JSON.stringify(ref)},"patch":{"next":9007199254740995}}`);
+    expect(unsent[0]?.body).toBe('{"next":9007199254740995}');
+    expect(reply.ok && reply.json).toMatch(/"id":9007199254740993,.*"next":9007199254740995/);
+  });
+
   it("a merge patch is answered as it would be", async () => {
     const { call } = await rehearsal(hasIt);
     const patch = { metadata: { labels: { a: null, c: "3" } }, data: { a: "2" } };

@@ -57,6 +57,27 @@ describe("watchfire test", () => {
     expect(await run(functions, "greet")).toMatchObject({ stdout: "5 passed, 0 failed\n", stderr: "", status: 0 });
   });
 
+  test("compares whole numbers by their digits, beyond 2^53 as well", async () => {
+    const functions = join(folderOf({}), "functions");
+    const write993 = `export default async ({ oldObject }, ctx) => {
+      const patch = { id: oldObject.id };
+      await ctx.kube.patch({ apiVersion: "v1", kind: "ConfigMap", name: "a", namespace: "demo" }, patch);
+    };`;
+    define(functions, "greet", write993, manifest("greet", spec));
+    const fixture = (id: string) => {
+      const { object } = event({});
+      const given = { event: { type: "Modified", object, oldObject: { ...object, id: "ID" } } };
+      const text = JSON.stringify({ ...given, expect: { calls: [{ call: "kube.patch", patch: { id: "EXPECTED" } }] } });
+      return text.replace('"ID"', "9007199254740993").replace('"EXPECTED"', id);
+    };
+    write(join(functions, "greet/events/1.json"), fixture("9007199254740993"));
+    write(join(functions, "greet/events/2.json"), fixture("9007199254740992"));
+    const { stdout, status } = await run(functions);
+    expect(status).toBe(1);
+    expect(stdout).toMatch(/calls\[0\]\.patch\.id +9007199254740992 +9007199254740993/);
+    expect(stdout).toContain("1 passed, 1 failed");
+  });
+
   test("tells in a table what is not as expected, also what the manifest does not allow, and fails", async () => {
     const functions = project({
       "1-call.json": { event: event({}), expect: { calls: [{ ...patch, patch: { data: { seen: "maybe" } } }] } },

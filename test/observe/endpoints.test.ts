@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } fro
 import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
 import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { openRuntime } from "../../runtime/cli/dead-letter-desk.ts";
 import { systemClock } from "../../runtime/clock.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
@@ -114,6 +115,16 @@ describe("the endpoints", () => {
     expect(shown.object).toEqual({ data: { greeting: "hello" } });
     expect((await post(`${url}/drop`, { ids: [listed[0]?.id] })).status).toBe(200);
     expect(await (await fetch(url, { headers: bearing })).json()).toEqual([]);
+  });
+
+  it("a dead letter is shown with whole numbers as they came, to a command as well", async () => {
+    const object = '{"spec":{"id":9007199254740993}}';
+    const [body, oldBody] = [Buffer.from(object), Buffer.from(object.replace("993", "992"))];
+    await store.commit({ ...emptyBatch, deadLetters: [{ ...letter, id: "another", body, oldBody }] });
+    const letters = deadLetterRowSchema.array().parse(await (await ask("/dead-letters")).json());
+    const id = letters.find(({ eventId }) => eventId === "another")?.id ?? "";
+    const shown = await openRuntime(endpoints?.url ?? "", token).show(id);
+    expect(JSON.stringify(shown)).toContain(`"object":${body},"oldObject":${oldBody}`);
   });
 
   it("of several ids, one that is not there refuses them all", async () => {

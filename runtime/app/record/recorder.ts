@@ -2,6 +2,7 @@ import type { Clock } from "../../clock.ts";
 import type { Delivery, Runner } from "../../dispatch/delivery/delivery.ts";
 import { eventFields } from "../../dispatch/delivery/event-fields.ts";
 import { WatchfireError } from "../../errors.ts";
+import { parseExactly } from "../../exact-json.ts";
 import type { RecordAnswer, RecordQuestion } from "../../observe/function-desk.ts";
 import { withoutSecrets } from "./redaction.ts";
 
@@ -143,7 +144,7 @@ function eventFrom(delivery: Delivery): object {
   };
 }
 
-const parsed = (body: Buffer): unknown => JSON.parse(body.toString("utf8"));
+const parsed = (body: Buffer): unknown => parseExactly(body.toString("utf8"));
 
 function bytesOf({ body, oldBody, causes = [], members = [] }: Delivery): number {
   const own = leastOfOne + body.length + (oldBody?.length ?? 0) + JSON.stringify(causes).length;

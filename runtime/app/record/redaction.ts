@@ -1,3 +1,5 @@
+import { textOfNumber } from "../../exact-json.ts";
+
 /** What stands for a value that was taken out. */
 const placeholder = "redacted";
 /** Values that the API server reads keep their form. */
@@ -32,7 +34,7 @@ export function withoutSecrets(data: unknown): unknown {
 function copy(value: unknown, name: string): unknown {
   if (typeof value === "string") return isSecretName(name) ? placeholder : textOf(value);
   if (Array.isArray(value)) return value.map((each) => copy(each, name));
-  if (typeof value !== "object" || value === null) return value;
+  if (typeof value !== "object" || value === null || textOfNumber(value) !== undefined) return value;
   const given = value as Readonly<Record<string, unknown>>;
   const isSecret = given.kind === "Secret" && given.apiVersion === "v1";
   // A container's variable, a request's header.

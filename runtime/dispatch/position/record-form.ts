@@ -1,4 +1,5 @@
 import { hash } from "node:crypto";
+import { parseExactly } from "../../exact-json.ts";
 import type { Trigger } from "../../manifest/function.ts";
 import { isMetadataAlone } from "../filter/previous-object.ts";
 import { RawFields } from "../filter/raw-fields.ts";
@@ -123,12 +124,14 @@ function guess(body: Buffer): readonly [string, string] {
   return [isMetadataAlone(object) ? letter.Metadata : letter.Full, versionOf(String(apiVersion))];
 }
 
+const parsed = (body: Buffer) => parseExactly(body.toString()) as Readonly<Record<string, unknown>>;
+
 const metadataField = new RawFields([["metadata"]]);
 
 /** The object with its metadata alone, as its bytes have it, and where they cannot tell, as it is parsed. */
 function metadataOf(body: Buffer, { apiVersion, kind }: Pick<FormRules, "apiVersion" | "kind">): Buffer {
   const [raw] = metadataField.of({ body }) ?? [];
-  const metadata = raw ? raw.toString() : JSON.stringify(JSON.parse(body.toString()).metadata);
+  const metadata = raw ? raw.toString() : JSON.stringify(parsed(body).metadata);
   const names = `"apiVersion":${JSON.stringify(apiVersion)},"kind":${JSON.stringify(kind)}`;
   return Buffer.from(metadata ? `{${names},"metadata":${metadata}}` : `{${names}}`);
 }

@@ -4,7 +4,7 @@ import type { HostReply } from "../host-calls.ts";
 const maxDepth = 500;
 /**
  * Values in a call's arguments: those of a CustomResourceDefinition of 700 KB, and some more. To parse as many different names
- * and to write them again takes 45 ms, and the parent stands still meanwhile.
+ * and to write them again takes 45 ms, and 120 ms if numbers of 16 digits are among them. The parent stands still meanwhile.
  */
 const maxValues = 40_000;
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { Redactor } from "../../../runtime/access/redactor.ts";
 import { Recorder } from "../../../runtime/app/record/recorder.ts";
 import { batchDelivery } from "../../../runtime/dispatch/batch/batch-delivery.ts";
 import { type Delivery, run } from "../../../runtime/dispatch/delivery/delivery.ts";
@@ -62,6 +63,18 @@ describe("a recording", () => {
     });
     expect(begun).toHaveLength(5);
     await expect(recorder.ask("greet", { recording, wait: 0 })).rejects.toThrow("WF_RUNTIME_NOT_RECORDED");
+  });
+
+  it("has whole numbers as they came, beyond 2^53 as well", async () => {
+    const clock = new VirtualClock();
+    const redactor = new Redactor();
+    redactor.learn("greet", { secrets: ["abcdefgh"], configuration: [] });
+    const recorder = new Recorder(clock, (name, data) => redactor.redactData(name, data));
+    const { recording = "" } = await recorder.ask("greet", {});
+    const body = Buffer.from('{"metadata":{"name":"a"},"spec":{"ids":[9007199254740993]}}');
+    await run(recorder.listening(promisedRunner(() => ({ type: "ok", durationMs: 1 }))), delivery("a", { body }));
+    const { taken } = await recorder.ask("greet", { recording, wait: 0 });
+    expect(JSON.stringify(taken)).toContain('"spec":{"ids":[9007199254740993]}');
   });
 
   it("has of a reconciler its key, object and causes, of a batch its events, of a schedule its time", async () => {
