@@ -1,4 +1,5 @@
 import { ApiError, readApiError } from "../kube/api-error.ts";
+import { applyBody, applyType } from "../kube/apply-body.ts";
 import type { Lookup, NotServed } from "../kube/discovery.ts";
 import { requiredName } from "../kube/field-selector.ts";
 import type { LastLook } from "../kube/last-look.ts";
@@ -71,7 +72,7 @@ export class KubeCalls {
       path: resourcePath(resource, target.namespace, target.name, subresource),
       query: { ...this.queryOf(plan, demand), fieldManager: writes(method) ? fieldManager(manifest.name) : undefined },
       ...(contentType !== undefined && { headers: { "content-type": contentType } }),
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: contentType === applyType ? applyBody(body) : JSON.stringify(body) }),
       timeoutMs: this.parts.timeoutMs,
       lastLook: this.parts.lastLook,
       signal,

@@ -1,3 +1,4 @@
+import { applyType } from "../kube/apply-body.ts";
 import type { ArgumentsOf, OperationName } from "./arguments.ts";
 import { invalid } from "./failure.ts";
 import type { Demand } from "./grants.ts";
@@ -58,7 +59,7 @@ const plans: { readonly [Name in KubeOperation]: (args: ArgumentsOf<Name>) => Pl
     ...written(object),
     verb: "patch",
     method: "PATCH",
-    contentType: "application/apply-patch+yaml",
+    contentType: applyType,
     query: { force: force ? "true" : undefined },
     mayCreate: true,
   }),

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { parseExactly, textOfNumber } from "../exact-json.ts";
 import { readApiError } from "../kube/api-error.ts";
+import { applyType } from "../kube/apply-body.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../kube/transport.ts";
 import { cut } from "../wording.ts";
 
@@ -53,7 +54,7 @@ export class RehearsedTransport implements KubeTransport {
     if (status !== 404 && status >= 300) return found;
     const there = status === 404 ? undefined : await jsonOf(found);
     if (method === "POST") return there ? conflict("AlreadyExists", `${of} already exists`) : answer(201, given);
-    const isApply = request.headers?.["content-type"] === "application/apply-patch+yaml";
+    const isApply = request.headers?.["content-type"] === applyType;
     if (!there) return isApply ? answer(201, given) : missing(of);
     if (method === "DELETE") return answer(200, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
     if (method === "PUT" && isOutdated(there, given)) return conflict("Conflict", `${of} has been modified`);

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
+import { applyBody, applyType } from "../kube/apply-body.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 
@@ -97,8 +98,8 @@ export class ApiObjects {
       method: "PATCH",
       path: pathOf(object),
       query: { fieldManager, force: "true", dryRun },
-      headers: { "content-type": "application/apply-patch+yaml" },
-      body: JSON.stringify(object),
+      headers: { "content-type": applyType },
+      body: applyBody(object),
       timeoutMs: writeMs,
     });
   }

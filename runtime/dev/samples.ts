@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import type { Path } from "../document/path.ts";
 import { WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
+import { applyBody, applyType } from "../kube/apply-body.ts";
 import type { Discovery } from "../kube/discovery.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -124,8 +125,8 @@ async function apply({ object, fault }: Sample, transport: KubeTransport, discov
       method: "PATCH",
       path: pathOf(object, found.resource),
       query: { fieldManager: "watchfire-dev", force: "true" },
-      headers: { "content-type": "application/apply-patch+yaml" },
-      body: JSON.stringify({ ...object, metadata }),
+      headers: { "content-type": applyType },
+      body: applyBody({ ...object, metadata }),
     });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;

@@ -94,6 +94,28 @@ describe("the scoped client on a cluster", () => {
     expect((await kube.apply(configMap("applied", { b: "2" }))).data).toEqual({ b: "2" });
   });
 
+  it("applies a text of any characters as it creates it", async () => {
+    const characters = [
+      "\u007f",
+      "\u0085",
+      "\u00a0",
+      "\u2028",
+      "\u2029",
+      "\ufeff",
+      "\ufffd",
+      "é",
+      "\u{1f525}",
+      '\t\n\r"\\',
+    ];
+    const text = characters.join("x");
+    for (const write of [kube.create, kube.apply]) {
+      const { metadata, ...object } = configMap(write === kube.apply ? "any-applied" : "any-created", { text });
+      const annotations = Object.fromEntries(characters.map((each, index) => [`n${index}`, each]));
+      const written = await write<V1ConfigMap>({ ...object, metadata: { ...metadata, annotations } });
+      expect([written.data, written.metadata.annotations]).toEqual([{ text }, annotations]);
+    }
+  });
+
   it("lists what a selector selects, page by page", async () => {
     for (const name of ["p1", "p2", "p3"]) {
       const object = configMap(name);
