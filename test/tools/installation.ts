@@ -267,6 +267,11 @@ export class Installation {
     >;
   }
 
+  /** A dead letter whole, as text. */
+  async shown(id: string): Promise<string> {
+    return (await fetch(`${this.running.url}/dead-letters/${id}`, { headers: this.bearing })).text();
+  }
+
   /** Why a function was not told of an object of one namespace, by its one trigger. */
   async explain(name: string, namespace: string, object: string): Promise<TriggerExplanation> {
     const query = new URLSearchParams({ namespace, name: object });
