@@ -1,7 +1,8 @@
-import { copyFile, mkdtemp, rm } from "node:fs/promises";
+import { copyFile, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCluster } from "@watchfire/cluster";
+import { revisionBump } from "./recipe.ts";
 import type { OwnTarget } from "./target.ts";
 
 /** Starts the embedded cluster with its state in a file, so that it can be started again on it. */
@@ -27,10 +28,23 @@ export async function start(): Promise<OwnTarget> {
     async backUp() {
       await copyFile(stateFile, `${stateFile}.copy`);
     },
-    rewind: () => restart(() => copyFile(`${stateFile}.copy`, stateFile)),
+    rewind: (recipe) =>
+      restart(async () => {
+        await copyFile(`${stateFile}.copy`, stateFile);
+        if (recipe === "bump") await bump(stateFile);
+      }),
     async close() {
       await cluster.close();
       await rm(folder, { recursive: true, force: true });
     },
   };
+}
+
+/** Makes the cluster go on at a revision far beyond that of its state, as `etcdutl snapshot restore --bump-revision` does. */
+async function bump(stateFile: string): Promise<void> {
+  const [header = "", ...records] = (await readFile(stateFile, "utf8")).split("\n");
+  const state = JSON.parse(header);
+  const revisions = records.flatMap((line) => (line ? [JSON.parse(line).revision] : []));
+  state.revision = Math.max(state.revision, ...revisions) + revisionBump;
+  await writeFile(stateFile, [JSON.stringify(state), ...records].join("\n"));
 }

@@ -5,10 +5,11 @@ import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { asset } from "../tools/assets.ts";
+import { asset, etcdutl } from "../tools/assets.ts";
 import { Client } from "./client.ts";
 import { kubeconfigOf } from "./kubeconfig.ts";
 import { LeashedProcess } from "./leashed-process.ts";
+import { type Recipe, recipesOf, revisionBump } from "./recipe.ts";
 import type { OwnTarget } from "./target.ts";
 
 /** Those of the controller-manager's controllers that the suite speaks of; none needs a node. */
@@ -29,6 +30,9 @@ const auditPolicy = {
 
 /** Go's garbage collector runs when the heap has grown by so many per cent; at its 100 a start takes a third more CPU time. */
 const gcPercent = "300";
+
+/** Also how it is backed up: by a snapshot, or by a copy of its files. */
+const [firstRecipe] = recipesOf("real");
 
 /** Start-up takes about 6 s on two idle cores; this is for busy ones. */
 const startLimitMs = 90_000;
@@ -105,11 +109,8 @@ class RealTarget implements OwnTarget {
   }
 
   async compact(): Promise<void> {
-    const etcdctl = asset("etcdctl");
-    if (!etcdctl) throw new Error("KUBEBUILDER_ASSETS holds no etcdctl");
-    const call = (...args: string[]) => promisify(execFile)(etcdctl, [`--endpoints=${this.etcdUrl}`, ...args]);
-    const status = JSON.parse((await call("endpoint", "status", "-w", "json")).stdout);
-    await call("compact", "--physical", String(status[0].Status.header.revision));
+    const status = JSON.parse(await this.etcdctl("endpoint", "status", "-w", "json"));
+    await this.etcdctl("compact", "--physical", String(status[0].Status.header.revision));
     // etcd has forgotten; the API server's watch cache and list snapshots still answer for it until they start empty.
     await this.restart();
   }
@@ -119,18 +120,24 @@ class RealTarget implements OwnTarget {
     await this.startApiserver();
   }
 
-  /** etcd is stopped for it: a database that is in use cannot be copied. The API server waits. */
+  /** Where no snapshot can be made etcd is stopped for it: a database that is in use cannot be copied. The API server waits. */
   async backUp(): Promise<void> {
+    if (firstRecipe !== "copy") {
+      await rm(this.file("snapshot"), { force: true });
+      await this.etcdctl("snapshot", "save", this.file("snapshot"));
+      return;
+    }
     await this.etcd?.kill();
     await cp(this.file("etcd"), this.file("copy"), { recursive: true });
     this.startEtcd();
     if (this.apiserver) await this.ready(this.apiserver);
   }
 
-  async rewind(): Promise<void> {
+  async rewind(recipe: Recipe = firstRecipe): Promise<void> {
     await Promise.all([this.apiserver?.kill(), this.etcd?.kill()]);
     await rm(this.file("etcd"), { recursive: true });
-    await cp(this.file("copy"), this.file("etcd"), { recursive: true });
+    if (recipe === "copy") await cp(this.file("copy"), this.file("etcd"), { recursive: true });
+    else await this.restore(recipe === "bump" ? [`--bump-revision=${revisionBump}`, "--mark-compacted"] : []);
     this.startEtcd();
     await this.startApiserver();
   }
@@ -138,6 +145,18 @@ class RealTarget implements OwnTarget {
   async close(): Promise<void> {
     await Promise.all([this.manager?.kill(), this.apiserver?.kill(), this.etcd?.kill()]);
     await rm(this.folder, { recursive: true, force: true, maxRetries: 5 });
+  }
+
+  private async restore(options: readonly string[]): Promise<void> {
+    if (!etcdutl) throw new Error("neither ETCDUTL nor KUBEBUILDER_ASSETS names an etcdutl");
+    const args = ["snapshot", "restore", this.file("snapshot"), `--data-dir=${this.file("etcd")}`];
+    await promisify(execFile)(etcdutl, [...args, ...options]);
+  }
+
+  private async etcdctl(...args: string[]): Promise<string> {
+    const path = asset("etcdctl");
+    if (!path) throw new Error("KUBEBUILDER_ASSETS holds no etcdctl");
+    return (await promisify(execFile)(path, [`--endpoints=${this.etcdUrl}`, ...args])).stdout;
   }
 
   private startEtcd(): void {

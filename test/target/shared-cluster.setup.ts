@@ -3,6 +3,7 @@ import type { TestProject } from "vitest/node";
 import { assetsFolder, natsProgram, realClusterConfigured, runningClusterKubeconfig } from "../tools/assets.ts";
 import { kubectlPath } from "../tools/kubectl.ts";
 import { accessOf } from "./kubeconfig.ts";
+import { recipesOf } from "./recipe.ts";
 import { startTarget, type Target, type TargetName } from "./target.ts";
 
 declare module "vitest" {
@@ -26,6 +27,10 @@ export default async function setup(project: TestProject): Promise<() => Promise
   project.provide("startable", startable);
   project.provide("kubectl", await kubectlPath());
   if (!startable) say("Tests of compaction and restart are skipped: KUBECONFIG_TEST's cluster is not ours to disturb.");
+  if (startable && target === "real" && !recipesOf(target).includes("bump"))
+    say(
+      "etcd is put back from a copy of its files alone: neither ETCDUTL nor KUBEBUILDER_ASSETS names an etcdutl and an etcdctl.",
+    );
   if (running) {
     say("Tests of the audit log are skipped: where KUBECONFIG_TEST's cluster keeps its own is not known.");
     project.provide("shared", { access: await accessOf(running), controllers: true, disposable: false });

@@ -1,4 +1,5 @@
 import type { Access } from "./client.ts";
+import type { Recipe } from "./recipe.ts";
 
 /** A cluster under test, whichever it is. */
 export interface Target {
@@ -18,8 +19,8 @@ export interface OwnTarget extends Target {
   restart(): Promise<void>;
   /** Copies everything that it stores, for `rewind`; watches go on. */
   backUp(): Promise<void>;
-  /** Stops, puts the last copy back, and starts on the same port: resourceVersions have gone back, too. */
-  rewind(): Promise<void>;
+  /** Stops, puts the last copy back by that recipe (default: the first of its kind), and starts on the same port. */
+  rewind(recipe?: Recipe): Promise<void>;
   /** Ends its processes and removes its files. */
   close(): Promise<void>;
 }

@@ -25,5 +25,8 @@ export function asset(name: string): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
+/** The etcdutl that restores etcd's snapshots: the one that ETCDUTL names, or one beside etcd; undefined where neither is. */
+export const etcdutl = process.env.ETCDUTL || asset("etcdutl");
+
 /** The nats-server that the tests start; undefined where NATS_SERVER names none. */
 export const natsProgram = process.env.NATS_SERVER || undefined;
