@@ -13,7 +13,7 @@ export type Ending =
   /** The server closed the stream as it may; `truncated` where the last event was cut in half. */
   | { readonly type: "eof"; readonly truncated: boolean }
   /**
-   * We closed it: to stop, or because another serves those whom it served. Or resourceVersions were seen to have gone
+   * We closed it: to stop, or because another serves those whom it served. Or the cluster's state was seen to have gone
    * back, or the right to watch seems to be revoked.
    */
   | { readonly type: "closed"; readonly by: "stop" | "join" | "rewind" | "revoked" }
@@ -75,8 +75,7 @@ export function causeOf(ending: Ending): string {
   return ending.type === "closed" ? ending.by : ending.type;
 }
 
-const rewind =
-  "the server's resourceVersions went back, as they do when a cluster is restored from a backup; all is listed anew";
+const rewind = "the cluster's state went back, as it does when it is restored from a backup; all is listed anew";
 
 /** In words, for the status page. */
 export function messageOf(ending: Ending): string {

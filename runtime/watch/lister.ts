@@ -1,7 +1,7 @@
 import { type Clock, pause, type Random } from "../clock.ts";
 import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { isNewer, type ResourceVersion } from "../resource-version.ts";
+import { isNewer, isUpTo, type ResourceVersion } from "../resource-version.ts";
 import { Connection } from "./connection.ts";
 import { secondOpinionMs } from "./diff.ts";
 import { Ended, type Ending, endingOf } from "./failure.ts";
@@ -361,6 +361,7 @@ export class Lister {
     const { clock, observer, spec, health } = this.parts;
     const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
     if (!rewinds) this.assertNew(reading, at);
+    assertGoesOn(reading, at);
     const { counted, held, fault } = listing.end(at);
     const now = clock.monotonic();
     this.lists++;
@@ -431,6 +432,12 @@ export class Lister {
     }
     return newest;
   }
+}
+
+/** A list that is no older than all that is known, and contradicts it, is of a cluster whose state went back. */
+function assertGoesOn({ floor, listing }: Reading, at: ResourceVersion): void {
+  const coversAll = floor === undefined || isUpTo(floor, at);
+  if (coversAll && listing.provesRewind(at)) throw new Ended({ type: "closed", by: "rewind" });
 }
 
 /** Nobody waits for it any more, or everybody has it. */

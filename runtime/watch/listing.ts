@@ -59,6 +59,12 @@ export class Listing {
     for (const { receiver } of left) receiver.abort();
   }
 
+  /** True if the list, complete at this resourceVersion, contradicts what somebody knows who is not told of a rewind anyway. */
+  provesRewind(resourceVersion: ResourceVersion): boolean {
+    const others = this.takers.filter(({ applicant }) => applicant.reason !== "rv-rewind");
+    return others.some(({ receiver }) => receiver.provesRewind?.(resourceVersion));
+  }
+
   /** The list is complete. Who is left in here afterwards does not have it, and is to be aborted. */
   end(resourceVersion: ResourceVersion): Listed {
     const counted: Subscriber[] = [];

@@ -12,6 +12,7 @@ import type { Placed } from "./members.ts";
 import type { NewestVersions } from "./newest-versions.ts";
 import type { SourceStatus, WatchObserver } from "./observer.ts";
 import { RewindCheck } from "./rewind-check.ts";
+import type { Rewinds } from "./rewinds.ts";
 import { ServedKind } from "./served-kind.ts";
 import { type Cause, causesOf } from "./setbacks.ts";
 import { SourceHealth } from "./source-health.ts";
@@ -31,6 +32,7 @@ export interface SourceContext {
   readonly listSlots: ListSlots;
   readonly turnstile: Turnstile;
   readonly newestVersions: NewestVersions;
+  readonly rewinds: Rewinds;
 }
 
 /** A watch that runs. */
@@ -314,6 +316,7 @@ export class Source {
   }
 
   private rewound(cause: Cause): void {
+    this.context.rewinds.note(this.spec);
     this.lister.explain(cause);
     this.giveUpStreams("rv-rewind");
     this.lister.rewind();

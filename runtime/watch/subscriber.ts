@@ -4,7 +4,7 @@ import type { ResourceVersion } from "../resource-version.ts";
 import type { Change } from "./change.ts";
 
 /**
- * Why a source lists. Nothing is known yet, history was lost, resourceVersions went back, or the kind's
+ * Why a source lists. Nothing is known yet, history was lost, the cluster's state went back, or the kind's
  * CustomResourceDefinition was removed (that list is empty, and true).
  */
 export type ListReason = "initial" | "relist" | "rv-rewind" | "crd-removed";
@@ -15,6 +15,12 @@ export type ListReason = "initial" | "relist" | "rv-rewind" | "crd-removed";
  */
 export interface ListReceiver {
   item(change: Change): void;
+  /**
+   * True if the list, complete at this resourceVersion, contradicts what is known: the cluster's state went back. Asked before
+   * `end`, of lists that are not read for that reason. The list is then aborted, and another one with the reason `rv-rewind`
+   * follows for all subscribers of the source. Default: it knows nothing.
+   */
+  provesRewind?(resourceVersion: ResourceVersion): boolean;
   /**
    * The list is complete; `resourceVersion` is the list's own. Gives `held` where it would delete so much that a second
    * opinion is wanted. Nothing of it counted, and there is another list for this subscriber after 30 s.
@@ -98,7 +104,7 @@ export interface Subscriber {
   /** The server's newest resourceVersion, read consistently since this process began; asked when a position is resumed. */
   serverIsAt?(resourceVersion: ResourceVersion): void;
   /**
-   * resourceVersions went back, as when a cluster is restored: what it stood at is no position any more, and a list follows. Said
+   * The cluster's state went back, as when it is restored from a backup. What it stood at is no position any more, and a list follows. Said
    * also to one that has stepped aside, while others are left at its source.
    */
   rewound?(): void;

@@ -1,6 +1,7 @@
 import { ListSlots } from "./list-slots.ts";
 import { NewestVersions } from "./newest-versions.ts";
 import type { SourceStatus } from "./observer.ts";
+import { Rewinds } from "./rewinds.ts";
 import { type RunningStream, Source, type SourceContext } from "./source.ts";
 import { type SourceSpec, sourceKey } from "./source-spec.ts";
 import type { Subscriber } from "./subscriber.ts";
@@ -23,7 +24,7 @@ export class Watches {
   constructor(options: WatchesOptions) {
     const listSlots = new ListSlots();
     const newestVersions = new NewestVersions({ ...options, listSlots });
-    this.context = { ...options, listSlots, newestVersions, turnstile: new Turnstile() };
+    this.context = { ...options, listSlots, newestVersions, turnstile: new Turnstile(), rewinds: new Rewinds() };
   }
 
   /** Starts to hand a source's list and changes to `subscriber`, beginning in a later turn of the event loop. */
@@ -52,6 +53,11 @@ export class Watches {
       return this.leave(key, subscriber);
     };
     return { close };
+  }
+
+  /** How often sources of a kind have found that the cluster's state went back. */
+  rewindsOf(kind: Pick<SourceSpec, "apiVersion" | "kind">): number {
+    return this.context.rewinds.of(kind);
   }
 
   /** The streams that run. */

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import type { Place } from "../../runtime/watch/subscriber.ts";
+import { type ResourceVersion, resourceVersion } from "../../runtime/resource-version.ts";
+import type { ListReason, ListReceiver, Place } from "../../runtime/watch/subscriber.ts";
 import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
@@ -104,6 +104,83 @@ test("a list from an API server that is behind the stream is no rewind: another 
     "bookmark 121",
   ]);
   expect(steady.log).toEqual(["Added a 120"]);
+});
+
+/** Knows of a state that no list shows, until it is told that the cluster's state went back. */
+class Contradicted extends RecordingSubscriber {
+  override list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
+    return { ...super.list(reason, gapFrom), provesRewind: () => reason !== "rv-rewind" };
+  }
+}
+
+test.each([
+  ["WatchList", 200],
+  ["LIST", 422],
+])("a list that contradicts what one knows is a rewind for all who listen, by %s", async (_, status) => {
+  await using fixture = await FaultFixture.start();
+  const bumped = 1_000_000_000;
+  /** Lists twice in the same way: the first is given up. */
+  const listBy = async (nth: number) => {
+    if (status !== 200) return (await fixture.server.request(isList, nth)).reply(200, configMapList(bumped, []));
+    return (await fixture.server.request(isWatchList, nth)).stream().lines(bookmark(bumped, true));
+  };
+  if (status !== 200) fixture.server.script(isWatchList, (each) => each.status(status, "Invalid"));
+  const [steady, knows] = [new RecordingSubscriber("900", "steady"), new Contradicted("5", "knows")];
+  fixture.watches.subscribe(configMaps, steady);
+  (await fixture.server.request(isPlainWatch)).stream().lines(event("ADDED", configMap("a", 901)));
+  await steady.saw("Added a 901");
+  fixture.watches.subscribe(configMaps, knows);
+  (await fixture.server.request(isPlainWatch, 2)).status(410, "Expired");
+  await listBy(1);
+  await knows.saw("abort");
+  await listBy(2);
+  await Promise.all([steady.saw(`end ${bumped}`), knows.saw(`end ${bumped}`)]);
+  expect(steady.log).toContain("list rv-rewind from 901");
+  expect(knows.log.filter((line) => line.startsWith("list") || line === "abort")).toEqual([
+    ...(status === 200 ? [] : ["list relist from 5", "abort"]),
+    "list relist from 5",
+    "abort",
+    "list rv-rewind from 5",
+  ]);
+  expect(fixture.observer.states.filter(({ cause }) => cause === "rewind")).toHaveLength(1);
+  expect(fixture.watches.rewindsOf({ apiVersion: "v1", kind: "ConfigMap" })).toBe(1);
+});
+
+test("one that comes to the list which follows a rewind is told of the rewind as well", async () => {
+  await using fixture = await FaultFixture.start();
+  const [first, second] = [new Contradicted("5", "first"), new Contradicted("6", "second")];
+  fixture.server.script(
+    isWatchList,
+    (each) => each.stream().lines(bookmark(1_000_000_000, true)),
+    (each) => each.status(500, "InternalError"),
+    () => {},
+  );
+  fixture.watches.subscribe(configMaps, first);
+  (await fixture.server.request(isPlainWatch)).status(410, "Expired");
+  await fixture.server.request(isWatchList, 2);
+  await fixture.observer.entered("backoff");
+  fixture.watches.subscribe(configMaps, second);
+  (await fixture.server.request(isPlainWatch, 2)).status(410, "Expired");
+  await fixture.pass(2);
+  (await fixture.server.request(isWatchList, 3)).stream().lines(bookmark(1_000_000_001, true));
+  (await fixture.server.request(isWatchList, 4)).stream().lines(bookmark(1_000_000_002, true));
+  await Promise.all([first.saw("end 1000000002"), second.saw("end 1000000002")]);
+  expect(second.log).not.toContain("end 1000000001");
+  expect(second.log).toContain("list rv-rewind from 6");
+});
+
+test("a list that is older than what another has is no proof, whatever it contradicts", async () => {
+  await using fixture = await FaultFixture.start();
+  const [steady, knows] = [new RecordingSubscriber("100", "steady"), new Contradicted("5", "knows")];
+  fixture.watches.subscribe(configMaps, steady);
+  (await fixture.server.request(isPlainWatch)).stream().lines(event("ADDED", configMap("a", 120)));
+  await steady.saw("Added a 120");
+  fixture.watches.subscribe(configMaps, knows);
+  (await fixture.server.request(isPlainWatch, 2)).status(410, "Expired");
+  (await fixture.server.request(isWatchList)).stream().lines(bookmark(110, true));
+  await fixture.server.request(isWatchList, 2);
+  expect(steady.log).toEqual(["Added a 120"]);
+  expect(fixture.watches.rewindsOf({ apiVersion: "v1", kind: "ConfigMap" })).toBe(0);
 });
 
 test("a list that was completed since the question knows better than an answer that is older", async () => {

@@ -11,6 +11,8 @@ export interface KnownObject {
    * its deletion must not be missed either.
    */
   readonly begun?: EventType;
+  /** The newest state of which an event had begun so; a deletion that was found may bear more than the object's resourceVersion. */
+  readonly through?: Version;
 }
 
 /** A resourceVersion, and the epoch in which it counts. */
@@ -32,7 +34,6 @@ export interface Begun extends Version {
 /** What a handler may have been told of an object, without a record that it is done. */
 interface DoubtedObject extends KnownObject {
   readonly begun: EventType;
-  /** The newest that had begun; a deletion that was found may bear more than the object's resourceVersion. */
   readonly through: Version;
   readonly records: readonly Begun[];
 }
@@ -77,7 +78,8 @@ export class DoubtedObjects {
     if (!known || known.deleted) return doubted?.begun === "Deleted" ? undefined : doubted;
     if (doubted?.uid !== known.uid) return known;
     // Its coming is done by now, in an older state than the one that had begun.
-    return { ...known, begun: doubted.begun === "Added" ? "Modified" : doubted.begun };
+    const { begun, through } = doubted;
+    return { ...known, begun: begun === "Added" ? "Modified" : begun, through };
   }
 
   /** An event of the object is terminal; an older one, which had been left out before, settles nothing. */

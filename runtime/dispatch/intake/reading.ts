@@ -1,7 +1,8 @@
 import type { Clock } from "../../clock.ts";
-import { predecessor, type ResourceVersion } from "../../resource-version.ts";
-import type { Change } from "../../watch/change.ts";
+import { isUpTo, predecessor, type ResourceVersion } from "../../resource-version.ts";
+import { type Change, objectKey } from "../../watch/change.ts";
 import { guardedSize } from "../../watch/diff.ts";
+import { RewindProof } from "../../watch/rewind-proof.ts";
 import type { ListReason, ListReceiver } from "../../watch/subscriber.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import type { KnownObject } from "../doubt/doubted-objects.ts";
@@ -70,7 +71,10 @@ export class Reading implements ListReceiver {
   readonly entry: MarkEntry;
   private readonly reader: Reader;
   private readonly diff: GapDiff;
+  private readonly proof = new RewindProof();
   private begun = false;
+  /** It shows an object that was gone, in an old state. That it is Added is no repetition of what was told of that state. */
+  private returns = false;
   /** Something was told that a list after this one would not tell again. */
   private told = false;
   /** Items were not taken. */
@@ -99,8 +103,29 @@ export class Reading implements ListReceiver {
     const { initialEvents } = reader.view.trigger;
     const named = withUid(change, reader.view.resource);
     const isSkipped = plan.begins && initialEvents === "Skip";
-    if (isSkipped || !reader.spares(named)) this.diff.item(named);
-    else reader.shows(named.meta.resourceVersion);
+    if (isSkipped || !reader.spares(named)) {
+      this.compare(named);
+      this.diff.item(named);
+    } else reader.shows(named.meta.resourceVersion);
+  }
+
+  provesRewind(to: ResourceVersion): boolean {
+    return this.proof.holdsAt(to);
+  }
+
+  /** What was left out may come back by another choice of the manifest's. What is known to live has no older state, whoever chooses. */
+  private compare({ meta }: Change): void {
+    const { plan } = this;
+    if (plan.anew) return;
+    const { view } = this.reader;
+    const key = objectKey(meta);
+    const [alive, standing] = [view.alive(key), view.standing(key)];
+    const goesOn = !plan.begins && plan.rebases === undefined;
+    const known = [alive, goesOn ? standing : undefined].find((each) => each?.uid === meta.uid);
+    if (known) {
+      this.proof.compare(known.resourceVersion, meta.resourceVersion);
+      if (known.through) this.proof.compare(known.through.resourceVersion, meta.resourceVersion);
+    } else if (goesOn && plan.from !== null && isUpTo(meta.resourceVersion, plan.from)) this.returns = true;
   }
 
   end(to: ResourceVersion): "counted" | "held" {
@@ -136,9 +161,9 @@ export class Reading implements ListReceiver {
   }
 
   private begin(): void {
-    const { rebases } = this.plan;
+    const rebases = this.plan.rebases ?? (this.returns ? "rewind" : undefined);
     if (rebases && !this.begun) this.reader.beginEpoch(this.entry, rebases);
-    this.begun = true;
+    this.begun ||= rebases !== undefined;
   }
 
   /** @param to the list's resourceVersion, where it is complete */
