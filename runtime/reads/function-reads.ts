@@ -106,11 +106,14 @@ export class FunctionReads {
     await this.leave();
   }
 
-  private older({ trigger: name, object, type, flags, resourceVersion: version }: Seen, since: number): ReadView[] {
+  private older(
+    { trigger: name, object, type, flags, resourceVersion: version, past }: Seen,
+    since: number,
+  ): ReadView[] {
     const trigger = this.manifest.triggers.find((each) => each.name === name);
     // An object that is no longer chosen may well be there.
     if (!trigger || flags?.reason === "unselected") return [];
-    const moment = { resourceVersion: resourceVersion(version), since };
+    const moment = { resourceVersion: resourceVersion(version), since, past };
     const gone = { ...moment, deleted: object };
     return [...this.views.values()].filter((view) => {
       if (!view.includes(trigger)) return false;

@@ -2,8 +2,9 @@ import type { Clock } from "../clock.ts";
 import { isNewer, isOrdered, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
 import type { Change, ObjectMeta } from "../watch/change.ts";
 import { MassDeletionGuard } from "../watch/diff.ts";
+import { RewindProof } from "../watch/rewind-proof.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
-import { keep, Objects } from "./objects.ts";
+import { type Kept, keep, Objects } from "./objects.ts";
 
 /** Who reads from a replica. Calls are synchronous, and may leave it. */
 export interface ReplicaReader {
@@ -20,6 +21,8 @@ export interface Moment {
   readonly deleted?: Pick<ObjectMeta, "namespace" | "name" | "uid"> | undefined;
   /** When somebody began to wait for it, on the monotonic clock. */
   readonly since: number;
+  /** It came before its trigger learned that the cluster's state went back, or before its selection changed. */
+  readonly past?: boolean | undefined;
 }
 
 /** The objects of one source as the API server had them at one resourceVersion, which moves with the source's watch. */
@@ -31,20 +34,25 @@ export class Replica implements Subscriber {
   /** What is kept is bounded by whoever reads it. */
   readonly congested = undefined;
   private readonly clock: Clock;
+  /** How often sources of its kind have found that the cluster's state went back. */
+  private readonly rewinds: () => number;
   private readonly guard = new MassDeletionGuard();
   private readonly fields: (readonly string[])[] = [];
   private current: Objects | undefined;
   private next: { readonly objects: Objects; bytes: number } | undefined;
   private position: ResourceVersion | undefined;
-  /** The furthest that it was before resourceVersions went back. */
+  /** The furthest that it was before the cluster's state went back. */
   private before: ResourceVersion | undefined;
+  /** What `rewinds` gave when the list began that its objects are of. */
+  private listedAfter = 0;
   private listedAt: ResourceVersion | undefined;
   private listBegunAt = Number.NEGATIVE_INFINITY;
   private spokenAt: number | undefined;
 
-  constructor(id: string, clock: Clock) {
+  constructor(id: string, clock: Clock, rewinds: () => number) {
     this.id = id;
     this.clock = clock;
+    this.rewinds = rewinds;
   }
 
   /** Undefined before the first complete list. */
@@ -75,18 +83,25 @@ export class Replica implements Subscriber {
     this.next?.objects.index(path);
   }
 
-  /** Whether it is no older than that. Where resourceVersions have no order nobody can tell, and it counts as such. */
-  covers({ resourceVersion, deleted, since }: Moment): boolean {
+  /**
+   * Whether it is no older than that. Where resourceVersions have no order nobody can tell, and it counts as such. Once any source
+   * of the kind has found that the cluster's state went back, only a list that began after that counts.
+   */
+  covers({ resourceVersion, deleted, since, past }: Moment): boolean {
     if (this.listBegunAt > since || !isOrdered(resourceVersion)) return true;
+    if (this.listedAfter !== this.rewinds()) return false;
+    if (past && isReached(resourceVersion, this.before)) return true;
     const there = deleted && this.current?.get(deleted);
     if (there && there.meta.uid === deleted.uid && !isNewer(there.meta.resourceVersion, resourceVersion)) return false;
-    return isReached(resourceVersion, this.position) || isReached(resourceVersion, this.before);
+    return isReached(resourceVersion, this.position);
   }
 
   // What the source says.
 
   list(reason: ListReason): ListReceiver {
     const begunAt = this.clock.monotonic();
+    const rewinds = this.rewinds();
+    const proof = new RewindProof();
     const next = { objects: new Objects(this.fields), bytes: 0 };
     this.next = next;
     let stays = 0;
@@ -96,6 +111,7 @@ export class Replica implements Subscriber {
         const isSame =
           known?.meta.uid === change.meta.uid && known.meta.resourceVersion === change.meta.resourceVersion;
         const kept = isSame ? known : keep(change);
+        if (rewinds === this.listedAfter) this.compare(known, change, proof);
         if (known) stays++;
         // What both have in common is in memory once.
         const { bytes } = next.objects;
@@ -103,6 +119,7 @@ export class Replica implements Subscriber {
         next.bytes += next.objects.bytes - bytes - (isSame ? kept.bytes : 0);
         for (const reader of [...this.readers]) reader.grown();
       },
+      provesRewind: (version) => proof.holdsAt(version),
       end: (version) => {
         this.next = undefined;
         const known = this.current?.size ?? 0;
@@ -110,6 +127,8 @@ export class Replica implements Subscriber {
           reason === "crd-removed" || this.guard.believes(known - stays, known, this.clock.monotonic());
         if (!isBelieved) return "held";
         this.current = next.objects;
+        if (rewinds !== this.listedAfter && this.position) this.before = newerOf(this.before, this.position);
+        this.listedAfter = rewinds;
         this.position = version;
         this.listedAt = version;
         this.listBegunAt = begunAt;
@@ -146,14 +165,17 @@ export class Replica implements Subscriber {
     this.advance(version);
   }
 
-  rewound(): void {
-    if (this.position !== undefined) this.before = newerOf(this.before, this.position);
-  }
-
   /** None of its objects exists; of what was listed once, the list of a removed definition tells that. */
   kindIsMissing(): void {
     this.current ??= new Objects(this.fields);
     this.moved();
+  }
+
+  /** What it does not know it knows not to have been there at its position. */
+  private compare(known: Kept | undefined, { meta }: Change, proof: RewindProof): void {
+    const { uid, resourceVersion } = meta;
+    if (known?.meta.uid === uid) proof.compare(known.meta.resourceVersion, resourceVersion);
+    else if (this.position !== undefined && isUpTo(resourceVersion, this.position)) proof.add(this.position);
   }
 
   private isNewTo(objects: Objects, meta: ObjectMeta): boolean {

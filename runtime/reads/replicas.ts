@@ -15,7 +15,7 @@ export interface Seat {
 }
 
 export interface ReplicasParts {
-  readonly watches: Pick<Watches, "subscribe">;
+  readonly watches: Pick<Watches, "subscribe" | "rewindsOf">;
   readonly clock: Clock;
 }
 
@@ -71,7 +71,7 @@ export class Replicas {
 
   private begin(key: string, spec: SourceSpec): Shared {
     const { watches, clock } = this.parts;
-    const replica = new Replica(`reads/${key}`, clock);
+    const replica = new Replica(`reads/${key}`, clock, () => watches.rewindsOf(spec));
     const shared = { replica, watch: watches.subscribe(spec, replica), refreshedAt: Number.NEGATIVE_INFINITY };
     this.all.set(key, shared);
     return shared;

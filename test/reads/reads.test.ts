@@ -19,6 +19,7 @@ function fixture(limit = 1 << 30) {
   const sources = new Map<Subscriber, SourceSpec>();
   const refused: string[] = [];
   const watches = {
+    rewindsOf: () => 0,
     subscribe(spec: SourceSpec, subscriber: Subscriber) {
       sources.set(subscriber, spec);
       return { close: async () => void sources.delete(subscriber) };

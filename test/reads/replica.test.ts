@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Replica } from "../../runtime/reads/replica.ts";
 import { resourceVersion } from "../../runtime/resource-version.ts";
 import type { Change } from "../../runtime/watch/change.ts";
@@ -12,8 +12,15 @@ function change(type: Change["type"], name: string, version: number, more: objec
   return { type, meta, body: Buffer.from(JSON.stringify({ metadata: meta, ...more })), receivedAt: 0 };
 }
 
-function replicaWith(names: readonly string[], version: number, clock = new VirtualClock()): Replica {
-  const replica = new Replica("r", clock);
+const never = () => 0;
+
+function replicaWith(
+  names: readonly string[],
+  version: number,
+  clock = new VirtualClock(),
+  rewinds: () => number = never,
+): Replica {
+  const replica = new Replica("r", clock, rewinds);
   const list = replica.list("initial");
   for (const name of names) list.item(change("Added", name, 1));
   list.end(at(version));
@@ -65,12 +72,91 @@ it("a list that lacks most of many objects is believed only when a second one sa
   expect(namesOf(replica)).toEqual([]);
 });
 
-it("an event from before resourceVersions went back finds it new enough", async () => {
-  const replica = replicaWith(["a"], 100);
-  replica.rewound();
-  replica.list("rv-rewind").end(at(5));
-  expect(replica.at).toBe("5");
-  expect(replica.covers(moment(90, 0))).toBe(true);
+describe("after the cluster's state went back", () => {
+  /** It was at 100. Another source of the kind finds that the state went back, or its own does. */
+  function undone() {
+    let rewinds = 0;
+    const replica = replicaWith(["a"], 100, new VirtualClock(), () => rewinds);
+    rewinds++;
+    return replica;
+  }
+
+  it("nothing is covered, whatever its resourceVersion, until a list has begun since", () => {
+    const replica = undone();
+    expect([moment(5, 0), moment(90, 0)].map((each) => replica.covers(each))).toEqual([false, false]);
+    replica.list("rv-rewind").end(at(5));
+    expect(replica.covers(moment(5, 0))).toBe(true);
+  });
+
+  it("a list that began before and ends later does not count", () => {
+    let rewinds = 0;
+    const replica = replicaWith(["a"], 100, new VirtualClock(), () => rewinds);
+    const before = replica.list("relist");
+    rewinds++;
+    before.end(at(101));
+    expect(replica.covers(moment(5, 0))).toBe(false);
+  });
+
+  it("an event of after it is compared with how far it has come since, not with how far it was before", () => {
+    const replica = undone();
+    replica.list("rv-rewind").end(at(5));
+    expect(replica.covers(moment(60, 0))).toBe(false);
+    replica.bookmark(at(60));
+    expect(replica.covers(moment(60, 0))).toBe(true);
+  });
+
+  it("an event of before finds it new enough, though its object is back", () => {
+    const replica = undone();
+    const list = replica.list("rv-rewind");
+    list.item(change("Added", "a", 1));
+    list.end(at(5));
+    const deleted = { namespace: "team-a", name: "a", uid: "uid-a" };
+    expect(replica.at).toBe("5");
+    expect(replica.covers({ ...moment(90, 0), past: true, deleted })).toBe(true);
+  });
+});
+
+describe("a complete list proves that the cluster's state went back", () => {
+  const provesAt = (list: number, item?: Change) => {
+    const replica = replicaWith([], 10);
+    replica.change(change("Modified", "a", 20));
+    const next = replica.list("relist");
+    if (item) next.item(item);
+    return next.provesRewind?.(at(list));
+  };
+
+  it("where it is at or above all that is known and shows an older state of an object", () => {
+    expect(provesAt(20, change("Added", "a", 15))).toBe(true);
+    expect(provesAt(1_000_000_015, change("Added", "a", 15))).toBe(true);
+  });
+
+  it("where it shows an object that was not there, in a state of before", () => {
+    expect(provesAt(1_000_000_015, change("Added", "b", 15))).toBe(true);
+  });
+
+  it("and not where it lags itself, shows the same state or a newer one, or lacks an object", () => {
+    expect(provesAt(19, change("Added", "a", 15))).toBe(false);
+    expect(provesAt(20, change("Added", "a", 20))).toBe(false);
+    expect(provesAt(30, change("Added", "b", 25))).toBe(false);
+    expect(provesAt(1_000_000_015)).toBe(false);
+  });
+
+  it("and not where its resourceVersion cannot be compared", () => {
+    const replica = replicaWith([], 10);
+    replica.change(change("Modified", "a", 20));
+    const next = replica.list("relist");
+    next.item(change("Added", "a", 15));
+    expect(next.provesRewind?.(resourceVersion("opaque"))).toBe(false);
+  });
+
+  it("and not once it is known, so that the list which follows counts", () => {
+    let rewinds = 0;
+    const replica = replicaWith([], 100, new VirtualClock(), () => rewinds);
+    rewinds++;
+    const next = replica.list("initial");
+    next.item(change("Added", "a", 15));
+    expect(next.provesRewind?.(at(1_000_000_015))).toBe(false);
+  });
 });
 
 it("and so it does once a list was made after it, of a replica that knows of no time before", async () => {
@@ -98,7 +184,7 @@ it("says for how long the server has said nothing", async () => {
 });
 
 it("a kind that is not installed is empty, and keeps nobody waiting for a list", () => {
-  const replica = new Replica("r", new VirtualClock());
+  const replica = new Replica("r", new VirtualClock(), never);
   expect(replica.objects).toBeUndefined();
   replica.kindIsMissing();
   expect(replica.objects?.size).toBe(0);

@@ -20,6 +20,8 @@ export interface Delivery {
     readonly uid: string;
   };
   readonly resourceVersion: string;
+  /** Its resourceVersion is of an epoch that is over: it came before the cluster's state went back, or the selection changed. */
+  readonly past?: boolean;
   /** From 1. */
   readonly attempt: number;
   /** True when an earlier delivery of this id may have run. */
@@ -56,6 +58,7 @@ export interface Seen {
   readonly object: Pick<ObjectMeta, "namespace" | "name" | "uid">;
   readonly resourceVersion: string;
   readonly flags?: Pick<EventFlags, "reason">;
+  readonly past?: boolean;
 }
 
 /** Flags of the event that the handler sees; absent ones are false. */

@@ -22,6 +22,7 @@ export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | und
       uid: givenUid(meta.uid),
     },
     resourceVersion: meta.resourceVersion,
+    past: event.epoch < view.epochOf(event.key),
     attempt: attempts,
     redelivered: isRedelivered(event),
     flags,
