@@ -19,6 +19,11 @@ export class RewindProof {
     if (isNewer(known, listed)) this.add(known);
   }
 
+  /** True if the list contradicts some known state, whatever the list's own resourceVersion will be. */
+  get isPossible(): boolean {
+    return this.contradicted !== undefined;
+  }
+
   /** True if a complete list at this resourceVersion proves it; false where the two have no order. */
   holdsAt(list: ResourceVersion): boolean {
     return this.contradicted !== undefined && isUpTo(this.contradicted, list);

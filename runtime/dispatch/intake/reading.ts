@@ -73,7 +73,7 @@ export class Reading implements ListReceiver {
   private readonly diff: GapDiff;
   private readonly proof = new RewindProof();
   private begun = false;
-  /** It shows an object that was gone, in an old state. That it is Added is no repetition of what was told of that state. */
+  /** It shows an object that was gone, in an old state. Where that is told it is no repetition of what was told of that state before. */
   private returns = false;
   /** Something was told that a list after this one would not tell again. */
   private told = false;
@@ -113,19 +113,22 @@ export class Reading implements ListReceiver {
     return this.proof.holdsAt(to);
   }
 
-  /** What was left out may come back by another choice of the manifest's. What is known to live has no older state, whoever chooses. */
+  /**
+   * Only a list that goes on from the position speaks of deletions: in another selection an object comes back that never went. What is
+   * on record as living has no older state, whoever chooses.
+   */
   private compare({ meta }: Change): void {
     const { plan } = this;
     if (plan.anew) return;
     const { view } = this.reader;
     const key = objectKey(meta);
-    const [alive, standing] = [view.alive(key), view.standing(key)];
+    const alive = view.alive(key);
     const goesOn = !plan.begins && plan.rebases === undefined;
-    const known = [alive, goesOn ? standing : undefined].find((each) => each?.uid === meta.uid);
-    if (known) {
-      this.proof.compare(known.resourceVersion, meta.resourceVersion);
-      if (known.through) this.proof.compare(known.through.resourceVersion, meta.resourceVersion);
-    } else if (goesOn && plan.from !== null && isUpTo(meta.resourceVersion, plan.from)) this.returns = true;
+    const known = (goesOn ? [alive, view.standing(key)] : [alive]).find((each) => each?.uid === meta.uid);
+    if (known) this.proof.compare(known.resourceVersion, meta.resourceVersion);
+    if (!goesOn) return;
+    if (known?.through) this.proof.compare(known.through.resourceVersion, meta.resourceVersion);
+    this.returns ||= !known && plan.from !== null && isUpTo(meta.resourceVersion, plan.from);
   }
 
   end(to: ResourceVersion): "counted" | "held" {
@@ -161,7 +164,7 @@ export class Reading implements ListReceiver {
   }
 
   private begin(): void {
-    const rebases = this.plan.rebases ?? (this.returns ? "rewind" : undefined);
+    const rebases = this.plan.rebases ?? (this.returns || this.proof.isPossible ? "rewind" : undefined);
     if (rebases && !this.begun) this.reader.beginEpoch(this.entry, rebases);
     this.begun ||= rebases !== undefined;
   }
