@@ -18,7 +18,13 @@ export const keyOf = ({ namespace, name }: Pick<State, "namespace" | "name">): s
 /** "0" is no resourceVersion. */
 const first = 10;
 
-/** A cluster that may be put back to where it was: what came after is gone, and its resourceVersions are given again. */
+/** Beyond all that was given before, after a restore with newer revisions. */
+export const revisionBump = 1_000;
+
+/**
+ * A cluster that may be put back to where it was: what came after is gone. Its resourceVersions are given again, or others far
+ * beyond them.
+ */
 export class BranchingHistory {
   log: State[] = [];
   /** Changes up to here can no longer be watched. */
@@ -42,10 +48,11 @@ export class BranchingHistory {
     this.log.push({ rv, type, namespace, name, uid, a });
   }
 
-  /** The cluster is restored from a backup that was made at some time since the last compaction. */
-  rewind(dice: Dice): void {
-    this.rv = Math.max(this.compacted, first, this.rv - dice.below(15));
-    this.log = this.log.filter(({ rv }) => rv <= this.rv);
+  /** The cluster is restored from a backup that was made at some time since the last compaction. `bumps`: with newer revisions. */
+  rewind(dice: Dice, bumps: boolean): void {
+    const backup = Math.max(this.compacted, first, this.rv - dice.below(15));
+    this.log = this.log.filter(({ rv }) => rv <= backup);
+    this.rv = bumps ? this.rv + revisionBump : backup;
     this.compacted = this.rv;
   }
 

@@ -75,6 +75,13 @@ export class NamespaceSource {
       if (subscriber.resumeFrom === undefined) this.received = undefined;
       return;
     }
+    if (!rewinds && receiver.provesRewind?.(resourceVersion(String(history.now)))) {
+      receiver.abort();
+      this.connected = false;
+      subscriber.rewound?.();
+      this.list("rv-rewind");
+      return;
+    }
     receiver.end(resourceVersion(String(history.now)));
     this.noticed ||= rewinds;
     this.received = history.now;

@@ -1,4 +1,5 @@
 import type { ChangeType } from "../../../runtime/manifest/function.ts";
+import { revisionBump } from "../branching-history.ts";
 import type { Dice } from "../random.ts";
 
 /** One state of an object, or its deletion, as etcd keeps it. */
@@ -77,11 +78,16 @@ export class Cluster {
     this.compacted = Math.max(this.compacted, this.rv - this.dice.below(4));
   }
 
-  /** It is restored from a backup that was made at some time since the last compaction: what came after is gone. */
-  restore(): void {
-    this.rv = Math.max(this.compacted, 20, this.rv - this.dice.below(15));
-    this.log = this.log.filter(({ rv }) => rv <= this.rv);
+  /**
+   * It is restored from a backup that was made at some time since the last compaction: what came after is gone. `bumps`: it goes on
+   * with newer resourceVersions than all that it gave. Returns the newest of the backup.
+   */
+  restore(bumps: boolean): number {
+    const backup = Math.max(this.compacted, 20, this.rv - this.dice.below(15));
+    this.log = this.log.filter(({ rv }) => rv <= backup);
+    this.rv = bumps ? this.rv + revisionBump : backup;
     this.compacted = this.rv;
+    return backup;
   }
 
   /** Live objects of a kind by key, as they are, or as they were at a resourceVersion. */

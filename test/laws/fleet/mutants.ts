@@ -202,6 +202,61 @@ export const mutants: readonly Mutant[] = [
     caughtBy: "test/dispatch/power-loss.test.ts",
   },
   {
+    fault:
+      "an older state in a newer list is taken for that of a server that lags, after a restore with newer revisions",
+    file: watch("lister"),
+    edits: [["if (coversAll && listing.provesRewind(at))", "if (!coversAll && listing.provesRewind(at))"]],
+    caughtBy: "fleet",
+  },
+  {
+    fault: "a list that lags is taken for a proof that the cluster was restored",
+    file: watch("rewind-proof"),
+    edits: [["this.contradicted !== undefined && isUpTo(this.contradicted, list)", "this.contradicted !== undefined"]],
+    caughtBy: "test/dispatch/restored.test.ts",
+  },
+  {
+    fault: "of those who share the list after a rewind one keeps the state that was undone",
+    file: watch("listing"),
+    edits: [[`filter(({ applicant }) => applicant.reason !== "rv-rewind")`, `filter((_, index) => index > 0)`]],
+    caughtBy: "test/faults/rewind.test.ts",
+  },
+  {
+    fault: "only what is done proves a restore, and not what a handler had begun on when the process died",
+    file: dispatch("intake/reading"),
+    edits: [["if (known?.through) this.proof", "if (known?.through && key === undefined) this.proof"]],
+    caughtBy: "test/dispatch/restored.test.ts",
+  },
+  {
+    fault: "what is chosen again by another selector is taken for a proof that the cluster was restored",
+    file: dispatch("intake/reading"),
+    edits: [["const goesOn = !plan.begins && plan.rebases === undefined;", "const goesOn = true;"]],
+    caughtBy: "test/dispatch/restored.test.ts",
+  },
+  {
+    fault: "an object that a restore brings back is told under the id of its first Added",
+    file: dispatch("intake/reading"),
+    edits: [["this.returns || this.proof.isPossible", "this.proof.isPossible"]],
+    caughtBy: "test/dispatch/restored.test.ts",
+  },
+  {
+    fault: "what a list tells before its end is told under an id of before the restore that it proves",
+    file: dispatch("intake/reading"),
+    edits: [["this.returns || this.proof.isPossible", "this.returns"]],
+    caughtBy: "test/laws/laws.test.ts",
+  },
+  {
+    fault: "a cache of the state that was undone covers an event of the restored one",
+    file: "runtime/reads/replica.ts",
+    edits: [["if (this.listedAfter !== this.rewinds()) return false;", ""]],
+    caughtBy: "test/reads/replica.test.ts",
+  },
+  {
+    fault: "a cache counts as fresh for ever once the cluster was restored",
+    file: "runtime/reads/replica.ts",
+    edits: [["if (past && isReached", "if (isReached"]],
+    caughtBy: "test/reads/replica.test.ts",
+  },
+  {
     fault: "who steps aside amid the list after a restore comes back to a position of before",
     file: dispatch("intake/subscription"),
     edits: [[`    this.leaveEpoch("rewind");\n`, ""]],
@@ -259,7 +314,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "an object is told as Added though an older state of it was",
     file: dispatch("doubt/doubted-objects"),
-    edits: [[`doubted.begun === "Added" ? "Modified" : doubted.begun`, "doubted.begun"]],
+    edits: [[`begun: begun === "Added" ? "Modified" : begun`, "begun"]],
     caughtBy: "test/dispatch/begun.test.ts",
   },
   {

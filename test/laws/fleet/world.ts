@@ -125,6 +125,8 @@ class Fleet {
       this.stuck ||= dice.chance(0.02);
       this.cluster.served ||= dice.chance(0.05);
     }
+    // What a restore undid at the end nothing else overwrites.
+    if (this.restores && dice.chance(0.5)) await this.restore();
     this.calm = true;
     this.cluster.served = true;
     await this.checkOthersThanStuck();
@@ -167,21 +169,23 @@ class Fleet {
   }
 
   /**
-   * Nothing is written before every source has noticed: once the cluster is past what is on record, nobody could tell. So
+   * With newer resourceVersions whoever comes later notices as well, from a list. Otherwise nothing is written before every source has noticed: once the cluster is past what is on record, nobody could tell. So
    * nobody is away just then, and nobody aside, who would have to look later.
    */
   private async restore(): Promise<void> {
     const { server, dispatcher, liveFunctions } = this.process;
-    if (liveFunctions.size < this.members.length || dispatcher.status().some(({ full }) => full)) return;
+    const bumps = this.dice.chance(0.5);
+    const isAway = liveFunctions.size < this.members.length || dispatcher.status().some(({ full }) => full);
+    if (isAway && !bumps) return;
     this.past.restored = true;
     server.down = true;
     server.disconnect();
     await settle();
-    this.cluster.restore();
-    for (const { laws } of this.members) laws.timeWentBack();
+    const backup = this.cluster.restore(bumps);
+    for (const { laws } of this.members) laws.timeWentBack(backup);
     await this.clock.advance(5_000);
     server.down = false;
-    await this.quiet();
+    if (!bumps) await this.quiet();
   }
 
   private async start(): Promise<void> {
