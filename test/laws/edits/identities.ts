@@ -1,0 +1,131 @@
+import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
+import type { Revision } from "./cluster.ts";
+
+/** Something that a handler was told, or a run of a key: which object it showed, and how the attempt ended. */
+export interface Told {
+  readonly tick: number;
+  readonly phase: number;
+  readonly key: string;
+  readonly type: "present" | "gone";
+  /** "" of a run that was shown no object. */
+  readonly uid: string;
+  readonly rv: number;
+  readonly isRun: boolean;
+  readonly isFlagged: boolean;
+  /** Undefined: it has not ended, or was cut off. */
+  ended: "done" | "failed" | undefined;
+}
+
+/** The objects of a trigger that an idle reconciler had seen. */
+export interface Base {
+  readonly phase: number;
+  readonly tick: number;
+  readonly states: ReadonlyMap<string, Revision>;
+}
+
+/** A trigger, whatever its name: an edit that changes its name alone leaves it what it is. */
+export class Identity {
+  readonly number: number;
+  /** By phase, those in which it is in the manifest. */
+  readonly triggers = new Map<number, Trigger>();
+  readonly told: Told[] = [];
+  /** Objects that lists showed up to here may be from before its first deployment. */
+  initialUpTo = 0;
+  hasBeenQuiet = false;
+  base: Base | undefined;
+
+  constructor(number: number) {
+    this.number = number;
+  }
+
+  /** The newest thing that was told of a key, and ended. */
+  last(key: string): Told | undefined {
+    return this.told.findLast((it) => it.key === key && it.ended === "done");
+  }
+
+  /** Whether it was told after a tick that an object had gone, or a run of its key saw none. */
+  isToldGone(key: string, uid: string, after: number): boolean {
+    const isOfIt = (it: Told) => it.type === "gone" && it.key === key && (it.uid === uid || it.isRun);
+    return this.told.some((it) => it.tick > after && it.ended === "done" && isOfIt(it));
+  }
+
+  toldOf(uid: string): Told[] {
+    return this.told.filter((it) => it.uid === uid);
+  }
+
+  get name(): string {
+    return [...this.triggers.values()].at(-1)?.name ?? "";
+  }
+
+  trigger(phase: number): Trigger {
+    const found = this.triggers.get(phase);
+    if (!found) throw new Error(`trigger ${this.number} is not there in phase ${phase}`);
+    return found;
+  }
+}
+
+/** Which trigger of a manifest is which of the manifest before. */
+export class Identities {
+  readonly all: Identity[] = [];
+  private current = new Map<string, Identity>();
+
+  /** The identity of a trigger of the manifest in force. */
+  of(name: string): Identity | undefined {
+    return this.current.get(name);
+  }
+
+  get here(): Iterable<Identity> {
+    return this.current.values();
+  }
+
+  /** A phase begins with this manifest. Returns the triggers of the one before, by their names there. */
+  enter(phase: number, { triggers }: FunctionManifest): ReadonlyMap<string, Identity> {
+    const former = this.current;
+    const before = [...this.current.values()];
+    const found = new Map<Trigger, Identity>();
+    const free = (identity: Identity) => ![...found.values()].includes(identity);
+    const claim = (candidates: readonly Identity[], isSame: (was: Trigger, is: Trigger) => boolean) => {
+      for (const trigger of triggers) {
+        if (found.has(trigger)) continue;
+        const match = candidates.find((it) => free(it) && isSame(lastOf(it), trigger));
+        if (match) found.set(trigger, match);
+      }
+    };
+    const sameName = (was: Trigger, is: Trigger) => was.name === is.name && was.kind === is.kind;
+    claim(before, (was, is) => sameName(was, is) && watchOf(was) === watchOf(is));
+    claim(before, (was, is) => watchOf(was) === watchOf(is));
+    claim(before, sameName);
+    claim(this.all, sameName);
+    this.current = new Map();
+    for (const trigger of triggers) {
+      const identity = found.get(trigger) ?? this.made();
+      identity.triggers.set(phase, trigger);
+      this.current.set(trigger.name, identity);
+    }
+    return former;
+  }
+
+  private made(): Identity {
+    const identity = new Identity(this.all.length + 1);
+    this.all.push(identity);
+    return identity;
+  }
+}
+
+function lastOf(identity: Identity): Trigger {
+  const last = [...identity.triggers.values()].at(-1);
+  if (!last) throw new Error("an identity without a trigger");
+  return last;
+}
+
+/**
+ * Whether a manifest leaves open which trigger is which: one that is edited watches by chance what another one watched before.
+ */
+export function isAmbiguous(before: readonly Trigger[], after: readonly Trigger[]): boolean {
+  const stays = (was: Trigger) => after.some((is) => is.name === was.name && watchOf(is) === watchOf(was));
+  const moved = before.filter((was) => !stays(was));
+  return after.some((is) => moved.some((was) => was.name !== is.name && watchOf(was) === watchOf(is)));
+}
+
+/** All that a trigger says but its name. */
+const watchOf = ({ name: _, ...watch }: Trigger): string => JSON.stringify(Object.entries(watch).sort());

@@ -1,0 +1,80 @@
+import type { KeyRule } from "../../../runtime/manifest/function.ts";
+import { expressionNames } from "./choices.ts";
+import { type Revision, selects } from "./cluster.ts";
+import type { Base, Identity } from "./identities.ts";
+import { type InForce, inForceSince, type QuietParts } from "./quiet-laws.ts";
+
+/** The keys that an object counts for. */
+export function keysBy(rule: KeyRule, state: Revision): string[] {
+  const names = rule.type === "owner" ? (state.owner ? [state.owner] : []) : expressionNames(rule.expression, state);
+  return names.map((name) => `${state.namespace}/${name}`);
+}
+
+/** When all is quiet: whoever an object counted for, and counts for now, was run since. Then this is where the next time begins. */
+export function checkKeys(parts: QuietParts, phase: number, tick: number): void {
+  const { identities, cluster, spans } = parts;
+  for (const identity of identities.here) {
+    const now = inForceSince(spans, identity, Number.POSITIVE_INFINITY).at(-1);
+    if (identity.base && now?.isReconciler && now.trigger.key) checkSince(parts, identity, identity.base, now);
+    const isFollowed = now?.isReconciler && isWide(now);
+    const states = [...cluster.here(now?.trigger.kind ?? "")].filter(([, it]) => now && selects(now.trigger, it));
+    identity.base = isFollowed ? { phase, tick, states: new Map(states) } : undefined;
+  }
+}
+
+/** Whether each change of the objects that are selected counts. */
+const isWide = ({ trigger: { key, events, matchConditions, changedFields } }: InForce): boolean =>
+  key !== undefined && events.length === 3 && matchConditions.length === 0 && changedFields.length === 0;
+
+function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InForce): void {
+  const all = inForceSince(parts.spans, identity, base.tick);
+  const wasFollowed = all[0];
+  if (!wasFollowed || !all.every((each) => each.isReconciler && isWide(each))) return;
+  const { key: ruleBefore } = wasFollowed.trigger;
+  const { key: rule, kind } = now.trigger;
+  if (!ruleBefore || !rule || kind !== wasFollowed.trigger.kind) return;
+  const isEdited = new Set(all.map(({ trigger }) => JSON.stringify(trigger.key))).size > 1;
+  const here = parts.cluster.here(kind);
+  for (const [at, before] of base.states) {
+    const real = here.get(at);
+    const isHere = real?.uid === before.uid && all.every(({ trigger }) => selects(trigger, real));
+    const left = keysBy(ruleBefore, before).filter((key) => !isHere || !keysBy(ruleBefore, real).includes(key));
+    for (const key of left) {
+      const since = leftAt(parts, all, ruleBefore, before, key);
+      checkRun(parts, key, since, `${before.kind} ${at} ${before.uid}@${before.rv} left it`, isEdited);
+    }
+  }
+  for (const [at, real] of here) {
+    const isSame = base.states.get(at)?.rv === real.rv;
+    if (isSame || real.tick < base.tick || !all.every(({ trigger }) => selects(trigger, real))) continue;
+    for (const key of keysBy(rule, real))
+      checkRun(parts, key, real.tick, `${real.kind} ${at} ${real.uid}@${real.rv} counts for it`, isEdited);
+  }
+}
+
+/** Since when an object counts for a key no more: since it changed, or since an edit let it go. */
+function leftAt(
+  { cluster }: QuietParts,
+  all: readonly InForce[],
+  rule: KeyRule,
+  before: Revision,
+  key: string,
+): number {
+  const since = cluster.log.filter((it) => it.uid === before.uid && it.rv > before.rv);
+  const changed = since.find((it) => it.type === "Deleted" || !keysBy(rule, it).includes(key));
+  const unselected = since.find((it) => all.some(({ trigger }) => !selects(trigger, it)));
+  const byEdit = all.find(({ trigger }) => !selects(trigger, before));
+  return Math.min(changed?.tick ?? Infinity, unselected?.tick ?? Infinity, byEdit?.from ?? Infinity);
+}
+
+function checkRun(
+  { identities, report }: QuietParts,
+  key: string,
+  since: number,
+  why: string,
+  isEdited: boolean,
+): void {
+  const runs = [...identities.all].flatMap(({ told }) => told).filter((it) => it.isRun && it.key === key);
+  if (runs.some(({ tick, ended }) => tick > since && ended === "done")) return;
+  report(isEdited ? "wokenByEdit" : "woken", `${key} was not run since: ${why}`);
+}

@@ -1,0 +1,31 @@
+/** The laws that hold in every world, in words. A world names a law by its key. */
+export const laws = {
+  lost: "no net change is lost for a function that wanted it before and after the edit",
+  lostDeletion: "no deletion is lost for a function that wanted it before and after the edit",
+  heldBack: "a deletion is never held back by an answer of conditions that are no more",
+  selected: "what an edit newly selects is told",
+  unselected: "what an edit lets go is told as Deleted",
+  saysUnselected: "a Deleted of an object that only the edit let go says unselected",
+  saysSelected: "an Added of an object that only the edit selected says selected",
+  repeat: "an id is never told twice without a flag",
+  reused: "an id is never used for two events",
+  stale: "no state is told again, or after a newer one, without a flag",
+  objectForm: "an object has the form that the manifest asks for",
+  lastBodyForm: "a deletion that was found shows no more than lastBody asks for, and nothing of another version",
+  oldForm: "an old object has the form that the manifest asks for",
+  oldState: "an old object is the state before",
+  runForm: "a reconciler's object has the form that the manifest asks for",
+  true: "a delivery says what happened",
+  woken: "a key is run for each net change of what counts for it",
+  wokenByEdit: "a key is run for what a child left and what it came to, where the key rule was edited",
+  waits: "what waits for a trigger, key or mode that is gone is run, told or named in one warning",
+  type: "nothing is told of a type that the manifest does not ask for",
+  selection: "nothing is told that the manifest does not select",
+  condition: "nothing is told that the manifest's conditions refuse",
+  unchanged: "nothing is told as Modified of which none of the changed fields ever changed",
+  rows: "no row outlives its event",
+  silent: "an edit of what decides nothing tells nothing",
+  atOnce: "two attempts at one object never run at once",
+} as const;
+
+export type Law = keyof typeof laws;

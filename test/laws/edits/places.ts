@@ -1,0 +1,90 @@
+import { MemoryDisk } from "../../../runtime/checkpoint/memory.ts";
+import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
+import { VirtualClock } from "../../virtual-clock.ts";
+import { CrashingStore, roomy } from "../crashing-store.ts";
+import { ApiServer } from "../fleet/api-server.ts";
+import { Cluster } from "../fleet/cluster.ts";
+import { DataFolder, type Disk, InSecrets, mortal } from "../fleet/disk.ts";
+import { Dice } from "../random.ts";
+import { settingOf, type WorldPlace } from "../world.ts";
+
+/** A store of a process that may end at any moment. */
+export interface OpenStore {
+  readonly store: CheckpointStore;
+  /** The process is gone: nothing is written any more, and no call returns. */
+  die(): void;
+}
+
+/** Where a world's positions are. */
+export interface Place {
+  readonly clock: VirtualClock;
+  /** As a process does that begins. */
+  open(dice: Dice): Promise<OpenStore>;
+  remove(): void;
+}
+
+export const storeNames = ["memory", "sqlite", "secrets", "jetstream"] as const;
+export type StoreName = (typeof storeNames)[number];
+
+/** A place in this process; JetStream needs a server, and is made by `onServer`. */
+export function placeOf(name: Exclude<StoreName, "jetstream">): Place {
+  if (name === "memory") return inMemory();
+  return name === "sqlite" ? onDisk(new DataFolder()) : onDisk(new InSecrets());
+}
+
+function inMemory(): Place {
+  const disk = new MemoryDisk();
+  return {
+    clock: new VirtualClock(),
+    async open(dice) {
+      const store = new CrashingStore(disk, dice, roomy, () => {});
+      const die = () => {
+        store.dead = true;
+      };
+      return { store, die };
+    },
+    remove() {},
+  };
+}
+
+const calmServer = { watchList: true, pageSize: 100, faults: false, namesOldest: true, refusesOldLists: false };
+
+function onDisk(disk: Disk): Place {
+  const clock = new VirtualClock();
+  let server: ApiServer | undefined;
+  let began = false;
+  return {
+    clock,
+    async open(dice) {
+      if (began) disk.killed();
+      began = true;
+      server ??= new ApiServer(new Cluster(dice), calmServer, dice, clock);
+      let dead = false;
+      const store = mortal(await disk.open(server, clock), () => dead);
+      const die = () => {
+        dead = true;
+      };
+      return { store, die };
+    },
+    remove: () => disk.remove(),
+  };
+}
+
+/** A place on a real NATS server, as the worlds without edits have it. */
+export function onServer(place: WorldPlace): Place {
+  return {
+    clock: place.clock,
+    async open(dice) {
+      const store = await place.open(
+        dice,
+        { ...settingOf(new Dice(1)), spillLimit: Number.POSITIVE_INFINITY },
+        () => {},
+      );
+      const die = () => {
+        store.dead = true;
+      };
+      return { store, die };
+    },
+    remove() {},
+  };
+}

@@ -1,0 +1,17 @@
+import { type JsonSchema, jsonSchema } from "../../../runtime/manifest/json-schema.ts";
+
+/** Every field of the manifest that has a value of its own, as a path: `[]` after a list, `{}` after a map. */
+export function schemaPaths(): string[] {
+  return [...walk(jsonSchema(), "")];
+}
+
+function* walk(schema: JsonSchema, path: string): Generator<string> {
+  const { properties, items, additionalProperties } = schema;
+  if (properties) {
+    for (const [name, each] of Object.entries(properties)) yield* walk(each, path === "" ? name : `${path}.${name}`);
+  } else if (items) yield* walk(items, `${path}[]`);
+  else if (isSchema(additionalProperties)) yield* walk(additionalProperties, `${path}{}`);
+  else yield path;
+}
+
+const isSchema = (value: unknown): value is JsonSchema => typeof value === "object" && value !== null;
