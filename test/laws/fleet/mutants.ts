@@ -1,18 +1,10 @@
-/** A fault of delivery that was once in the runtime, or one like it: how to put it back, and which test must then fail. */
-export interface Mutant {
-  readonly fault: string;
-  /** From the repository's root. */
-  readonly file: string;
-  /** What stands there once, and what would stand there with the fault. */
-  readonly edits: readonly (readonly [string, string])[];
-  /** The test file that fails; `fleet`: some seed does. */
-  readonly caughtBy: "fleet" | `test/${string}.test.ts`;
-}
+import type { Mutant } from "../mutant.ts";
 
 const dispatch = (path: string) => `runtime/dispatch/${path}.ts`;
 const watch = (path: string) => `runtime/watch/${path}.ts`;
 const checkpoint = (path: string) => `runtime/checkpoint/${path}.ts`;
 
+/** Faults of delivery that fleets catch, or a test file. */
 export const mutants: readonly Mutant[] = [
   {
     fault: "a first choice of no namespaces leaves no record that the function was deployed",
