@@ -148,7 +148,7 @@ export class Dispatcher implements Replayer {
       // Until then nobody knows what its attempts came to.
       await unsaved;
       this.unsaved.delete(manifest.name);
-      await this.readStarted();
+      await this.readStarted(manifest.name);
     }
     await this.noteDoubts(manifest.name);
     const { commits, startedBefore } = this;
@@ -201,17 +201,28 @@ export class Dispatcher implements Replayer {
       this.functions.delete(name);
       found.close();
       this.retirement.note(found.inMemory());
-      if (inTime) await this.readStarted();
+      if (inTime) await this.readStarted(name);
     }
     const views = await this.options.store.views(name);
     if (found && !found.isInDoubt) for (const { id } of views) this.settled.add(id);
     if (retire) await this.retirement.retire(views);
   }
 
-  /** What was begun and has not ended comes again, flagged, where it is loaded again. */
-  private async readStarted(): Promise<void> {
+  /**
+   * What an unloaded function had begun, and has not ended, comes again, flagged, where it is loaded again. What else the
+   * journal has of it goes: earlier attempts, and those whose events are done.
+   */
+  private async readStarted(name: string): Promise<void> {
     const { store } = this.options;
-    this.startedBefore = await StartedBefore.read(store, await store.journal());
+    const rows = await store.journal();
+    this.startedBefore = await StartedBefore.read(store, rows);
+    const open = new Set([...this.startedBefore].map(({ row, view, id }) => `${row}/${view}/${id}`));
+    const views = new Set((await store.views(name)).map(({ id }) => id));
+    for (const { id: row, started } of rows) {
+      for (const event of started) {
+        if (views.has(event.view) && !open.has(`${row}/${event.view}/${event.id}`)) this.commits.settle(row, event);
+      }
+    }
   }
 
   /** Retires every function of the store that is not among `names`; for the start, once it is known which are there. */

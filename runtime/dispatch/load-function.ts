@@ -121,6 +121,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   waiting.events += await tellWaitingKeys(others, {
     commits,
     startedBefore: parts.startedBefore,
+    primary,
     views: byId,
     viewNamed: (trigger) => formerNames.get(trigger),
     nextSequence: () => maker.nextSequence(),

@@ -25,6 +25,8 @@ const whyWords = [
   "condition",
   "conditionError",
   "lastAnswer",
+  "gone",
+  "unselected",
   "key",
   "keyError",
   "initialEvents",

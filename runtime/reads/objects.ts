@@ -1,8 +1,8 @@
 import { apart } from "../apart.ts";
 import { RawFields } from "../dispatch/filter/raw-fields.ts";
+import type { Labels } from "../kube/label-query.ts";
 import type { Change, ObjectMeta } from "../watch/change.ts";
 import { FieldIndex } from "./field-index.ts";
-import type { Labels } from "./label-query.ts";
 
 /** One object as it is kept: its JSON text, and what is looked at often. */
 export interface Kept {

@@ -1,10 +1,10 @@
 import type { Clock } from "../clock.ts";
 import { WatchfireError } from "../errors.ts";
+import { labelQuery } from "../kube/label-query.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { byAge, noResourceVersion } from "../resource-version.ts";
 import type { Watches } from "../watch/watches.ts";
 import { FunctionReads, type FunctionReadsParts, type ReadReport } from "./function-reads.ts";
-import { labelQuery } from "./label-query.ts";
 import type { ReadView } from "./read-view.ts";
 import { Replicas } from "./replicas.ts";
 

@@ -20,6 +20,10 @@ export function because(why: HeldBack, type: EventType, trigger: Trigger, show: 
       return "its conditions did not hold when the object was last seen";
     case "initialEvents":
       return "the object was there when the function was deployed, and initialEvents is Skip";
+    case "gone":
+      return "it waited while the manifest was edited, and its object is gone";
+    case "unselected":
+      return "it waited while the manifest was edited, and its trigger selects its object no more";
     case "key":
       return trigger.key?.type === "owner"
         ? `it has no owner of kind ${trigger.key.kind}, by which its trigger's key would wake one`

@@ -23,11 +23,15 @@ export interface Told {
 export interface Past {
   readonly attempts: number;
   readonly doubt: Doubt;
+  /** Of an attempt that the event itself is to settle. */
+  readonly journalRow?: number | undefined;
 }
 
 /** What had begun when the last process ended. */
 export interface BegunBefore {
   attemptsAt(view: number, id: string): number;
+  /** The journal's row of the last of them; undefined where none began. */
+  rowOf(view: number, id: string): number | undefined;
   isOvertaken(view: number, key: string, resourceVersion: ResourceVersion): boolean;
   passageBegan(view: number, uid: string, type: "Added" | "Deleted"): boolean;
 }
@@ -52,8 +56,10 @@ export class Doubts {
   /** The past of an event that comes back from disk, where `doubt` was noted of it. */
   ofStored({ view, key, id, deletedBy, replayed }: Told & { readonly replayed: boolean }, doubt: Doubt): Past {
     const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
+    // What it tells is known already: nothing but its own end takes its attempt out of the journal.
+    const journalRow = replayed ? this.begun.rowOf(view, id) : undefined;
     const noted = attempts > 0 || this.begun.isOvertaken(view, key, deletedBy);
-    return { attempts, doubt: noted ? graver(doubt, "noted") : doubt };
+    return { attempts, doubt: noted ? graver(doubt, "noted") : doubt, journalRow };
   }
 }
 

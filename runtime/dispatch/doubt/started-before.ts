@@ -84,6 +84,11 @@ export class StartedBefore implements BegunBefore {
     return this.events.size === 0 ? 0 : (this.events.get(`${view}/${id}`)?.attempt ?? 0);
   }
 
+  /** The journal's row of the last of them; undefined where none began. */
+  rowOf(view: number, id: string): number | undefined {
+    return this.events.get(`${view}/${id}`)?.row;
+  }
+
   /** Whether a handler may have seen this state of the object or a newer one, in an event that a list made. */
   isOvertaken(view: number, key: string, resourceVersion: ResourceVersion): boolean {
     const newest = this.newest.size === 0 ? undefined : this.newest.get(`${view}/${key}`);

@@ -14,6 +14,10 @@ export type HeldBack =
   | { readonly type: "lastAnswer" }
   /** The object was there when the function was deployed, and `initialEvents` is Skip. */
   | { readonly type: "initialEvents" }
+  /** It waited while its manifest was edited, and its object is gone by now: the deletion is told. */
+  | { readonly type: "gone" }
+  /** It waited while its manifest was edited, and its trigger selects its object no more. */
+  | { readonly type: "unselected" }
   /** Its trigger's `key` leads to nobody: it has no such owner, or the expression gives no name. */
   | { readonly type: "key" }
   /** Its trigger's `key` has no value, or one that is no name. */
@@ -23,4 +27,6 @@ export const notAsked: HeldBack = { type: "events" };
 export const unchanged: HeldBack = { type: "changedFields" };
 export const refusedBefore: HeldBack = { type: "lastAnswer" };
 export const wasThere: HeldBack = { type: "initialEvents" };
+export const goneMeanwhile: HeldBack = { type: "gone" };
+export const unselected: HeldBack = { type: "unselected" };
 export const wakesNobody: HeldBack = { type: "key" };

@@ -3,12 +3,10 @@ import { parseExactly } from "../../exact-json.ts";
 import type { Trigger } from "../../manifest/function.ts";
 import { isMetadataAlone } from "../filter/previous-object.ts";
 import { RawFields } from "../filter/raw-fields.ts";
+import { ObjectSelector } from "./object-selector.ts";
 
 /** How much of a body a view keeps. */
 export type KeptBody = "Full" | "Metadata" | "None";
-
-/** The part of a trigger that the form of its records follows from. */
-export type FormRules = Pick<Trigger, "apiVersion" | "kind" | "object" | "matchConditions" | "key">;
 
 /** The body is the whole object, or its metadata alone; or none is kept. */
 const letter = { Full: "F", Metadata: "M", None: "N" } as const;
@@ -32,7 +30,8 @@ export class RecordForm {
   /** Of an event's body, which is as it was received. */
   readonly ofEvents: string;
   private readonly kept: KeptBody;
-  private readonly rules: FormRules;
+  private readonly rules: Trigger;
+  private readonly selector: ObjectSelector;
   private readonly version: string;
   private readonly conditions: string;
   private readonly keys: string;
@@ -40,7 +39,7 @@ export class RecordForm {
   private readonly read = new Map<string, readonly string[]>();
 
   /** @param kept how much of a body the view keeps */
-  constructor(rules: FormRules, kept: KeptBody) {
+  constructor(rules: Trigger, kept: KeptBody) {
     const { apiVersion, object, matchConditions, key } = rules;
     this.rules = rules;
     this.kept = kept === "Full" ? object : kept;
@@ -49,7 +48,8 @@ export class RecordForm {
     // Owners are named in metadata, which is the same in each version.
     this.keys = key === undefined ? noTag : tagOf(key.type === "owner" ? [key] : [apiVersion, object, key]);
     this.text = [letter[this.kept], this.version, this.conditions, this.keys].join();
-    this.ofEvents = [letter[object], this.version].join();
+    this.selector = new ObjectSelector(rules);
+    this.ofEvents = [letter[object], this.version, this.selector.tag].join();
   }
 
   get keepsWholeObjects(): boolean {
@@ -86,9 +86,17 @@ export class RecordForm {
     return this.as(this.kept, body, form);
   }
 
+  /** Whether an event of that form is of an object that the trigger selects today, as far as it can be told. */
+  selects(event: Parameters<ObjectSelector["selects"]>[0], form: string | undefined): boolean {
+    const [, , tag] = form === undefined || form === this.ofEvents ? [] : this.partsOf(form);
+    return tag === undefined || tag === this.selector.tag || this.selector.selects(event);
+  }
+
   /** The body of an event as the trigger's objects are today; undefined where it has less, or is of another version. */
   eventBody(body: Buffer, form: string | undefined): Buffer | undefined {
     if (form === undefined || form === this.ofEvents) return body;
+    const [how, version] = this.partsOf(form);
+    if (how === letter[this.rules.object] && version === this.version) return body;
     return this.as(this.rules.object, body, form);
   }
 
@@ -129,7 +137,7 @@ const parsed = (body: Buffer) => parseExactly(body.toString()) as Readonly<Recor
 const metadataField = new RawFields([["metadata"]]);
 
 /** The object with its metadata alone, as its bytes have it, and where they cannot tell, as it is parsed. */
-function metadataOf(body: Buffer, { apiVersion, kind }: Pick<FormRules, "apiVersion" | "kind">): Buffer {
+function metadataOf(body: Buffer, { apiVersion, kind }: Pick<Trigger, "apiVersion" | "kind">): Buffer {
   const [raw] = metadataField.of({ body }) ?? [];
   const metadata = raw ? raw.toString() : JSON.stringify(parsed(body).metadata);
   const names = `"apiVersion":${JSON.stringify(apiVersion)},"kind":${JSON.stringify(kind)}`;

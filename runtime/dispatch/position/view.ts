@@ -31,6 +31,8 @@ export interface ViewEvent {
   /** In which its resourceVersions count. */
   readonly epoch: number;
   readonly doubt: Doubt;
+  /** Whether its body is no state of its own, and so none to keep. */
+  readonly isAsked: boolean;
   /** Where the object's members are in its body, where that is known. */
   readonly members?: ObjectMembers | undefined;
 }
@@ -201,6 +203,11 @@ export class View {
     return known?.deleted ? undefined : known;
   }
 
+  /** Whether a handler may know of the object. */
+  knows(key: string): boolean {
+    return this.stands(key) !== undefined || this.doubted.has(key);
+  }
+
   /** The object as it was deleted, where that is still on record. */
   gone(key: string): KnownIdentity | undefined {
     const known = this.known.get(key);
@@ -354,12 +361,12 @@ export class View {
       const keys = this.keysOf(event.meta, body);
       const known = this.stateOf(event.meta, hash, matched, keys);
       // A body of another form would pass for one of this.
-      const later = isChange && !this.compares && before.form === known.form;
+      const later = isChange && !this.compares && !event.isAsked && before.form === known.form;
       if (hold && later && !deliver && !wasDoubted && standsBut(before, known)) {
         this.know(event.key, known);
         return this.commits.putKnownAtRest(this.id, event.key, known, this.form.keep(body), hold);
       }
-      this.put(event.key, known, body, later);
+      this.put(event.key, known, event.isAsked ? undefined : body, later);
       return false;
     }
     if (this.isOver(event.key, event.epoch)) {
@@ -510,9 +517,9 @@ export class View {
   }
 
   /** `later`: an older body is on record, which will do for a while. */
-  private put(key: string, known: KnownIdentity, body: Buffer, later = false): void {
+  private put(key: string, known: KnownIdentity, body: Buffer | undefined, later = false): void {
     this.know(key, known);
-    const kept = this.form.keep(body);
+    const kept = body && this.form.keep(body);
     if (kept && later) this.commits.putKnownBodyLater(this.id, key, { ...known, body: kept });
     else this.commits.putKnown(this.id, key, { ...known, body: kept });
   }

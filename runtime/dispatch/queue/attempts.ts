@@ -5,6 +5,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { DeliveryListener, HandlerError, Look, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EventOutcome, Observer } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
+import { goneMeanwhile, unselected } from "../filter/reason.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import { Ahead } from "./ahead.ts";
 import { crashLoopError, deliveryOf, isRedelivered } from "./attempt.ts";
@@ -165,6 +166,15 @@ export class Attempts {
    * @param listener hears once how it left its event, never before this returns
    */
   run(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): void {
+    if (isLetGo(event)) {
+      event.verdict = isUnselected;
+      // Where a handler may have had it, the object is known, and let go of. Otherwise nothing becomes known by it.
+      const mayBeKnown = event.doubt !== "none" || event.attempts > 0;
+      event.body = mayBeKnown ? (event.body ?? Buffer.alloc(0)) : undefined;
+      event.isAsked = true;
+      queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
+      return;
+    }
     const needs = this.reading === 0 ? this.needsAtOnce(event) : undefined;
     if (needs) this.begin(event, needs, isPaused, listener);
     else void this.readAndBegin(event, isPaused, listener);
@@ -208,15 +218,22 @@ export class Attempts {
     // A dead letter that was put back has its own: of its object the view may know nothing any more, or another state.
     const inView = event.lastKnown && !event.replayed;
     const stored = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
-    const kept = stored?.length === 0 && event.type !== "Scheduled" ? await this.bodyNow(event) : stored;
+    const isLeftOut = stored?.length === 0 && event.type !== "Scheduled";
+    const kept = isLeftOut ? await this.bodyNow(event) : stored;
+    if (isLeftOut && !kept && isOfToday(event)) {
+      const body = this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event);
+      return { verdict: this.parts.sink ? told : isGone, body, oldBody: undefined };
+    }
     const verdict = event.verdict ?? (await view.judge(event, kept));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
     return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
 
   /** The object as it stands, which may be newer than the event; undefined where it is gone. */
-  private async bodyNow({ view, key, type, meta }: LaneEvent): Promise<Buffer | undefined> {
+  private async bodyNow(event: LaneEvent): Promise<Buffer | undefined> {
+    const { view, key, type, meta } = event;
     if (type === "Deleted") return undefined;
+    event.isAsked = true;
     const found = await this.parts.look(view.functionName, view.trigger.name, nameOf(key));
     return found?.uid === meta.uid ? found.body : undefined;
   }
@@ -235,7 +252,7 @@ export class Attempts {
   ): void {
     event.verdict = verdict;
     event.body = body;
-    if (!verdict.deliver && !event.replayed) {
+    if (!verdict.deliver && (!event.replayed || verdict === isGone)) {
       queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
       return;
     }
@@ -368,3 +385,17 @@ export class Attempts {
     return { type: "terminal", outcome: "dead_letter", letter };
   }
 }
+
+/** Whether it is told with the object as it stands now: not a dead letter that was put back, which is told whatever became of it. */
+const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>
+  type !== "Deleted" && (!replayed || flags.reason === "edited");
+
+/** Of an object that is gone: its deletion is told, and what was before is not. */
+const isGone: Verdict = { deliver: false, heldBack: goneMeanwhile, hash: "", matched: true };
+const isUnselected: Verdict = { deliver: false, heldBack: unselected, hash: "", matched: true };
+
+/** Whether it is of an object that the trigger selects no more. Its deletion is told where a handler may know of it. */
+const isLetGo = ({ type, flags, view, key, replayed, isUnselected }: LaneEvent): boolean =>
+  type === "Deleted" ? (isUnselected || flags.reason === "unselected") && !replayed && !view.knows(key) : isUnselected;
+
+const told: Verdict = { deliver: true, heldBack: undefined, hash: "", matched: true };

@@ -52,11 +52,18 @@ type NewEvent = Omit<
   | "journalRow"
   | "oldBody"
   | "replayed"
+  | "isAsked"
+  | "isUnselected"
   | "mark"
   | "members"
   | "notBefore"
 > &
-  Partial<Pick<LaneEvent, "size" | "oldBody" | "replayed" | "mark" | "members" | "notBefore" | "verdict">>;
+  Partial<
+    Pick<
+      LaneEvent,
+      "journalRow" | "isUnselected" | "size" | "oldBody" | "replayed" | "mark" | "members" | "notBefore" | "verdict"
+    >
+  >;
 
 /** The one place that events are built in, so that all of them have one shape. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
@@ -78,6 +85,8 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   deletedBy: made.deletedBy,
   epoch: made.epoch,
   replayed: made.replayed ?? false,
+  isAsked: false,
+  isUnselected: made.isUnselected ?? false,
   mark: made.mark,
   place: made.place,
   attempts: made.attempts,
@@ -85,7 +94,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   notBefore: made.notBefore,
   doubt: made.doubt,
   verdict: made.verdict,
-  journalRow: undefined,
+  journalRow: made.journalRow,
 });
 
 /** Makes a function's events, in order of arrival. */
@@ -144,7 +153,7 @@ export class EventMaker {
     const key = `${namespace}/${name}`;
     const id = withTrigger(stored.id, view.identity);
     const noted = stored.redelivered ? "noted" : "none";
-    const { attempts, doubt } = this.doubts.ofStored({ ...stored, view: view.id, key, id }, noted);
+    const { attempts, doubt, journalRow } = this.doubts.ofStored({ ...stored, view: view.id, key, id }, noted);
     return laneEvent({
       view,
       sequence,
@@ -155,6 +164,7 @@ export class EventMaker {
       flags,
       body: body.length > 0 ? body : undefined,
       size,
+      isUnselected: stored.isUnselected,
       oldBody: stored.oldBody,
       receivedAt: this.clock.monotonic(),
       receivedWall: stored.receivedAt,
@@ -166,6 +176,7 @@ export class EventMaker {
       place: "both",
       attempts,
       doubt,
+      journalRow,
     });
   }
 }

@@ -47,6 +47,10 @@ export interface LaneEvent extends ViewEvent {
   readonly receivedWall: number;
   /** A dead letter put back: filtered and known already. */
   readonly replayed: boolean;
+  /** Its body is no state of its own: the one on disk had another form, and the API server was asked. */
+  isAsked: boolean;
+  /** It waited on disk, and its trigger selects its object no more. */
+  readonly isUnselected: boolean;
   /** What holds the low-water mark; undefined once the mark may pass. */
   mark: { readonly owner: MarkOwner; readonly entry: MarkEntry } | undefined;
   place: Place;

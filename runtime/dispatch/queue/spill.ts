@@ -46,6 +46,8 @@ export interface SpillParts {
 export interface LoadedEvent extends SpilledEvent {
   /** Of its body on disk, in bytes. */
   readonly size: number;
+  /** The trigger selects its object no more. */
+  readonly isUnselected: boolean;
 }
 
 /**
@@ -259,12 +261,16 @@ export class Spill {
 
   /** Its body as the trigger's objects are now. One that cannot be made so is left out: it is asked for before the attempt. */
   private ofToday(event: SpilledEvent): LoadedEvent {
-    const { body, form, type } = event;
+    const { body, form, type, flags } = event;
     const size = body.length;
     const now = this.views.get(event.view)?.form;
-    if (!now || size === 0 || form === undefined || form === now.ofEvents) return { ...event, size };
-    const remains = now.eventBody(body, form) ?? (type === "Deleted" ? now.remains(body) : Buffer.alloc(0));
-    return { ...event, size, body: remains, oldBody: undefined, form: now.ofEvents };
+    if (!now || form === undefined || form === now.ofEvents) return { ...event, size, isUnselected: false };
+    const loaded = { ...event, size, isUnselected: !now.selects(event, form), form: now.ofEvents };
+    const same = now.eventBody(body, form);
+    if (size === 0 || same === body) return loaded;
+    const edited = { synthetic: true, reason: "edited", ...(type === "Deleted" && { finalStateUnknown: true }) };
+    const remains = same ?? (type === "Deleted" ? now.remains(body) : Buffer.alloc(0));
+    return { ...loaded, body: remains, oldBody: undefined, flags: same ? flags : { ...flags, ...edited } };
   }
 
   /**

@@ -37,12 +37,9 @@ export class Wakes implements EventSink {
   take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion {
     const rule = this.rules.get(event.view.id);
     const counted = event.view.countedFor(event.key);
+    const named = rule ? this.keysOf(rule, event, body, oldBody, counted) : [];
     const isForAll = event.type === "Scheduled" || (rule && isForgotten(rule, event.view, counted, body, oldBody));
-    const keys = isForAll
-      ? [...this.primary.keys(), ...(counted?.keys ?? [])]
-      : rule
-        ? this.keysOf(rule, event, body, oldBody, counted)
-        : [event.key];
+    const keys = isForAll ? new Set([...this.primary.keys(), ...(named ?? [])]) : rule ? named : [event.key];
     if (!keys) return { type: "terminal", outcome: "filtered" };
     const cause = causeOf(event);
     for (const key of keys) this.keys.wake(key, cause);

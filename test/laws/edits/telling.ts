@@ -146,13 +146,21 @@ export class Telling {
       return;
     }
     if (body.length === 0) report("objectForm", `${describe(delivery)} has no object`);
-    else this.compareForm("objectForm", delivery, trigger, state);
-    if (!selects(trigger, state)) report("selection", describe(delivery));
+    else this.compareForm("objectForm", delivery, trigger, this.shownState(delivery, state));
+    // Which namespaces labels choose is not known yet when what waits on disk is told.
+    if (!selects(trigger, state) && trigger.namespaces.type !== "labels") report("selection", describe(delivery));
     const refused = trigger.matchConditions.find(({ expression }) => holds(expression, state) === false);
     if (refused) report("condition", `${describe(delivery)}: ${refused.expression}`);
     if (isFlagged(delivery)) return;
     this.judgeNews(delivery, identity, state);
     if (delivery.type === "Modified" && !this.hasKilled) this.judgeChange(delivery, identity, state);
+  }
+
+  /** An event that waited on disk in another form is told with its object as it stands, whose state may be newer. */
+  private shownState({ flags, body, object }: Delivery, state: Revision): Revision {
+    if (flags.reason !== "edited") return state;
+    const newer = this.parts.cluster.find(JSON.parse(body.toString()).metadata.resourceVersion);
+    return newer && newer.uid === object.uid && newer.rv >= state.rv ? newer : state;
   }
 
   /** What comes without a flag is newer than all that was told, or the object had gone in between. */

@@ -1,8 +1,8 @@
 import { selectionOf } from "../../../runtime/app/positions/spread.ts";
-import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
+import type { Delivery, Look, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
 import { Dispatcher } from "../../../runtime/dispatch/dispatcher.ts";
 import type { FunctionDispatch } from "../../../runtime/dispatch/function-dispatch.ts";
-import type { Look } from "../../../runtime/dispatch/reconcile/primary.ts";
+
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
 import { ModelExecutor } from "../../dispatch/model-executor.ts";
 import { Dice } from "../random.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { labelQuery } from "../../runtime/reads/label-query.ts";
+import { labelQuery } from "../../runtime/kube/label-query.ts";
 import { matchesLabels } from "../../sdk/testing/selectors.ts";
 
 const key = fc.constantFrom("app", "tier", "example.com/role");

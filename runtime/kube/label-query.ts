@@ -1,5 +1,5 @@
 import { WatchfireError } from "../errors.ts";
-import { isLabelKey, isLabelValue } from "../kube/names.ts";
+import { isLabelKey, isLabelValue } from "./names.ts";
 
 /** An object's labels. */
 export type Labels = Readonly<Record<string, string>>;
