@@ -110,12 +110,14 @@ export interface StoredEvent {
 export interface Cause {
   /** `Requeue`: its handler had asked for it; `Resync`: it was time; `Replay`: somebody asked for it. */
   readonly type: EventType | "Requeue" | "Resync" | "Replay";
-  /** Of a change: the trigger, and the object that changed. Of a schedule: the trigger. */
+  /** Of a change: the trigger, and the object that changed. Of a schedule: the trigger. On record by identity, to a handler by name. */
   readonly trigger?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
   /** Of a deletion: the object that is gone. */
   readonly uid?: string | undefined;
+  /** A handler may have been told of the change as an event, before its function reconciled. */
+  readonly told?: boolean | undefined;
 }
 
 /** A key that is to be reconciled, in the one row that stands for all that woke it. */

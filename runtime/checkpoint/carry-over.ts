@@ -79,7 +79,7 @@ class Carriage {
     const { from, to } = this;
     const part = this.part.of(view.function);
     if (!part) return;
-    const before = await to.openView(view.function, view.trigger, view.resource);
+    const before = (await this.sameThere(view)) ?? (await to.openView(view.function, view.trigger, view.resource));
     const { id } = before;
     const { trigger, identity, manifest } = view;
     // Its event ids go on there.
@@ -102,6 +102,14 @@ class Carriage {
       return become ? [{ ...become, view: id }] : [];
     });
     await to.commit({ ...emptyBatch, cursors });
+  }
+
+  /** The view of the same trigger, which another store may have under its name before a rename. */
+  private async sameThere({ function: name, resource, identity, manifest }: StoredView) {
+    if (manifest === undefined) return undefined;
+    const isSame = (other: StoredView) =>
+      other.resource === resource && other.identity === identity && other.manifest !== undefined;
+    return (await this.to.views(name)).find(isSame);
   }
 
   private async carryObjects({ view, id }: Carried, objects: readonly [string, KnownIdentity][]): Promise<void> {

@@ -117,25 +117,27 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
   logEdits(parts, opened, { events: waiting.events, keys: keys.length });
-  const formerNames = new Map([...opened].map(([name, { before }]) => [before?.name ?? name, views.get(name)]));
-  waiting.events += await tellWaitingKeys(others, {
+  const told = await tellWaitingKeys(others, {
+    functionName: manifest.name,
     commits,
     startedBefore: parts.startedBefore,
     primary,
     views: byId,
-    viewNamed: (trigger) => formerNames.get(trigger),
     nextSequence: () => maker.nextSequence(),
+    log,
   });
   const spill = new Spill({
     functionName: manifest.name,
     store,
     commits,
     views: byId,
-    waiting,
+    waiting: { events: waiting.events + told.events, bytes: waiting.bytes + told.bytes },
     limit: parts.memoryLimit,
     budgets: parts.budgets,
   });
-  const reconciling = primary && resync && reconcilingOf(parts, { primary, rules, keys: ours, resync, maker, history });
+  const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
+  const reconciling =
+    primary && resync && reconcilingOf(parts, { primary, rules, names, keys: ours, resync, maker, history });
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;

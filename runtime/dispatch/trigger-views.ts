@@ -31,12 +31,11 @@ export async function openViews(
   await store.recordViews(renames(renamesOf(wanted, live), all));
   const opened = new Map<string, TriggerView>();
   const records: ViewRecord[] = [];
-  const identities = new Set(all.map(({ view }) => view.identity));
   for (const { name: trigger, resource, fields } of wanted) {
     const found = await store.openView(name, trigger, resource);
     const before = all.find(({ view }) => view.id === found.id);
-    const identity = before?.view.identity ?? unused(trigger, identities);
-    identities.add(identity);
+    const others = [...all, ...opened.values()].map(({ view }) => view).filter(({ id }) => id !== found.id);
+    const identity = before && isItsOwn(before.view, others) ? before.view.identity : unused(trigger, others);
     const text = JSON.stringify(fields);
     if (text !== before?.view.manifest) records.push({ id: found.id, trigger, identity, manifest: text });
     opened.set(trigger, { view: { ...found, identity, manifest: text }, before });
@@ -55,8 +54,13 @@ function renames(found: ReadonlyMap<TriggerRecord, RecordedTrigger>, all: readon
   });
 }
 
-/** An identity that no view of the function has or had. A trigger's name holds no dot. */
-function unused(trigger: string, identities: ReadonlySet<string>): string {
+/** Of a view whose identity was never noted the store gives its name, and a renamed one of the resource may have that. */
+const isItsOwn = ({ identity, manifest, resource }: StoredView, others: readonly StoredView[]): boolean =>
+  manifest !== undefined || others.every((each) => each.identity !== identity || each.resource !== resource);
+
+/** An identity that no other view of the function has. A trigger's name holds no dot. */
+function unused(trigger: string, others: readonly StoredView[]): string {
+  const identities = new Set(others.map(({ identity }) => identity));
   for (let number = 1; ; number++) {
     const identity = number === 1 ? trigger : `${trigger}.${number}`;
     if (!identities.has(identity)) return identity;

@@ -31,6 +31,26 @@ test("a body that is older than its object is so where it is carried to, and a f
   await to.close(true);
 });
 
+test("a trigger that one of several stores has under its name before a rename is one trigger where they are carried to", async () => {
+  const to = new MemoryStore();
+  for (const [index, trigger] of ["settings", "renamed"].entries()) {
+    const from = new MemoryStore();
+    const { id } = await from.openView("copy", trigger, "/ConfigMap");
+    await from.recordViews([{ id, trigger, identity: "settings", manifest: `{"mode":"All"}` }]);
+    const state = { uid: "u", resourceVersion: resourceVersion("1"), hash: "", deleted: false, matched: true };
+    await from.commit({
+      ...emptyBatch,
+      known: [{ view: id, key: `a/${index}`, state: { ...state, body: undefined } }],
+    });
+    await carryOver(from, to);
+  }
+  const views = await to.views();
+  expect(views.map(({ trigger, identity }) => [trigger, identity])).toEqual([["settings", "settings"]]);
+  const found: string[] = [];
+  await to.known(views[0]?.id ?? 0, (key) => found.push(key));
+  expect(found).toEqual(["a/0", "a/1"]);
+});
+
 test("positions of many objects are carried over with the event loop turning, so that a Lease is renewed meanwhile", async () => {
   const from = new SqliteStore({ folder: folderOf({}) });
   const { id } = await from.openView("copy", "settings", "/ConfigMap");

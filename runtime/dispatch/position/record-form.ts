@@ -86,6 +86,11 @@ export class RecordForm {
     return this.as(this.kept, body, form);
   }
 
+  /** Whether the trigger selects an object today, as far as it can be told. */
+  selectsNow(object: Parameters<ObjectSelector["selects"]>[0]): boolean {
+    return this.selector.selects(object);
+  }
+
   /** Whether an event of that form is of an object that the trigger selects today, as far as it can be told. */
   selects(event: Parameters<ObjectSelector["selects"]>[0], form: string | undefined): boolean {
     const [, , tag] = form === undefined || form === this.ofEvents ? [] : this.partsOf(form);
@@ -94,8 +99,8 @@ export class RecordForm {
 
   /** The body of an event as the trigger's objects are today; undefined where it has less, or is of another version. */
   eventBody(body: Buffer, form: string | undefined): Buffer | undefined {
-    if (form === undefined || form === this.ofEvents) return body;
-    const [how, version] = this.partsOf(form);
+    if (form === this.ofEvents) return body;
+    const [how, version] = form === undefined ? [] : this.partsOf(form);
     if (how === letter[this.rules.object] && version === this.version) return body;
     return this.as(this.rules.object, body, form);
   }

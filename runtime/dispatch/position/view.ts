@@ -214,6 +214,11 @@ export class View {
     return known?.deleted ? known : undefined;
   }
 
+  /** Objects that stand, each with the keys that it counts for, where these are noted. */
+  *counting(): Iterable<readonly [string, readonly string[]]> {
+    for (const [key, { deleted, keys }] of this.known) if (!deleted && keys) yield [key, keys];
+  }
+
   /** Whom the object counted for when its last event ended; undefined where nothing is noted. */
   countedFor(key: string): Counted | undefined {
     const known = this.stands(key);

@@ -264,13 +264,15 @@ export class Spill {
     const { body, form, type, flags } = event;
     const size = body.length;
     const now = this.views.get(event.view)?.form;
-    if (!now || form === undefined || form === now.ofEvents) return { ...event, size, isUnselected: false };
+    if (!now || form === now.ofEvents) return { ...event, size, isUnselected: false };
     const loaded = { ...event, size, isUnselected: !now.selects(event, form), form: now.ofEvents };
-    const same = now.eventBody(body, form);
-    if (size === 0 || same === body) return loaded;
+    const same = size === 0 ? body : now.eventBody(body, form);
+    if (same === body) return loaded;
     const edited = { synthetic: true, reason: "edited", ...(type === "Deleted" && { finalStateUnknown: true }) };
     const remains = same ?? (type === "Deleted" ? now.remains(body) : Buffer.alloc(0));
-    return { ...loaded, body: remains, oldBody: undefined, flags: same ? flags : { ...flags, ...edited } };
+    // One without a form is of an older runtime: most are what they were.
+    const oldBody = form === undefined && remains.equals(body) ? event.oldBody : undefined;
+    return { ...loaded, body: remains, oldBody, flags: same ? flags : { ...flags, ...edited } };
   }
 
   /**

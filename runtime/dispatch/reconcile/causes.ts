@@ -17,6 +17,9 @@ export function withCause(causes: readonly Waking[], cause: Waking): readonly Wa
   return [...causes.filter((each) => each !== same), cause].slice(-mostCauses);
 }
 
+/** Whether there may have been others, which went. */
+export const hasLostCauses = (causes: readonly Cause[]): boolean => causes.length >= mostCauses;
+
 /** Whether a run is told of it anyway. */
 export const hasCause = (causes: readonly Cause[], cause: Cause): boolean =>
   causes.some((each) => each.type === cause.type && isOfOne(each, cause));

@@ -91,7 +91,9 @@ export class KeyQueue {
     const { causes, attempts, running, waits, blocked } = lane;
     const [last] = causes.slice(-1);
     const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : "Modified";
-    const head = { type, attempts, trigger: last?.trigger ?? this.parts.primary.view.trigger.name } as const;
+    const { primary, runs } = this.parts;
+    const trigger = last?.trigger === undefined ? primary.view.trigger.name : runs.nameOf(last.trigger);
+    const head = { type, attempts, trigger } as const;
     return {
       waiting: 1,
       head,

@@ -12,6 +12,8 @@ import type { Primary } from "./primary.ts";
 
 export interface KeyRunsParts {
   readonly primary: Primary;
+  /** Of triggers and schedules, by the identity that causes have. */
+  readonly names: ReadonlyMap<string, string>;
   readonly commits: Commits;
   readonly runner: Runner;
   readonly clock: Clock;
@@ -165,6 +167,17 @@ export class KeyRuns {
     return { view: view.id, key, id, resourceVersion: version, type: "Deleted", attempt: begun + 1 };
   }
 
+  /** A cause as the handler is told it: no namespace of a cluster-scoped object, and the trigger as it is called now. */
+  private told(waking: Waking): Cause {
+    const { namespace, uid: _, told: __, trigger, ...cause } = causeAlone(waking);
+    return { ...cause, ...(trigger && { trigger: this.nameOf(trigger) }), ...(namespace && { namespace }) };
+  }
+
+  /** What the trigger of a cause is called now; one that is gone has the name that it had first. */
+  nameOf(identity: string): string {
+    return this.parts.names.get(identity) ?? identity;
+  }
+
   private deliveryOf(lane: KeyLane, newest: Newest | undefined): Delivery {
     const { functionName, trigger } = this.parts.primary.view;
     const { apiVersion, kind } = trigger;
@@ -180,7 +193,7 @@ export class KeyRuns {
       redelivered: isFlagged(lane),
       flags: {},
       body: newest?.body ?? Buffer.alloc(0),
-      causes: told(causes),
+      causes: causes.map((cause) => this.told(cause)),
       seen: causes.flatMap(({ seen = [] }) => seen),
       timeoutMs: this.manifest.delivery.timeoutMs,
     };
@@ -191,7 +204,3 @@ const typeOf = (newest: Newest | undefined) => (newest ? "Modified" : "Deleted")
 
 const isFlagged = ({ doubt, attempts }: KeyLane): boolean =>
   isRedelivered({ doubt: doubt ? "noted" : "none", attempts });
-
-/** The handler is told no namespace of a cluster-scoped object. */
-const told = (causes: readonly Waking[]): Cause[] =>
-  causes.map(causeAlone).map(({ namespace, uid: _, ...cause }) => (namespace ? { ...cause, namespace } : cause));

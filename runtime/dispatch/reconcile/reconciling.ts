@@ -38,6 +38,8 @@ interface OnRecord {
   readonly primary: View;
   /** By view, of those whose trigger has `key`. */
   readonly rules: ReadonlyMap<number, KeyOf>;
+  /** Of triggers and schedules, by identity. */
+  readonly names: ReadonlyMap<string, string>;
   /** Rows that stand for its keys. */
   readonly keys: readonly SpillHeader[];
   /** The view that holds the position of its resync. */
@@ -59,10 +61,10 @@ export interface Reconciling {
 
 /** Builds it from the manifest and what the store has. */
 export function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Reconciling {
-  const { primary: view, rules, keys, resync, maker, history } = on;
+  const { primary: view, rules, names, keys, resync, maker, history } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const primary = new Primary(view, look, (namespace) => reconciling.isSettledIn(namespace));
-  const runs = new KeyRuns(manifest, { primary, commits, runner, clock, observer, history });
+  const runs = new KeyRuns(manifest, { primary, names, commits, runner, clock, observer, history });
   const queue = new KeyQueue({ primary, runs, commits, clock, random, log, nextSequence: () => maker.nextSequence() });
   const reconciling: Reconciling = {
     keys: queue,

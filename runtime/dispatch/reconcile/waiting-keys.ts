@@ -2,21 +2,23 @@ import { type Cause, runSequence, type SpilledEvent, type SpillHeader } from "..
 import type { ChangeType } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
 import { eventId } from "../delivery/event-id.ts";
+import type { Log } from "../delivery/observer.ts";
 import type { RecordedStart } from "../doubt/started-before.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import type { View } from "../position/view.ts";
+import { hasLostCauses } from "./causes.ts";
 import { unknownVersion } from "./key-lane.ts";
 
 export interface WaitingKeysParts {
+  readonly functionName: string;
   readonly commits: Commits;
   readonly startedBefore: Iterable<RecordedStart>;
   /** Of the keys that are reconciled: their runs are not settled here. */
   readonly primary: View | undefined;
   /** By number. */
   readonly views: ReadonlyMap<number, View>;
-  /** The view of a trigger, by the name that it had when the key was woken. */
-  readonly viewNamed: (trigger: string) => View | undefined;
   readonly nextSequence: () => number;
+  readonly log: Log;
 }
 
 /** An object that keys waited for. */
@@ -26,75 +28,128 @@ interface Awaited {
   readonly cause: Cause;
   /** The first row of those that waited for it. */
   readonly row: SpillHeader;
-  /** A run may have seen it. */
+  /** A handler may have seen it. */
   redelivered: boolean;
 }
 
-/** Bytes of bodies that one commit takes. The others are asked for before their attempts. */
+/** Bytes of bodies that the commit takes. The others are asked for before their attempts. */
 const mostBytes = 16 * 1024 * 1024;
 
 /**
  * Replaces keys that waited for a run, and that are not reconciled any more, by events of the objects that woke them. All of
  * it is one commit, and an object is told once, whatever number of keys it woke. The events are replays: their states are
  * known and filtered already. Events that the trigger does not ask for are left out.
- * @returns how many events were written
+ * @returns how many events were written, and the bytes of their bodies
  */
-export async function tellWaitingKeys(rows: readonly SpillHeader[], parts: WaitingKeysParts): Promise<number> {
+export async function tellWaitingKeys(
+  rows: readonly SpillHeader[],
+  parts: WaitingKeysParts,
+): Promise<{ readonly events: number; readonly bytes: number }> {
   const { commits, views } = parts;
+  const begun = runsBefore(parts);
+  const awaiting = new Awaiting(views);
   const replaced = rows.filter(({ view }) => views.has(view));
-  const begun = settleRuns(parts);
-  const awaited = new Map<string, Awaited>();
-  for (const row of replaced) noteAwaited(row, begun.has(row.sequence), awaited, parts);
+  for (const row of replaced) awaiting.note(row, begun.get(row.sequence) !== undefined);
   const events: SpilledEvent[] = [];
-  let room = mostBytes;
-  for (const each of awaited.values()) {
-    const event = await eventOf(each, room > 0, parts.nextSequence);
+  let bytes = 0;
+  for (const awaited of awaiting.objects.values()) {
+    const event = await eventOf(awaited, bytes < mostBytes, parts.nextSequence);
     if (!event) continue;
-    room -= event.body.length;
+    bytes += event.body.length;
     events.push(event);
   }
   for (const event of events) commits.putSpilled(event);
   for (const { view, sequence } of replaced) commits.dropSpilled(views.get(view)?.functionName ?? "", sequence);
-  return events.length;
+  // The events bear the flag from now on.
+  for (const runs of begun.values()) for (const run of runs) commits.settle(run.row, run);
+  const { crowded: keys } = awaiting;
+  if (keys > 0)
+    parts.log.warn(
+      { function: parts.functionName, keys },
+      "keys had more causes than are noted, deletions may be untold",
+    );
+  return { events: events.length, bytes };
 }
 
-/** Takes the runs that had begun out of the journal, those whose rows are gone as well. Returns their rows' numbers. */
-function settleRuns({ commits, startedBefore, primary, views }: WaitingKeysParts): ReadonlySet<number> {
-  const begun = new Set<number>();
+/** Runs that had begun when the last process ended, by row, those whose rows are gone as well. */
+function runsBefore({ startedBefore, primary, views }: WaitingKeysParts): ReadonlyMap<number, RecordedStart[]> {
+  const begun = new Map<number, RecordedStart[]>();
   for (const event of startedBefore) {
     const sequence = runSequence(event.id);
     if (sequence === undefined || event.view === primary?.id || !views.has(event.view)) continue;
-    begun.add(sequence);
-    commits.settle(event.row, event);
+    begun.set(sequence, [...(begun.get(sequence) ?? []), event]);
   }
   return begun;
 }
 
-/** Notes the objects that a key waited for: those whose changes woke it, and its own where something else did. */
-function noteAwaited(
-  row: SpillHeader,
-  hasBegun: boolean,
-  awaited: Map<string, Awaited>,
-  parts: WaitingKeysParts,
-): void {
-  const { namespace, name, pending, redelivered } = row;
-  const home = parts.views.get(row.view);
-  for (const cause of home ? (pending?.causes ?? []) : []) {
-    const changed =
-      cause.name !== undefined && cause.trigger !== undefined ? parts.viewNamed(cause.trigger) : undefined;
-    const view = changed ?? home;
-    const key = changed ? `${cause.namespace ?? ""}/${cause.name}` : `${namespace}/${name}`;
-    if (!view) continue;
-    const id = `${view.id}/${key}`;
-    // Where nothing changed, a run has seen it.
-    const isSeen = redelivered || hasBegun || (pending?.begun ?? 0) > 0 || cause.name === undefined;
-    const before = awaited.get(id);
-    if (before) before.redelivered ||= isSeen;
-    else awaited.set(id, { view, key, cause, row, redelivered: isSeen });
+/** Knows for which objects keys waited. */
+class Awaiting {
+  /** Each once. */
+  readonly objects = new Map<string, Awaited>();
+  /** Keys that woke for more than their rows name. */
+  crowded = 0;
+  private readonly views: ReadonlyMap<number, View>;
+  private readonly byIdentity: ReadonlyMap<string, View>;
+  /** By key, all objects that count for it; made once a key asks for it. */
+  private counting: ReadonlyMap<string, readonly Pick<Awaited, "view" | "key">[]> | undefined;
+
+  constructor(views: WaitingKeysParts["views"]) {
+    this.views = views;
+    this.byIdentity = new Map([...views.values()].map((view) => [view.identity, view]));
+  }
+
+  /** Notes those whose changes woke a key, and its own where something else did. Where some are not named, all that may be. */
+  note(row: SpillHeader, hasBegun: boolean): void {
+    const { namespace, name, pending, redelivered } = row;
+    const home = this.views.get(row.view);
+    if (!home || !pending) return;
+    const own = `${namespace}/${name}`;
+    const { causes, begun } = pending;
+    const isRun = redelivered || hasBegun || begun > 0;
+    if (hasLostCauses(causes)) {
+      this.crowded++;
+      this.counting ??= this.allCounting();
+      for (const each of [{ view: home, key: own }, ...(this.counting.get(own) ?? [])])
+        this.add({ ...each, cause: unnamed, row, redelivered: true });
+    }
+    for (const cause of causes) {
+      const changed = cause.trigger === undefined ? undefined : this.byIdentity.get(cause.trigger);
+      const isChange = changed !== undefined && cause.name !== undefined;
+      const key = isChange ? `${cause.namespace ?? ""}/${cause.name}` : own;
+      // Where nothing changed, a run has seen it.
+      const isSeen = isRun || !isChange || cause.told === true;
+      this.add({ view: isChange ? changed : home, key, cause, row, redelivered: isSeen });
+    }
+  }
+
+  private add(awaited: Awaited): void {
+    const id = `${awaited.view.id}/${awaited.key}`;
+    const before = this.objects.get(id);
+    if (!before) this.objects.set(id, awaited);
+    else
+      this.objects.set(id, { ...before, cause: awaited.cause, redelivered: before.redelivered || awaited.redelivered });
+  }
+
+  private allCounting(): ReadonlyMap<string, readonly Pick<Awaited, "view" | "key">[]> {
+    const found = new Map<string, Pick<Awaited, "view" | "key">[]>();
+    for (const view of this.views.values()) {
+      for (const [key, keys] of view.counting()) {
+        // The key of a cluster-scoped object has no namespace, whatever its owner reference stands in.
+        for (const each of new Set(keys.flatMap((one) => [one, `/${nameOf(one).name}`]))) {
+          const of = found.get(each) ?? [];
+          found.set(each, of);
+          of.push({ view, key });
+        }
+      }
+    }
+    return found;
   }
 }
 
-/** @returns undefined where the trigger does not ask for it */
+/** Of an object that may have woken a key: nobody knows, so that its event is flagged. */
+const unnamed: Cause = { type: "Modified" };
+
+/** @returns undefined where the trigger does not ask for it, or nothing of the object is known */
 async function eventOf(
   { view, key, cause, row, redelivered }: Awaited,
   withBody: boolean,
@@ -104,12 +159,13 @@ async function eventOf(
   const known = view.stands(key);
   const type = known ? stateType(cause, trigger.events) : trigger.events.find((each) => each === "Deleted");
   const uid = known?.uid ?? cause.uid ?? view.gone(key)?.uid;
-  // Of a key without an object nothing can be told.
   if (!type || uid === undefined) return undefined;
   const isWhole = form.keepsWholeObjects || trigger.object === "Metadata";
   // Left out, it is asked for before the attempt.
   const body = known && isWhole && withBody ? await view.body(key) : undefined;
   if (body && !view.matches(key, body)) return undefined;
+  // Its deletion is told.
+  if (known && !form.selectsNow({ ...nameOf(key), body: body ?? Buffer.alloc(0) })) return undefined;
   const { resourceVersion } = known ?? view.gone(key) ?? { resourceVersion: unknownVersion };
   const epoch = view.epochOf(key);
   const of = { trigger: identity, type, uid, resourceVersion, lastKnown: !known, selective: false, epoch };

@@ -106,11 +106,21 @@ function isForgotten(
   return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));
 }
 
-function causeOf({ replayed, type, view, meta, flags }: LaneEvent): Waking {
+function causeOf({ replayed, type, view, meta, flags, attempts, doubt }: LaneEvent): Waking {
   const { namespace, name, resourceVersion } = meta;
-  const trigger = view.trigger.name;
+  const trigger = view.identity;
   if (type === "Scheduled") return { type, trigger };
-  if (replayed) return { type: "Replay" };
+  // One that an edit made of a waiting key is the change that had woken it.
+  if (replayed && flags.reason !== "edited") return { type: "Replay" };
   const uid = type === "Deleted" && { uid: meta.uid };
-  return { type, trigger, namespace, name, ...uid, seen: { trigger, type, object: meta, resourceVersion, flags } };
+  const told = (attempts > 0 || doubt !== "none") && { told: true };
+  return {
+    type,
+    trigger,
+    namespace,
+    name,
+    ...uid,
+    ...told,
+    seen: { trigger: view.trigger.name, type, object: meta, resourceVersion, flags },
+  };
 }

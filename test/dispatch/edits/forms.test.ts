@@ -118,6 +118,7 @@ describe("an event that waits on disk while its manifest is edited", () => {
     after: Partial<Trigger>,
     look?: Look,
     type: "Added" | "Deleted" = "Added",
+    isOfOlderRuntime = false,
   ) {
     const under = (of: Partial<Trigger>) => manifest({ onFailure: "Block" }, [trigger(of)]);
     const first = await DispatchFixture.open({ manifest: under(before) });
@@ -130,6 +131,8 @@ describe("an event that waits on disk while its manifest is edited", () => {
     await first.clock.advance(200_000);
     first.runner.deliveries.length = 0;
     first.runner.answer = () => ({ type: "ok", durationMs: 1 });
+    if (isOfOlderRuntime)
+      for (const [at, event] of first.disk.spill) first.disk.spill.set(at, { ...event, form: undefined });
     const second = await first.restart({ manifest: under(after), ...(look && { look }) });
     await quiet(second.runner);
     await second.clock.advance(2_000);
@@ -146,6 +149,14 @@ describe("an event that waits on disk while its manifest is edited", () => {
     expect(found).toMatchObject({ told: [{ apiVersion: "v2", spec: { size: 5 } }], spill: 0 });
   });
 
+  it("is told so as well where an older runtime wrote it, which noted no form", async () => {
+    const found = await told({ apiVersion: "v1" }, { apiVersion: "v2" }, served, "Added", true);
+    expect(found).toMatchObject({ told: [{ apiVersion: "v2", spec: { size: 5 } }], spill: 0 });
+    expect(await told({}, { events: ["Added"] }, undefined, "Added", true)).toMatchObject({
+      told: [{ spec: { size: 3 } }],
+    });
+  });
+
   it("waits while the API server does not answer, and is told once it does", async () => {
     let answers = false;
     const look: Look = (...given) => (answers ? served(...given) : Promise.reject(new Error("away")));
@@ -157,9 +168,15 @@ describe("an event that waits on disk while its manifest is edited", () => {
     expect(await found).toMatchObject({ told: [{ apiVersion: "v2" }], spill: 0 });
   });
 
-  it("is told by its name where the object is gone by now: its deletion follows", async () => {
-    const { told: objects } = await told({ apiVersion: "v1" }, { apiVersion: "v2" }, async () => undefined);
-    expect(objects).toMatchObject([{ apiVersion: "v2", metadata: { name: "shop", uid: "uid-shop" } }]);
+  it("is not told where the object is gone by now: its deletion follows", async () => {
+    const found = await told({ apiVersion: "v1" }, { apiVersion: "v2" }, async () => undefined);
+    expect(found).toEqual({ told: [], spill: 0 });
+  });
+
+  it("is not told where the trigger selects its object no more", async () => {
+    const found = await told({}, { namespaces: { type: "names", names: ["team-b"] } });
+    // The deletion alone: a handler had seen the object.
+    expect(found.told.map(({ metadata }) => metadata.name)).toEqual(["shop"]);
   });
 
   it("is cut to metadata where the manifest asks for no more", async () => {

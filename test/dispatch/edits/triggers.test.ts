@@ -109,6 +109,27 @@ describe("a trigger that is renamed", () => {
     ]);
   });
 
+  it("leaves its ids to itself, though the process dies while the view of one that takes its name is made", async () => {
+    const first = await (await DispatchFixture.open()).listed();
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    const second = await restarted(first, named("renamed"));
+    second.dispatcher.halt();
+    // Here it dies: the view is there, and nothing is noted of it.
+    await second.store.openView("copy", "settings", "/ConfigMap");
+    const both = manifest({}, [trigger({ name: "renamed" }), trigger({ labelSelector: "x=1" })]);
+    const third = await restarted(first, both);
+    const receiver = third.source("settings", "x=1").list("initial", undefined);
+    receiver.item(change("Added", "shop", 11));
+    receiver.end(resourceVersion("20"));
+    await quiet(first.runner);
+    expect(first.runner.deliveries.map(({ id }) => id)).toEqual([
+      "settings:uid-shop/11/Added",
+      "settings.2:uid-shop/11/Added",
+    ]);
+  });
+
   it("has what waits on disk told under its new name, and takes its dead letters back", async () => {
     const policy = { retry: { ...manifest().delivery.retry, maxAttempts: 1 } };
     const first = await (await DispatchFixture.open({ manifest: manifest(policy) })).listed();
@@ -184,7 +205,31 @@ describe("a trigger that is renamed", () => {
     for (const name of ["shops", "pods"]) second.source(name).bookmark(resourceVersion("20"));
     await quiet(first.runner);
     await first.clock.advance(600_000);
-    expect(runs(first)).toEqual(["shop@gone <- Deleted settings shop #2 !"]);
+    expect(runs(first)).toEqual(["shop@gone <- Deleted shops shop #2 !"]);
+  });
+
+  it.each([
+    ["in an edit before", true],
+    ["in the same edit", false],
+  ])("%s has what woke a key told as its own event, once the function takes events again", async (_, isBefore) => {
+    const first = await open();
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    first.runner.answer = () => failure();
+    first.pods.change(owned("Added", "web", 12, "shop"));
+    await quiet(first.runner);
+    await first.clock.advance(100);
+    const children = { ...byOwner, name: "children" };
+    if (isBefore) (await restarted(first, reconciler({}, children))).dispatcher.halt();
+    first.runner.answer = () => ({ type: "ok", durationMs: 1 });
+    first.runner.deliveries.length = 0;
+    await restarted(first, manifest({}, [trigger(), { ...children, key: undefined as never, object: "Metadata" }]));
+    await first.clock.advance(1_000);
+    await quiet(first.runner);
+    expect(first.runner.deliveries.map(({ trigger: of, id }) => `${of} ${id}`)).toEqual([
+      "children pods:uid-web/12/Added",
+    ]);
   });
 });
 

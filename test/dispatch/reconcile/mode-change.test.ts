@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/resource-version.ts";
-import { change, done, failure, manifest, quiet, trigger } from "../fixture.ts";
+import { change, type DispatchFixture, done, failure, manifest, quiet, trigger } from "../fixture.ts";
 import { open, owned, pods, reconciler, runs, withPods } from "./fixture.ts";
 
 describe("a key", () => {
@@ -50,6 +50,29 @@ describe("a key", () => {
     expect(second.runner.told.slice(1)).toEqual(["Modified late@11 !"]);
   });
 
+  it("that more objects woke than its row names comes as events of all that count for it, flagged", async () => {
+    const first = await open();
+    first.runner.answer = ({ object }) => (object.name === "shop" ? failure() : done);
+    first.subscription.change(change("Added", "shop", 11));
+    const names = Array.from({ length: 20 }, (_, index) => `web-${index}`);
+    for (const [index, name] of names.entries()) first.pods.change(owned("Added", name, 12 + index, "shop"));
+    first.pods.change(owned("Added", "other", 40, "another"));
+    await quiet(first.runner);
+    await first.clock.advance(500);
+    first.runner.deliveries.length = 0;
+    first.runner.answer = () => done;
+    const look = async (_: string, __: string, { name }: { name: string }) => {
+      const { meta, body } = owned("Modified", name, 40, "shop");
+      return { ...meta, body };
+    };
+    const second = await withPods(await first.restart({ manifest: events, look }), false);
+    await second.clock.advance(1_000);
+    expect(second.runner.deliveries.every(({ redelivered }) => redelivered)).toBe(true);
+    const told = second.runner.deliveries.map(({ object }) => object.name);
+    expect(told.toSorted()).toEqual(["shop", ...names].toSorted());
+    expect(second.warnings).toMatchObject([{ function: "copy", keys: 1 }]);
+  });
+
   it("whose object is gone comes as its deletion, with the object's own uid", async () => {
     const first = await open();
     first.subscription.change(change("Added", "shop", 11));
@@ -81,5 +104,46 @@ describe("a key", () => {
     await second.clock.advance(1_000);
     expect(runs(second).at(-1)).toBe("shop@11 <- Added settings shop");
     expect(second.disk.spill.size).toBe(0);
+  });
+
+  it("whose event a handler was told of before the function reconciled comes flagged once it does not any more", async () => {
+    const events = manifest({ onFailure: "Block" }, [trigger(), pods(undefined)]);
+    const first = await open({ manifest: events });
+    first.runner.answer = () => failure();
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(100_000);
+    first.runner.answer = () => done;
+    const held = {
+      opened: async ({ dispatcher }: Pick<DispatchFixture, "dispatcher">) => dispatcher.hold("copy", "command"),
+    };
+    const second = await first.restart({ manifest: reconciler(), ...held });
+    await second.clock.advance(1_000);
+    expect([...second.disk.spill.values()].map(({ pending }) => pending?.causes.length)).toEqual([1]);
+    second.runner.deliveries.length = 0;
+    const third = await second.restart({ manifest: events });
+    await third.clock.advance(1_000);
+    expect(third.runner.told).toEqual(["Added shop@11 !"]);
+  });
+
+  it("is woken by the same objects after an edit to another mode and back, however often", async () => {
+    const held = {
+      opened: async ({ dispatcher }: Pick<DispatchFixture, "dispatcher">) => dispatcher.hold("copy", "command"),
+      look: async () => ({
+        ...owned("Modified", "web", 12, "shop").meta,
+        body: owned("Modified", "web", 12, "shop").body,
+      }),
+    };
+    const first = await open({ ...held });
+    first.pods.change(owned("Added", "web", 12, "shop"));
+    await first.clock.advance(1_000);
+    let it = first as DispatchFixture;
+    for (const to of [events, reconciler(), events, reconciler()]) {
+      it = await it.restart({ manifest: to, ...held });
+      await it.clock.advance(1_000);
+    }
+    const { opened: _, ...free } = held;
+    const last = await it.restart({ manifest: events, ...free });
+    await last.clock.advance(1_000);
+    expect(last.runner.deliveries.map(({ id }) => id)).toEqual(["pods:uid-web/12/Added"]);
   });
 });

@@ -351,16 +351,18 @@ class EditWorld {
     await this.checkRows(report);
   }
 
-  /** What is on disk of triggers that are there has ended. */
+  /** What is on disk of triggers that are there has ended. What the clock has brought meanwhile may be under way. */
   private async checkRows(report: (law: Law, what: string) => void): Promise<void> {
     const { store } = this.process.opened;
     const live = new Set((await store.views(functionName)).map(({ id }) => id));
-    for (const { view, id, pending } of await store.spillHeaders(functionName)) {
-      const isResync = pending?.causes.every(({ type }) => type === "Resync") ?? false;
-      if (live.has(view) && !isResync) report("rows", `${id} waits`);
+    const timed: ReadonlySet<string> = new Set(["Resync", "Scheduled"]);
+    const isTimed = new Set<string>();
+    for (const { view, id, type, pending } of await store.spillHeaders(functionName)) {
+      if (timed.has(type) || pending?.causes.every((cause) => timed.has(cause.type))) isTimed.add(id);
+      else if (live.has(view)) report("rows", `${id} waits`);
     }
     for (const { started } of await store.journal())
-      for (const { view, id } of started) if (live.has(view)) report("rows", `${id} has begun`);
+      for (const { view, id } of started) if (live.has(view) && !isTimed.has(id)) report("rows", `${id} has begun`);
   }
 
   /** Time passes until it is done: commits that fail are tried again, and handlers that run end. */
