@@ -254,6 +254,11 @@ export class View {
       for (const [key] of objects) holders.delete(key, this);
   }
 
+  /** Whether the object is not known yet, and waits to be: its first event is still to end. */
+  isToCome(key: string): boolean {
+    return this.waiting.get(key)?.deleted === false && this.stands(key) === undefined;
+  }
+
   isIdle(key: string): boolean {
     return !this.waiting.has(key);
   }

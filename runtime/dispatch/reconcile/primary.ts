@@ -19,7 +19,7 @@ export class Primary {
 
   /** Whether a key may run: before its objects are known, one that is there would be taken for gone. */
   isSettled(key: string): boolean {
-    return this.isSettledIn(nameOf(key).namespace);
+    return this.isSettledIn(nameOf(key).namespace) && !this.view.isToCome(key);
   }
 
   /** The object of a key, no older than what has woken it; undefined where there is none. Rejects where it cannot be read. */
