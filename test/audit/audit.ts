@@ -4,8 +4,10 @@ import { join } from "node:path";
 import type { Client } from "../target/client.ts";
 import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
+import { asInFile, type Edit, edits, type Shape, selections, wantedBy } from "./edits.ts";
 import { type Fact, namespaces, type Records, readFacts, recordsIn, revision, written } from "./ledger.ts";
-import { type Gap, judge, type Verdict, type Waking } from "./verdict.ts";
+import { writeRecorders } from "./recorders.ts";
+import { type Course, type Gap, judge, type Verdict } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
 export interface AuditPlan {
@@ -21,15 +23,30 @@ export interface AuditPlan {
   readonly say: (line: string) => void;
 }
 
+/** An audit while it goes on. */
+interface Run {
+  readonly plan: AuditPlan;
+  readonly client: Client;
+  readonly runtime: RuntimeProcess;
+  readonly writer: Writer;
+  /** The functions folder. */
+  readonly functions: string;
+  readonly facts: Fact[];
+  readonly gaps: Gap[];
+  readonly edits: Edit[];
+}
+
 /**
- * Kills the runtime with SIGKILL while another process writes. First the cluster's history stays whole, then
-// all of it is compacted while the runtime is down. It then compares the cluster's history with the records that the handler
+ * Kills the runtime with SIGKILL while another process writes, and edits the manifest while it is down. First the cluster's
+ * history stays whole, then all of it is compacted. It then compares the cluster's history with the records that the handler
  * wrote into the cluster.
  */
 export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacted: Verdict }> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-audit-"));
   const cluster = await ClusterProcess.start(folder);
-  const runtime = new RuntimeProcess(folder, cluster.kubeconfig, join(import.meta.dirname, "functions"), plan.options);
+  const functions = join(folder, "functions");
+  await writeRecorders(functions, namespaces, {});
+  const runtime = new RuntimeProcess(folder, cluster.kubeconfig, functions, plan.options);
   const writer = new Writer(cluster.kubeconfig, plan.objects, plan.seed);
   let kept = true;
   try {
@@ -37,19 +54,17 @@ export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacte
     for (const name of Object.values(namespaces)) {
       await client.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
     }
+    const run: Run = { plan, client, runtime, writer, functions, facts: [], gaps: [], edits: [] };
     const began = await revision(client);
     await runtime.start();
-    plan.say("part 1: killed again and again, the history whole");
-    await killWhileWriting(plan, runtime, writer, client);
-    const facts = await readFacts(client, began);
-    const whole = await settled(recordsIn(client), facts, []);
+    plan.say("part 1: killed and edited again and again, the history whole");
+    const whole = await killWhileWriting(run, began);
     plan.say(`  ${describe(whole)}`);
 
-    plan.say("part 2: killed, and the history compacted while it is down");
-    const gaps: Gap[] = [];
+    plan.say("part 2: killed and edited, and the history compacted while it is down");
     let compacted = whole;
     for (let kill = 1; kill <= plan.kills; kill++) {
-      compacted = await killAndCompact(plan, runtime, writer, client, facts, gaps);
+      compacted = await killAndCompact(run, nth(selections, kill));
       plan.say(`  kill ${kill} of ${plan.kills}: ${describe(compacted)}`);
     }
     kept = isFaultless(whole) && isFaultless(compacted);
@@ -66,43 +81,49 @@ export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacte
   }
 }
 
+/** Each kill has the next one; after the last they begin again. */
+const nth = (shapes: readonly [Shape, ...Shape[]], kill: number): Shape =>
+  shapes[(kill - 1) % shapes.length] ?? shapes[0];
+
+const verdictOn = ({ client, facts, gaps, edits }: Run) => settled(recordsIn(client), facts, { gaps, edits });
+
 /** Each kill falls amid writing, when some of what was written has been delivered and some has not. */
-async function killWhileWriting(
-  plan: AuditPlan,
-  runtime: RuntimeProcess,
-  writer: Writer,
-  client: Client,
-): Promise<void> {
+async function killWhileWriting(run: Run, began: number): Promise<Verdict> {
+  const { plan, client, runtime, writer, functions, facts } = run;
   const stretch = Math.floor(plan.operations / (plan.kills + 1));
   const half = Math.floor(stretch / 2);
+  let read = began;
+  const judged = async () => {
+    await writer.left(0);
+    facts.push(...(await readFacts(client, read)));
+    read = facts.at(-1)?.resourceVersion ?? read;
+    return verdictOn(run);
+  };
   for (let kill = 1; kill <= plan.kills; kill++) {
-    const before = await written(client);
     writer.allow(half);
-    await until("the handler records", 60_000, async () => (await written(client)) > before + half / 2);
+    await judged();
+    const from = await revision(client);
+    const before = await written(client);
     writer.allow(stretch - half);
-    await writer.left(stretch - half - 1);
+    await until("the handler records", 60_000, async () => (await written(client)) > before);
     await runtime.kill();
     plan.say(`  kill ${kill} of ${plan.kills}: ${await written(client)} deliveries written`);
+    const shape = kill === plan.kills ? asInFile : nth(edits, kill);
+    await writeRecorders(functions, namespaces, {}, shape);
     await runtime.start();
-    await writer.left(0);
+    run.edits.push({ from, to: await revision(client), wanted: wantedBy(shape) });
   }
   writer.allow(plan.operations - stretch * plan.kills);
-  await writer.left(0);
+  return judged();
 }
 
 /**
  * One kill amid writing. Writing goes on while the runtime is down, before and after the compaction, and while it comes
- * back. Another kill comes while it makes up for what it missed. What happens then counts as one gap: only the runtime
- * knows how far its list reached. Once that is bridged, writing goes on, and each change counts again.
+ * back with an edited manifest. Another kill comes while it makes up for what it missed. What happens then counts as one gap:
+ * only the runtime knows how far its list reached. Once that is bridged, writing goes on, and each change counts again.
  */
-async function killAndCompact(
-  plan: AuditPlan,
-  runtime: RuntimeProcess,
-  writer: Writer,
-  client: Client,
-  facts: Fact[],
-  gaps: Gap[],
-): Promise<Verdict> {
+async function killAndCompact(run: Run, shape: Shape): Promise<Verdict> {
+  const { plan, client, runtime, writer, facts } = run;
   const from = await revision(client);
   const stretch = Math.floor(plan.operations / (5 * plan.kills));
   const before = await written(client);
@@ -115,6 +136,7 @@ async function killAndCompact(
   const compactedTo = await revision(client);
   await client.post("/watchfire.dev/compact", {});
 
+  await writeRecorders(run.functions, namespaces, {}, shape);
   writer.allow(stretch * 2);
   await writer.left(stretch);
   await runtime.start();
@@ -125,14 +147,15 @@ async function killAndCompact(
   await writer.left(0);
   facts.push(...(await readFacts(client, compactedTo)));
   const to = await revision(client);
-  gaps.push({ from, to });
-  await settled(recordsIn(client), facts, gaps);
+  run.gaps.push({ from, to });
+  run.edits.push({ from, to, wanted: wantedBy(shape) });
+  await verdictOn(run);
 
   const bridged = await revision(client);
   writer.allow(stretch);
   await writer.left(0);
   facts.push(...(await readFacts(client, bridged)));
-  return settled(recordsIn(client), facts, gaps);
+  return verdictOn(run);
 }
 
 /** Nothing new for so long, and what comes late has come: a duplicate, say. Milliseconds. */
@@ -144,12 +167,7 @@ const patienceMs = 15_000;
 const settlePollMs = 200;
 
 /** The verdict once nothing is missing any more, or once the runtime delivers nothing any more. */
-export async function settled(
-  records: Records,
-  facts: readonly Fact[],
-  gaps: readonly Gap[],
-  wakings: readonly Waking[] = [],
-): Promise<Verdict> {
+export async function settled(records: Records, facts: readonly Fact[], course: Course): Promise<Verdict> {
   let count = -1;
   let changedAt = performance.now();
   return until(
@@ -165,7 +183,7 @@ export async function settled(
       const quietFor = performance.now() - changedAt;
       if (quietFor < quietMs) return undefined;
       const deliveries = await records.deliveries();
-      const current = judge(facts, deliveries, gaps, wakings);
+      const current = judge(facts, deliveries, course);
       return (current.missed.length === 0 || quietFor > patienceMs) && current;
     },
     settlePollMs,
@@ -174,15 +192,16 @@ export async function settled(
 
 /** The verdict in a line, and the first faults of each kind below it. */
 export function describe(verdict: Verdict): string {
-  const { missed, unflagged, disordered, invented } = verdict;
-  const faults = Object.entries({ missed, "not flagged": unflagged, "out of order": disordered, invented });
+  const { missed, unflagged, disordered, invented, unwanted } = verdict;
+  const faults = Object.entries({ missed, "not flagged": unflagged, "out of order": disordered, invented, unwanted });
   const counts = faults.map(([kind, list]) => `${list.length} ${kind}`).join(", ");
   const examples = faults.flatMap(([kind, list]) => list.slice(0, 10).map((line) => `\n    ${kind}: ${line}`));
-  const { facts, deliveries, flagged, synthetic, amidWriting } = verdict;
-  const kinds = `${flagged} flagged, ${synthetic} synthetic${amidWriting === 0 ? "" : `, ${amidWriting} amid writing`}`;
+  const { facts, deliveries, flagged, synthetic, reselected, amidWriting } = verdict;
+  const edited = reselected === 0 ? "" : `, ${reselected} selected or let go`;
+  const kinds = `${flagged} flagged, ${synthetic} synthetic${edited}${amidWriting === 0 ? "" : `, ${amidWriting} amid writing`}`;
   return `${facts} changes, ${deliveries} deliveries, ${kinds}: ${counts}${examples.join("")}`;
 }
 
-export function isFaultless({ missed, unflagged, disordered, invented }: Verdict): boolean {
-  return missed.length + unflagged.length + disordered.length + invented.length === 0;
+export function isFaultless({ missed, unflagged, disordered, invented, unwanted }: Verdict): boolean {
+  return missed.length + unflagged.length + disordered.length + invented.length + unwanted.length === 0;
 }

@@ -1,8 +1,8 @@
 // npm run audit:fleet: replicas that share 64 slots, on three nats-servers that are a cluster. First they come and go under
-// load; then replicas and servers are killed, stopped and set back. NATS_SERVER names the server's program. It runs on the
-// embedded cluster, or on a real kube-apiserver where KUBEBUILDER_ASSETS names one. AUDIT_FUNCTIONS, AUDIT_RATE (changes a
-// second) and AUDIT_REPLICAS (a list of counts) make other loads, AUDIT_SERVERS=1 takes one nats-server for planned moves.
-// Words after the command choose a part, and a fault.
+// load, and all manifests are edited; then replicas and servers are killed, stopped and set back, and manifests edited.
+// NATS_SERVER names the server's program. It runs on the embedded cluster, or on a real kube-apiserver where
+// KUBEBUILDER_ASSETS names one. AUDIT_FUNCTIONS, AUDIT_RATE (changes a second) and AUDIT_REPLICAS (a list of counts) make
+// other loads, AUDIT_SERVERS=1 takes one nats-server for planned moves. Words after the command choose a part, and a fault.
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { Client } from "../target/client.ts";
@@ -12,6 +12,7 @@ import { NatsServer } from "../tools/nats-server.ts";
 import type { Replica } from "../tools/replica.ts";
 import { until } from "../tools/until.ts";
 import { describe, isFaultless } from "./audit.ts";
+import { fleetEdits } from "./edits.ts";
 import { movesIn, takeoverIn } from "./moves.ts";
 import { ReplicasFixture } from "./replicas-fixture.ts";
 
@@ -117,6 +118,23 @@ class Fleet {
     return first;
   }
 
+  /** All functions' manifests are edited amid writing, one edit after another: all replicas end, and as many begin. */
+  async edit(end: (replica: Replica) => Promise<unknown>): Promise<void> {
+    for (const shape of fleetEdits) {
+      this.end();
+      await this.on.edit(shape, async () => {
+        this.begin();
+        await this.goesOn();
+        const all = this.replicas.splice(0);
+        await Promise.all(all.map(end));
+        this.gone.push(...all);
+        for (const _ of all) await this.join();
+        await this.balanced();
+      });
+      await this.goesOn();
+    }
+  }
+
   begin(): void {
     const stepMs = 50;
     this.writing = setInterval(() => {
@@ -163,7 +181,12 @@ async function planned(fleet: Fleet): Promise<boolean> {
   const pauses = movesIn(await fleet.logs()).toSorted((a, b) => a - b);
   const at = (share: number) => pauses[Math.min(pauses.length - 1, Math.floor(pauses.length * share))];
   say(`  slots moved: ${pauses.length}; pause of a move: p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`);
-  return fleet.judged("planned moves", false);
+  const moved = await fleet.judged("planned moves", false);
+  await fleet.edit(async (replica) => {
+    replica.signal("SIGTERM");
+    await replica.ended();
+  });
+  return (await fleet.judged("edits of all manifests, planned", false)) && moved;
 }
 
 /** One fault after another, each judged by itself. */
@@ -202,6 +225,7 @@ async function faults(fleet: Fleet): Promise<boolean> {
       say(`  the stopped replica ended with status ${await stopped.ended()}`);
       await fleet.join();
     },
+    "all replicas killed, and all manifests edited": () => fleet.edit((replica) => replica.kill()),
     "the leader of NATS killed": async () => restart(await leader()),
     "two of three servers killed": () => restart(servers.slice(1)),
     "all servers killed": () => restart(servers),

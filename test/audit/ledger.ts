@@ -20,6 +20,8 @@ export interface Delivery {
   /** It said of itself that an earlier delivery may have run: by `redelivered`, or by an attempt above the first. */
   readonly flagged: boolean;
   readonly synthetic: boolean;
+  /** As the event gave it. */
+  readonly reason?: string;
   /** Its place in that order: in a cluster, a revision. */
   readonly writtenAt: number;
 }
@@ -85,6 +87,7 @@ export async function readDeliveries(client: Client, { records } = namespaces): 
         resourceVersion: Number(data.resourceVersion),
         flagged: data.redelivered === "true" || Number(data.attempt) > 1,
         synthetic: data.synthetic === "true",
+        reason: data.reason,
         writtenAt: Number(metadata.resourceVersion),
       });
     }

@@ -13,7 +13,7 @@ function logs() {
 function line(at: number, name: string, attempt = 1, redelivered = false): string {
   const fields = { id: `${name}/7/Modified`, uid: name, name, type: "Modified", resourceVersion: "7", redelivered };
   const time = new Date(at).toISOString();
-  return `${JSON.stringify({ time, attempt, fields: { ...fields, synthetic: false }, msg: "told" })}\n`;
+  return `${JSON.stringify({ time, attempt, fields: { ...fields, synthetic: false, reason: "" }, msg: "told" })}\n`;
 }
 
 test("each delivery is found once, in the order of all replicas' clocks, however often and in what pieces it is read", async () => {

@@ -6,7 +6,7 @@ interface Line {
   readonly time: string;
   readonly msg: string;
   readonly attempt: number;
-  readonly fields: Pick<Delivery, "id" | "uid" | "name" | "type" | "synthetic"> & {
+  readonly fields: Pick<Delivery, "id" | "uid" | "name" | "type" | "synthetic" | "reason"> & {
     readonly resourceVersion: string;
     readonly redelivered: boolean;
   };
@@ -58,9 +58,9 @@ export class LoggedRecords implements Records {
   }
 
   private take({ time, attempt, fields }: Line): void {
-    const { id, uid, name, type, synthetic, resourceVersion, redelivered } = fields;
+    const { id, uid, name, type, synthetic, reason, resourceVersion, redelivered } = fields;
     const flagged = redelivered || attempt > 1;
-    const delivery = { id, uid, name, type, synthetic, flagged, resourceVersion: Number(resourceVersion) };
+    const delivery = { id, uid, name, type, synthetic, reason, flagged, resourceVersion: Number(resourceVersion) };
     this.found.push({ at: Date.parse(time), delivery });
   }
 }

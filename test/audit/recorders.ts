@@ -1,5 +1,7 @@
 import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { parse, stringify } from "yaml";
+import type { Shape } from "./edits.ts";
 import type { Namespaces } from "./ledger.ts";
 
 const recorder = join(import.meta.dirname, "functions/recorder");
@@ -18,30 +20,37 @@ export interface Recording {
   readonly apart?: boolean;
 }
 
-/** Writes the auditor's function into a folder of functions, for these namespaces. */
+/** Writes the auditor's function into a folder of functions, for these namespaces, with its manifest as it is after an edit. */
 export async function writeRecorders(
   functions: string,
   { objects, records }: Namespaces,
   { shares = 1, shards = 1, apart = false }: Recording,
+  { trigger: named, watch: edited }: Shape = {},
 ): Promise<void> {
-  const manifest = await readFile(join(recorder, "function.yaml"), "utf8");
+  const { spec, ...rest } = parse(await readFile(join(recorder, "function.yaml"), "utf8"));
   for (let share = 0; share < shares; share++) {
     const name = shares === 1 ? "recorder" : `recorder-${share}`;
     const own = join(functions, name);
     await cp(recorder, own, { recursive: true });
-    const expression = `int(object.metadata.name.substring(5)) % ${shares} == ${share}`;
-    const choice = apart
-      ? `labelSelector: { matchLabels: { share: "${share}" } }`
-      : `matchConditions: [{ name: share, expression: '${expression}' }]`;
-    await writeFile(
-      join(own, "function.yaml"),
-      manifest
-        .replace("{ name: recorder }", `{ name: ${name} }`)
-        .replace("concurrency: 16", `concurrency: 16\n    shards: ${shards}`)
-        .replace("[audit]", `[${objects}]`)
-        .replace("[audit-records]", `[${records}]`)
-        .replace(/kube-root-ca.crt$/m, (found) => (shares === 1 ? found : `${found}\n        ${choice}`)),
-    );
     if (apart) await cp(telling, join(own, "handler.ts"));
+    const [trigger] = spec.triggers;
+    const watch = { ...trigger.watch, namespaceSelector: { matchNames: [objects] }, ...edited };
+    if (shares > 1 && apart) {
+      watch.labelSelector = { ...watch.labelSelector, matchLabels: { share: String(share) } };
+    } else if (shares > 1) {
+      const expression = `int(object.metadata.name.substring(5)) % ${shares} == ${share}`;
+      watch.matchConditions = [...(watch.matchConditions ?? []), { name: "share", expression }];
+    }
+    const manifest = {
+      ...rest,
+      metadata: { name },
+      spec: {
+        ...spec,
+        triggers: [{ ...trigger, ...(named && { name: named }), watch }],
+        permissions: [{ ...spec.permissions[0], namespaces: [records] }],
+        delivery: { ...spec.delivery, shards },
+      },
+    };
+    await writeFile(join(own, "function.yaml"), stringify(manifest));
   }
 }

@@ -7,6 +7,7 @@ import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { Replica, type ReplicaOptions } from "../tools/replica.ts";
 import { until } from "../tools/until.ts";
 import { settled } from "./audit.ts";
+import { type Edit, type Shape, wantedBy } from "./edits.ts";
 import {
   type Delivery,
   type Fact,
@@ -51,6 +52,9 @@ export class ReplicasFixture {
   private readonly records: Records;
   private readonly replicas: Replica[] = [];
   private readonly wakings: Waking[] = [];
+  private readonly edits: Edit[] = [];
+  /** What replicas are started with. */
+  private functions: string;
   private pods = 0;
 
   private constructor(admin: Client, namespace: string, folder: string, kubeconfig: string, began: number, load: Load) {
@@ -59,6 +63,7 @@ export class ReplicasFixture {
     this.admin = admin;
     this.namespace = namespace;
     this.folder = folder;
+    this.functions = join(folder, "functions");
     this.kubeconfig = kubeconfig;
     this.where = namespacesOf(`${namespace}-audit`);
     this.read = began;
@@ -103,7 +108,7 @@ export class ReplicasFixture {
     const replica = await Replica.start({
       kubeconfig,
       namespace,
-      functions: join(folder, "functions"),
+      functions: this.functions,
       data: join(folder, pod),
       pod,
       uid: `uid-${number}`,
@@ -113,6 +118,20 @@ export class ReplicasFixture {
     });
     this.replicas.push(replica);
     return replica;
+  }
+
+  /**
+   * Edits the manifest of all functions: replicas have it that are started from now on. All that happened before is handled
+   * first; `restart` ends all others while more is written, and resolves when the functions run again.
+   */
+  async edit(shape: Shape, restart: () => Promise<void>): Promise<void> {
+    await this.verdict();
+    const from = await revision(this.admin);
+    const functions = join(this.folder, `functions-edit-${this.edits.length}`);
+    await writeRecorders(functions, this.where, this.recording, shape);
+    this.functions = functions;
+    await restart();
+    this.edits.push({ from, to: await revision(this.admin), wanted: wantedBy(shape) });
   }
 
   /** Milliseconds until one of them says that it is active, and which. */
@@ -207,7 +226,7 @@ export class ReplicasFixture {
   async verdict(): Promise<Verdict> {
     await this.allWritten();
     await this.readOn();
-    return settled(this.records, this.facts, [], this.wakings);
+    return settled(this.records, this.facts, { wakings: this.wakings, edits: this.edits });
   }
 
   /** Takes in what happened since it was asked last. Once it has failed it fails for good. */

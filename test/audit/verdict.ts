@@ -1,6 +1,7 @@
+import { type Edit, type Wanted, wantedBy } from "./edits.ts";
 import type { Delivery, Fact } from "./ledger.ts";
 
-/** A stretch of history that was compacted while the runtime was down: after `from`, up to and including `to`. */
+/** A stretch of history of which net changes alone are told, since it was compacted, say: after `from`, up to and including `to`. */
 export interface Gap {
   readonly from: number;
   readonly to: number;
@@ -15,77 +16,211 @@ export interface Waking {
   readonly to: number;
 }
 
+/** What was done to the runtime while the facts happened; whatever is left out was not. */
+export interface Course {
+  readonly gaps?: readonly Gap[];
+  readonly wakings?: readonly Waking[];
+  /** Of the manifest, in their order. The first manifest asks for everything. */
+  readonly edits?: readonly Edit[];
+}
+
 /** What the auditor found; each list is empty when the promise was kept. */
 export interface Verdict {
   readonly facts: number;
   readonly deliveries: number;
   readonly flagged: number;
   readonly synthetic: number;
+  /** Deliveries that say of an object that an edit of the manifest selected it, or let it go. */
+  readonly reselected: number;
   /** Deliveries that a stopped process was writing when it was stopped: one for each, which no look at a Lease can keep back. */
   readonly amidWriting: number;
-  /** Changes that had to be delivered and were not: each one outside a gap, the net change of each object across a gap. */
+  /**
+   * Changes that had to be delivered and were not: each one outside a gap, and the net change of each object across a gap. What
+   * an edit of the manifest selects or lets go counts as well.
+   */
   readonly missed: readonly string[];
-  /** A state of an object that was delivered again and did not say so. */
+  /** A state of an object that was delivered again and did not say so, or the id of another one. */
   readonly unflagged: readonly string[];
   /** Deliveries that came, for the first time, after a later state of the object. */
   readonly disordered: readonly string[];
   /** Deliveries of what never happened. */
   readonly invented: readonly string[];
+  /** Deliveries of what no manifest asked for while it was so, or as what an edit selects without saying so. */
+  readonly unwanted: readonly string[];
 }
+
+/** Of a state: it is the end of an object. */
+const deleted = "@deleted";
 
 /** One state of one object: a deletion happens once, whatever resourceVersion the event of it has. */
 const stateOf = (change: Pick<Fact, "uid" | "type" | "resourceVersion">) =>
-  `${change.uid}@${change.type === "Deleted" ? "deleted" : change.resourceVersion}`;
+  `${change.uid}${change.type === "Deleted" ? deleted : `@${change.resourceVersion}`}`;
 
 /** Compares what happened with what the handler wrote down. `deliveries` are in the order they were written. */
-export function judge(
-  facts: readonly Fact[],
-  deliveries: readonly Delivery[],
-  gaps: readonly Gap[],
-  wakings: readonly Waking[] = [],
-): Verdict {
+export function judge(facts: readonly Fact[], deliveries: readonly Delivery[], course: Course = {}): Verdict {
+  const { wakings = [] } = course;
+  const manifests = new Manifests(course.edits ?? []);
   const happened = new Map(facts.map((fact) => [stateOf(fact), fact]));
-  const told = (list: readonly (Fact | Delivery)[]) =>
-    list.map((item) => `${item.name} ${item.type} ${item.resourceVersion} (${item.uid})`);
+  const objects = historiesOf(facts);
 
-  const seen = new Set<string>();
+  const stateOfId = new Map<string, string>();
+  const lives = new Map<string, Life>();
   const latest = new Map<string, number>();
-  const [unflagged, disordered, invented]: Delivery[][] = [[], [], []];
+  const unflagged: Delivery[] = [];
+  const disordered: Delivery[] = [];
+  const invented: Delivery[] = [];
+  const unwanted: Delivery[] = [];
   const woken = new Set<Waking>();
   for (const delivery of deliveries) {
+    const { id, uid, name, type } = delivery;
     const state = stateOf(delivery);
-    const fact = happened.get(state);
-    if (!fact) {
-      invented?.push(delivery);
-    } else if (seen.has(state)) {
-      if (delivery.flagged) continue;
+    const known = stateOfId.get(id);
+    stateOfId.set(id, known ?? state);
+    const life = lives.get(uid) ?? new Life();
+    lives.set(uid, life);
+    if (known !== undefined || life.holds(state)) {
+      if (delivery.flagged && (known ?? state) === state) continue;
       const waking = wakings.find(({ from, to }) => delivery.writtenAt > from && delivery.writtenAt <= to);
       if (waking && !woken.has(waking)) woken.add(waking);
-      else unflagged?.push(delivery);
-    } else {
-      seen.add(state);
-      // By name, not by uid: an object that was deleted is over before another of its name begins.
-      if (fact.resourceVersion < (latest.get(fact.name) ?? 0)) disordered?.push(delivery);
-      latest.set(fact.name, Math.max(fact.resourceVersion, latest.get(fact.name) ?? 0));
+      else unflagged.push(delivery);
+      continue;
     }
+    if (life.released && type !== "Added") disordered.push(delivery);
+    life.take(state, delivery);
+    if (type === "Deleted" && delivery.reason === "unselected" && manifests.letGo(name)) continue;
+    const fact = happened.get(state);
+    if (!fact) {
+      invented.push(delivery);
+      continue;
+    }
+    if (!manifests.want(delivery, fact, objects.get(uid) ?? [])) unwanted.push(delivery);
+    // By name, not by uid: an object that was deleted is over before another of its name begins.
+    if (fact.resourceVersion < (latest.get(name) ?? 0)) disordered.push(delivery);
+    latest.set(name, Math.max(fact.resourceVersion, latest.get(name) ?? 0));
   }
 
+  const toldOf = (uid: string) => lives.get(uid) ?? new Life();
+  const due = required(facts, toldOf, [...(course.gaps ?? []), ...manifests.reselections], manifests);
+  const missed = due.filter((fact) => !toldOf(fact.uid).held(stateOf(fact)));
+  const reselected = reselections(objects, new Set(due), toldOf, manifests);
   return {
     facts: facts.length,
     deliveries: deliveries.length,
     flagged: deliveries.filter((delivery) => delivery.flagged).length,
     synthetic: deliveries.filter((delivery) => delivery.synthetic).length,
+    reselected: deliveries.filter(({ reason }) => reason === "selected" || reason === "unselected").length,
     amidWriting: woken.size,
-    missed: told(required(facts, deliveries, gaps).filter((fact) => !seen.has(stateOf(fact)))),
-    unflagged: told(unflagged ?? []),
-    disordered: told(disordered ?? []),
-    invented: told(invented ?? []),
+    missed: [...inWords(missed), ...reselected.missed],
+    unflagged: inWords(unflagged),
+    disordered: inWords(disordered),
+    invented: [...inWords(invented), ...reselected.invented],
+    unwanted: inWords(unwanted),
   };
 }
 
+const inWords = (list: readonly (Fact | Delivery)[]): string[] =>
+  list.map((item) => `${item.name} ${item.type} ${item.resourceVersion} (${item.uid})`);
+
+/** What was told of one object, for the first time each. An edit that lets it go ends its life, and one that selects it begins another. */
+class Life {
+  private readonly all = new Set<string>();
+  private now = new Set<string>();
+  /** An edit let it go, and none has selected it since. */
+  released = false;
+  ends = 0;
+  selections = 0;
+
+  get begun(): boolean {
+    return this.all.size > 0;
+  }
+
+  /** It was told in this life. */
+  holds(state: string): boolean {
+    return this.now.has(state) && (!this.released || state.endsWith(deleted));
+  }
+
+  /** It was told in any. */
+  held(state: string): boolean {
+    return this.all.has(state);
+  }
+
+  /** Of what is told for the first time. */
+  take(state: string, { type, reason }: Delivery): void {
+    if (this.released) this.now = new Set();
+    this.released = type === "Deleted" && reason === "unselected";
+    if (type === "Deleted") this.ends++;
+    if (reason === "selected") this.selections++;
+    this.now.add(state);
+    this.all.add(state);
+  }
+}
+
+/** Each object's facts, in their order. */
+function historiesOf(facts: readonly Fact[]): ReadonlyMap<string, readonly Fact[]> {
+  const found = new Map<string, Fact[]>();
+  for (const fact of facts) {
+    const history = found.get(fact.uid) ?? [];
+    history.push(fact);
+    found.set(fact.uid, history);
+  }
+  return found;
+}
+
+/** All manifests of a run. While one is edited there are two of which either may count. */
+class Manifests {
+  private readonly all: readonly Edit[];
+  /** Edits that select otherwise than the manifest before, each with it. The objects are listed anew: net changes alone are told. */
+  readonly reselections: readonly (Edit & { readonly before: Wanted })[];
+
+  constructor(edits: readonly Edit[]) {
+    this.all = [{ from: -1, to: -1, wanted: wantedBy() }, ...edits];
+    this.reselections = edits.flatMap((edit, index) => {
+      const before = this.all[index]?.wanted;
+      return before && before.selects !== edit.wanted.selects ? [{ ...edit, before }] : [];
+    });
+  }
+
+  /** Those that may have counted between two moments, or at one. */
+  private during(from: number, to = from): Wanted[] {
+    const counts = (index: number) =>
+      (this.all[index]?.from ?? 0) < to && from <= (this.all[index + 1]?.to ?? Infinity);
+    return this.all.flatMap(({ wanted }, index) => (counts(index) ? [wanted] : []));
+  }
+
+  /** The one that came after them. */
+  private after(counted: readonly Wanted[]): Wanted[] {
+    const next = this.all[this.all.findLastIndex(({ wanted }) => counted.includes(wanted)) + 1];
+    return next ? [next.wanted] : [];
+  }
+
+  /** Whether every manifest that may have counted asks for it. */
+  require({ name, type, resourceVersion }: Fact): boolean {
+    return this.during(resourceVersion).every((each) => each.selects(name) && each.takes({ name, type }));
+  }
+
+  /**
+   * Whether one of them asks for what was delivered: when it happened, or, of what a list shows, as long as it was so. What was
+   * not selected when it happened says that it is by now. What was refused shortly before a kill may be judged again, by the
+   * manifest of the next process: its position is saved every few seconds.
+   */
+  want({ name, type, synthetic, reason }: Delivery, fact: Fact, history: readonly Fact[]): boolean {
+    const next = history[history.indexOf(fact) + 1]?.resourceVersion ?? Infinity;
+    const then = this.during(fact.resourceVersion);
+    if (!then.some((each) => each.selects(name)) && reason !== "selected") return false;
+    const counted = synthetic ? this.during(fact.resourceVersion, next) : [...then, ...this.after(then)];
+    return counted.some((each) => each.selects(name) && each.takes({ name, type }));
+  }
+
+  /** Whether an edit lets the objects of a name go. */
+  letGo(name: string): boolean {
+    return this.reselections.some(({ before, wanted }) => before.selects(name) && !wanted.selects(name));
+  }
+}
+
+type ToldOf = (uid: string) => Life;
+
 /** The changes of which each must be delivered. */
-function required(facts: readonly Fact[], deliveries: readonly Delivery[], gaps: readonly Gap[]): Fact[] {
-  const met = new Set(deliveries.map((delivery) => delivery.uid));
+function required(facts: readonly Fact[], toldOf: ToldOf, gaps: readonly Gap[], manifests: Manifests): Fact[] {
   const required: Fact[] = [];
   const inside = gaps.map(() => new Map<string, Fact>());
   for (const fact of facts) {
@@ -99,9 +234,43 @@ function required(facts: readonly Fact[], deliveries: readonly Delivery[], gaps:
     for (const fact of last.values()) {
       // An object that came and went within the gap left no net change, unless the handler met it all the same.
       const born = bornAt.get(fact.uid);
-      const unseen = born !== undefined && born > (gaps[index]?.from ?? 0) && !met.has(fact.uid);
+      const unseen = born !== undefined && born > (gaps[index]?.from ?? 0) && !toldOf(fact.uid).begun;
       if (fact.type !== "Deleted" || !unseen) required.push(fact);
     }
   }
-  return required;
+  return required.filter((fact) => manifests.require(fact));
+}
+
+/** What edits select and let go, as far as it was not told, and as it was told too often. An end that is a deletion counts as well. */
+function reselections(
+  objects: ReadonlyMap<string, readonly Fact[]>,
+  due: ReadonlySet<Fact>,
+  toldOf: ToldOf,
+  manifests: Manifests,
+): { missed: string[]; invented: string[] } {
+  const [missed, invented]: [string[], string[]] = [[], []];
+  if (manifests.reselections.length === 0) return { missed, invented };
+  for (const [uid, history] of objects) {
+    const name = history[0]?.name ?? "";
+    const deletion = history.find(({ type }) => type === "Deleted");
+    let selections = 0;
+    let ends = deletion && due.has(deletion) ? 1 : 0;
+    let possible = deletion ? 1 : 0;
+    for (const { from, to, before, wanted } of manifests.reselections) {
+      const selects = !before.selects(name) && wanted.selects(name);
+      const letsGo = before.selects(name) && !wanted.selects(name);
+      const until = (moment: number) => history.filter(({ resourceVersion }) => resourceVersion <= moment);
+      if (letsGo && until(to).length > 0) possible++;
+      const stood = until(from);
+      if (stood.length === 0 || stood.at(-1)?.type === "Deleted") continue;
+      if (selects && until(to).at(-1)?.type !== "Deleted") selections++;
+      if (letsGo && stood.some((fact) => due.has(fact))) ends++;
+    }
+    const told = toldOf(uid);
+    if (told.selections < selections)
+      missed.push(`${name} selected, ${told.selections} of ${selections} times (${uid})`);
+    if (told.ends < ends) missed.push(`${name} let go, ${told.ends} of ${ends} times (${uid})`);
+    if (told.ends > possible) invented.push(`${name} let go, ${told.ends} times for ${possible} (${uid})`);
+  }
+  return { missed, invented };
 }

@@ -1,6 +1,7 @@
 // Creates, changes, deletes and creates again, as far as it is told to go on; a process of its own.
 import { Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
+import { labelsOf } from "./edits.ts";
 
 /** What the audit tells the writer: how many operations it may have done in all. */
 export interface ToWriter {
@@ -70,7 +71,7 @@ function pick(): number {
 async function operate(object: number): Promise<void> {
   const name = `item-${object}`;
   if (!exists.has(object)) {
-    const metadata = { name, labels: { share: String(object % Number(shares)) } };
+    const metadata = { name, labels: { share: String(object % Number(shares)), ...labelsOf(object) } };
     await client.post(collection, { apiVersion: "v1", kind: "ConfigMap", metadata, data: { turn: "0" } });
     exists.add(object);
   } else if (random() < 0.7) {

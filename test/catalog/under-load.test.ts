@@ -154,7 +154,7 @@ test("new code that is deployed at 500 events/s loses none, repeats none unflagg
     });
 
     const seen = await readSeen(runtime.logFile);
-    const { missed, unflagged, disordered, invented, flagged } = judge(facts, seen, []);
+    const { missed, unflagged, disordered, invented, flagged } = judge(facts, seen);
     expect({ missed, unflagged, disordered, invented }).toEqual({
       missed: [],
       unflagged: [],

@@ -55,7 +55,7 @@ export class Ledger {
       }
       const quietFor = performance.now() - changedAt;
       if (quietFor < quietMs) return undefined;
-      const verdict = judge(this.facts, deliveries, []);
+      const verdict = judge(this.facts, deliveries);
       return (verdict.missed.length === 0 || quietFor > patienceMs) && verdict;
     });
   }

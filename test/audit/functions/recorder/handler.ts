@@ -17,6 +17,7 @@ export default defineHandler<V1ConfigMap>(async (event, ctx) => {
     redelivered: String(event.redelivered),
     initial: String(event.initial ?? false),
     synthetic: String(event.synthetic ?? false),
+    reason: event.reason ?? "",
   };
   const metadata = { name: `${id}-${event.attempt}-${run}`, namespace };
   await ctx.kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata, data: record });

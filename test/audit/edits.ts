@@ -1,0 +1,79 @@
+import type { Fact } from "./ledger.ts";
+
+/** Objects are divided into so many lots, by the numbers in their names: a selector edit lets one of them go. */
+export const lots = 3;
+
+const isInFirstLot = (name: string): boolean => Number(name.slice("item-".length)) % lots === 0;
+
+/** What a manifest asks for. */
+export interface Wanted {
+  /** By namespaces and selectors. Another function is another selection: its edit has the objects listed anew. */
+  readonly selects: (name: string) => boolean;
+  /** By conditions and events, which count for what happens under them. */
+  readonly takes: (fact: Pick<Fact, "name" | "type">) => boolean;
+}
+
+/** The recorder's manifest as it is edited: what of its trigger differs from the file, and what it asks for then. */
+export interface Shape extends Partial<Wanted> {
+  /** The trigger's name. */
+  readonly trigger?: string;
+  /** Fields of `watch`. */
+  readonly watch?: Readonly<Record<string, unknown>>;
+}
+
+const everything = () => true;
+
+/** What a shape asks for; without one, everything. */
+export const wantedBy = ({ selects = everything, takes = everything }: Shape = {}): Wanted => ({ selects, takes });
+
+/** An edit of the manifest: what had happened up to and including `from` was handled under the one before. */
+export interface Edit {
+  readonly from: number;
+  /** What happened later is judged by this manifest alone, and what happened in between by both. */
+  readonly to: number;
+  readonly wanted: Wanted;
+}
+
+/** The manifest as it is in the file. */
+export const asInFile: Shape = {};
+const trigger = "renamed";
+
+/** Edits that keep the watch: not one change is lost by them. */
+export const edits: readonly [Shape, ...Shape[]] = [
+  {
+    trigger,
+    watch: {
+      object: "Metadata",
+      matchConditions: [{ name: "lot", expression: `int(object.metadata.name.substring(5)) % ${lots} != 0` }],
+    },
+    takes: ({ name }) => !isInFirstLot(name),
+  },
+  { watch: { lastBody: "Metadata" } },
+  { trigger, watch: { events: ["Added", "Deleted"] }, takes: ({ type }) => type !== "Modified" },
+  { trigger, watch: { changedFields: [".data"] } },
+];
+
+/** The label that the writer puts on an object, by its number: its lot. */
+export const labelsOf = (object: number) => ({ lot: String(object % lots) });
+
+const withoutFirstLot: Shape = {
+  watch: { labelSelector: { matchExpressions: [{ key: "lot", operator: "NotIn", values: ["0"] }] } },
+  selects: (name) => !isInFirstLot(name),
+};
+
+const inNamespaces = { namespaceSelector: { matchNames: ["audit", "default"] } };
+
+/**
+ * Edits that have the objects listed anew, from the file on. None gives a trigger another name and another selection at once:
+ * that would be another trigger.
+ */
+export const selections: readonly [Shape, ...Shape[]] = [
+  withoutFirstLot,
+  { watch: { object: "Metadata" } },
+  { watch: inNamespaces },
+  { trigger, watch: inNamespaces },
+  { ...withoutFirstLot, trigger },
+];
+
+/** Edits that a whole fleet sees: another name, then another selection under it, and back. */
+export const fleetEdits: readonly Shape[] = [{ trigger }, { trigger, ...withoutFirstLot }, { trigger }];
