@@ -1,4 +1,5 @@
-// npm run audit:reconcile: 200 owners with two children each, random writes, kills by SIGKILL. Then a wish of 10,000 keys across one.
+// npm run audit:reconcile: 200 owners with two children each, random writes, kills by SIGKILL, each with an edit of the manifest.
+// Then a wish of 10,000 keys across a kill.
 // AUDIT_SEED makes another run, or the same writes again.
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -9,10 +10,11 @@ import { Dice } from "../../laws/random.ts";
 import type { Client } from "../../target/client.ts";
 import { until } from "../../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../../tools/watchfire-process.ts";
+import { edits, type Shape, writeReconciler } from "./edits.ts";
 
 const owners = 200;
 const writes = 4_000;
-const kills = 8;
+const kills = edits.length;
 const keys = 10_000;
 /** The first of these keys asks for so long that all of them have asked before the kill. Each next one asks for more. */
 const wishMs = 90_000;
@@ -20,43 +22,64 @@ const spreadMs = 7;
 const patienceMs = 180_000;
 
 const seed = Number(process.env.AUDIT_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const functions = join(import.meta.dirname, "functions");
 const namespace = "/api/v1/namespaces/default";
 const say = (line: string) => process.stdout.write(`${line}\n`);
 
-interface Line {
+interface Begins {
+  readonly msg: "begins";
   readonly at: number;
-  readonly begins: boolean;
   readonly name: string;
-  readonly seen: readonly string[];
+  /** Of the object that the run has. */
+  readonly number: string;
   readonly redelivered: boolean;
 }
+interface Ends {
+  readonly msg: "ends";
+  readonly name: string;
+  /** The numbers of the owner and its children. */
+  readonly seen: readonly string[];
+  /** The number in the object's data; `none` where it has no data. */
+  readonly data: string;
+}
+/** An event, in mode All. */
+interface Event {
+  readonly msg: "told";
+  readonly name: string;
+  readonly number: string;
+  readonly redelivered: boolean;
+}
+/** A process was killed; the next one has this manifest. */
+interface Killed {
+  readonly msg: "killed";
+  readonly next: Shape;
+}
+type Line = Begins | Ends | Event | Killed;
 
-/** What the reconciler said, and where processes ended in between. */
+/** What the function said, and where processes ended in between. */
 class Told {
   private readonly file: string;
   private read = 0;
-  readonly lines: (Line | "killed")[] = [];
+  readonly lines: Line[] = [];
 
   constructor(file: string) {
     this.file = file;
   }
 
-  look(): readonly (Line | "killed")[] {
+  look(): readonly Line[] {
     const text = readFileSync(this.file, "utf8");
     const end = text.lastIndexOf("\n") + 1;
     for (const line of text.slice(this.read, end).split("\n")) {
-      if (!/"msg":"(?:begins|ends)"/.test(line)) continue;
+      if (!/"msg":"(?:begins|ends|told)"/.test(line)) continue;
       const { msg, time, fields } = JSON.parse(line);
-      this.lines.push({ at: Date.parse(time) || Number(time), begins: msg === "begins", ...fields });
+      this.lines.push({ msg, at: Date.parse(time) || Number(time), ...fields });
     }
     this.read = end;
     return this.lines;
   }
 
-  killed(): void {
+  killed(next: Shape = {}): void {
     this.look();
-    this.lines.push("killed");
+    this.lines.push({ msg: "killed", next });
   }
 }
 
@@ -89,18 +112,21 @@ class Writer {
       const ownerReferences = [{ apiVersion: "v1", kind: "ConfigMap", name: owner, uid: this.uids.get(owner) }];
       const kind = child === "" ? "ConfigMap" : "Secret";
       const metadata = { name, annotations, labels: { audited: "yes" }, ...(child !== "" && { ownerReferences }) };
-      const made = await this.client.post(path, { apiVersion: "v1", kind, metadata });
+      const made = await this.client.post(path, { apiVersion: "v1", kind, metadata, ...dataOf(child, number) });
       if (child === "") this.uids.set(name, made.metadata.uid);
       this.numbers.set(name, number);
     } else if (child !== "" && this.dice.chance(0.2)) {
       await this.client.delete(`${path}/${name}`);
       this.numbers.delete(name);
     } else {
-      await this.client.patch(`${path}/${name}`, { metadata: { annotations } });
+      await this.client.patch(`${path}/${name}`, { metadata: { annotations }, ...dataOf(child, number) });
       this.numbers.set(name, number);
     }
   }
 }
+
+/** An owner's data has its number as well. */
+const dataOf = (child: string, number: number) => (child === "" ? { data: { number: String(number) } } : {});
 
 async function race(client: Client, runtime: RuntimeProcess, told: Told): Promise<boolean> {
   const writer = new Writer(client, new Dice(seed));
@@ -112,44 +138,70 @@ async function race(client: Client, runtime: RuntimeProcess, told: Told): Promis
     }
     if (kill === kills) break;
     await runtime.kill();
-    told.killed();
+    const next = edits[kill] ?? {};
+    told.killed(next);
+    await writeReconciler(functions, next);
     await runtime.start();
   }
   const seconds = (performance.now() - from) / 1000;
   const stale = () => {
-    const last = new Map<string, Line>();
-    for (const line of told.look()) if (line !== "killed" && !line.begins) last.set(line.name, line);
-    const numberOf = (name: string) => String(writer.numbers.get(name) ?? "gone");
+    const last = new Map<string, string>();
+    for (const line of told.look()) {
+      if (line.msg === "told") last.set(line.name, line.number);
+      if (line.msg === "ends")
+        for (const [index, name] of family(line.name).entries()) last.set(name, line.seen[index] ?? "");
+    }
     return [...writer.numbers.keys()]
       .filter((name) => /^owner-\d+$/.test(name))
-      .filter((name) => String(last.get(name)?.seen) !== String([name, `${name}-x`, `${name}-y`].map(numberOf)));
+      .flatMap(family)
+      .filter((name) => (last.get(name) ?? "gone") !== String(writer.numbers.get(name) ?? "gone"));
   };
   await until("every last state is reconciled", patienceMs, async () => stale().length === 0).catch(() => {});
-  const { twice, runs, unflagged, cut } = verdict(told.lines);
-  say(`${writer.changes} changes of ${owners} owners in ${seconds.toFixed(0)} s, ${kills} kills, ${runs} runs`);
-  say(
-    `runs per change ${(runs / writer.changes).toFixed(2)}; two runs of a key at once: ${twice}; last states not reconciled: ${stale().length}`,
-  );
+  const { twice, runs, events, unflagged, cut, misshapen } = verdict(told.lines);
+  say(`${writer.changes} changes of ${owners} owners in ${seconds.toFixed(0)} s, ${kills} kills with an edit each`);
+  say(`${runs} runs, and ${events} events in mode All; ${(runs / writer.changes).toFixed(2)} runs per change`);
+  say(`two runs of a key at once: ${twice}; last states not reconciled: ${stale().length}`);
   say(`runs that a kill cut off: ${cut}; not flagged when they came again: ${unflagged}`);
-  return twice + stale().length + unflagged === 0;
+  say(`objects that are not what the manifest asks for: ${misshapen}`);
+  return twice + stale().length + unflagged + misshapen === 0;
 }
 
-/** From the lines in their order: a run that begins while another of its key goes on, and those that kills cut off. */
-function verdict(lines: readonly (Line | "killed")[]) {
-  const open = new Set<string>();
-  const lost = new Set<string>();
-  const counts = { twice: 0, runs: 0, unflagged: 0, cut: 0 };
+/** An owner and its children. */
+const family = (owner: string) => [owner, `${owner}-x`, `${owner}-y`];
+
+/**
+ * Counts, from the lines in their order, runs that begin while another of their key goes on, and those that kills cut off. It
+ * counts objects that are absent, or are not whole where the manifest asks for that, or are where it does not.
+ */
+function verdict(lines: readonly Line[]) {
+  const open = new Map<string, Begins>();
+  const lost = new Map<string, Begins>();
+  const events = new Set<string>();
+  let shape: Shape = {};
+  const counts = { twice: 0, runs: 0, events: 0, unflagged: 0, cut: 0, misshapen: 0 };
   for (const line of lines) {
-    if (line === "killed") {
-      for (const name of open) lost.add(name);
+    if (line.msg === "killed") {
+      for (const [name, run] of open) lost.set(name, run);
       counts.cut += open.size;
       open.clear();
-    } else if (line.begins) {
+      if (shape.mode) lost.clear();
+      shape = line.next;
+    } else if (line.msg === "begins") {
       counts.runs++;
       if (open.has(line.name)) counts.twice++;
-      open.add(line.name);
+      open.set(line.name, line);
       if (lost.delete(line.name) && !line.redelivered) counts.unflagged++;
-    } else open.delete(line.name);
+    } else if (line.msg === "ends") {
+      open.delete(line.name);
+      if (line.data !== (shape.object ? "none" : line.seen[0])) counts.misshapen++;
+    } else {
+      counts.events++;
+      const state = `${line.name}@${line.number}`;
+      const repeats = events.has(state) || lost.get(line.name)?.number === line.number;
+      // A name is gone more often than once.
+      if (repeats && line.number !== "gone" && !line.redelivered) counts.unflagged++;
+      events.add(state);
+    }
   }
   return counts;
 }
@@ -188,7 +240,9 @@ async function wishes(client: Client, runtime: RuntimeProcess, told: Told): Prom
   const started = performance.now();
   await runtime.start();
   say(`ready again ${((performance.now() - started) / 1000).toFixed(1)} s after the kill`);
-  const runs = () => told.look().slice(before) as Line[];
+  // Of owners some may still run, since the race.
+  const isWish = (line: Line): line is Begins => line.msg === "begins" && due.has(line.name);
+  const runs = () => told.look().slice(before).filter(isWish);
   const patience = wishMs + keys * spreadMs + patienceMs;
   const names = () => new Set(runs().map(({ name }) => name));
   await until("all ran again", patience, async () => names().size >= keys).catch(() => {});
@@ -206,7 +260,9 @@ async function wishes(client: Client, runtime: RuntimeProcess, told: Told): Prom
 
 say(`seed ${seed}`);
 const folder = await mkdtemp(join(tmpdir(), "watchfire-audit-reconcile-"));
+const functions = join(folder, "functions");
 const cluster = await ClusterProcess.start(folder);
+await writeReconciler(functions);
 const runtime = new RuntimeProcess(folder, cluster.kubeconfig, functions);
 let holds = false;
 try {
