@@ -11,4 +11,4 @@ test("nothing is missed and no duplicate goes unflagged when the runtime is kill
   expect(compacted, lines.join("\n")).toMatchObject(noFault);
   expect(compacted.synthetic, "no gap was bridged").toBeGreaterThan(0);
   expect(compacted.reselected, "no edit selected anything").toBeGreaterThan(0);
-}, 120_000);
+}, 240_000);

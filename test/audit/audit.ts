@@ -39,7 +39,7 @@ interface Run {
 /**
  * Kills the runtime with SIGKILL while another process writes, and edits the manifest while it is down. First the cluster's
  * history stays whole, then all of it is compacted. It then compares the cluster's history with the records that the handler
- * wrote into the cluster.
+ * wrote into the cluster. It ends with the first verdict that has a fault.
  */
 export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacted: Verdict }> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-audit-"));
@@ -61,9 +61,9 @@ export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacte
     const whole = await killWhileWriting(run, began);
     plan.say(`  ${describe(whole)}`);
 
-    plan.say("part 2: killed and edited, and the history compacted while it is down");
+    if (isFaultless(whole)) plan.say("part 2: killed and edited, and the history compacted while it is down");
     let compacted = whole;
-    for (let kill = 1; kill <= plan.kills; kill++) {
+    for (let kill = 1; kill <= plan.kills && isFaultless(compacted); kill++) {
       compacted = await killAndCompact(run, nth(selections, kill));
       plan.say(`  kill ${kill} of ${plan.kills}: ${describe(compacted)}`);
     }
@@ -101,7 +101,8 @@ async function killWhileWriting(run: Run, began: number): Promise<Verdict> {
   };
   for (let kill = 1; kill <= plan.kills; kill++) {
     writer.allow(half);
-    await judged();
+    const verdict = await judged();
+    if (!isFaultless(verdict)) return verdict;
     const from = await revision(client);
     const before = await written(client);
     writer.allow(stretch - half);
@@ -149,7 +150,8 @@ async function killAndCompact(run: Run, shape: Shape): Promise<Verdict> {
   const to = await revision(client);
   run.gaps.push({ from, to });
   run.edits.push({ from, to, wanted: wantedBy(shape) });
-  await verdictOn(run);
+  const verdict = await verdictOn(run);
+  if (!isFaultless(verdict)) return verdict;
 
   const bridged = await revision(client);
   writer.allow(stretch);

@@ -59,7 +59,8 @@ class Fleet {
   /** Starts those again that ended by themselves, as a kubelet does. */
   private async restart(): Promise<void> {
     for (const each of this.replicas.filter(({ exitStatus }) => exitStatus !== null)) {
-      say(`  ${each.name} ended with status ${each.exitStatus}, and is started again`);
+      const last = (await each.log()).trimEnd().split("\n").at(-1);
+      say(`  ${each.name} ended with status ${each.exitStatus}, and is started again; its last words: ${last}`);
       this.gone.push(...this.replicas.splice(this.replicas.indexOf(each), 1));
       await this.join();
     }

@@ -1,9 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { promisify } from "node:util";
 import type { Status } from "../../runtime/app/status.ts";
 import { Hopeless, until } from "./until.ts";
 import { freePort } from "./watchfire-process.ts";
@@ -13,16 +14,19 @@ const pollMs = 50;
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-const builds = new Map<string, string>();
+const builds = new Map<string, Promise<string>>();
 
-/** What `watchfire build` makes of a functions folder; a pod takes nothing else. Built once. */
-function built(functions: string): string {
-  const known = builds.get(functions);
-  if (known !== undefined) return known;
+/** What `watchfire build` makes of a functions folder; a pod takes nothing else. Built once, while a cluster of this process goes on. */
+function built(functions: string): Promise<string> {
+  const build = builds.get(functions) ?? buildOf(functions);
+  builds.set(functions, build);
+  return build;
+}
+
+async function buildOf(functions: string): Promise<string> {
   const out = join(mkdtempSync(join(tmpdir(), "watchfire-built-")), "build");
   process.on("exit", () => rmSync(dirname(out), { recursive: true, force: true }));
-  execFileSync(process.execPath, [bin, "build", "--functions", functions, "--out", out]);
-  builds.set(functions, out);
+  await promisify(execFile)(process.execPath, [bin, "build", "--functions", functions, "--out", out]);
   return out;
 }
 
@@ -66,7 +70,7 @@ export class Replica {
     const shared = fleet
       ? ["--nats", fleet.nats, "--slots", String(fleet.slots)]
       : ["--leader-elect", ...(nats === undefined ? [] : ["--nats", nats])];
-    const args = ["start", ...shared, "--store", store, "--functions", built(functions), "--data", data];
+    const args = ["start", ...shared, "--store", store, "--functions", await built(functions), "--data", data];
     if (functionStatus) args.push("--function-status");
     const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
