@@ -264,7 +264,7 @@ export class Spill {
     const { body, form, type, flags } = event;
     const size = body.length;
     const now = this.views.get(event.view)?.form;
-    if (!now || form === now.ofEvents) return { ...event, size, isUnselected: false };
+    if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, size, isUnselected: false };
     const loaded = { ...event, size, isUnselected: !now.selects(event, form), form: now.ofEvents };
     const same = size === 0 ? body : now.eventBody(body, form);
     if (same === body) return loaded;

@@ -71,7 +71,7 @@ export class ScheduledTrigger {
   constructor(parts: ScheduledTriggerParts) {
     const { schedule, view, cursor, clock, commits } = parts;
     this.parts = parts;
-    this.uid = `${view.functionName}.${schedule.name}`;
+    this.uid = `${view.functionName}.${view.identity}`;
     this.timetable = new Timetable(schedule, this.uid);
     this.selection = JSON.stringify([schedule.times, schedule.jitterMs]);
     this.madeAt = clock.now();
@@ -182,7 +182,7 @@ export class ScheduledTrigger {
       function: view.functionName,
       trigger: this.trigger,
       namespace: "",
-      name: this.trigger,
+      name: view.identity,
       uid,
       resourceVersion: version,
       type,
@@ -191,6 +191,7 @@ export class ScheduledTrigger {
       deletedBy: version,
       body: noBody,
       oldBody: undefined,
+      form: view.form.ofEvents,
       receivedAt: clock.now(),
       sequence: nextSequence(),
       replayed: again !== undefined,
@@ -209,6 +210,6 @@ export class ScheduledTrigger {
   }
 
   private get key(): string {
-    return `/${this.trigger}`;
+    return `/${this.parts.view.identity}`;
   }
 }

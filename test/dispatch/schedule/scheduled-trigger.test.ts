@@ -19,6 +19,23 @@ describe("a schedule", () => {
     expect(new Set(fixture.runs.map(({ id }) => id)).size).toBe(2);
   });
 
+  test("that is renamed keeps its times, and its next run waits for the one that was under way", async () => {
+    const fixture = await ScheduleFixture.open(every(10 * hour), { clock: at("2026-03-01T00:00:00") });
+    const { next } = fixture;
+    const renamed = every(10 * hour, { name: "renamed" });
+    await fixture.killed(0, renamed);
+    expect(fixture.next).toBe(next);
+    const { runner } = fixture.dispatch;
+    runner.answer = () => undefined;
+    await fixture.advance(11 * hour);
+    expect(fixture.runs.length).toBe(1);
+    await fixture.killed(0, every(10 * hour));
+    runner.answer = () => undefined;
+    await fixture.advance(11 * hour);
+    expect(runner.open.size).toBe(1);
+    expect(new Set(fixture.runs.map(({ id }) => id)).size).toBe(1);
+  });
+
   test("is ready, and says when it runs next, without anything else to watch", async () => {
     const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T00:00:00") });
     const alone = { ...manifest({}, []), name: "alone", schedules: [schedule()] };
@@ -180,16 +197,17 @@ describe("wall time that is set", () => {
 });
 
 describe("a position", () => {
-  test("is forgotten when the trigger is renamed, and again when it is named back", async () => {
+  test("goes on when the trigger is renamed, and when it is named back: the last missed run comes, once", async () => {
     const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T02:00:00") });
     await fixture.advance(2 * hour);
     await fixture.stopped(2 * day, schedule({ name: "other" }));
     await fixture.advance(minute);
     await fixture.stopped(day, schedule());
     await fixture.advance(minute);
-    expect(fixture.told).toEqual(["2026-03-01T03:00"]);
+    const missed = ["2026-03-03T03:00 missed", "2026-03-04T03:00 missed"];
+    expect(fixture.told).toEqual(["2026-03-01T03:00", ...missed]);
     await fixture.advance(day);
-    expect(fixture.told).toEqual(["2026-03-01T03:00", "2026-03-05T03:00"]);
+    expect(fixture.told).toEqual(["2026-03-01T03:00", ...missed, "2026-03-05T03:00"]);
   });
 
   test("is not that of another cron: a changed one begins from now", async () => {
