@@ -1,14 +1,14 @@
 import { readBuilt } from "../catalog/built-folder.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
 import { SqliteStore } from "../checkpoint/sqlite.ts";
-import type { CheckpointStore } from "../checkpoint/store.ts";
+import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
 import { checkExpression } from "../dispatch/filter/check-expression.ts";
 import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
-import { readFields, recordsOf } from "../manifest/trigger-record.ts";
+import { readFields, recordsOf, type TriggerRecord } from "../manifest/trigger-record.ts";
 import { buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { readAccount, readFolder, readNamespace } from "./operand.ts";
@@ -98,15 +98,18 @@ async function editsOnRecord(folder: string, functions: readonly FunctionManifes
 
 async function editsIn(store: CheckpointStore, manifest: FunctionManifest): Promise<string[]> {
   const { name } = manifest;
-  const before = (await store.views(name)).map(({ trigger, resource, manifest: text }) => ({
-    name: trigger,
-    resource,
-    fields: readFields(text),
-  }));
+  const before = (await store.views(name)).map(recorded);
+  const aside = (await store.retiredViews()).filter((view) => view.function === name).map(recorded);
   const waiting = { events: 0, keys: 0 };
   for (const { pending } of await store.spillHeaders(name)) waiting[pending ? "keys" : "events"]++;
-  return editsOf(recordsOf(manifest), before, waiting).map((line) => `${name}: ${line}`);
+  return editsOf(recordsOf(manifest), before, waiting, aside).map((line) => `${name}: ${line}`);
 }
+
+const recorded = ({ trigger: name, resource, manifest }: StoredView): TriggerRecord => ({
+  name,
+  resource,
+  fields: readFields(manifest),
+});
 
 /** @throws WatchfireError WF_BUILD_UNTRUSTED, WF_BUILD_DAMAGED */
 function readSigned(folder: string, trust: TrustedKeys): void {

@@ -2,7 +2,7 @@ import { runSequence, type SpillHeader } from "../checkpoint/batch.ts";
 import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
 import type { CheckpointStore } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
-import { editsOf, type Waiting } from "../manifest/edits.ts";
+import { editsBetween, type Waiting } from "../manifest/edits.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { recordsOf, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
@@ -196,11 +196,8 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
 
 /** Says what the edit of each trigger does to what is known and to what waits. */
 function logEdits({ manifest, log }: LoadParts, opened: ReadonlyMap<string, TriggerView>, waiting: Waiting): void {
-  const edits = editsOf(
-    recordsOf(manifest),
-    [...opened.values()].flatMap(({ before }) => before ?? []),
-    waiting,
-  );
+  const triggers = recordsOf(manifest).map((each) => [each, viewOf(opened, each.name).before] as const);
+  const edits = editsBetween(triggers, waiting);
   if (edits.length > 0) log.info({ function: manifest.name, edits }, "manifest edited");
 }
 

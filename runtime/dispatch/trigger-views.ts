@@ -28,7 +28,7 @@ export async function openViews(
   const live = (await store.views(name)).map(recorded);
   const retired = (await store.retiredViews()).filter((view) => view.function === name).map(recorded);
   const all = [...live, ...retired];
-  await store.recordViews(renames(renamesOf(wanted, live), all));
+  await store.recordViews(renames(renamesOf(wanted, live, retired), all));
   const opened = new Map<string, TriggerView>();
   const records: ViewRecord[] = [];
   for (const { name: trigger, resource, fields } of wanted) {

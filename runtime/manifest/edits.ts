@@ -1,4 +1,4 @@
-import { renamesOf, type TriggerFields, type TriggerRecord } from "./trigger-record.ts";
+import { isSame, renamesOf, type TriggerFields, type TriggerRecord } from "./trigger-record.ts";
 
 /** What of a function waits while its manifest is edited; undefined where nobody knows. */
 export interface Waiting {
@@ -53,21 +53,41 @@ const selected = "objects that it selects now are told as Added, and those that 
 
 /**
  * Describes what an edit of a function's manifest does to what is known and to what waits. Returns one line for each field that
- * decides it, and one for each trigger that was renamed; none where nothing of the kind was edited.
+ * decides it. Triggers that were renamed, or that are gone, have one each.
+ * @param aside triggers of before that were set aside
  */
 export function editsOf(
   after: readonly TriggerRecord[],
   before: readonly TriggerRecord[],
   waiting?: Waiting,
+  aside: readonly TriggerRecord[] = [],
 ): readonly string[] {
-  const renamed = renamesOf(after, before);
-  const lines = after.flatMap((each) => {
-    const was =
-      renamed.get(each) ?? before.find(({ name, resource }) => name === each.name && resource === each.resource);
-    const rename = renamed.has(each)
-      ? [`trigger ${each.name} was called ${was?.name}: its position, its known objects and what waits go on`]
-      : [];
-    return [...rename, ...(was?.fields && each.fields ? changesOf(each.name, was.fields, each.fields, waiting) : [])];
+  const renamed = renamesOf(after, before, aside);
+  const known = [...before, ...aside];
+  const found = new Map(after.map((each) => [each, renamed.get(each) ?? known.find((one) => isSame(one, each))]));
+  const goOn = new Set(found.values());
+  // The position of resyncs stands among them; no manifest has its fields.
+  const gone = before.filter((each) => each.fields && !goOn.has(each));
+  return [
+    ...editsBetween(found, waiting),
+    ...gone.map(({ name, resource }) => {
+      const kind = resource.slice(resource.indexOf("/") + 1);
+      return `trigger ${name} of ${kind} is gone: what waits for it is kept for seven days`;
+    }),
+  ];
+}
+
+/** The same, of each trigger and what it was before; undefined of a new one. */
+export function editsBetween(
+  triggers: Iterable<readonly [TriggerRecord, TriggerRecord | undefined]>,
+  waiting?: Waiting,
+): readonly string[] {
+  const lines = [...triggers].flatMap(([{ name, fields }, was]) => {
+    const rename =
+      was && was.name !== name
+        ? [`trigger ${name} was called ${was.name}: its position, its known objects and what waits go on`]
+        : [];
+    return [...rename, ...(was?.fields && fields ? changesOf(name, was.fields, fields, waiting) : [])];
   });
   return [...new Set(lines)];
 }

@@ -42,11 +42,14 @@ export const readFields = (json: string | undefined): TriggerFields | undefined 
 
 /**
  * Finds triggers that have another name than before: a new name with the watch of one whose name is gone. Two may swap names.
+ * Of several with that watch, one with all fields the same is meant.
+ * @param aside what was set aside, and comes back by its name: that says more than a watch, too
  * @returns what each renamed one was before
  */
 export function renamesOf<T extends TriggerRecord, B extends TriggerRecord>(
   after: readonly T[],
   before: readonly B[],
+  aside: readonly TriggerRecord[] = [],
 ): ReadonlyMap<T, B> {
   const goesOn = (each: T) => {
     const named = before.find((one) => isSame(one, each));
@@ -55,13 +58,17 @@ export function renamesOf<T extends TriggerRecord, B extends TriggerRecord>(
   };
   const taken = new Set(after.map(goesOn));
   const found = new Map<T, B>();
-  for (const each of after.filter((one) => !goesOn(one))) {
-    const was = before.find(
-      (one) => !taken.has(one) && one.resource === each.resource && watchOf(one) === watchOf(each),
-    );
-    if (!was) continue;
-    taken.add(was);
-    found.set(each, was);
+  const comesBack = (each: T) => aside.some((one) => isSame(one, each));
+  const renamed = after.filter((each) => !goesOn(each) && !comesBack(each));
+  for (const likeness of [allOf, watchOf]) {
+    for (const each of renamed.filter((one) => !found.has(one))) {
+      const was = before.find(
+        (one) => !taken.has(one) && one.resource === each.resource && likeness(one) === likeness(each),
+      );
+      if (!was) continue;
+      taken.add(was);
+      found.set(each, was);
+    }
   }
   // A name that stands says more than a watch that another trigger has now, unless both have changed places.
   const stands = (was: B) => after.some((each) => isSame(was, each) && !found.has(each));
@@ -72,8 +79,14 @@ export function renamesOf<T extends TriggerRecord, B extends TriggerRecord>(
   return found;
 }
 
-const isSame = (one: TriggerRecord, other: TriggerRecord): boolean =>
+/** Whether two have one name, for one kind. */
+export const isSame = (one: TriggerRecord, other: TriggerRecord): boolean =>
   one.name === other.name && one.resource === other.resource;
+
+/** All that a trigger says but its name; undefined where that was not recorded. */
+function allOf({ fields }: TriggerRecord): string | undefined {
+  return fields && JSON.stringify({ ...fields, name: undefined, mode: undefined });
+}
 
 /** What of a trigger says which objects, or which times, are its own; undefined where that was not recorded. */
 function watchOf({ fields }: TriggerRecord): string | undefined {

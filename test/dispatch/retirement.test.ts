@@ -58,6 +58,18 @@ describe("a trigger that is replaced while its events wait", () => {
     expect(it.runner.told).toEqual(["Added a@11", "Added b@12"]);
   });
 
+  it("gives them to its name again, also where that keeps the selector of the one that took its place", async () => {
+    const it = await withWaiting();
+    it.subscription.bookmark(resourceVersion("20"));
+    await it.clock.advance(120_000);
+    await reloaded(it);
+    expect(it.warnings).toEqual([gone(2)]);
+    await reloaded(it, manifest({}, [trigger({ labelSelector: "x=1", initialEvents: "Skip" })]));
+    it.dispatcher.release("copy", "command");
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Added b@12"]);
+  });
+
   it("is told of with letters that were replayed while nothing ran", async () => {
     const oneAttempt = manifest({ retry: { ...manifest().delivery.retry, maxAttempts: 1 } });
     const it = await (await DispatchFixture.open({ manifest: oneAttempt })).listed();

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { editsOf } from "../../runtime/manifest/edits.ts";
 import type { Delivery } from "../../runtime/manifest/function.ts";
-import { recordsOf } from "../../runtime/manifest/trigger-record.ts";
+import { recordsOf, renamesOf } from "../../runtime/manifest/trigger-record.ts";
 import { manifest, trigger } from "../dispatch/fixture.ts";
 
 const under = (over: Partial<ReturnType<typeof trigger>> = {}, mode: Delivery["mode"] = "All") =>
@@ -26,6 +26,16 @@ it("an edit says in one line for each field what it does to what waits", () => {
   ]);
 });
 
+it("a trigger that is gone is named, and one that comes back is no rename of another", () => {
+  const [watch, other] = [under({ labelSelector: "x=1" }), under({ name: "other", labelSelector: "x=1" })];
+  const gone = "trigger other of ConfigMap is gone: what waits for it is kept for seven days";
+  expect(editsOf(under(), [...under(), ...other])).toEqual([gone]);
+  expect(editsOf(watch, other, undefined, under())).toEqual([
+    expect.stringContaining("trigger settings: labelSelector changed from none to x=1"),
+    gone,
+  ]);
+});
+
 it("an edit of which nobody knows what waits gives no numbers", () => {
   const [line = ""] = editsOf(under({ apiVersion: "v2" }), under());
   expect(line).toContain("apiVersion changed from v1 to v2");
@@ -36,5 +46,23 @@ it("a rename says that the trigger goes on", () => {
   expect(editsOf(under({ name: "shops" }), under())).toEqual([
     expect.stringContaining("trigger shops was called settings"),
   ]);
-  expect(editsOf(under({ name: "shops", labelSelector: "x=1" }), under())).toEqual([]);
+  expect(editsOf(under({ name: "shops", labelSelector: "x=1" }), under())).toEqual([
+    expect.stringContaining("trigger settings of ConfigMap is gone"),
+  ]);
+});
+
+it("of triggers with one watch that are renamed at once, each goes on as the one that is like it", () => {
+  const [made, changed] = [trigger({ events: ["Added"] }), trigger({ events: ["Modified"] })];
+  const of = (...triggers: [string, typeof made][]) =>
+    recordsOf(
+      manifest(
+        {},
+        triggers.map(([name, each]) => ({ ...each, name })),
+      ),
+    );
+  const renames = renamesOf(of(["on-change", changed], ["on-make", made]), of(["made", made], ["changed", changed]));
+  expect([...renames].map(([{ name }, was]) => [name, was.name])).toEqual([
+    ["on-change", "changed"],
+    ["on-make", "made"],
+  ]);
 });
