@@ -4,7 +4,7 @@ import { isSame, renamesOf, type TriggerFields, type TriggerRecord } from "./tri
 export interface Waiting {
   /** Events on disk. */
   readonly events: number;
-  /** Keys that are to be reconciled. */
+  /** Keys that are to be reconciled; each is on disk. */
   readonly keys: number;
 }
 
@@ -12,16 +12,25 @@ export interface Waiting {
 interface Effect {
   readonly field: string;
   readonly does: (waiting: Waiting | undefined, before: unknown, after: unknown) => string;
+  /** In which mode it says something, before and after; in all of them where it is left out. */
+  readonly within?: string;
 }
 
 const ofBodies = "bodies on record of the other form are not used: `oldObject` is absent until an object changes";
+const cutBodies = "of bodies on record the metadata is used";
 const ofWaiting = (waiting: Waiting | undefined): string =>
-  count(waiting?.events, "waiting event is read", "waiting events are read", "anew from the API server");
+  count(waiting?.events, "event on disk is read", "events on disk are read", "anew from the API server");
 
 const effects: readonly Effect[] = [
   { field: "apiVersion", does: (waiting) => `${ofBodies}, ${ofWaiting(waiting)}` },
-  { field: "object", does: (waiting) => `${ofBodies}, ${ofWaiting(waiting)}` },
-  { field: "lastBody", does: () => ofBodies },
+  {
+    field: "object",
+    does: (waiting, _before, after) =>
+      after === "Metadata"
+        ? `${cutBodies}, ${count(waiting?.events, "event on disk is", "events on disk are", "told with it alone")}`
+        : `${ofBodies}, ${ofWaiting(waiting)}`,
+  },
+  { field: "lastBody", does: (_waiting, _before, after) => (after === "Metadata" ? cutBodies : ofBodies) },
   { field: "namespaces", does: () => selected },
   { field: "labelSelector", does: () => selected },
   { field: "fieldSelector", does: () => selected },
@@ -33,6 +42,8 @@ const effects: readonly Effect[] = [
   { field: "matchConditions", does: () => "they judge the next change of each object; answers on record are not used" },
   {
     field: "key",
+    // With the mode keys come, or go.
+    within: "Reconcile",
     does: (waiting) =>
       `${count(waiting?.keys, "waiting key runs", "waiting keys run")}, and the next change of an object wakes its keys of both rules`,
   },
@@ -42,7 +53,7 @@ const effects: readonly Effect[] = [
       if (before === "Reconcile")
         return `${count(waiting?.keys, "waiting key is told", "waiting keys are told", "as events of the objects that woke them")}`;
       return after === "Reconcile"
-        ? `${count(waiting?.events, "waiting event wakes its key", "waiting events wake their keys")}`
+        ? `${count(waiting?.events, "event on disk wakes its key", "events on disk wake their keys")}`
         : "it counts for what waits as well";
     },
   },
@@ -93,9 +104,10 @@ export function editsBetween(
 }
 
 function changesOf(name: string, before: TriggerFields, after: TriggerFields, waiting: Waiting | undefined): string[] {
-  return effects.flatMap(({ field, does }) => {
+  return effects.flatMap(({ field, does, within }) => {
     const [was, is] = [before[field], after[field]];
     if (JSON.stringify(was) === JSON.stringify(is)) return [];
+    if (within !== undefined && [before, after].some(({ mode }) => mode !== within)) return [];
     const values = typeof was === "string" && typeof is === "string" ? ` from ${shown(was)} to ${shown(is)}` : "";
     // The mode is the function's.
     const whose = field === "mode" ? "" : `trigger ${name}: `;

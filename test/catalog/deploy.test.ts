@@ -216,7 +216,7 @@ test("an edit of a manifest is told with what it does, and no edit is not", asyn
   expect((await fixture.tryDeploy()).stdout).not.toContain("changed from");
   await fixture.define("greet", { watch: team.watch(), spec: { delivery: { mode: "Reconcile" } } });
   const { status, stdout } = await fixture.tryDeploy();
-  expect(stdout).toMatch(/^greet: mode changed from All to Reconcile: waiting events wake their keys$/m);
+  expect(stdout).toMatch(/^greet: mode changed from All to Reconcile: events on disk wake their keys$/m);
   expect(status).toBe(0);
 });
 

@@ -26,6 +26,20 @@ it("an edit says in one line for each field what it does to what waits", () => {
   ]);
 });
 
+it("an edit to less says that what is known is cut to it, and not that it is left out", () => {
+  for (const field of ["object", "lastBody"] as const) {
+    const [less, more] = [under({ [field]: "Metadata" }), under({ [field]: "Full" })];
+    expect(editsOf(less, more)).toEqual([expect.stringContaining("the metadata is used")]);
+    expect(editsOf(more, less)).toEqual([expect.stringContaining("are not used")]);
+  }
+});
+
+it("keys that come or go with the mode are told of with the mode alone", () => {
+  const keyed = under({ key: { type: "expression", expression: "object.spec.of" } }, "Reconcile");
+  expect(editsOf(under(), keyed)).toEqual([expect.stringMatching(/^mode changed/)]);
+  expect(editsOf(keyed, under())).toEqual([expect.stringMatching(/^mode changed/)]);
+});
+
 it("a trigger that is gone is named, and one that comes back is no rename of another", () => {
   const [watch, other] = [under({ labelSelector: "x=1" }), under({ name: "other", labelSelector: "x=1" })];
   const gone = "trigger other of ConfigMap is gone: what waits for it is kept for seven days";
