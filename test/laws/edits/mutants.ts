@@ -73,7 +73,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "edits: an event that waits comes in the form that it was written in",
     file: dispatch("queue/spill"),
-    edits: [["if (!now || form === now.ofEvents)", 'if (!now || form !== "")']],
+    edits: [['if (!now || type === "Scheduled" || form === now.ofEvents)', 'if (!now || form !== "")']],
     caughtBy: "edits",
     within: { law: "objectForm", edits: ["apiVersion"] },
   },
@@ -104,7 +104,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "edits: a trigger that is renamed begins anew",
     file: dispatch("trigger-views"),
-    edits: [["renames(renamesOf(wanted, live), all)", "renames(renamesOf(wanted, []), all)"]],
+    edits: [["renamesOf(wanted, live, retired)", "renamesOf(wanted, [], retired)"]],
     caughtBy: "edits",
     within: { law: "repeat", edits: ["trigger renamed"] },
   },
