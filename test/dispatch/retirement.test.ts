@@ -67,6 +67,7 @@ describe("a trigger that is replaced while its events wait", () => {
     await reloaded(it, manifest({}, [trigger({ labelSelector: "x=1", initialEvents: "Skip" })]));
     it.dispatcher.release("copy", "command");
     await quiet(it.runner);
+    await it.clock.advance(1_000);
     // It selects neither of them any more.
     expect([it.runner.told, it.outcomes.get("filtered"), it.disk.spill.size]).toEqual([[], 2, 0]);
   });

@@ -386,7 +386,7 @@ export class Attempts {
   }
 }
 
-/** Whether it is told with the object as it stands now: not a dead letter that was put back, which is told whatever became of it. */
+/** Whether it is told with the object as it stands now. A dead letter that was put back is told whatever became of it. */
 const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>
   type !== "Deleted" && (!replayed || flags.reason === "edited");
 
