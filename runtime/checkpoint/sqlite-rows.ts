@@ -29,6 +29,7 @@ const cause = z.object({
   namespace: z.string().optional(),
   name: z.string().optional(),
   uid: z.string().optional(),
+  replaced: z.string().optional(),
   told: z.boolean().optional(),
 });
 

@@ -5,6 +5,8 @@ import type { Seen } from "../delivery/delivery.ts";
 export interface Waking extends Cause {
   /** Of a change: its state. It is in no row: after a restart all reads are listed anew, and are newer. */
   readonly seen?: Seen | undefined;
+  /** A handler had begun with the change as an event, before its function reconciled: the run is flagged. */
+  readonly hasBegun?: boolean | undefined;
 }
 
 /** Causes that are told of one run: which triggers woke it, and the first objects to look at. */
@@ -13,8 +15,10 @@ const mostCauses = 16;
 /** Adds a cause to what is told of a run, oldest first. Of one object and trigger the last is told. Of too many the oldest go. */
 export function withCause(causes: readonly Waking[], cause: Waking): readonly Waking[] {
   const same = causes.find((each) => isOfOne(each, cause));
-  if (same?.type === cause.type) return causes.map((each) => (each === same ? cause : each));
-  return [...causes.filter((each) => each !== same), cause].slice(-mostCauses);
+  const replaced = same?.type === "Deleted" && cause.type !== "Deleted" ? same.uid : same?.replaced;
+  const newer = replaced === undefined ? cause : { ...cause, replaced };
+  if (same?.type === cause.type) return causes.map((each) => (each === same ? newer : each));
+  return [...causes.filter((each) => each !== same), newer].slice(-mostCauses);
 }
 
 /** Whether there may have been others, which went. */
@@ -25,7 +29,7 @@ export const hasCause = (causes: readonly Cause[], cause: Cause): boolean =>
   causes.some((each) => each.type === cause.type && isOfOne(each, cause));
 
 /** As it is kept, or told. */
-export const causeAlone = ({ seen: _, ...cause }: Waking): Cause => cause;
+export const causeAlone = ({ seen: _, hasBegun: __, ...cause }: Waking): Cause => cause;
 
 const isOfOne = (one: Cause, other: Cause): boolean =>
   one.trigger === other.trigger &&

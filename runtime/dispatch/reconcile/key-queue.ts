@@ -131,7 +131,8 @@ export class KeyQueue {
     if (cause.type === "Replay") this.rests.end(key);
     if (!lane) {
       const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-      const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, false);
+      const isFlagged = cause.hasBegun === true;
+      const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, isFlagged);
       this.lanes.set(key, made);
       this.writeWoken(made);
       this.quieten(made);
@@ -163,6 +164,7 @@ export class KeyQueue {
       lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
     }
     const isNews = lane.isNews(cause);
+    lane.doubt ||= cause.hasBegun === true;
     const failed = !lane.running && lane.attempts > 0;
     if (!lane.running) lane.forgive();
     if (lane.waits && lane.waits.why !== "interrupted") this.quieten(lane);

@@ -169,7 +169,7 @@ export class KeyRuns {
 
   /** A cause as the handler is told it: no namespace of a cluster-scoped object, and the trigger as it is called now. */
   private told(waking: Waking): Cause {
-    const { namespace, uid: _, told: __, trigger, ...cause } = causeAlone(waking);
+    const { namespace, uid: _, told: __, replaced: ___, trigger, ...cause } = causeAlone(waking);
     return { ...cause, ...(trigger && { trigger: this.nameOf(trigger) }), ...(namespace && { namespace }) };
   }
 

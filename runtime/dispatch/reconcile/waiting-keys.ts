@@ -118,12 +118,16 @@ class Awaiting {
       const key = isChange ? `${cause.namespace ?? ""}/${cause.name}` : own;
       // Where nothing changed, a run has seen it.
       const isSeen = isRun || !isChange || cause.told === true;
-      this.add({ view: isChange ? changed : home, key, cause, row, redelivered: isSeen });
+      const of = { view: isChange ? changed : home, key, row, redelivered: isSeen };
+      // The object that had the name before goes first.
+      if (cause.replaced !== undefined)
+        this.add({ ...of, cause: { type: "Deleted", uid: cause.replaced } }, cause.replaced);
+      this.add({ ...of, cause });
     }
   }
 
-  private add(awaited: Awaited): void {
-    const id = `${awaited.view.id}/${awaited.key}`;
+  private add(awaited: Awaited, uid = ""): void {
+    const id = `${awaited.view.id}/${awaited.key}/${uid}`;
     const before = this.objects.get(id);
     if (!before) this.objects.set(id, awaited);
     else
@@ -156,7 +160,8 @@ async function eventOf(
   nextSequence: () => number,
 ): Promise<SpilledEvent | undefined> {
   const { trigger, form, identity } = view;
-  const known = view.stands(key);
+  const standing = view.stands(key);
+  const known = cause.type === "Deleted" && cause.uid !== standing?.uid ? undefined : standing;
   const type = known ? stateType(cause, trigger.events) : trigger.events.find((each) => each === "Deleted");
   const uid = known?.uid ?? cause.uid ?? view.gone(key)?.uid;
   if (!type || uid === undefined) return undefined;

@@ -121,6 +121,7 @@ function causeOf({ replayed, type, view, meta, flags, attempts, doubt }: LaneEve
     name,
     ...uid,
     ...told,
+    hasBegun: attempts > 0,
     seen: { trigger: view.trigger.name, type, object: meta, resourceVersion, flags },
   };
 }

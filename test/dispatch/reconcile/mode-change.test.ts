@@ -102,7 +102,7 @@ describe("a key", () => {
     first.runner.answer = () => done;
     const second = await first.restart({ manifest: reconciler() });
     await second.clock.advance(1_000);
-    expect(runs(second).at(-1)).toBe("shop@11 <- Added settings shop");
+    expect(runs(second).at(-1)).toBe("shop@11 <- Added settings shop !");
     expect(second.disk.spill.size).toBe(0);
   });
 
