@@ -5,7 +5,8 @@ import { anyCron, type ClockChange, changesOf, daily, type KnownCron, MinuteScan
 
 const minute = 60_000;
 const around = 36 * 60 * minute;
-const years = [2024, 2025, 2026, 2027, 2028, 2029, 2030];
+/** `npm run test:clocks` takes all, some 16 s of CPU each. */
+const years = process.env.ALL_YEARS === undefined ? [2026] : [2024, 2025, 2026, 2027, 2028, 2029, 2030];
 const zones = Intl.supportedValuesOf("timeZone");
 /** Expressions of any kind for each change, beside the schedules of one time a day. */
 const drawn = 2;
