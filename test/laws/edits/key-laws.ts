@@ -40,7 +40,7 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
     const isHere = real?.uid === before.uid && all.every(({ trigger }) => selects(trigger, real));
     const left = keysBy(ruleBefore, before).filter((key) => !isHere || !keysBy(ruleBefore, real).includes(key));
     for (const key of left) {
-      const since = leftAt(parts, all, ruleBefore, before, key);
+      const since = leftAt(parts, all, isEdited ? undefined : ruleBefore, before, key);
       checkRun(parts, key, since, `${before.kind} ${at} ${before.uid}@${before.rv} left it`, isEdited);
     }
   }
@@ -52,16 +52,19 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
   }
 }
 
-/** Since when an object counts for a key no more: since it changed, or since an edit let it go. */
+/**
+ * Since when an object counts for a key no more: since it changed, or since an edit let it go. Without a rule, which was edited,
+ * its next change is the last that the key is woken by.
+ */
 function leftAt(
   { cluster }: QuietParts,
   all: readonly InForce[],
-  rule: KeyRule,
+  rule: KeyRule | undefined,
   before: Revision,
   key: string,
 ): number {
   const since = cluster.log.filter((it) => it.uid === before.uid && it.rv > before.rv);
-  const changed = since.find((it) => it.type === "Deleted" || !keysBy(rule, it).includes(key));
+  const changed = since.find((it) => !rule || it.type === "Deleted" || !keysBy(rule, it).includes(key));
   const unselected = since.find((it) => all.some(({ trigger }) => !selects(trigger, it)));
   const byEdit = all.find(({ trigger }) => !selects(trigger, before));
   return Math.min(changed?.tick ?? Infinity, unselected?.tick ?? Infinity, byEdit?.from ?? Infinity);

@@ -94,6 +94,9 @@ function checkGone({ cluster, spans, report }: QuietParts, identity: Identity, k
   if (inForce.some(({ isReconciler, trigger }) => isReconciler && trigger.key)) return;
   if (identity.told.some((it) => it.isRun && it.key === key && it.tick > gone.tick && it.ended === "done")) return;
   const states = cluster.log.filter((it) => it.uid === uid && it.type !== "Deleted" && it.rv >= present.rv);
+  // Where an edit let it go before, the conditions of that manifest may have held that back.
+  const since = inForceSince(spans, identity, present.tick);
+  if (since.some(({ trigger }) => states.some((state) => !selects(trigger, state)))) return;
   const isWanted = ({ trigger: { events, matchConditions } }: InForce) =>
     events.includes("Deleted") &&
     matchConditions.every(({ expression }) => states.every((state) => holds(expression, state) === true));
