@@ -58,7 +58,8 @@ export class Doubts {
     const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
     // What it tells is known already: nothing but its own end takes its attempt out of the journal.
     const journalRow = replayed ? this.begun.rowOf(view, id) : undefined;
-    const noted = attempts > 0 || this.begun.isOvertaken(view, key, deletedBy);
+    const hasBegun = attempts > 0 || journalRow !== undefined;
+    const noted = hasBegun || this.begun.isOvertaken(view, key, deletedBy);
     return { attempts, doubt: noted ? graver(doubt, "noted") : doubt, journalRow };
   }
 }

@@ -311,7 +311,9 @@ export class View {
 
   /** Whether the conditions hold for a state of an object, as for one that is new. */
   matches(key: string, body: Buffer): boolean {
-    return this.judgeWith({ type: "Added", key, doubt: "none" }, body).matched;
+    // Of a type that is none of its events no condition is asked.
+    const type = this.trigger.events.includes("Added") ? "Added" : "Modified";
+    return this.judgeWith({ type, key, doubt: "none" }, body).matched;
   }
 
   /** Why a change of a stranger is held back, where a quick look tells. */

@@ -5,7 +5,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { DeliveryListener, HandlerError, Look, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EventOutcome, Observer } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
-import { goneMeanwhile, unselected } from "../filter/reason.ts";
+import { goneMeanwhile, refusedBefore, unselected } from "../filter/reason.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import { Ahead } from "./ahead.ts";
 import { crashLoopError, deliveryOf, isRedelivered } from "./attempt.ts";
@@ -224,7 +224,8 @@ export class Attempts {
       const body = this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event);
       return { verdict: this.parts.sink ? told : isGone, body, oldBody: undefined };
     }
-    const verdict = event.verdict ?? (await view.judge(event, kept));
+    const verdict =
+      event.verdict ?? (event.isAsked && event.replayed ? asked(event, kept) : await view.judge(event, kept));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
     return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
@@ -252,7 +253,7 @@ export class Attempts {
   ): void {
     event.verdict = verdict;
     event.body = body;
-    if (!verdict.deliver && (!event.replayed || verdict === isGone)) {
+    if (!verdict.deliver && (!event.replayed || event.isAsked)) {
       queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
       return;
     }
@@ -389,6 +390,12 @@ export class Attempts {
 /** Whether it is told with the object as it stands now. A dead letter that was put back is told whatever became of it. */
 const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>
   type !== "Deleted" && (!replayed || flags.reason === "edited");
+
+/** The verdict on a replay whose object was asked for. A dead letter is told whatever its conditions say. */
+function asked(event: LaneEvent, body: Buffer | undefined): Verdict {
+  if (!body || !isOfToday(event)) return told;
+  return event.view.matches(event.key, body) ? told : { ...isGone, heldBack: refusedBefore };
+}
 
 /** Of an object that is gone: its deletion is told, and what was before is not. */
 const isGone: Verdict = { deliver: false, heldBack: goneMeanwhile, hash: "", matched: true };

@@ -233,6 +233,8 @@ export class FunctionQueue {
     this.parts.spill.put(spilledEvent(event));
     this.spilled(event);
     if (lane.length === 0 && lane.firstShelved === undefined) this.lanes.delete(lane.key);
+    // Where nothing runs, no end of it would have this one read back.
+    if (this.lanes.size === 0) void this.refill();
   }
 
   /** The event goes to disk, behind others of its lane that are there. */

@@ -65,6 +65,8 @@ export class Spill {
   private readonly chunks = new Chunks();
   /** Events that are on disk alone, behind all that are in lanes. */
   private overflow: number;
+  /** How many were put there. */
+  private puts = 0;
   /** Events that are on disk alone, in the place that their lanes keep for them. */
   private shelved = 0;
   /** The newest sequence that left the disk for memory, or never was on it. */
@@ -144,6 +146,7 @@ export class Spill {
   put(event: SpilledEvent): void {
     if (this.overflow === 0) this.loaded = event.sequence - 1;
     this.overflow++;
+    this.puts++;
     this.keep(event.body.length + rowBytes);
     this.commits.putSpilled(event);
   }
@@ -284,10 +287,15 @@ export class Spill {
     this.loading = true;
     try {
       while (this.overflow > 0 && this.hasRoom) {
+        const { puts } = this;
         await this.commits.flush();
         const { events: atMost, bytes } = this.limit;
         const events = await this.store.spilled(this.functionName, this.loaded, atMost / 2, bytes / 2);
-        if (events.length === 0) return;
+        if (events.length === 0) {
+          // What was counted when the function was loaded had ended: a commit that failed took its row away later.
+          if (puts === this.puts) this.overflow = 0;
+          return;
+        }
         for (const event of events) {
           if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
           this.loaded = event.sequence;
