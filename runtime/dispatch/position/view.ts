@@ -99,6 +99,8 @@ export class View {
   private readonly keyOf: KeyOf | undefined;
   private readonly known: ByNamespace<KnownIdentity>;
   private readonly doubted: DoubtedObjects;
+  /** Objects whose events waited on disk and were left out, since the trigger selects them no more: uids by key. */
+  private readonly untold = new Map<string, string>();
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
   private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: ResourceVersion }[]>();
   private readonly waiting: ByNamespace<Standing & { count: number; readonly epoch: number }>;
@@ -203,9 +205,14 @@ export class View {
     return known?.deleted ? undefined : known;
   }
 
-  /** Whether a handler may know of the object. */
-  knows(key: string): boolean {
-    return this.stands(key) !== undefined || this.doubted.has(key);
+  /** Notes that an event of the object is left out, since the trigger selects it no more: no handler is told of the object by it. */
+  leaveUntold(key: string, uid: string): void {
+    if (this.stands(key)?.uid !== uid && !this.doubted.has(key)) this.untold.set(key, uid);
+  }
+
+  /** Whether all of the object's events were left out so in this process. */
+  isUntold(key: string, uid: string): boolean {
+    return this.untold.get(key) === uid && this.stands(key)?.uid !== uid && !this.doubted.has(key);
   }
 
   /** The object as it was deleted, where that is still on record. */

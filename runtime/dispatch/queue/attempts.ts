@@ -171,6 +171,7 @@ export class Attempts {
       // Where a handler may have had it, the object is known, and let go of. Otherwise nothing becomes known by it.
       const mayBeKnown = event.doubt !== "none" || event.attempts > 0;
       event.body = mayBeKnown ? (event.body ?? Buffer.alloc(0)) : undefined;
+      if (!mayBeKnown) event.view.leaveUntold(event.key, event.meta.uid);
       event.isAsked = true;
       queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
       return;
@@ -401,8 +402,8 @@ function asked(event: LaneEvent, body: Buffer | undefined): Verdict {
 const isGone: Verdict = { deliver: false, heldBack: goneMeanwhile, hash: "", matched: true };
 const isUnselected: Verdict = { deliver: false, heldBack: unselected, hash: "", matched: true };
 
-/** Whether it is of an object that the trigger selects no more. Its deletion is told where a handler may know of it. */
-const isLetGo = ({ type, flags, view, key, replayed, isUnselected }: LaneEvent): boolean =>
-  type === "Deleted" ? (isUnselected || flags.reason === "unselected") && !replayed && !view.knows(key) : isUnselected;
+/** Whether it is of an object that the trigger selects no more. Its deletion is told, unless all before it was left out here. */
+const isLetGo = ({ type, view, key, meta, isUnselected }: LaneEvent): boolean =>
+  type === "Deleted" ? view.isUntold(key, meta.uid) : isUnselected;
 
 const told: Verdict = { deliver: true, heldBack: undefined, hash: "", matched: true };

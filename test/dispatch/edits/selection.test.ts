@@ -1,0 +1,53 @@
+import { describe, expect, it } from "vitest";
+import type { Trigger } from "../../../runtime/manifest/function.ts";
+import { change, DispatchFixture, done, manifest, quiet, trigger } from "../fixture.ts";
+
+const under = (over: Partial<Trigger>) => ({
+  manifest: manifest({}, [trigger(over)]),
+  selection: over.labelSelector ?? "all",
+});
+const narrowed = under({ labelSelector: "lot!=0" });
+
+describe("an object whose event a handler had begun with, and that an edit lets go", () => {
+  it("is told as Deleted, also where the process ends once more before it is", async () => {
+    const first = await DispatchFixture.open(under({}));
+    await first.listed();
+    first.runner.answer = () => undefined;
+    first.subscription.change(change("Added", "a", 11));
+    await quiet(first.runner);
+    await first.clock.advance(100);
+    first.runner.answer = () => done;
+    const held = {
+      ...narrowed,
+      opened: async ({ dispatcher }: Pick<DispatchFixture, "dispatcher">) => dispatcher.hold("copy", "command"),
+    };
+    const second = await first.restart(held);
+    await second.list(20, []);
+    await second.clock.advance(120_000);
+    expect(second.runner.told).toEqual(["Added a@11"]);
+    const third = await second.restart(narrowed);
+    await quiet(third.runner);
+    await third.clock.advance(1_000);
+    expect(third.runner.deliveries.slice(1).map(({ type, flags }) => [type, flags.reason])).toEqual([
+      ["Deleted", "unselected"],
+    ]);
+  });
+});
+
+describe("an object whose events wait on disk, and that an edit lets go", () => {
+  it("is not told at all, where no handler had begun with one", async () => {
+    const hold = async ({ dispatcher }: Pick<DispatchFixture, "dispatcher">) => dispatcher.hold("copy", "command");
+    const first = await DispatchFixture.open({ ...under({}), opened: hold });
+    await first.listed();
+    const zero = change("Added", "a", 11);
+    const labelled = zero.body.toString().replace('"metadata":{', '"metadata":{"labels":{"lot":"0"},');
+    first.subscription.change({ ...zero, body: Buffer.from(labelled) });
+    await first.clock.advance(120_000);
+    expect(first.disk.spill.size).toBe(1);
+    const second = await first.restart(narrowed);
+    await second.list(20, []);
+    await quiet(second.runner);
+    await second.clock.advance(1_000);
+    expect([second.runner.told, second.disk.spill.size]).toEqual([[], 0]);
+  });
+});
