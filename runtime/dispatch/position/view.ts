@@ -205,7 +205,7 @@ export class View {
     return known?.deleted ? undefined : known;
   }
 
-  /** Notes that an event of the object is left out, since the trigger selects it no more: no handler is told of the object by it. */
+  /** Notes that an event of the object is left out, since the trigger selects it no more. No handler is told of it. */
   leaveUntold(key: string, uid: string): void {
     if (this.stands(key)?.uid !== uid && !this.doubted.has(key)) this.untold.set(key, uid);
   }
