@@ -128,8 +128,9 @@ test("the attempt that met the refusal is tried again as soon as it may, however
   const bindings = kindsOf(objects, "RoleBinding");
   await remove(bindings);
   await from.make("a");
-  // Its retry would be ten minutes away.
+  // Its retry would be ten minutes away. The refusal is seen before its attempt has ended, and the grant may come back in between.
   await runtime.sees("it is forbidden", async () => (await report())?.reason === "Forbidden");
+  await runtime.sees("the attempt has failed", async () => (await report())?.failures === 1);
   expect(runtime.told("tag")).toEqual(["Added a=1"]);
   await create(bindings);
   await ready();
