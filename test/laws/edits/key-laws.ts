@@ -35,20 +35,27 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
   if (!ruleBefore || !rule || kind !== wasFollowed.trigger.kind) return;
   const isEdited = new Set(all.map(({ trigger }) => JSON.stringify(trigger.key))).size > 1;
   const here = parts.cluster.here(kind);
+  /** By each rule by which a change of that time may have been handled: an edit names nobody anew. */
+  const rulesSince = (tick: number, upTo = Number.POSITIVE_INFINITY): KeyRule[] =>
+    inForceSince(parts.spans, identity, tick).flatMap(({ from, trigger }) =>
+      from <= upTo && trigger.key ? trigger.key : [],
+    );
   for (const [at, before] of base.states) {
     const real = here.get(at);
     const isHere = real?.uid === before.uid && all.every(({ trigger }) => selects(trigger, real));
-    const left = keysBy(ruleBefore, before).filter((key) => !isHere || !keysBy(ruleBefore, real).includes(key));
-    for (const key of left) {
-      const since = leftAt(parts, all, isEdited ? undefined : ruleBefore, before, key);
-      checkRun(parts, key, since, `${before.kind} ${at} ${before.uid}@${before.rv} left it`, isEdited);
-    }
+    const leftBy = (named: KeyRule) =>
+      keysBy(named, before)
+        .filter((key) => !isHere || !keysBy(named, real).includes(key))
+        .map((key) => ({ key, since: leftAt(parts, all, isEdited ? undefined : named, before, key) }));
+    const why = `${before.kind} ${at} ${before.uid}@${before.rv} left it`;
+    checkRuns(parts, rulesSince(before.tick, base.tick).map(leftBy), leftBy(ruleBefore), why, isEdited);
   }
   for (const [at, real] of here) {
     const isSame = base.states.get(at)?.rv === real.rv;
     if (isSame || real.tick < base.tick || !all.every(({ trigger }) => selects(trigger, real))) continue;
-    for (const key of keysBy(rule, real))
-      checkRun(parts, key, real.tick, `${real.kind} ${at} ${real.uid}@${real.rv} counts for it`, isEdited);
+    const comeTo = (named: KeyRule) => keysBy(named, real).map((key) => ({ key, since: real.tick }));
+    const why = `${real.kind} ${at} ${real.uid}@${real.rv} counts for it`;
+    checkRuns(parts, rulesSince(real.tick).map(comeTo), comeTo(rule), why, isEdited);
   }
 }
 
@@ -70,14 +77,23 @@ function leftAt(
   return Math.min(changed?.tick ?? Infinity, unselected?.tick ?? Infinity, byEdit?.from ?? Infinity);
 }
 
-function checkRun(
+/** A key that is to run, since a tick. */
+interface Due {
+  readonly key: string;
+  readonly since: number;
+}
+
+/** @param allowed any one of these will do; `due` is what is reported */
+function checkRuns(
   { identities, report }: QuietParts,
-  key: string,
-  since: number,
+  allowed: readonly (readonly Due[])[],
+  due: readonly Due[],
   why: string,
   isEdited: boolean,
 ): void {
-  const runs = [...identities.all].flatMap(({ told }) => told).filter((it) => it.isRun && it.key === key);
-  if (runs.some(({ tick, ended }) => tick > since && ended === "done")) return;
-  report(isEdited ? "wokenByEdit" : "woken", `${key} was not run since: ${why}`);
+  const runs = [...identities.all].flatMap(({ told }) => told).filter(({ isRun, ended }) => isRun && ended === "done");
+  const hasRun = ({ key, since }: Due) => runs.some((it) => it.key === key && it.tick > since);
+  if ([...allowed, due].some((each) => each.every(hasRun))) return;
+  for (const { key } of due.filter((each) => !hasRun(each)))
+    report(isEdited ? "wokenByEdit" : "woken", `${key} was not run since: ${why}`);
 }
