@@ -193,7 +193,8 @@ function verdict(lines: readonly Line[]) {
       if (lost.delete(line.name) && !line.redelivered) counts.unflagged++;
     } else if (line.msg === "ends") {
       open.delete(line.name);
-      if (line.data !== (shape.object ? "none" : line.seen[0])) counts.misshapen++;
+      const isWhole = !shape.object && line.seen[0] !== "gone";
+      if (line.data !== (isWhole ? line.seen[0] : "none")) counts.misshapen++;
     } else {
       counts.events++;
       const state = `${line.name}@${line.number}`;
