@@ -1,5 +1,4 @@
 import type { EventType } from "../../manifest/function.ts";
-import type { ResourceVersion } from "../../resource-version.ts";
 
 /**
  * Whether a handler may have been told of an event before. `none`: it was not. `noted`: the store says so, so that the
@@ -11,12 +10,9 @@ export type Doubt = "none" | "noted" | "unnoted";
 /** What is asked about an event that is made. */
 export interface Told {
   readonly view: number;
-  readonly key: string;
   readonly uid: string;
   readonly id: string;
   readonly type: EventType;
-  /** The newest resourceVersion that it may have. */
-  readonly deletedBy: ResourceVersion;
 }
 
 /** Attempts at an event that began before, and whether it may have been told. */
@@ -32,7 +28,6 @@ export interface BegunBefore {
   attemptsAt(view: number, id: string): number;
   /** The journal's row of the last of them; undefined where none began. */
   rowOf(view: number, id: string): number | undefined;
-  isOvertaken(view: number, key: string, resourceVersion: ResourceVersion): boolean;
   passageBegan(view: number, uid: string, type: "Added" | "Deleted"): boolean;
 }
 
@@ -44,23 +39,26 @@ export class Doubts {
     this.begun = begun;
   }
 
-  /** The past of an event that is made. `doubt`: what its source says of it. Asked once for each event. */
-  ofNew({ view, key, uid, id, type, deletedBy }: Told, doubt: Doubt): Past {
+  /**
+   * The past of an event that is made. Asked once for each event.
+   * @param isOvertaken whether a handler may have seen this state, or a newer one, in another event. It goes on record with the
+   *   event: what says so is over with the object's next event, or the next epoch.
+   * @param doubt what its source says of it
+   */
+  ofNew({ view, uid, id, type }: Told, isOvertaken: boolean, doubt: Doubt): Past {
     const { begun } = this;
     const attempts = begun.attemptsAt(view, id);
     const passed = (type === "Added" || type === "Deleted") && begun.passageBegan(view, uid, type);
-    const noted = attempts > 0 || passed || begun.isOvertaken(view, key, deletedBy);
-    return { attempts, doubt: noted ? graver(doubt, "noted") : doubt };
+    return { attempts, doubt: attempts > 0 || passed || isOvertaken ? graver(doubt, "noted") : doubt };
   }
 
   /** The past of an event that comes back from disk, where `doubt` was noted of it. */
-  ofStored({ view, key, id, deletedBy, replayed }: Told & { readonly replayed: boolean }, doubt: Doubt): Past {
+  ofStored({ view, id, replayed }: Told & { readonly replayed: boolean }, doubt: Doubt): Past {
     const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
     // What it tells is known already: nothing but its own end takes its attempt out of the journal.
     const journalRow = replayed ? this.begun.rowOf(view, id) : undefined;
     const hasBegun = attempts > 0 || journalRow !== undefined;
-    const noted = hasBegun || this.begun.isOvertaken(view, key, deletedBy);
-    return { attempts, doubt: noted ? graver(doubt, "noted") : doubt, journalRow };
+    return { attempts, doubt: hasBegun ? graver(doubt, "noted") : doubt, journalRow };
   }
 }
 

@@ -1,6 +1,6 @@
 import type { KnownIdentity } from "../../checkpoint/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
-import { isNewer, type ResourceVersion } from "../../resource-version.ts";
+import { isNewer, isUpTo, type ResourceVersion } from "../../resource-version.ts";
 
 /** An object as its last event left it. */
 export interface KnownObject {
@@ -70,6 +70,12 @@ export class DoubtedObjects {
 
   has(key: string): boolean {
     return this.byKey.has(key);
+  }
+
+  /** Whether a handler may have seen this state of the object, or a newer one. */
+  isOvertaken(key: string, resourceVersion: ResourceVersion): boolean {
+    const records = this.byKey.size === 0 ? undefined : this.byKey.get(key)?.records;
+    return records?.some((each) => each.type !== "Deleted" && isUpTo(resourceVersion, each.resourceVersion)) ?? false;
   }
 
   /** The object as a list is compared with, given what is known of it. */

@@ -6,7 +6,7 @@ import {
   type StartedEvent,
 } from "../../checkpoint/batch.ts";
 import type { CheckpointStore, StoredView } from "../../checkpoint/store.ts";
-import { isNewer, isUpTo, newerOf, type ResourceVersion } from "../../resource-version.ts";
+import { isNewer, isUpTo } from "../../resource-version.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
 import type { BegunBefore } from "./doubt.ts";
 
@@ -18,8 +18,6 @@ export interface RecordedStart extends StartedEvent {
 /** Attempts that had begun when the last process ended, by what they were at; how a redelivery is known. */
 export class StartedBefore implements BegunBefore {
   private readonly events = new Map<string, RecordedStart>();
-  /** By object: the newest resourceVersion that a handler may have seen. */
-  private readonly newest = new Map<string, ResourceVersion>();
   /** Objects whose coming or going a handler may have been told last, under whichever id. */
   private readonly passages = new Map<string, "Added" | "Deleted">();
   /** Dead letters that were put back: what they tell is known already. */
@@ -70,11 +68,8 @@ export class StartedBefore implements BegunBefore {
       });
     }
     for (const key of passed) started.events.delete(key);
-    for (const { view, key, id, resourceVersion, type } of started) {
+    for (const { view, id, type } of started) {
       if (type === "Added" || type === "Deleted") started.passages.set(`${view}/${uidOf(id)}`, type);
-      if (type === "Deleted") continue;
-      const object = `${view}/${key}`;
-      started.newest.set(object, newerOf(started.newest.get(object), resourceVersion));
     }
     return started;
   }
@@ -87,12 +82,6 @@ export class StartedBefore implements BegunBefore {
   /** The journal's row of the last of them; undefined where none began. */
   rowOf(view: number, id: string): number | undefined {
     return this.events.get(`${view}/${id}`)?.row;
-  }
-
-  /** Whether a handler may have seen this state of the object or a newer one, in an event that a list made. */
-  isOvertaken(view: number, key: string, resourceVersion: ResourceVersion): boolean {
-    const newest = this.newest.size === 0 ? undefined : this.newest.get(`${view}/${key}`);
-    return newest !== undefined && isUpTo(resourceVersion, newest);
   }
 
   /**

@@ -46,6 +46,12 @@ export interface Expected extends Pick<ViewEvent, "type" | "key" | "deletedBy" |
   readonly resourceVersion: ResourceVersion;
 }
 
+/** An attempt that is over. */
+export interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {
+  /** The state that its handler has begun with, where that may be newer than what is known. */
+  readonly shown: ResourceVersion | undefined;
+}
+
 export interface ViewParts {
   readonly id: number;
   readonly functionName: string;
@@ -153,6 +159,19 @@ export class View {
     this.holders?.add(begun.key, this);
     this.doubted.add(begun, this.known.get(begun.key), this.waiting.has(begun.key));
     this.release(begun.key);
+  }
+
+  /** Whether a handler may have seen this state of an object, or a newer one, in another event. */
+  isOvertaken(key: string, resourceVersion: ResourceVersion): boolean {
+    return this.doubted.isOvertaken(key, resourceVersion);
+  }
+
+  /** An attempt is over. What it has shown of an object that is newer than what is known stays on record until that is known. */
+  settle({ key, id, uid, row, shown }: Settled): void {
+    const known = this.stands(key);
+    const isAhead = shown !== undefined && known?.uid === uid && isNewer(shown, known.resourceVersion);
+    if (!isAhead) this.commits.settle(row, { view: this.id, key, id });
+    else this.doubt({ type: "Modified", key, id, uid, row, resourceVersion: shown, epoch: this.epochOf(key) });
   }
 
   /** The object as a list is compared with: where it will stand, unless it will be gone. */

@@ -166,6 +166,8 @@ export class Attempts {
    * @param listener hears once how it left its event, never before this returns
    */
   run(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): void {
+    // What the one before it has shown may be newer.
+    if (event.doubt === "none" && event.view.isOvertaken(event.key, event.deletedBy)) event.doubt = "noted";
     if (isLetGo(event)) {
       event.verdict = isUnselected;
       // Where a handler may have had it, the object is known, and let go of. Otherwise nothing becomes known by it.
@@ -237,7 +239,9 @@ export class Attempts {
     if (type === "Deleted") return undefined;
     event.isAsked = true;
     const found = await this.parts.look(view.functionName, view.trigger.name, nameOf(key));
-    return found?.uid === meta.uid ? found.body : undefined;
+    if (found?.uid !== meta.uid) return undefined;
+    event.shown = found.resourceVersion;
+    return found.body;
   }
 
   /** A replay has its own or none: the view knows its object as it left it, or as later events did. */
@@ -273,7 +277,7 @@ export class Attempts {
       view: event.view.id,
       key: event.key,
       id: event.id,
-      resourceVersion: event.deletedBy,
+      resourceVersion: event.shown ?? event.deletedBy,
       type: event.type,
       attempt: event.attempts + 1,
     };
@@ -365,14 +369,15 @@ export class Attempts {
 
   /** As if it had not been attempted, but for the flag: the handler has seen it. */
   private requeued(event: LaneEvent, afterMs: number): Conclusion {
-    const { commits, clock, spill } = this.parts;
+    const { clock, spill } = this.parts;
+    const { view, key, id, meta, journalRow: row, shown } = event;
     event.attempts = 0;
     event.doubt = "noted";
     event.notBefore = clock.now() + afterMs;
     spill.defer(event);
     // The row that is written of it now says all that the journal would. Where there is no room for one, the journal does.
-    if (event.place !== "memory" && event.journalRow !== undefined) {
-      commits.settle(event.journalRow, { view: event.view.id, key: event.key, id: event.id });
+    if (event.place !== "memory" && row !== undefined) {
+      view.settle({ key, id, uid: meta.uid, row, shown });
       event.journalRow = undefined;
     }
     return { type: "again", afterMs, blocked: false };

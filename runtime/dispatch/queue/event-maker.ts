@@ -53,6 +53,7 @@ type NewEvent = Omit<
   | "oldBody"
   | "replayed"
   | "isAsked"
+  | "shown"
   | "isUnselected"
   | "mark"
   | "members"
@@ -86,6 +87,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   epoch: made.epoch,
   replayed: made.replayed ?? false,
   isAsked: false,
+  shown: undefined,
   isUnselected: made.isUnselected ?? false,
   mark: made.mark,
   place: made.place,
@@ -122,8 +124,9 @@ export class EventMaker {
     const { uid, resourceVersion } = meta;
     const deletedBy = source.deletedBy ?? resourceVersion;
     const id = eventId({ trigger: view.identity, type, uid, resourceVersion, lastKnown, selective, epoch });
-    const told = { view: view.id, key, uid, id, type, deletedBy };
-    const { attempts, doubt } = this.doubts.ofNew(told, graver(doubtThere, source.doubt ?? "none"));
+    const told = { view: view.id, uid, id, type };
+    const isOvertaken = view.isOvertaken(key, deletedBy);
+    const { attempts, doubt } = this.doubts.ofNew(told, isOvertaken, graver(doubtThere, source.doubt ?? "none"));
     return laneEvent({
       view,
       sequence: this.nextSequence(),
@@ -153,7 +156,7 @@ export class EventMaker {
     const key = `${namespace}/${name}`;
     const id = withTrigger(stored.id, view.identity);
     const noted = stored.redelivered ? "noted" : "none";
-    const { attempts, doubt, journalRow } = this.doubts.ofStored({ ...stored, view: view.id, key, id }, noted);
+    const { attempts, doubt, journalRow } = this.doubts.ofStored({ ...stored, view: view.id, id }, noted);
     return laneEvent({
       view,
       sequence,

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import type { SpilledEvent, StoredEvent } from "../../checkpoint/batch.ts";
+import type { ResourceVersion } from "../../resource-version.ts";
 import type { Change } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { Hold } from "../commit/resting-rows.ts";
@@ -49,6 +50,8 @@ export interface LaneEvent extends ViewEvent {
   readonly replayed: boolean;
   /** Its body is no state of its own: the one on disk had another form, and the API server was asked. */
   isAsked: boolean;
+  /** The state that its handler has begun with where that is newer than its own. */
+  shown: ResourceVersion | undefined;
   /** It waited on disk, and its trigger selects its object no more. */
   readonly isUnselected: boolean;
   /** What holds the low-water mark; undefined once the mark may pass. */

@@ -402,14 +402,13 @@ export class FunctionQueue {
     lane.blocked = false;
     this.parts.spill.left(event);
     this.parts.backpressure.left(event.size);
-    const { journalRow, view, body, verdict } = event;
+    const { journalRow: row, view, body, verdict, key, id, shown, meta } = event;
     let holdsMark = false;
     if (!event.replayed) {
       view.leave(event.key);
       if (body && verdict) holdsMark = view.apply(event, body, verdict, holdOf(event));
     }
-    if (journalRow !== undefined)
-      this.parts.commits.settle(journalRow, { view: view.id, key: event.key, id: event.id });
+    if (row !== undefined) view.settle({ key, id, uid: meta.uid, row, shown });
     this.settle(event, outcome, holdsMark);
   }
 

@@ -24,9 +24,9 @@ export function withCause(causes: readonly Waking[], cause: Waking): readonly Wa
 /** Whether there may have been others, which went. */
 export const hasLostCauses = (causes: readonly Cause[]): boolean => causes.length >= mostCauses;
 
-/** Whether a run is told of it anyway. */
+/** Whether a run is told of it anyway, and its row says as much of it. */
 export const hasCause = (causes: readonly Cause[], cause: Cause): boolean =>
-  causes.some((each) => each.type === cause.type && isOfOne(each, cause));
+  causes.some((each) => each.type === cause.type && each.told === cause.told && isOfOne(each, cause));
 
 /** As it is kept, or told. */
 export const causeAlone = ({ seen: _, hasBegun: __, ...cause }: Waking): Cause => cause;

@@ -60,8 +60,8 @@ export async function tellWaitingKeys(
   }
   for (const event of events) commits.putSpilled(event);
   for (const { view, sequence } of replaced) commits.dropSpilled(views.get(view)?.functionName ?? "", sequence);
-  // The events bear the flag from now on.
-  for (const runs of begun.values()) for (const run of runs) commits.settle(run.row, run);
+  // The events bear the flag from now on, also those of states that only the runs have seen.
+  for (const runs of begun.values()) for (const run of runs) settle(run, views);
   const { crowded: keys } = awaiting;
   if (keys > 0)
     parts.log.warn(
@@ -69,6 +69,12 @@ export async function tellWaitingKeys(
       "keys had more causes than are noted, deletions may be untold",
     );
   return { events: events.length, bytes };
+}
+
+function settle({ view: id, key, resourceVersion, ...run }: RecordedStart, views: ReadonlyMap<number, View>): void {
+  const view = views.get(id);
+  const uid = view?.stands(key)?.uid ?? "";
+  view?.settle({ ...run, key, uid, shown: resourceVersion === unknownVersion ? undefined : resourceVersion });
 }
 
 /** Runs that had begun when the last process ended, by row, those whose rows are gone as well. */

@@ -32,6 +32,30 @@ describe("a key", () => {
     expect([second.disk.spill.size, second.disk.journal.size]).toEqual([0, 0]);
   });
 
+  it("that comes as an event of its object as it stands now flags that state's own event, across a kill as well", async () => {
+    const first = await open();
+    first.runner.answer = () => failure();
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    first.pods.change(owned("Added", "web", 12, "shop"));
+    await quiet(first.runner);
+    await first.clock.advance(500);
+    first.runner.answer = () => done;
+    const now = owned("Modified", "web", 15, "shop");
+    const look = async () => ({ ...now.meta, body: now.body });
+    const second = await withPods(await first.restart({ manifest: events, look }), false);
+    await second.clock.advance(1_000);
+    second.pods.change(owned("Modified", "web", 14, "shop"));
+    await second.clock.advance(1_000);
+    expect(second.runner.told.filter((line) => line.includes("web"))).toEqual(["Added web@12 !", "Modified web@14 !"]);
+    second.runner.deliveries.length = 0;
+    const third = await withPods(await second.restart({ manifest: events, look }), false);
+    for (const rv of [15, 16]) third.pods.change(owned("Modified", "web", rv, "shop"));
+    await third.clock.advance(1_000);
+    expect(third.runner.told).toEqual(["Modified web@15 !", "Modified web@16"]);
+    expect(third.disk.journal.size).toBe(0);
+  });
+
   it("that has not run is told without a flag, and one that its handler asked for at a time comes at that time", async () => {
     const first = await open();
     first.runner.answer = ({ object }) => (object.name === "late" ? { ...done, requeueAfterMs: 3_600_000 } : undefined);

@@ -350,7 +350,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "an event that its handler asked for again has no record where the disk has no room for it",
     file: dispatch("queue/attempts"),
-    edits: [[`if (event.place !== "memory" && event.journalRow`, "if (event.journalRow"]],
+    edits: [[`if (event.place !== "memory" && row !==`, "if (row !=="]],
     caughtBy: "test/laws/laws.test.ts",
   },
   {
