@@ -105,8 +105,7 @@ export const mutants: readonly Mutant[] = [
     fault: "edits: a trigger that is renamed begins anew",
     file: dispatch("trigger-views"),
     edits: [["renamesOf(wanted, live, retired)", "renamesOf(wanted, [], retired)"]],
-    caughtBy: "edits",
-    within: { law: "repeat", edits: ["trigger renamed"] },
+    caughtBy: "test/dispatch/edits/triggers.test.ts",
   },
   {
     fault: "edits: two triggers of a function give one change one id",
@@ -119,8 +118,7 @@ export const mutants: readonly Mutant[] = [
     fault: "edits: a scope that widens counts its epoch anew",
     file: dispatch("intake/trigger-scope"),
     edits: [["Math.max(cursor.epoch, this.lastEpoch, ...others)", "cursor.epoch + 0 * others.length"]],
-    caughtBy: "edits",
-    within: { law: "reused", edits: ["namespaceSelector.matchNames", "labelSelector"] },
+    caughtBy: "test/dispatch/edits/triggers.test.ts",
   },
   {
     fault: "edits: what waits is told though its trigger selects it no more",
