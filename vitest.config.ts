@@ -30,6 +30,7 @@ const long = [
   "on-cluster/damaged-slot",
   "on-cluster/carry-fleet",
   "hostile/executors",
+  "hostile/greedy/greedy",
   "catalog/deploy",
   "audit/audit",
   "audit/nats",

@@ -246,7 +246,7 @@ function standingOf(
     (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
-  const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers) ?? readsNote(reads);
+  const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers) ?? overShare(counts) ?? readsNote(reads);
   return { liveFunction, counts, triggers, reads, pause, trouble, said };
 }
 
@@ -318,6 +318,17 @@ const backlogged: Said = {
   message:
     "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
 };
+
+/** What is over within a second is no news: a list, say. */
+const overShareSeconds = 1;
+
+function overShare(counts: FunctionStatus | undefined): Said | undefined {
+  const { overShareSeconds: seconds = 0, parentSeconds } = counts ?? {};
+  if (seconds < overShareSeconds) return undefined;
+  const spent = [...(parentSeconds ?? [])].map(([work, of]) => `${work} ${of.toFixed(1)} s`).join(", ");
+  const message = `it has had its share of the runtime's own time for ${seconds.toFixed(0)} s (so far ${spent}): what it watches waits for its turns, and no other function waits for it`;
+  return { reason: "Throttled", message };
+}
 
 function pausedBy(name: string, pause: Pause): Said {
   const who =

@@ -5,6 +5,7 @@ import type { Clock } from "../clock.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { ResourceVersion } from "../resource-version.ts";
 import { type Change, type ObjectMeta, objectKey } from "../watch/change.ts";
+import type { LoopAccount } from "./account/loop-time.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { Observer } from "./delivery/observer.ts";
@@ -39,6 +40,10 @@ export interface FunctionStatus {
   readonly requeued: number;
   /** It takes nothing until its handler has caught up: its share of the room for what waits is used up. */
   readonly full: boolean;
+  /** For how long it has been over its share of the event loop, in seconds; undefined where it is not. */
+  readonly overShareSeconds: number | undefined;
+  /** Of the event loop's time, what was taken for it since it was loaded, by what for. */
+  readonly parentSeconds: ReadonlyMap<string, number>;
   /** Lanes held by an event that is out of attempts, as the manifest asks. */
   readonly blockedLanes: number;
   /** When an attempt last ended. */
@@ -63,6 +68,7 @@ export interface FunctionParts {
   readonly views: ReadonlyMap<string, View>;
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;
+  readonly time: LoopAccount;
   /** In mode Reconcile: whom events wake. */
   readonly reconciling: Reconciling | undefined;
   readonly maker: EventMaker;
@@ -194,6 +200,7 @@ export class FunctionDispatch {
   /** It is unloaded, after it has stopped. */
   close(): void {
     for (const view of this.parts.views.values()) view.close();
+    this.parts.time.close();
   }
 
   /** Puts a dead letter of this function back at the end of its lane. */
@@ -233,7 +240,7 @@ export class FunctionDispatch {
   }
 
   status(): FunctionStatus {
-    const { clock, queue, reconciling } = this.parts;
+    const { clock, queue, reconciling, time } = this.parts;
     const { oldestAt, dueSince, blocked, lastEventAt, ...counts } = withKeys(
       queue.counts(),
       reconciling?.keys.counts(),
@@ -248,6 +255,8 @@ export class FunctionDispatch {
       dueSeconds: ageOf(dueSince),
       ...counts,
       blockedLanes: blocked,
+      overShareSeconds: time.overSeconds,
+      parentSeconds: time.spent,
       lastEvent: lastEventAt,
       deadLetters: letterStock.count,
       letterStock,

@@ -86,15 +86,16 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   const history = new History(manifest.name, log);
   const opened = await openViews(store, manifest);
+  const place = parts.rota.place();
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
     const { id, identity } = viewOf(opened, trigger.name).view;
-    const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error));
+    const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error), undefined, place.time);
     const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = isReconciler || usesOldObject || filter.needsOldBody;
     const form = new RecordForm(trigger, kept);
     const of = { id, functionName: manifest.name, trigger, resource, identity, form };
-    const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key) : undefined;
+    const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key, place.time) : undefined;
     if (keyOf) rules.set(id, keyOf);
     const view = new View({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
     byId.set(id, view);
@@ -146,7 +147,6 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     { manifest, usesOldObject },
     { sink, spill, commits, runner, clock, random, observer, look: parts.look },
   );
-  const place = parts.rota.place();
   const ready = new ReadyLanes();
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });
   const queue = new FunctionQueue({
@@ -164,6 +164,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   return new FunctionDispatch({
     manifest,
     views,
+    time: place.time,
     cursors: manifest.triggers.flatMap(({ name }) => viewOf(opened, name).view.cursors),
     queue,
     reconciling,

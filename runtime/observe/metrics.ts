@@ -40,6 +40,7 @@ export interface Gauges {
     readonly queued: number;
     readonly inFlight: number;
     readonly letterStock: LetterStock;
+    readonly parentSeconds: ReadonlyMap<string, number>;
   }[];
   /** Of every function that `/status` lists, whether it runs or not; a name may come twice. */
   standings(): readonly { readonly name: string; readonly ready: boolean; readonly reason?: string }[];
@@ -270,6 +271,13 @@ function statesOf({ functions: read, parked, sources, reads, readBytes }: Gauges
       "The greatest function_oldest_event_age_seconds, over all functions that this replica runs.",
       [],
       [[functions.reduce((oldest, of) => Math.max(oldest, of.dueSeconds), 0)]],
+    ),
+    gauge(
+      "parent_seconds_total",
+      "Time of the runtime's event loop that was taken for the function alone, by what for: `conditions`, `keys`.",
+      ["function", "work"],
+      functions.flatMap(({ name, parentSeconds }) => [...parentSeconds].map((each): Sample => [name, ...each])),
+      "counter",
     ),
     each("function_queued", "Events that wait.", (of) => of.queued),
     each("function_in_flight", "Attempts that run.", (of) => of.inFlight),

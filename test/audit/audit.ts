@@ -163,7 +163,7 @@ async function killAndCompact(run: Run, shape: Shape): Promise<Verdict> {
 /** Nothing new for so long, and what comes late has come: a duplicate, say. Milliseconds. */
 const quietMs = 1000;
 /** How long the runtime may go without a delivery before the audit takes what is missing as missed, in milliseconds. */
-const patienceMs = 15_000;
+const patienceMs = 60_000;
 
 /** How often deliveries are read, in milliseconds: there may be thousands. */
 const settlePollMs = 200;

@@ -44,5 +44,5 @@ test.skipIf(!natsProgram)(
       await kills;
     }
   },
-  240_000,
+  400_000,
 );

@@ -195,6 +195,7 @@ async function scrape(): Promise<Figure> {
         queued: 0,
         inFlight: 0,
         letterStock: noLetters,
+        parentSeconds: new Map(),
       })),
     standings: () => functions.map((name) => ({ name, ready: false, reason: "BuildFailed" })),
     parked: () => [],

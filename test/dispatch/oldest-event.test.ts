@@ -101,7 +101,16 @@ it("`/metrics` has it of each function, and the greatest of all without a label"
   const metrics = new Metrics();
   const letterStock = { count: 0, bytes: 0, withoutBody: 0, bodiesDropped: 0, lettersDropped: 0 };
   const of = (name: string, dueSeconds: number) =>
-    ({ name, isPaused: false, lagSeconds: 90, dueSeconds, queued: 0, inFlight: 0, letterStock }) as const;
+    ({
+      name,
+      isPaused: false,
+      lagSeconds: 90,
+      dueSeconds,
+      queued: 0,
+      inFlight: 0,
+      letterStock,
+      parentSeconds: new Map(),
+    }) as const;
   const shown: ReturnType<typeof of>[] = [];
   metrics.watch({
     functions: () => shown,

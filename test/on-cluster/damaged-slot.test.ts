@@ -74,7 +74,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     const second = await start();
     const both = [first, second];
     for (const each of both) {
-      await until("all slots but one run", 60_000, async () => {
+      await until("all slots but one run", 120_000, async () => {
         const { damaged, running = [], elsewhere = [], ...others } = await states(each);
         const isShared = Math.abs(running.length - elsewhere.length) <= 1;
         return damaged?.join() === String(slot) && isShared && Object.keys(others).length === 0;

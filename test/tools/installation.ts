@@ -18,7 +18,7 @@ import { RecordingTransport } from "./recording-transport.ts";
 import { until } from "./until.ts";
 
 /** What a user would see of a change comes within this time, in milliseconds; a busy machine included. */
-const patienceMs = 15_000;
+const patienceMs = 45_000;
 
 /** Logs what it is told, and sums it up in a line: `Modified a=2 synthetic (relist)`. */
 const recorder = `

@@ -64,14 +64,14 @@ export class RuntimeProcess {
     const args = ["start", ...folders, "--kubeconfig", this.kubeconfig, "--listen", this.address, ...this.more];
     const started = new LeashedProcess(process.execPath, [bin, ...args], this.logFile);
     this.process = started;
-    await until("the runtime is ready", 30_000, async () => {
+    await until("the runtime is ready", 60_000, async () => {
       if (started.exitStatus !== null) throw new Hopeless(`the runtime ended with status ${started.exitStatus}`);
       return (await this.read("/readyz")).status === 200;
     });
   }
 
   /** One of its endpoints. */
-  read(path: "/readyz" | "/status" | "/metrics"): Promise<Response> {
+  read(path: "/livez" | "/readyz" | "/status" | "/metrics"): Promise<Response> {
     return fetch(`http://${this.address}${path}`);
   }
 

@@ -22,8 +22,15 @@ const merged = (one: FunctionStatus, other: FunctionStatus): FunctionStatus => (
   spilled: one.spilled + other.spilled,
   requeued: one.requeued + other.requeued,
   full: one.full || other.full,
+  overShareSeconds: greatest(one.overShareSeconds, other.overShareSeconds),
+  parentSeconds: new Map(
+    [...one.parentSeconds, ...other.parentSeconds].map(([work]) => [
+      work,
+      (one.parentSeconds.get(work) ?? 0) + (other.parentSeconds.get(work) ?? 0),
+    ]),
+  ),
   blockedLanes: one.blockedLanes + other.blockedLanes,
-  lastEvent: newest(one.lastEvent, other.lastEvent),
+  lastEvent: greatest(one.lastEvent, other.lastEvent),
   deadLetters: one.deadLetters + other.deadLetters,
   letterStock: {
     count: one.letterStock.count + other.letterStock.count,
@@ -43,7 +50,7 @@ const merged = (one: FunctionStatus, other: FunctionStatus): FunctionStatus => (
   subscriptions: [...one.subscriptions, ...other.subscriptions],
 });
 
-const newest = (a: number | undefined, b: number | undefined): number | undefined =>
+const greatest = (a: number | undefined, b: number | undefined): number | undefined =>
   a === undefined || b === undefined ? (a ?? b) : Math.max(a, b);
 
 /** Those that agree in `alike` as one, the last of them with all their counts. */

@@ -21,6 +21,8 @@ export const reasons = [
   "CheckpointFailing",
   /** Its share of the room for waiting events is used up: it takes no more until its handler has caught up. */
   "Backlogged",
+  /** It takes more of the runtime's own time than its share, as with costly conditions: what it watches waits for its turns. */
+  "Throttled",
   /** The objects of its `reads` take more memory than they may: no handler starts. */
   "CacheFull",
   /** No executor can be started: no handler runs. */

@@ -1,6 +1,7 @@
 import type { Place } from "../../errors.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import { FieldsDigest } from "./changed-fields.ts";
 import { type ConditionError, type Hearing, MatchConditions } from "./conditions.ts";
 import { isMetadataAlone } from "./previous-object.ts";
@@ -47,10 +48,20 @@ export class Filter {
   private readonly remembersMatch: boolean;
   private readonly conditions: MatchConditions;
   private readonly hearing: Hearing;
+  private readonly account: LoopAccount | undefined;
 
-  /** Throws a fault at `place` for a condition that does not compile. `onError` hears of one that cannot be evaluated. */
-  constructor(rules: FilterRules, onError: (error: ConditionError) => void = () => {}, place?: Place) {
+  /**
+   * Throws a fault at `place` for a condition that does not compile. `onError` hears of one that cannot be evaluated. What
+   * judging takes goes on `account`.
+   */
+  constructor(
+    rules: FilterRules,
+    onError: (error: ConditionError) => void = () => {},
+    place?: Place,
+    account?: LoopAccount,
+  ) {
     this.rules = rules;
+    this.account = account;
     if (rules.changedFields.length > 0) this.digest = new FieldsDigest(rules.changedFields);
     this.conditions = new MatchConditions(rules.matchConditions, place);
     this.needsOldBody = this.conditions.usesOldObject;
@@ -107,10 +118,15 @@ export class Filter {
     const { digest } = this;
     const conditional = this.conditions.count > 0 && (wanted || this.remembersMatch);
     if (!digest && !conditional) return verdict(wanted ? undefined : notAsked, "", true);
-    const hash = digest?.ofBytes(body, members) ?? "";
-    const isSame = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
-    const refusal = conditional ? this.refusal(type, { body, members }, before, oldBody, hearing) : undefined;
-    return verdict(wanted ? (isSame ? unchanged : refusal) : notAsked, hash, refusal === undefined);
+    const began = this.account?.begin();
+    try {
+      const hash = digest?.ofBytes(body, members) ?? "";
+      const isSame = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
+      const refusal = conditional ? this.refusal(type, { body, members }, before, oldBody, hearing) : undefined;
+      return verdict(wanted ? (isSame ? unchanged : refusal) : notAsked, hash, refusal === undefined);
+    } finally {
+      if (began !== undefined) this.account?.end("conditions", began);
+    }
   }
 
   /**

@@ -1,5 +1,6 @@
 import { dnsLabel, objectName } from "../../kube/names.ts";
 import type { KeyRule } from "../../manifest/function.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import type { Code } from "./cel/code.ts";
 import { compile } from "./cel/compile.ts";
 import { ExpressionError, firstLine } from "./cel/expression-error.ts";
@@ -35,8 +36,14 @@ export class KeyOf {
   private readonly fields: NamedFields;
   private readonly keys: (object: unknown, namespace: string) => readonly string[];
 
-  /** @throws ExpressionError for an expression that does not compile */
-  constructor(rule: KeyRule) {
+  private readonly account: LoopAccount | undefined;
+
+  /**
+   * What it takes goes on `account`.
+   * @throws ExpressionError for an expression that does not compile
+   */
+  constructor(rule: KeyRule, account?: LoopAccount) {
+    this.account = account;
     this.readsMetadataAlone = rule.type === "owner";
     if (rule.type === "owner") {
       this.fields = new NamedFields([["metadata", "ownerReferences"]]);
@@ -53,6 +60,7 @@ export class KeyOf {
 
   /** Throws nothing: what has no value wakes nobody, and says why. */
   of({ namespace, body }: KeyedObject): Wakes {
+    const began = this.account?.begin();
     try {
       const keys = [...new Set(this.keys(this.fields.read({ body }), namespace))];
       // The message holds nothing of the object, which may be a Secret.
@@ -62,6 +70,8 @@ export class KeyOf {
     } catch (error) {
       const says = error instanceof EvaluationError || error instanceof LimitExceeded;
       return failed(says ? error.message : firstLine(error));
+    } finally {
+      if (began !== undefined) this.account?.end("keys", began);
     }
   }
 }

@@ -10,11 +10,12 @@ import type { Commits } from "../commit/commits.ts";
 import type { Observer } from "../delivery/observer.ts";
 import { Aftermath } from "../doubt/aftermath.ts";
 import type { Doubt } from "../doubt/doubt.ts";
+import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import { nameOf } from "../position/by-namespace.ts";
 import { LowWaterMark, type MarkEntry } from "../position/low-water-mark.ts";
 import { endsAsItWas, isStale, type Standing } from "../position/standing.ts";
-import type { View } from "../position/view.ts";
+import type { Judged, View } from "../position/view.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "../queue/event.ts";
 import type { EventMaker, EventOrigin, EventSource } from "../queue/event-maker.ts";
 import type { Concern } from "./concern.ts";
@@ -43,6 +44,9 @@ export interface SubscriptionParts {
   /** Takes events for the function's lanes. */
   readonly queue: {
     accept(event: LaneEvent): void;
+    /** Undefined where the function has had its share of the parent's time for now. */
+    judge(view: View, judged: Judged, body: Buffer): Verdict | undefined;
+    refuses(view: View, change: Change): HeldBack | undefined;
     keepBacklog(): void;
     adopt(view: View, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
     readonly congested: Promise<void> | undefined;
@@ -230,8 +234,8 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     }
     const { body, members, receivedAt } = change;
     const plain = isStranger ? view.plainRefusal(change) : undefined;
-    const judged = isStranger && !plain;
-    const verdict = judged ? view.judgeWith({ type: change.type, key, doubt: "none", members }, body) : undefined;
+    const stranger = { type: change.type, key, doubt: "none", members } as const;
+    const verdict = isStranger && !plain ? this.parts.queue.judge(view, stranger, body) : undefined;
     const heldBack = plain ?? verdict?.heldBack;
     if (heldBack) {
       this.mark.note(meta.resourceVersion);
@@ -260,7 +264,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
   spares(change: Change): boolean {
     const { view } = this;
     const key = objectKey(change.meta);
-    const heldBack = view.isStranger(key) ? view.refuses(change) : undefined;
+    const heldBack = view.isStranger(key) ? this.parts.queue.refuses(view, change) : undefined;
     if (heldBack) this.spare(key, change, heldBack);
     return heldBack !== undefined;
   }

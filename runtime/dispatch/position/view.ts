@@ -38,7 +38,7 @@ export interface ViewEvent {
 }
 
 /** What a filter is told of an event beside its body. */
-type Judged = Pick<ViewEvent, "type" | "key" | "doubt" | "members">;
+export type Judged = Pick<ViewEvent, "type" | "key" | "doubt" | "members">;
 
 /** What a view needs of an event that waits. */
 export interface Expected extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {

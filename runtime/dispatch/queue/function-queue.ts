@@ -2,9 +2,12 @@ import type { SpilledEvent } from "../../checkpoint/batch.ts";
 import type { Clock, Timer } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import { TransientMap } from "../../transient.ts";
+import type { Change } from "../../watch/change.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EventOutcome, Log, Observer } from "../delivery/observer.ts";
-import type { View } from "../position/view.ts";
+import type { Verdict } from "../filter/filter.ts";
+import type { HeldBack } from "../filter/reason.ts";
+import type { Judged, View } from "../position/view.ts";
 import type { AttemptListener, Attempts, Conclusion } from "./attempts.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
@@ -141,13 +144,23 @@ export class FunctionQueue {
     }
   }
 
+  /** The verdict on what comes. Undefined where the function has had its share of the parent's time: it is judged in its turn. */
+  judge(view: View, judged: Judged, body: Buffer): Verdict | undefined {
+    return this.parts.place.time.mayBegin() ? view.judgeWith(judged, body) : undefined;
+  }
+
+  /** The condition that does not hold for a state of an object, where one is false and there is time to see that now. */
+  refuses(view: View, change: Change): HeldBack | undefined {
+    return this.parts.place.time.mayBegin() ? view.refuses(change) : undefined;
+  }
+
   /** Takes an event; synchronous, never refuses. */
   accept(event: LaneEvent): void {
     const { view, key, body } = event;
     if (!event.replayed) {
       if (body && view.judgesAtOnce(key) && view.isIdle(key)) {
-        event.verdict ??= view.judgeWith(event, body);
-        if (!event.verdict.deliver) {
+        event.verdict ??= this.judge(view, event, body);
+        if (event.verdict?.deliver === false) {
           this.settle(event, "filtered", view.apply(event, body, event.verdict, holdOf(event)));
           return;
         }
@@ -314,7 +327,7 @@ export class FunctionQueue {
       if (!lane) return;
       const event = lane.head;
       if (event && this.gate.isFull(attempts.limitFor(event))) return;
-      if (takesTurns && !place.mayBegin()) return;
+      if (!place.time.mayBegin() || (takesTurns && !place.mayBegin())) return;
       this.ready.delete(lane);
       if (!event || this.isEarly(lane, event)) continue;
       this.gate.enter();

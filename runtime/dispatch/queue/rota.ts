@@ -1,4 +1,5 @@
 import type { Clock } from "../../clock.ts";
+import { type LoopAccount, LoopTime } from "../account/loop-time.ts";
 
 /**
  * Events of brief handlers that are under way, of all functions, before functions take turns. That is four turns: with two executors,
@@ -27,6 +28,7 @@ const leastWaiting = 16;
  * a frame, an entry and an answer for little. While others' events are under way, those of a function wait together.
  */
 export class Rota {
+  readonly time: LoopTime;
   private readonly clock: Clock;
   private underWay = 0;
   /** Those whose turn is to come, first come first served. */
@@ -37,6 +39,7 @@ export class Rota {
 
   constructor(clock: Clock) {
     this.clock = clock;
+    this.time = new LoopTime(clock);
   }
 
   /** Milliseconds of the clock that does not go back. */
@@ -113,6 +116,8 @@ export class Rota {
 
 /** One function's place in the rota. */
 export class Place {
+  /** What is done for the function alone. */
+  readonly time: LoopAccount;
   private readonly rota: Rota;
   private begin: () => void = () => {};
   /** Events that it may still begin in its turn; 0 outside it. */
@@ -126,6 +131,7 @@ export class Place {
 
   constructor(rota: Rota) {
     this.rota = rota;
+    this.time = rota.time.account();
   }
 
   /** Whether events of it are under way, and counted. */
@@ -146,6 +152,7 @@ export class Place {
   /** @param begin begins what may begin; called when its turn has come */
   onTurn(begin: () => void): void {
     this.begin = begin;
+    this.time.onTurn(begin);
   }
 
   /** Whether an event may begin now. Where it may not, its turn comes. */

@@ -16,6 +16,8 @@ const shard = (count: number, last: number): FunctionStatus => ({
   spilled: 0,
   requeued: 0,
   full: false,
+  overShareSeconds: undefined,
+  parentSeconds: new Map([["conditions", count]]),
   blockedLanes: 0,
   lastEvent: undefined,
   deadLetters: 0,
@@ -35,6 +37,7 @@ test("what shards held back for one reason is one count, with the time of the ne
       const count = shards.reduce((sum, each) => sum + each.count, 0);
       const last = Math.max(...shards.map((each) => each.last));
       expect(merged?.filtered).toEqual([{ trigger: "settings", why: "changedFields", count, last }]);
+      expect(merged?.parentSeconds).toEqual(new Map([["conditions", count]]));
     }),
   );
 });

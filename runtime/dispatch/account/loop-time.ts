@@ -1,0 +1,188 @@
+import type { Clock } from "../../clock.ts";
+
+/** What the parent does for one function alone on the thread that all share. */
+export type Work = "conditions" | "keys";
+
+/**
+ * What functions may take of each second at once, all together; the rest of it they take in turns. What no account has is the
+ * other half: reading, commits and frames take 40 to 55 % of a parent that is busy (measured at 10,000 events a second).
+ */
+const sharedPart = 0.5;
+/** Among so many functions it is shared at least, however few take any: one alone gets on in its turns. */
+const leastSharers = 5;
+/** Milliseconds that a function may take at once after it took none. An event's conditions take 25 at most. */
+const burstMs = 25;
+/** Milliseconds of a turn. What is begun in it ends, and is taken off the next ones. */
+const turnMs = 5;
+/** Milliseconds between two turns at least: sockets are read, and everybody else goes on. */
+const betweenMs = 1;
+
+/**
+ * The time of the event loop, shared among functions. Each has an account of what was done for it alone. What it needs is done at
+ * once while it has taken less than its share (a token bucket). Otherwise it waits in its own queue for its turn: a few
+ * milliseconds for one of those that wait, then for the next (deficit round robin).
+ */
+export class LoopTime {
+  private readonly clock: Clock;
+  private readonly line = new Set<LoopAccount>();
+  /** Those that took something which their share has not made up for yet. */
+  private readonly sharers = new Set<LoopAccount>();
+  private isDue = false;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** An account for one more function. */
+  account(): LoopAccount {
+    return new LoopAccount(this);
+  }
+
+  /** Milliseconds of the clock that does not go back. */
+  get now(): number {
+    return this.clock.monotonic();
+  }
+
+  /** Of a millisecond, what each may take at once. */
+  get share(): number {
+    return sharedPart / Math.max(leastSharers, this.sharers.size);
+  }
+
+  /** Notes whether an account has taken what its share has not made up for. */
+  takes(account: LoopAccount, isInDebt: boolean): void {
+    if (isInDebt) this.sharers.add(account);
+    else this.sharers.delete(account);
+  }
+
+  waits(account: LoopAccount): boolean {
+    return this.line.has(account);
+  }
+
+  /** Its turn comes after those that wait already. */
+  wait(account: LoopAccount): void {
+    this.line.add(account);
+    if (this.isDue) return;
+    this.isDue = true;
+    this.clock.after(betweenMs, () => this.turn(), { unref: true });
+  }
+
+  /** It is over. */
+  leave(account: LoopAccount): void {
+    this.line.delete(account);
+    this.sharers.delete(account);
+  }
+
+  /** One turn of whoever is first and has made up for what its last one took too much. */
+  private turn(): void {
+    this.isDue = false;
+    const [first] = this.line;
+    if (!first) return;
+    this.line.delete(first);
+    try {
+      first.takeTurn(turnMs);
+    } finally {
+      const [next] = this.line;
+      if (next) this.wait(next);
+    }
+  }
+}
+
+/** One function's account. */
+export class LoopAccount {
+  private readonly loop: LoopTime;
+  private goOn: () => void = () => {};
+  /** Milliseconds that it may still take at once, as of `filledAt`. */
+  private left = burstMs;
+  private filledAt: number;
+  /** Milliseconds that it may take in its turns; less than 0 where the last one took too long. */
+  private credit = 0;
+  /** When its turn ends; 0 outside it. */
+  private turnEnds = 0;
+  private waitsSince: number | undefined;
+  private readonly spentSeconds = new Map<Work, number>();
+
+  constructor(loop: LoopTime) {
+    this.loop = loop;
+    this.filledAt = loop.now;
+  }
+
+  /** Seconds that were taken for it, by what for. */
+  get spent(): ReadonlyMap<Work, number> {
+    return this.spentSeconds;
+  }
+
+  /** Seconds for which it has been over its share without a break; undefined where it is not. */
+  get overSeconds(): number | undefined {
+    return this.waitsSince === undefined ? undefined : (this.loop.now - this.waitsSince) / 1000;
+  }
+
+  /** @param goOn does what waits, as long as `mayBegin`; called in its turn */
+  onTurn(goOn: () => void): void {
+    this.goOn = goOn;
+  }
+
+  /** Whether something may be begun for it now. Where it may not, its turn comes. */
+  mayBegin(): boolean {
+    const { loop } = this;
+    if (this.left === burstMs) return true;
+    const { now } = loop;
+    if (this.turnEnds > 0) {
+      if (now < this.turnEnds) return true;
+    } else {
+      this.fill(now);
+      if (this.left > 0 && !loop.waits(this)) return true;
+    }
+    this.waitsSince ??= now;
+    loop.wait(this);
+    return false;
+  }
+
+  /** Something is begun. @returns what `end` is to be given */
+  begin(): number {
+    return this.loop.now;
+  }
+
+  /** It is done: the time goes on the account. @param from what `begin` gave */
+  end(work: Work, from: number): void {
+    const now = this.loop.now;
+    const ms = now - from;
+    if (ms <= 0) return;
+    this.spentSeconds.set(work, (this.spentSeconds.get(work) ?? 0) + ms / 1000);
+    this.fill(now);
+    this.left -= ms;
+    if (this.turnEnds > 0) this.credit -= ms;
+    this.loop.takes(this, true);
+  }
+
+  /** The function is gone. */
+  close(): void {
+    this.loop.leave(this);
+    this.goOn = () => {};
+  }
+
+  /** Its turn has come, with so many milliseconds more. */
+  takeTurn(ms: number): void {
+    this.credit = Math.min(this.credit + ms, ms);
+    if (this.credit <= 0) {
+      this.loop.wait(this);
+      return;
+    }
+    this.turnEnds = this.loop.now + this.credit;
+    try {
+      this.goOn();
+    } finally {
+      this.turnEnds = 0;
+    }
+    if (this.loop.waits(this)) return;
+    this.credit = Math.min(this.credit, 0);
+    this.waitsSince = undefined;
+  }
+
+  /** Its share of the time that went by. What it takes in turns is no debt beyond one burst. */
+  private fill(now: number): void {
+    const left = this.left + (now - this.filledAt) * this.loop.share;
+    this.filledAt = now;
+    this.left = Math.min(burstMs, Math.max(left, -burstMs));
+    if (this.left === burstMs) this.loop.takes(this, false);
+  }
+}

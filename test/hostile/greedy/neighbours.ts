@@ -1,0 +1,136 @@
+import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { ClusterProcess, RuntimeProcess } from "../../tools/watchfire-process.ts";
+
+/** A function's files by their names. */
+export type Files = Readonly<Record<string, string>>;
+
+/** What the function that shares a runtime with others feels of them. */
+export interface Felt {
+  /** Changes that it is to be told of, and those that it was told of. */
+  readonly changes: number;
+  readonly told: number;
+  /** Between a change and its handler, in milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+  /** Until `/livez` answers, in milliseconds; 6,000 where it does not. */
+  readonly livez: number;
+  /** Resident bytes of the runtime's process in the end. */
+  readonly memory: number;
+  /** The runtime's own metrics in the end. */
+  readonly metrics: string;
+  /** And its status. */
+  readonly status: string;
+}
+
+const namespace = "tick";
+const perSecond = 10;
+const livezLimitMs = 6_000;
+/** Objects that are changed in turn. */
+const objects = 5;
+
+const innocent: Files = {
+  "function.yaml": JSON.stringify({
+    apiVersion: "watchfire.dev/v1alpha1",
+    kind: "Function",
+    metadata: { name: "innocent" },
+    spec: {
+      handler: "./handler.ts",
+      triggers: [
+        {
+          name: "ticks",
+          watch: { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: [namespace] } },
+        },
+      ],
+    },
+  }),
+  "handler.ts": `export default async ({ object }, ctx) => ctx.log.info("late", { ms: Date.now() - Number(object.data.at) });\n`,
+};
+
+/** Runs an innocent function beside others for so many seconds, and says what it felt. */
+export async function feltBeside(others: Readonly<Record<string, Files>>, seconds: number): Promise<Felt> {
+  const folder = await mkdtemp(join(tmpdir(), "watchfire-greedy-"));
+  const functions = join(folder, "functions");
+  for (const [name, files] of Object.entries({ innocent, ...others })) {
+    await mkdir(join(functions, name), { recursive: true });
+    for (const [file, text] of Object.entries(files)) await writeFile(join(functions, name, file), text);
+  }
+  const cluster = await ClusterProcess.start(folder);
+  const runtime = new RuntimeProcess(folder, cluster.kubeconfig, functions);
+  try {
+    await cluster.client.post("/api/v1/namespaces", {
+      apiVersion: "v1",
+      kind: "Namespace",
+      metadata: { name: namespace },
+    });
+    await runtime.start();
+    const polls = new Polls(runtime);
+    const changes = await tick(cluster, seconds);
+    await pause(1_000);
+    const livez = await polls.end();
+    const late = await delays(runtime.logFile);
+    const at = (share: number) =>
+      late[Math.min(late.length - 1, Math.floor(share * late.length))] ?? Number.POSITIVE_INFINITY;
+    const text = async (path: "/metrics" | "/status") => (await runtime.read(path)).text();
+    const said = { metrics: await text("/metrics"), status: await text("/status") };
+    const memory = Number(/^watchfire_process_resident_memory_bytes (\S+)/m.exec(said.metrics)?.[1]);
+    return { changes, told: late.length, p50: at(0.5), p99: at(0.99), livez, memory, ...said };
+  } finally {
+    await runtime.kill();
+    await cluster.stop();
+    if (process.env.KEEP) process.stdout.write(`kept in ${folder}\n`);
+    else await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function tick({ client }: ClusterProcess, seconds: number): Promise<number> {
+  const path = `/api/v1/namespaces/${namespace}/configmaps`;
+  const at = () => ({ data: { at: String(Date.now()) } });
+  for (let object = 0; object < objects; object++)
+    await client.post(path, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `t${object}` }, ...at() });
+  const count = seconds * perSecond;
+  const began = performance.now();
+  for (let each = 0; each < count; each++) {
+    await pause(Math.max(0, began + (each * 1000) / perSecond - performance.now()));
+    await client.patch(`${path}/t${each % objects}`, at());
+  }
+  return objects + count;
+}
+
+/** Milliseconds, in order of size. */
+async function delays(logFile: string): Promise<number[]> {
+  const lines = (await readFile(logFile, "utf8")).split("\n").filter((line) => line.includes('"msg":"late"'));
+  return lines.map((line) => Number(JSON.parse(line).fields.ms)).toSorted((a, b) => a - b);
+}
+
+/** Asks again and again how the runtime is. */
+class Polls {
+  private readonly runtime: RuntimeProcess;
+  private ended = false;
+  private livez = 0;
+  private readonly done: Promise<void>;
+
+  constructor(runtime: RuntimeProcess) {
+    this.runtime = runtime;
+    this.done = this.poll();
+  }
+
+  /** The longest answer, in milliseconds. */
+  async end(): Promise<number> {
+    this.ended = true;
+    await this.done;
+    return this.livez;
+  }
+
+  private async poll(): Promise<void> {
+    while (!this.ended) {
+      const began = performance.now();
+      const answer = this.runtime.read("/livez").then((it) => it.ok);
+      const isOk = await Promise.race([answer.catch(() => false), pause(livezLimitMs, false)]);
+      this.livez = Math.max(this.livez, isOk ? performance.now() - began : livezLimitMs);
+      await pause(100);
+    }
+  }
+}
