@@ -21,6 +21,9 @@ export interface Comparable {
 const isComparable = (value: unknown): value is Comparable =>
   typeof value === "object" && value !== null && "compareTo" in value && typeof value.compareTo === "function";
 
+/** Cost of comparing numbers of two types: both are made one. */
+const mixed = 6;
+
 /** CEL's `==`: values of different types are unequal, numbers of different types by their value. */
 export function equals(meter: Meter, left: Value, right: Value, depth = 0): boolean {
   meter.pay(2);
@@ -30,10 +33,11 @@ export function equals(meter: Meter, left: Value, right: Value, depth = 0): bool
     return left === right;
   }
   if (left === right) return true;
+  if (typeof left === "bigint" && typeof right === "bigint") return false;
   if (left === null || right === null) return false;
   if (Array.isArray(left)) return Array.isArray(right) && equalLists(meter, left, right, depth);
   const number = numberOf(left);
-  if (number !== undefined) return equalNumbers(left, right, number);
+  if (number !== undefined) return equalNumbers(meter, left, right, number);
   if (typeof left !== "object" || typeof right !== "object") return false;
   if (left instanceof Uint8Array) {
     meter.payText(left.length);
@@ -43,9 +47,10 @@ export function equals(meter: Meter, left: Value, right: Value, depth = 0): bool
   return equalObjects(meter, left, right, depth);
 }
 
-function equalNumbers(left: Value, right: Value, number: number): boolean {
+function equalNumbers(meter: Meter, left: Value, right: Value, number: number): boolean {
   const other = numberOf(right);
   if (other === undefined) return false;
+  meter.pay(mixed);
   const [a, b] = [exact(left), exact(right)];
   return a !== undefined && b !== undefined ? a === b : number === other;
 }
@@ -88,12 +93,14 @@ function equalObjects(meter: Meter, left: object, right: object, depth: number):
 /** Below zero if left is less, above if it is more, NaN if neither. Throws for types that have no order together. */
 export function compare(meter: Meter, operator: string, left: Value, right: Value): number {
   if (typeof left === "number" && typeof right === "number") return left - right;
+  if (typeof left === "bigint" && typeof right === "bigint") return left === right ? 0 : left < right ? -1 : 1;
   if (typeof left === "string" && typeof right === "string") {
     meter.payText(Math.min(left.length, right.length) + 20, 3);
     return left === right ? 0 : compareTexts(left, right);
   }
   const [a, b] = [numberOf(left), numberOf(right)];
   if (a !== undefined && b !== undefined) {
+    meter.pay(mixed);
     const [exactA, exactB] = [exact(left), exact(right)];
     if (exactA === undefined || exactB === undefined) return a - b;
     return exactA === exactB ? 0 : exactA < exactB ? -1 : 1;

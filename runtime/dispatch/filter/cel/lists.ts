@@ -74,7 +74,10 @@ function reverse(meter: Meter, list: readonly Value[]): Value[] {
 function range(meter: Meter, count: number | bigint): Value[] {
   const length = Math.max(0, Number(count));
   meter.pay(length * 2);
-  return Array.from({ length }, (_, index) => index);
+  const made: Value[] = [];
+  // `Array.from` with a function takes six times as long.
+  for (let index = 0; index < length; index++) made.push(index);
+  return made;
 }
 
 /** The element there, or none. */

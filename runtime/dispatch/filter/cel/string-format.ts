@@ -80,7 +80,7 @@ const special = (number: number): string | undefined =>
 
 /** A value as `%s` has it: lists and maps too, keys sorted. */
 function shown(meter: Meter, value: Value, depth: number): string {
-  meter.pay(2);
+  meter.pay(8);
   meter.enter(depth);
   if (value === null) return "null";
   if (value instanceof TypeValue) return value.type;

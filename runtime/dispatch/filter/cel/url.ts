@@ -105,7 +105,7 @@ function unescaped(text: string): string | undefined {
 }
 
 const read = (meter: Meter, text: string): Url | undefined => {
-  meter.payText(Math.min(text.length, longest), 10);
+  meter.payText(Math.min(text.length, longest), 20);
   return Url.read(text);
 };
 
