@@ -76,7 +76,9 @@ describe("the time of the event loop", () => {
   test("is given in turns of one piece or 5 ms to who is over its share, and never to one of them twice in a row", async () => {
     const { clock, workers } = setUp(1, 1, 8);
     for (const worker of workers) worker.take(1_000);
-    for (const { stretches } of workers) expect(stretches[0]).toBeLessThan(25 + 8 + 1);
+    // What a burst of all together allows, whoever comes first: half of the time that it takes itself comes back meanwhile.
+    const atOnce = workers.flatMap(({ stretches }) => stretches.slice(0, 1)).reduce((sum, ms) => sum + ms, 0);
+    expect(atOnce).toBeLessThanOrEqual(2 * 10 + 8 + 1);
     const after = workers.map(({ stretches }) => stretches.length);
     for (let each = 0; each < 300; each++) await clock.advance(1);
     for (const [at, { stretches }] of workers.entries()) {
@@ -88,12 +90,13 @@ describe("the time of the event loop", () => {
     for (const each of took) expect(each).toBeGreaterThan(0.8 * Math.max(...took));
   });
 
-  test("is there at once for a function that takes little, however many are over their share", async () => {
+  test("is there by the next turn for a function that takes little, however many are over their share", async () => {
     const { clock, workers } = setUp(...Array.from({ length: 10 }, () => 2), 0.5);
     const innocent = workers.at(-1) as Worker;
     for (const worker of workers.slice(0, -1)) worker.take(10_000);
     for (let each = 0; each < 50; each++) {
       innocent.take(1);
+      await clock.advance(1);
       expect(innocent.waiting).toBe(0);
       for (let ms = 0; ms < 20; ms++) await clock.advance(1);
     }

@@ -12,6 +12,8 @@ const sharedPart = 0.5;
 const leastSharers = 5;
 /** Milliseconds that a function may take at once after it took none. An event's conditions take 25 at most. */
 const burstMs = 25;
+/** Milliseconds that all may take at once together: one change may be a concern of a hundred functions. */
+const sharedBurstMs = 10;
 /** Milliseconds of a turn. What is begun in it ends, and is taken off the next ones. */
 const turnMs = 5;
 /** Milliseconds between two turns at least: sockets are read, and everybody else goes on. */
@@ -28,9 +30,13 @@ export class LoopTime {
   /** Those that took something which their share has not made up for yet. */
   private readonly sharers = new Set<LoopAccount>();
   private isDue = false;
+  /** Milliseconds that all together may still take at once, as of `filledAt`. */
+  private left = sharedBurstMs;
+  private filledAt: number;
 
   constructor(clock: Clock) {
     this.clock = clock;
+    this.filledAt = clock.monotonic();
   }
 
   /** An account for one more function. */
@@ -46,6 +52,18 @@ export class LoopTime {
   /** Of a millisecond, what each may take at once. */
   get share(): number {
     return sharedPart / Math.max(leastSharers, this.sharers.size);
+  }
+
+  /** Whether anything may be done at once now, outside of turns. */
+  hasRoom(now: number): boolean {
+    this.left = Math.min(sharedBurstMs, this.left + (now - this.filledAt) * sharedPart);
+    this.filledAt = now;
+    return this.left > 0;
+  }
+
+  /** So many milliseconds were taken at once. */
+  tookAtOnce(ms: number): void {
+    this.left = Math.max(-sharedBurstMs, this.left - ms);
   }
 
   /** Notes whether an account has taken what its share has not made up for. */
@@ -72,10 +90,11 @@ export class LoopTime {
     this.sharers.delete(account);
   }
 
-  /** One turn of whoever is first and has made up for what its last one took too much. */
+  /** One turn: of the first that is within its share, if there is one, else of the first. */
   private turn(): void {
     this.isDue = false;
-    const [first] = this.line;
+    const [longest] = this.line;
+    const first = [...this.line].find(({ isWithinShare }) => isWithinShare) ?? longest;
     if (!first) return;
     this.line.delete(first);
     try {
@@ -116,6 +135,12 @@ export class LoopAccount {
     return this.waitsSince === undefined ? undefined : (this.loop.now - this.waitsSince) / 1000;
   }
 
+  /** Whether it waits for others alone. */
+  get isWithinShare(): boolean {
+    this.fill(this.loop.now);
+    return this.left > 0;
+  }
+
   /** @param goOn does what waits, as long as `mayBegin`; called in its turn */
   onTurn(goOn: () => void): void {
     this.goOn = goOn;
@@ -130,7 +155,7 @@ export class LoopAccount {
       if (now < this.turnEnds) return true;
     } else {
       this.fill(now);
-      if (this.left > 0 && !loop.waits(this)) return true;
+      if (this.left > 0 && !loop.waits(this) && loop.hasRoom(now)) return true;
     }
     this.waitsSince ??= now;
     loop.wait(this);
@@ -151,6 +176,7 @@ export class LoopAccount {
     this.fill(now);
     this.left -= ms;
     if (this.turnEnds > 0) this.credit -= ms;
+    else this.loop.tookAtOnce(ms);
     this.loop.takes(this, true);
   }
 
