@@ -72,8 +72,8 @@ export const errorCodes = {
   ),
   WF_MANIFEST_HANDLER_MISSING: user("the handler's file does not exist", "correct `spec.handler`, or create the file"),
   WF_MANIFEST_SECRETS: user(
-    "`reads` names Secrets that `permissions` does not grant",
-    "grant list on secrets in the same namespaces; whoever reviews the permissions then sees it",
+    "a trigger or a read selects Secrets that `permissions` does not let the function list",
+    "grant list on secrets in the same namespaces, so that a reviewer of the permissions sees it",
   ),
 
   // bundle

@@ -1,10 +1,10 @@
 import { parseDuration } from "@watchfire/sdk";
-import { requiredName } from "../kube/field-selector.ts";
 import { mostConditions } from "./condition-limits.ts";
 import { field, isRecord, items, text } from "./raw-value.ts";
 import { reconcileFaults } from "./reconcile-rules.ts";
 import type { ExpressionChecker, RuleFault } from "./rule-fault.ts";
 import { scheduleFaults } from "./schedule-rules.ts";
+import { secretFaults } from "./secret-rules.ts";
 import { labelSelectorFaults } from "./selector.ts";
 
 /** The fields of an object's metadata form. */
@@ -17,7 +17,7 @@ const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
 export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionChecker): Generator<RuleFault> {
   const spec = field(manifest, "spec");
   const triggers = items(field(spec, "triggers"));
-  yield* triggerFaults(triggers, checkExpression);
+  yield* triggerFaults(triggers, items(field(spec, "permissions")), checkExpression);
   yield* reconcileFaults(triggers, field(spec, "delivery"), checkExpression);
   yield* readFaults(items(field(spec, "reads")), items(field(spec, "permissions")));
   yield* retryFaults(field(field(spec, "delivery"), "retry"));
@@ -26,7 +26,11 @@ export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionCheck
   yield* envFaults(items(field(spec, "env")));
 }
 
-function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker): Generator<RuleFault> {
+function* triggerFaults(
+  triggers: unknown[],
+  permissions: unknown[],
+  checkExpression?: ExpressionChecker,
+): Generator<RuleFault> {
   const nameOf = (trigger: unknown) => {
     const kind = field(trigger, "schedule") === undefined ? field(field(trigger, "watch"), "kind") : "schedule";
     return field(trigger, "name") ?? (typeof kind === "string" ? kind.toLowerCase() : undefined);
@@ -51,6 +55,7 @@ function* triggerFaults(triggers: unknown[], checkExpression?: ExpressionChecker
     const check = checkExpression && ((expression: string) => checkExpression(expression, object));
     yield* conditionFaults(items(field(watch, "matchConditions")), [...path, "matchConditions"], check);
     if (object === "Metadata") yield* fieldFaults(items(field(watch, "changedFields")), [...path, "changedFields"]);
+    yield* secretFaults(watch, permissions, path);
   }
 }
 
@@ -104,29 +109,8 @@ function* readFaults(reads: unknown[], permissions: unknown[]): Generator<RuleFa
         for (const fault of faults) yield { ...fault, path: [...path, "indexes", at, "field"] };
       }
     }
-    if (field(read, "apiVersion") !== "v1" || field(read, "kind") !== "Secret") continue;
-    const names = field(field(read, "namespaceSelector"), "matchNames");
-    const only = requiredName(text(field(read, "fieldSelector")) ?? "");
-    if (permissions.some((rule) => listsSecrets(rule, Array.isArray(names) ? names : undefined, only))) continue;
-    const which = only === undefined ? "" : `, resourceNames: [${only}]`;
-    const places = `${which}${Array.isArray(names) ? `, namespaces: [${names.join(", ")}]` : ""}`;
-    yield {
-      code: "WF_MANIFEST_SECRETS",
-      path: [...path, "kind"],
-      what: "no rule of `permissions` grants list on secrets there",
-      hint: `add \`- { apiGroups: [""], resources: [secrets], verbs: [list]${places} }\``,
-    };
+    yield* secretFaults(read, permissions, path);
   }
-}
-
-/** Whether a rule grants lists of the Secrets, or of the only one that is read, of these namespaces, or of all. */
-function listsSecrets(rule: unknown, namespaces: readonly unknown[] | undefined, only: string | undefined): boolean {
-  const has = (name: string, value: string) => items(field(rule, name)).some((each) => each === value || each === "*");
-  if (!has("apiGroups", "") || !has("resources", "secrets") || !has("verbs", "list")) return false;
-  const named = field(rule, "resourceNames");
-  if (named !== undefined && !items(named).some((name) => name === only)) return false;
-  const granted = field(rule, "namespaces");
-  return granted === undefined || (namespaces?.every((name) => items(granted).includes(name)) ?? false);
 }
 
 function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<RuleFault> {

@@ -14,7 +14,10 @@ const minutes = Number(process.argv[2] ?? 15);
 const shortestS = 300;
 const sampleMs = 1000;
 const watches = [
-  ...["ConfigMap", "Secret", "Pod", "Service", "ServiceAccount", "Node"].map((kind) => ({ apiVersion: "v1", kind })),
+  ...["ConfigMap", "LimitRange", "Pod", "Service", "ServiceAccount", "Node"].map((kind) => ({
+    apiVersion: "v1",
+    kind,
+  })),
   ...["Deployment", "StatefulSet", "DaemonSet"].map((kind) => ({ apiVersion: "apps/v1", kind })),
   { apiVersion: "batch/v1", kind: "Job" },
 ];

@@ -113,9 +113,10 @@ test("a function that follows all Secrets is told of none of the runtime's own",
     await admin.post(secrets, { metadata: { name, labels: { of: fixture.account } }, data: {} });
   }
   const labelSelector = { matchLabels: { of: fixture.account } };
-  await runtime.define("all", { watch: { apiVersion: "v1", kind: "Secret", labelSelector } });
+  const spec = { permissions: [{ apiGroups: [""], resources: ["secrets"], verbs: ["list"] }] };
+  await runtime.define("all", { watch: { apiVersion: "v1", kind: "Secret", labelSelector }, spec });
   const namespaceSelector = { matchNames: [home] };
-  await runtime.define("here", { watch: { apiVersion: "v1", kind: "Secret", labelSelector, namespaceSelector } });
+  await runtime.define("here", { watch: { apiVersion: "v1", kind: "Secret", labelSelector, namespaceSelector }, spec });
   await runtime.start();
   await admin.patch(`${secrets}/${fixture.account}-checkpoint-0`, { data: { x: "AA==" } });
   await admin.patch(`${secrets}/${fixture.account}-slack`, { data: { v: "AA==" } });

@@ -18,7 +18,7 @@ test("record saves what a function is given, without secrets and over no file, a
 }, async () => {
   const folder = folderOf({});
   const [functions, data] = [join(folder, "functions"), join(folder, "data")];
-  const grant = `  permissions: [{ apiGroups: [""], resources: [secrets], verbs: [patch] }]\n`;
+  const grant = `  permissions: [{ apiGroups: [""], resources: [secrets], verbs: [list, patch] }]\n`;
   const watch =
     "{ apiVersion: v1, kind: Secret, namespaceSelector: { matchNames: [default] }, changedFields: [.data] }";
   define(functions, "greet", handler, manifest("greet", grant, watch));

@@ -193,7 +193,7 @@ describe("a faulty manifest", () => {
 
   it("takes aliases that stand for something", async () => {
     const watch = "{ apiVersion: v1, kind: Pod, namespaceSelector: &where { matchNames: [a] } }";
-    const again = "{ apiVersion: v1, kind: Secret, namespaceSelector: *where }";
+    const again = "{ apiVersion: v1, kind: Event, namespaceSelector: *where }";
     const { functions } = await loadSpec(`  triggers: [{ watch: ${watch} }, { watch: ${again} }]`);
     expect(functions[0]?.triggers.map(({ namespaces }) => namespaces)).toEqual([
       { type: "names", names: ["a"] },

@@ -244,7 +244,7 @@ describe("loading a functions folder", () => {
         events: [ADDED, deleted, Modified]
         changedFields: [.data, '.metadata.annotations["a.b/c"]']
     - name: labelled
-      watch: { apiVersion: v1, kind: Secret, namespaceSelector: { matchLabels: { team: a } }, lastBody: Metadata, object: Metadata, changedFields: [.metadata] }
+      watch: { apiVersion: v1, kind: Event, namespaceSelector: { matchLabels: { team: a } }, lastBody: Metadata, object: Metadata, changedFields: [.metadata] }
   egress: [{ host: "[::1]", ports: [80, 80] }, { host: Hooks.Slack.com }]
   env:
     - { name: TOKEN, valueFrom: { secretKeyRef: { name: slack, key: token } } }

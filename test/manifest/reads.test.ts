@@ -49,22 +49,3 @@ it("an index of metadata's form is of the metadata, and its name is taken once",
     "spec.reads[0].indexes[1].name WF_MANIFEST_DUPLICATE_NAME",
   ]);
 });
-
-const secrets = (namespaces: string) => `reads: [{ apiVersion: v1, kind: Secret${namespaces} }]`;
-const rule = (more: string) => `{ apiGroups: [""], resources: [secrets], verbs: [list]${more} }`;
-const only = ", fieldSelector: metadata.name=x";
-const inA = ", namespaceSelector: { matchNames: [a] }";
-
-it.each([
-  ["without a rule", secrets(""), "", false],
-  ["with a rule for a part of them", secrets(""), rule(", namespaces: [a]"), false],
-  ["with a rule for one by name", secrets(inA), rule(", resourceNames: [x]"), false],
-  ["with a rule for the one that is read", secrets(only), rule(", resourceNames: [y, x]"), true],
-  ["with a rule for another than is read", secrets(only), rule(", resourceNames: [y]"), false],
-  ["with a rule for other verbs", secrets(inA), `{ apiGroups: [""], resources: [secrets], verbs: [get] }`, false],
-  ["with a rule for their namespaces", secrets(inA), rule(", namespaces: [a, b]"), true],
-  ["with a rule for all", secrets(""), rule(""), true],
-])("Secrets are read where the permissions grant their lists: %s", async (_, reads, permission, isTaken) => {
-  const faults = await faultsOf(`${reads}\n  permissions: [${permission}]`);
-  expect(faults).toEqual(isTaken ? [] : ["spec.reads[0].kind WF_MANIFEST_SECRETS"]);
-});

@@ -86,7 +86,7 @@ describe("a manifest of mode Reconcile", () => {
     [
       "an object that is kept in part",
       "{ mode: Reconcile }",
-      ["    - { watch: { apiVersion: v1, kind: Secret, lastBody: Metadata } }"],
+      ["    - { watch: { apiVersion: v1, kind: Event, lastBody: Metadata } }"],
       "spec.triggers[0].watch.lastBody: the handler's `object` is what is kept",
     ],
     ["a key in mode All", "{ mode: All }", [shops, pods(owner)], "spec.triggers[1].key: in mode All"],

@@ -163,7 +163,8 @@ test("a Secret's values are in no explanation, however its conditions fail; thos
     { name: "looks", expression: "object.data.password == 'x'" },
   ];
   const watch = { apiVersion: "v1", kind: "Secret", namespaceSelector: { matchNames: [team.name] }, matchConditions };
-  await runtime.define("keeper", { watch });
+  const permissions = [{ apiGroups: [""], resources: ["secrets"], verbs: ["list"], namespaces: [team.name] }];
+  await runtime.define("keeper", { watch, spec: { permissions } });
   await runtime.start();
   const password = Buffer.from("hunter2-hunter2").toString("base64");
   await admin.post(secrets, { metadata: { name: "key" }, data: { password } });

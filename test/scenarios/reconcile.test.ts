@@ -19,7 +19,7 @@ spec:
     - name: named
       watch: { apiVersion: v1, kind: Secret, labelSelector: { matchLabels: { shop: named } } }
       key: { expression: "object.metadata.annotations['of']" }
-  permissions: []
+  permissions: [{ apiGroups: [""], resources: [secrets], verbs: [list] }]
   delivery: { mode: Reconcile, retry: { initialDelay: 10ms } }
 `;
 

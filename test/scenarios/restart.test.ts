@@ -12,7 +12,11 @@ test("1,000 unchanged objects: a restart within the history runs no handler and 
   for (let at = 0; at < names.length; at += 50)
     await Promise.all(names.slice(at, at + 50).map((name) => team.make(name)));
   await runtime.define("follower", { watch: team.watch({ initialEvents: "Skip" }) });
-  await runtime.define("neighbour", { watch: team.watch({ initialEvents: "Skip", kind: "Secret" }) });
+  const permissions = [{ apiGroups: [""], resources: ["secrets"], verbs: ["list"], namespaces: [team.name] }];
+  await runtime.define("neighbour", {
+    watch: team.watch({ initialEvents: "Skip", kind: "Secret" }),
+    spec: { permissions },
+  });
   await runtime.start();
   await runtime.quiet();
   const secrets = `/api/v1/namespaces/${team.name}/secrets`;
