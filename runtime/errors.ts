@@ -312,6 +312,10 @@ export const errorCodes = {
     "a permission reaches the runtime's own objects: a warning, which refuses nothing",
     "give it `namespaces` other than the runtime's, or `resourceNames`; runtime/docs/reserved.md says which are its own",
   ),
+  WF_RBAC_POWERFUL: user(
+    "a permission reaches further than it says, such as to every account: a warning, which refuses nothing",
+    "narrow it, or have it reviewed as a right over the cluster; runtime/docs/security.md says what each grant reaches",
+  ),
   WF_RBAC_UNKNOWN_KIND: user(
     "the resource behind a trigger's kind is not known without a cluster",
     "put its CustomResourceDefinition as a YAML file beside the function, or name a cluster that serves it with --kubeconfig",

@@ -1,160 +1,111 @@
 import { OwnObjects } from "../access/own-objects.ts";
 import type { FunctionManifest, Permission } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
+import { type Power, powers } from "./powers.ts";
 import type { RulesOptions } from "./rules.ts";
 
 /** For which runtime: `namespace` is undefined where nobody said; only permissions for all namespaces are then known to reach it. */
 export type ReachOptions = Pick<RulesOptions, "account"> & { readonly namespace: string | undefined };
 
-/** Rights by which an account can change the runtime, or become it. */
-interface Power {
-  readonly group: string;
-  readonly resources: readonly string[];
-  readonly verbs: readonly string[];
-  /** What it reaches. */
-  readonly reached: string;
-  /** Its objects lie in no namespace. */
-  readonly isClusterScoped?: true;
-}
-
-const writes = ["create", "update", "patch", "delete"];
-const makes = ["create", "update", "patch"];
-
-const powers: readonly Power[] = [
-  { group: "", resources: ["configmaps"], verbs: writes, reached: "the deployed code and its index" },
-  {
-    group: "",
-    resources: ["secrets"],
-    verbs: ["get", "list"],
-    reached: "the runtime's positions, and other functions' env",
-  },
-  {
-    group: "",
-    resources: ["secrets"],
-    verbs: writes,
-    reached: "the runtime's positions, and the token of any account",
-  },
-  { group: "", resources: ["serviceaccounts"], verbs: writes, reached: "the functions' accounts" },
-  { group: "", resources: ["serviceaccounts/token"], verbs: ["create"], reached: "the token of any account" },
-  { group: "", resources: ["pods"], verbs: writes, reached: "the runtime's pod, and a pod under any account" },
-  {
-    group: "",
-    resources: ["pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers"],
-    verbs: makes,
-    reached: "the inside of the runtime's pod",
-  },
-  { group: "", resources: ["pods/eviction"], verbs: ["create"], reached: "the runtime's pod" },
-  { group: "", resources: ["replicationcontrollers"], verbs: makes, reached: "a pod under any account" },
-  { group: "", resources: ["persistentvolumeclaims"], verbs: ["delete"], reached: "the runtime's volume" },
-  {
-    group: "apps",
-    resources: ["deployments", "statefulsets", "daemonsets", "replicasets"],
-    verbs: writes,
-    reached: "the runtime's workload, and a pod under any account",
-  },
-  { group: "apps", resources: ["statefulsets/scale"], verbs: ["update", "patch"], reached: "the runtime's replicas" },
-  { group: "batch", resources: ["jobs", "cronjobs"], verbs: makes, reached: "a pod under any account" },
-  { group: "coordination.k8s.io", resources: ["leases"], verbs: writes, reached: "the runtime's Lease" },
-  {
-    group: "rbac.authorization.k8s.io",
-    resources: ["roles", "rolebindings"],
-    verbs: writes,
-    reached: "the rights of the functions' accounts",
-  },
-  {
-    group: "rbac.authorization.k8s.io",
-    resources: ["clusterroles", "clusterrolebindings"],
-    verbs: writes,
-    reached: "the rights of every account",
-    isClusterScoped: true,
-  },
-  {
-    group: "watchfire.dev",
-    resources: ["functions", "functions/status"],
-    verbs: writes,
-    reached: "the functions' objects",
-  },
-  { group: "", resources: ["namespaces"], verbs: ["delete"], reached: "the runtime's namespace" },
-  {
-    group: "apiextensions.k8s.io",
-    resources: ["customresourcedefinitions"],
-    verbs: writes,
-    reached: "the definition of Function",
-    isClusterScoped: true,
-  },
-  {
-    group: "admissionregistration.k8s.io",
-    resources: ["mutatingwebhookconfigurations", "mutatingadmissionpolicies", "mutatingadmissionpolicybindings"],
-    verbs: makes,
-    reached: "all that anybody writes",
-    isClusterScoped: true,
-  },
-];
+/** Where Kubernetes and most platforms run their own pods, and keep what these need. */
+const systemNamespace = "kube-system";
 
 /** Powers that one warning names; a wildcard has them all. */
 const named = 3;
 
+/** A power that a permission has. */
+export interface Reached {
+  readonly power: Power;
+  /** `create, patch of configmaps reaches the deployed code and its index`. */
+  readonly words: string;
+}
+
 /**
- * A warning for each permission that reaches what is the runtime's own. A handler's calls are refused all the same; the
- * function's account would still have the right.
+ * A warning for each permission that reaches further than it says: to what is the runtime's own, or to the cluster. A handler's
+ * calls for the runtime's objects are refused all the same; the function's account would still have the right.
  */
 export function reachWarnings(
   { permissions }: Pick<FunctionManifest, "permissions">,
   runtime: ReachOptions,
 ): RuleFault[] {
-  const own = new OwnObjects({ namespace: runtime.namespace ?? "", account: runtime.account });
   return permissions.flatMap((permission, index) => {
-    const reached = powers.flatMap((power) => said(permission, power, runtime.namespace, own));
+    const reached = reachOf(permission, runtime);
     if (reached.length === 0) return [];
-    const [first, ...others] = reached.slice(0, named);
     const more = reached.length > named ? `; and ${reached.length - named} more` : "";
+    const first = reached.slice(0, named).map(({ words }) => words);
+    const isOwn = reached.some(({ power }) => power.where === "Runtime");
     return [
       {
-        code: "WF_RBAC_OWN_OBJECTS",
+        code: isOwn ? "WF_RBAC_OWN_OBJECTS" : "WF_RBAC_POWERFUL",
         path: ["spec", "permissions", index],
-        what: `${[first, ...others].join("; ")}${more}`,
-        hint: hintFor(permission, runtime.namespace),
+        what: `${first.join("; ")}${more}`,
+        hint: hintFor(permission, reached, runtime.namespace),
       },
     ];
   });
 }
 
-/** `create, patch of configmaps reaches the deployed code`; nothing where the permission has none of it. */
-function said(permission: Permission, power: Power, home: string | undefined, own: OwnObjects): string[] {
-  const { apiGroups, resourceNames, namespaces } = permission;
-  if (!has(apiGroups, power.group) || !isThere(power, namespaces, home)) return [];
-  const verbs = power.verbs.filter((verb) => has(permission.verbs, verb) && !(resourceNames && verb === "create"));
-  const resources = power.resources.filter((resource) => hasResource(permission.resources, resource));
-  const names = resourceNames?.filter((name) => isOwn(name, power, home, own));
-  if (verbs.length === 0 || resources.length === 0 || names?.length === 0) return [];
-  return [`${verbs.join(", ")} of ${resources.join(", ")} reaches ${power.reached}`];
+/** Every power that a permission has, in the order of the table. */
+export function reachOf(permission: Permission, runtime: ReachOptions): Reached[] {
+  const own = new OwnObjects({ namespace: runtime.namespace ?? "", account: runtime.account });
+  return powers.flatMap((power) => {
+    const { apiGroups, resourceNames, namespaces } = permission;
+    if (!has(apiGroups, power.group) || !isThere(power, namespaces, runtime.namespace)) return [];
+    if (!isNamed(power, permission, runtime.namespace, own)) return [];
+    // RBAC grants no create to a rule with names where the name is not in the request, and `rbac` prints none.
+    const verbs = power.verbs.filter((verb) => has(permission.verbs, verb) && !(resourceNames && verb === "create"));
+    const resources = power.resources.filter((resource) => hasResource(permission.resources, resource));
+    if (verbs.length === 0 || resources.length === 0) return [];
+    return [{ power, words: `${verbs.join(", ")} of ${resources.join(", ")} reaches ${power.reached}` }];
+  });
 }
 
-function isThere(
-  { isClusterScoped }: Power,
-  namespaces: readonly string[] | undefined,
-  home: string | undefined,
-): boolean {
-  if (namespaces === undefined) return true;
+function isThere({ where }: Power, namespaces: readonly string[] | undefined, home: string | undefined): boolean {
+  if (namespaces === undefined || where === "Anywhere") return true;
   // A rule for namespaces grants nothing beyond them.
-  if (isClusterScoped) return false;
-  return home !== undefined && namespaces.includes(home);
+  if (where === "Cluster") return false;
+  return where === "System" ? namespaces.includes(systemNamespace) : home !== undefined && namespaces.includes(home);
 }
 
-const isOwn = (name: string, { group, resources }: Power, home: string | undefined, own: OwnObjects): boolean => {
-  if (resources.includes("namespaces")) return name === home;
-  return group === "apiextensions.k8s.io" ? name.endsWith(".watchfire.dev") : own.isOwnName(name);
-};
+/** Whether the rule's names leave it the power. */
+function isNamed(
+  power: Power,
+  { resourceNames, namespaces }: Permission,
+  home: string | undefined,
+  own: OwnObjects,
+): boolean {
+  const { names, where, resources } = power;
+  if (resourceNames === undefined) return !power.isByName;
+  if (where === "Runtime") {
+    return resourceNames.some((name) => (resources.includes("namespaces") ? name === home : own.isOwnName(name)));
+  }
+  if (names === "any" || (names && resourceNames.some((name) => names.test(name)))) return true;
+  return where === "System" && namespaces !== undefined;
+}
 
 const has = (values: readonly string[], value: string): boolean => values.includes("*") || values.includes(value);
 
 const hasResource = (patterns: readonly string[], resource: string): boolean =>
   has(patterns, resource) || (resource.includes("/") && patterns.includes(resource.replace(/^[^/]+/, "*")));
 
-function hintFor({ namespaces, resourceNames }: Permission, home: string | undefined): string {
+function hintFor(
+  { namespaces, resourceNames }: Permission,
+  reached: readonly Reached[],
+  home = "the runtime's",
+): string {
+  const places = new Set(reached.map(({ power }) => power.where));
+  // No namespace and no name makes these less.
+  if (!places.has("Runtime") && !places.has("System")) {
+    return "leave out what the handler does without, and have the rest reviewed as rights over the cluster";
+  }
+  const reserved = [
+    ...new Set([...(places.has("Runtime") ? [home] : []), ...(places.has("System") ? [systemNamespace] : [])]),
+  ];
   if (namespaces === undefined)
-    return `give it \`namespaces\` other than ${home ?? "the runtime's"}, or \`resourceNames\``;
-  const others = namespaces.filter((name) => name !== home);
-  const take = resourceNames ? "take the runtime's out of its `resourceNames`" : "give it `resourceNames`";
-  return others.length === 0 ? take : `take ${home} out of its \`namespaces\`, or ${take}`;
+    return `give it \`namespaces\` other than ${reserved.join(" and ")}, or \`resourceNames\``;
+  const out = reserved.filter((name) => namespaces.includes(name));
+  const take = resourceNames ? "take those out of its `resourceNames`" : "give it `resourceNames`";
+  const isOnly = namespaces.every((name) => out.includes(name));
+  if (!isOnly) return `take ${out.join(" and ")} out of its \`namespaces\`, or ${take}`;
+  return places.has("System") ? "leave out what the handler does without, and have the rest reviewed" : take;
 }

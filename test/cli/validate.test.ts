@@ -93,6 +93,20 @@ describe("a permission that reaches the runtime's own objects", () => {
     expect(status).toBe(0);
   });
 
+  test.each(["validate", "rbac"])(
+    "is warned of by `%s` where it reaches the cluster instead, with what it reaches",
+    async (command) => {
+      const folder = folderOf({});
+      const nodes = `  permissions: [{ apiGroups: [""], resources: [nodes/proxy], verbs: [get] }]`;
+      define(folder, "f", "export default () => {};", manifest("f", nodes));
+      const { status, output } = await outcome(command, "--functions", folder, "--namespace", "watchfire");
+      expect(output).toMatch(
+        /^warning: WF_RBAC_POWERFUL \S*f\/function\.yaml:\d+:\d+ spec\.permissions\[0\]: get of nodes\/proxy reaches commands in every pod of a node .*; leave out/m,
+      );
+      expect(status).toBe(0);
+    },
+  );
+
   test("is none where it names other namespaces", async () => {
     const folder = folderOf({});
     define(folder, "f", "export default () => {};", manifest("f", granting(", namespaces: [team-a]")));

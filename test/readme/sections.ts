@@ -5,6 +5,7 @@ import { commands as everyCommand } from "../../runtime/cli/main.ts";
 import { errorCodes } from "../../runtime/errors.ts";
 import { manifestTable } from "./manifest-table.ts";
 import { metricsTable } from "./metrics-table.ts";
+import { powersTable } from "./powers-table.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -14,6 +15,7 @@ export const pages = {
   errors: "runtime/docs/errors.md",
   manifest: "runtime/docs/manifest.md",
   metrics: "runtime/docs/runbook.md",
+  powers: "runtime/docs/security.md",
 } as const;
 
 /** Every command, in the order of the help. */
@@ -24,6 +26,7 @@ const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   commands: () => `\`\`\`\n${commands.map(help).join("\n")}\`\`\``,
   manifest: manifestTable,
   metrics: metricsTable,
+  powers: powersTable,
   errors: () =>
     [
       "| code | meaning | what to do |",
