@@ -1,5 +1,6 @@
 import { textOfNumber } from "../exact-json.ts";
-import { clean, cutMark } from "../wording.ts";
+import { cutMark } from "../wording.ts";
+import { formsOf } from "./encodings.ts";
 import type { ResolvedEnv } from "./env.ts";
 
 /** Shorter secrets cannot be told from ordinary text: to blot out every "on" hides nothing and spoils everything. */
@@ -57,7 +58,9 @@ export class Redactor {
       ...configuration.filter((value) => value.length >= shortestConfiguration),
     ];
     this.forget(functionName);
-    const all = [...new Set(values.flatMap(formsOf))].filter((form) => form.length >= gram);
+    const all = [...new Set(values.flatMap((value) => [...formsOf(value, shortestSecret)]))].filter(
+      (form) => form.length >= gram,
+    );
     if (all.length === 0) return;
     const maybe = new Uint8Array(2 ** 16);
     for (const form of all) maybe[hashAt(form, 0)] = 1;
@@ -77,15 +80,15 @@ export class Redactor {
   }
 
   /**
-   * The text without the function's values, as they are or as JSON, a URL, a form or base64 would hold them. Of a value that the end
-   * of a cut text has cut off, its beginning is taken as well, from four characters on.
+   * The text without the function's values in any of the encodings. Of a value that the end of a cut text has cut off, its
+   * beginning is taken as well, from four characters on.
    */
   redact(functionName: string, text: string): string {
     const known = this.known.get(functionName);
     return known ? redacted(text, known, { left: leastCompared }) : text;
   }
 
-  /** The same for every string, and every key, within plain data. */
+  /** The same for every string, number, boolean and key within plain data. A number that holds a value becomes a string. */
   redactData<T>(functionName: string, data: T): T {
     const known = this.known.get(functionName);
     return known ? (redactedData(data, known, { left: leastCompared }) as T) : data;
@@ -95,7 +98,12 @@ export class Redactor {
 function redactedData(data: unknown, known: Known, allowance: Allowance): unknown {
   if (typeof data === "string") return redacted(data, known, allowance);
   if (Array.isArray(data)) return data.map((item) => redactedData(item, known, allowance));
-  if (typeof data !== "object" || data === null || textOfNumber(data) !== undefined) return data;
+  const text = textOfScalar(data);
+  if (text !== undefined) {
+    const shown = redacted(text, known, allowance);
+    return shown === text ? data : shown;
+  }
+  if (typeof data !== "object" || data === null) return data;
   return Object.fromEntries(
     Object.entries(data).map(([key, value]) => [
       redacted(key, known, allowance),
@@ -103,6 +111,10 @@ function redactedData(data: unknown, known: Known, allowance: Allowance): unknow
     ]),
   );
 }
+
+/** As JSON writes a number or a boolean, of which a Secret's value may be the text. */
+const textOfScalar = (data: unknown): string | undefined =>
+  typeof data === "number" || typeof data === "boolean" || typeof data === "bigint" ? String(data) : textOfNumber(data);
 
 function redacted(text: string, known: Known, allowance: Allowance): string {
   let shown = "";
@@ -146,33 +158,4 @@ function commonLength(text: string, from: number, form: string, known: number): 
   const most = Math.min(form.length, text.length - from);
   for (let at = known; at < most; at++) if (text.charCodeAt(from + at) !== form.charCodeAt(at)) return at;
   return most;
-}
-
-/** A secret file mostly ends in a line break that a handler trims: both are the secret. */
-function formsOf(value: string): string[] {
-  const trimmed = value.trim();
-  return [value, ...(trimmed.length >= shortestSecret ? [trimmed] : [])].flatMap((text) => [
-    text,
-    // As the sandbox writes out what would steer a terminal.
-    clean(text),
-    JSON.stringify(text).slice(1, -1),
-    // JSON that is itself a text: that of fields which are cut.
-    clean(JSON.stringify(text).slice(1, -1)),
-    encodeURIComponent(text.toWellFormed()),
-    new URLSearchParams({ "": text }).toString().slice(1),
-    ...base64Forms(Buffer.from(text, "utf8")),
-  ]);
-}
-
-/** As base64 holds it, alone or behind other bytes: a Basic header's token stands behind the user's name. */
-function base64Forms(bytes: Buffer): string[] {
-  const alone = bytes.toString("base64").replace(/=+$/, "");
-  const behind = [1, 2].map((shift) => {
-    const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString("base64");
-    // Without the characters that hold bits of what is before or behind it.
-    return text.slice(shift + 1, Math.floor(((shift + bytes.length) * 4) / 3));
-  });
-  const followed = alone.slice(0, Math.floor((bytes.length * 4) / 3));
-  const forms = [alone, followed, ...behind].filter((form) => form.length >= shortestSecret);
-  return forms.flatMap((form) => [form, form.replaceAll("+", "-").replaceAll("/", "_")]);
 }

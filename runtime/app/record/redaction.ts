@@ -7,7 +7,10 @@ const placeholders: Readonly<Record<string, string>> = { ".dockerconfigjson": '{
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** Names of fields and variables whose text is taken for a secret. */
+/** What stands for a number that was taken out: a handler that counts on a number is given one. */
+const numberPlaceholder = 0;
+
+/** Names of fields and variables whose text or number is taken for a secret. */
 const secretName =
   /passw(?:or)?d|passphrase|pwd|secret|token|credential|(?:api|access|private|signing)[-_.]?key|authorization|cookie|dsn|connection[-_.]?string/i;
 /** And names that only say where one is. */
@@ -24,8 +27,9 @@ const secretTexts: readonly (readonly [RegExp, string])[] = [
 
 /**
  * A copy of plain data without what should not be in a repository. Each value of a Secret becomes a placeholder, in base64 where
- * it was. So do texts whose field, or whose variable, has a secret's name, and what is a secret wherever it stands. The
- * `managedFields` and the configuration that kubectl applied last are left out.
+ * it was. So do texts and numbers whose field, or whose variable, has a secret's name. So does what is a secret wherever it stands.
+ * A boolean stays: it is no secret by itself, and `automountServiceAccountToken` is a setting. The `managedFields` and the
+ * configuration that kubectl applied last are left out.
  */
 export function withoutSecrets(data: unknown): unknown {
   return copy(data, "");
@@ -34,7 +38,9 @@ export function withoutSecrets(data: unknown): unknown {
 function copy(value: unknown, name: string): unknown {
   if (typeof value === "string") return isSecretName(name) ? placeholder : textOf(value);
   if (Array.isArray(value)) return value.map((each) => copy(each, name));
-  if (typeof value !== "object" || value === null || textOfNumber(value) !== undefined) return value;
+  if (typeof value === "number" || textOfNumber(value) !== undefined)
+    return isSecretName(name) ? numberPlaceholder : value;
+  if (typeof value !== "object" || value === null) return value;
   const given = value as Readonly<Record<string, unknown>>;
   const isSecret = given.kind === "Secret" && given.apiVersion === "v1";
   // A container's variable, a request's header.
@@ -44,8 +50,8 @@ function copy(value: unknown, name: string): unknown {
       if (field === lastApplied || (name === "metadata" && field === "managedFields")) return [];
       if (isSecret && field === "data") return [[field, blanked(each, true)]];
       if (isSecret && field === "stringData") return [[field, blanked(each, false)]];
-      if (isVariable && field === "value" && typeof each === "string") return [[field, placeholder]];
-      return [[field, copy(each, field)]];
+      // The variable's name is its value's.
+      return [[field, copy(each, isVariable && field === "value" ? String(given.name) : field)]];
     }),
   );
 }

@@ -60,6 +60,26 @@ describe("a recorded object", () => {
     expect(left).toContain("redacted");
   });
 
+  it("has no number of a field or a variable with a secret's name, in lists too, and keeps its type", () => {
+    const exact = (JSON as JSON & { rawJSON(text: string): object }).rawJSON("12345678901234567890");
+    const object = {
+      spec: { password: 4711, tokens: [4711, [exact], true], limit: 5 },
+      env: [
+        { name: "API_KEY", value: 4711 },
+        { name: "PASSWORDS", value: ["a", 4711] },
+        { name: "PORT", value: 80 },
+      ],
+    };
+    expect(withoutSecrets(object)).toEqual({
+      spec: { password: 0, tokens: [0, [0], true], limit: 5 },
+      env: [
+        { name: "API_KEY", value: 0 },
+        { name: "PASSWORDS", value: ["redacted", 0] },
+        { name: "PORT", value: 80 },
+      ],
+    });
+  });
+
   it("keeps all else as it is, and the names of places where secrets are", () => {
     const object = {
       env: [
@@ -69,6 +89,7 @@ describe("a recorded object", () => {
       volumes: [{ name: "token", secret: { secretName: "slack" } }],
       data: { greeting: "hello", "token-path": "/var/run/token" },
       count: 3,
+      automountServiceAccountToken: false,
       none: null,
     };
     expect(withoutSecrets(object)).toEqual(object);
