@@ -10,6 +10,7 @@ import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
+import { explanationOf } from "../rbac/explanation.ts";
 import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
@@ -39,8 +40,10 @@ export const rbac = command({
     ...rulesOptions,
     kubeconfig: { value: "FILE", summary: "ask this cluster which resources the triggers' kinds are" },
     context: { value: "NAME", summary: "ask the cluster of this context" },
+    explain: { summary: "prints instead, in words, what each function can see and do; --namespace may be left out" },
   },
   async run({ options, given }) {
+    if (given.has("explain")) return explain(options);
     const rules = readRules(options, given);
     const loaded = await readManifests(options.functions);
     if (!loaded) return 1;
@@ -57,6 +60,21 @@ export const rbac = command({
     return 0;
   },
 });
+
+/** It needs no cluster and refuses no wildcard: a reviewer reads what a manifest asks for before anything is granted. */
+async function explain(options: {
+  readonly functions: string;
+  readonly namespace: string | undefined;
+  readonly "service-account": string;
+}): Promise<number> {
+  const namespace = options.namespace === undefined ? undefined : readNamespace(options.namespace);
+  const runtime = { namespace, account: readAccount(options["service-account"]) };
+  const loaded = await readManifests(options.functions);
+  if (!loaded) return 1;
+  const texts = loaded.functions.map((manifest) => explanationOf(manifest, runtime));
+  process.stdout.write(texts.join("\n"));
+  return 0;
+}
 
 const documents = (objects: readonly object[]): string => objects.map((each) => `---\n${stringify(each)}`).join("");
 

@@ -1,5 +1,8 @@
+import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
+import { commandsOf } from "../readme/blocks.ts";
 import { folderOf } from "../tools/folder.ts";
+import { watchfire } from "./run.ts";
 import { define, manifest, outcome } from "./session.ts";
 
 const validate = (functions: string) => outcome("validate", "--functions", functions);
@@ -113,6 +116,23 @@ describe("a permission that reaches the runtime's own objects", () => {
     const { output } = await outcome("validate", "--functions", folder, "--namespace", "watchfire");
     expect(output).toMatch(/^1 valid, 0 faults$/m);
   });
+});
+
+test("`rbac --explain` prints in words what each function can see and do, without a cluster, a namespace or an object", async () => {
+  const folder = folderOf({});
+  const spec = `  permissions: [{ apiGroups: [""], resources: [nodes/proxy], verbs: [get] }, { apiGroups: ["*"], resources: ["*"], verbs: [list] }]`;
+  define(join(folder, "functions"), "a", "export default () => {};", manifest("a", spec));
+  define(join(folder, "functions"), "b");
+  const [command = "", ...more] = commandsOf("runtime/docs/security.md");
+  expect(command).toMatch(/^npx watchfire rbac --explain /);
+  expect(more).toEqual([]);
+  const { status, stdout, stderr } = await watchfire(command.split(" ").slice(2), {}, folder);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+  expect(stdout).toMatch(
+    /^a\n {2}acts, .*\n {4}list all resources of every API group everywhere\n.*\n\nb\n {2}acts, /s,
+  );
+  expect(stdout).toContain("    get of nodes/proxy reaches commands in every pod of a node");
+  expect(stdout).not.toContain("apiVersion:");
 });
 
 describe("a permission for all that there is", () => {

@@ -1,0 +1,94 @@
+import { functionAccount } from "../access/account.ts";
+import type { FunctionManifest, NamespaceScope, Permission, Selection } from "../manifest/function.ts";
+import { scheduleText } from "../manifest/schedule.ts";
+import { clean } from "../wording.ts";
+import { type ReachOptions, reachOf } from "./reach.ts";
+
+/** Verbs of `ctx.kube` that show a handler objects and change nothing. */
+const seeing = ["get", "list"];
+const doing = ["create", "update", "patch", "delete"];
+
+/**
+ * What a function can see and do, in words and a line each, for whoever reviews its manifest. It is what the manifest asks for: what
+ * is granted, `watchfire doctor` says.
+ */
+export function explanationOf(manifest: FunctionManifest, runtime: ReachOptions): string {
+  const { name, permissions } = manifest;
+  const account = `${functionAccount(runtime.account, name)} in ${runtime.namespace ?? "the runtime's namespace"}`;
+  const sections: readonly (readonly [title: string, lines: readonly string[]])[] = [
+    ["is shown, by its triggers", [...manifest.triggers.map(triggerWords), ...manifest.schedules.map(clockWords)]],
+    ["is shown, by its reads", manifest.reads.map(selectionWords)],
+    ["may see, by its calls", permissions.flatMap((each) => permissionWords(each, seeing))],
+    ["may do, by its calls", [...permissions.flatMap((each) => permissionWords(each, doing)), ...eventWords(manifest)]],
+    ["is given, by its env", manifest.env.flatMap(envWords)],
+    ["may send requests to", manifest.egress.map(egressWords)],
+    ["reaches further than its permissions say", reachWords(permissions, runtime)],
+  ];
+  const lines = sections.flatMap(([title, each]) => [
+    `  ${title}: ${each.length === 0 ? "nothing" : ""}`.trimEnd(),
+    // A selector's text must not pose as a line of the runtime's.
+    ...new Set(each.map((line) => `    ${clean(line).replaceAll("\n", "\\u000a")}`)),
+  ]);
+  return [name, `  acts, with --identity function, as the ServiceAccount ${account}`, ...lines, ""].join("\n");
+}
+
+const triggerWords = (trigger: FunctionManifest["triggers"][number]): string =>
+  `${trigger.name}: ${selectionWords(trigger)}`;
+
+const clockWords = (schedule: FunctionManifest["schedules"][number]): string =>
+  `${schedule.name}: no object, by the clock: ${scheduleText(schedule)}`;
+
+function selectionWords({ apiVersion, kind, object, namespaces, labelSelector, fieldSelector }: Selection): string {
+  const whole = apiVersion === "v1" && kind === "Secret" ? "with its data" : "as a whole";
+  const selectors = [
+    ...(labelSelector === "" ? [] : [`labels ${labelSelector}`]),
+    ...(fieldSelector === "" ? [] : [`fields ${fieldSelector}`]),
+  ];
+  const which = selectors.length === 0 ? "" : `, selected by ${selectors.join(" and ")}`;
+  return `each ${kind} (${apiVersion}) ${scopeWords(namespaces)}, ${object === "Full" ? whole : "its metadata alone"}${which}`;
+}
+
+function scopeWords(scope: NamespaceScope): string {
+  if (scope.type === "labels") return `in namespaces with the labels ${scope.labelSelector}`;
+  return placeWords(scope.type === "names" ? scope.names : undefined);
+}
+
+const placeWords = (namespaces: readonly string[] | undefined): string => {
+  if (namespaces === undefined) return "everywhere";
+  return `in namespace${namespaces.length === 1 ? "" : "s"} ${namespaces.join(", ")}`;
+};
+
+function permissionWords(permission: Permission, among: readonly string[]): string[] {
+  const { apiGroups, resources, verbs, resourceNames, namespaces } = permission;
+  // A rule with names grants no plain create.
+  const own = among.filter((verb) => verbs.includes("*") || verbs.includes(verb));
+  const granted = own.filter((verb) => !(resourceNames && verb === "create"));
+  if (granted.length === 0) return [];
+  const what = apiGroups.flatMap((group) => resources.map((resource) => resourceWords(resource, group)));
+  const names = resourceNames ? ` named ${resourceNames.join(", ")}` : "";
+  return [`${granted.join(", ")} ${what.join(", ")}${names} ${placeWords(namespaces)}`];
+}
+
+/** As `kubectl` writes it: `deployments.apps/scale`. */
+function resourceWords(resource: string, group: string): string {
+  const [plural = "", ...subresource] = resource.split("/");
+  const kinds = plural === "*" ? "all resources" : plural;
+  const of = group === "*" ? " of every API group" : group === "" ? "" : plural === "*" ? ` of ${group}` : `.${group}`;
+  return `${kinds}${of}${subresource.map((each) => `/${each}`).join("")}`;
+}
+
+const eventWords = ({ triggers }: FunctionManifest): string[] =>
+  triggers.length === 0 ? [] : ["write Events about the objects of its triggers"];
+
+function envWords({ name, secretKeyRef, configMapKeyRef }: FunctionManifest["env"][number]): string[] {
+  const ref = secretKeyRef ?? configMapKeyRef;
+  // Its own text stands in the manifest.
+  if (!ref) return [];
+  return [`${name}: the key ${ref.key} of the ${secretKeyRef ? "Secret" : "ConfigMap"} ${ref.name}`];
+}
+
+const egressWords = ({ host, ports, network }: FunctionManifest["egress"][number]): string =>
+  `${host}, port${ports.length === 1 ? "" : "s"} ${ports.join(", ")}, at ${network === "Public" ? "public addresses" : "private addresses too"}`;
+
+const reachWords = (permissions: readonly Permission[], runtime: ReachOptions): string[] =>
+  permissions.flatMap((each) => reachOf(each, runtime).map(({ words }) => words));
