@@ -1,0 +1,77 @@
+/** A function that needs room for the objects of some sources. */
+export interface Holder {
+  /** Bytes by source, as `sourceKey` names them. */
+  readonly demand: ReadonlyMap<string, number>;
+}
+
+/** The sources of some holders: each takes its bytes once, whoever reads it. */
+class Pool {
+  private readonly sizes = new Map<string, number>();
+  private readonly readers = new Map<string, number>();
+  total = 0;
+
+  /** Holders may differ over the size of a source, where one of them has not read all of it: the largest is taken. */
+  constructor(holders: Iterable<Holder>) {
+    for (const { demand } of holders)
+      for (const [source, bytes] of demand) this.sizes.set(source, Math.max(bytes, this.sizes.get(source) ?? 0));
+  }
+
+  add({ demand }: Holder): void {
+    for (const source of demand.keys()) this.read(source, 1);
+  }
+
+  remove({ demand }: Holder): void {
+    for (const source of demand.keys()) this.read(source, -1);
+  }
+
+  /** The bytes that count as a holder's: those of each source are divided equally among its readers. */
+  chargeOf({ demand }: Holder): number {
+    let charge = 0;
+    for (const source of demand.keys()) charge += this.sizeOf(source) / (this.readers.get(source) ?? 1);
+    return charge;
+  }
+
+  private read(source: string, more: 1 | -1): void {
+    const before = this.readers.get(source) ?? 0;
+    this.readers.set(source, before + more);
+    if (Math.min(before, before + more) === 0) this.total += more * this.sizeOf(source);
+  }
+
+  private sizeOf(source: string): number {
+    return this.sizes.get(source) ?? 0;
+  }
+}
+
+/**
+ * Chooses the holders that keep their demand within the limit. While the sum exceeds the limit, the holder with the largest charge is
+ * left out. The charges add up to the sum, so the largest is above an equal share. Of two equal charges, the later in order is left
+ * out. A holder that fits in the end after all, such as one whose source stays for another reader, is kept.
+ */
+export function planFairly<Of extends Holder>(holders: readonly Of[], limit: number): Set<Of> {
+  const pool = new Pool(holders);
+  const kept = new Set(holders);
+  for (const holder of kept) pool.add(holder);
+  const left: Of[] = [];
+  while (pool.total > limit && kept.size > 0) {
+    const most = mostCharged(kept, pool);
+    kept.delete(most);
+    pool.remove(most);
+    left.push(most);
+  }
+  for (const holder of left.reverse()) {
+    pool.add(holder);
+    if (pool.total <= limit) kept.add(holder);
+    else pool.remove(holder);
+  }
+  return kept;
+}
+
+function mostCharged<Of extends Holder>(holders: Iterable<Of>, pool: Pool): Of {
+  let most: { readonly holder: Of; readonly charge: number } | undefined;
+  for (const holder of holders) {
+    const charge = pool.chargeOf(holder);
+    if (!most || charge >= most.charge) most = { holder, charge };
+  }
+  if (!most) throw new Error("nobody holds anything");
+  return most.holder;
+}
