@@ -341,7 +341,7 @@ export function showStates(
     standings,
     parked: () => sandbox.parked(),
     reads: () => reads.reports(),
-    readBytes: () => reads.totals().bytes,
+    cache: () => reads.totals(),
     sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
   });
 }

@@ -11,8 +11,12 @@ export const readsCodes = {
     "write it as the API takes it: `app=web,tier!=cache`, `app in (a,b)`, `app`, `!app`",
   ),
   WF_READS_TOO_LARGE: user(
-    "the objects of `reads` take more memory than they may",
-    "narrow the selectors, read `object: Metadata`, or raise `resources.cache` and `--cache-limit`; it is tried again every 5 minutes",
+    "the objects of `reads` take more memory than their function may use",
+    "narrow the selectors, read `object: Metadata`, or raise `resources.cache`; it is tried again every 5 minutes",
+  ),
+  WF_READS_SHARE: user(
+    "the `reads` of all functions do not fit into `--cache-limit`, and this function's hold most beyond an equal share",
+    "narrow the selectors, read `object: Metadata`, or raise `--cache-limit`; the function goes on by itself once its objects fit",
   ),
   WF_READS_ANSWER: user(
     "one answer of `ctx.cache` is too large for a handler",

@@ -54,8 +54,12 @@ export interface Gauges {
     readonly bytes: number;
     readonly ageMs?: number | undefined;
   }[];
-  /** What the reads take in memory: those that functions share count once. */
-  readBytes(): number;
+  /** The memory of all reads in bytes, what functions share counted once; its limit; and how often each function's were refused. */
+  cache(): {
+    readonly bytes: number;
+    readonly limit: number;
+    readonly suspensions: readonly { readonly function: string; readonly count: number }[];
+  };
   sources(): readonly { readonly spec: SourceSpec; readonly state: string }[];
 }
 
@@ -247,8 +251,9 @@ function gauge(
   };
 }
 
-function statesOf({ functions: read, parked, sources, reads, readBytes }: Gauges): Family[] {
+function statesOf({ functions: read, parked, sources, reads, cache: readCache }: Gauges): Family[] {
   const functions = read();
+  const cache = readCache();
   type Of = ReturnType<Gauges["functions"]>[number];
   const each = (name: string, help: string, value: (of: Of) => number, type?: Family["type"]) =>
     gauge(
@@ -300,7 +305,15 @@ function statesOf({ functions: read, parked, sources, reads, readBytes }: Gauges
     ),
     each("dead_letters_dropped_total", `Dead letters ${dropped}`, (of) => of.letterStock.lettersDropped, "counter"),
     ...readsOf(reads()),
-    gauge("reads_bytes", "Memory of all reads; what functions share counts once.", [], [[readBytes()]]),
+    gauge("reads_bytes", "Memory of all reads; what functions share counts once.", [], [[cache.bytes]]),
+    gauge("reads_limit_bytes", "What that may be: `--cache-limit`.", [], [[cache.limit]]),
+    gauge(
+      "reads_suspended_total",
+      "How often a function's reads took more than they may and were emptied, by its own limit or the one of all.",
+      ["function"],
+      cache.suspensions.map(({ function: name, count }): Sample => [name, count]),
+      "counter",
+    ),
     gauge(
       "source_state",
       "1 for the state a source is in.",

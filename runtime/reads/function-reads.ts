@@ -3,15 +3,21 @@ import type { Delivery, Seen } from "../dispatch/delivery/delivery.ts";
 import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest, ReadIndex } from "../manifest/function.ts";
 import { resourceVersion } from "../resource-version.ts";
+import type { CacheBudget, CacheMember } from "./cache-budget.ts";
 import { ReadView, type ReadViewParts } from "./read-view.ts";
+import type { Replicas } from "./replicas.ts";
+import type { ReplicaReader } from "./source-cache.ts";
 
-/** How long after a refusal it is tried again, in milliseconds. */
+/** How long after a function's own limit was reached it is tried again, in milliseconds. */
 const retryMs = 300_000;
 
 /** What a function's reads need. */
 export interface FunctionReadsParts extends ReadViewParts {
   /** Bytes that the replicas of all functions may take. */
   readonly limit: number;
+  readonly budget: Pick<CacheBudget, "enter" | "leave" | "grown" | "measured">;
+  /** What counts objects, and keeps none. */
+  readonly sizes: Replicas;
   /** It became ready, or came further; or stands still, or no longer does. */
   readonly changed: () => void;
   readonly refused: (fault: WatchfireError) => void;
@@ -30,18 +36,29 @@ export interface ReadReport {
   readonly ageMs?: number | undefined;
 }
 
-/** What one function keeps in memory. While that is more than it may be nothing is kept, and its events wait. */
-export class FunctionReads {
+/**
+ * What one function keeps in memory. While that exceeds its own limit, or the budget of all functions suspends it, nothing is kept and
+ * its events wait.
+ */
+export class FunctionReads implements CacheMember {
   readonly manifest: FunctionManifest;
   private readonly parts: FunctionReadsParts;
   private views = new Map<string, ReadView>();
+  /** Views that count objects; while there are any, nothing is kept. */
+  private counting: readonly ReadView[] = [];
   private refusal: WatchfireError | undefined;
   private retry: Timer | undefined;
+  /** Bytes by source, as they were known last; of sources that have listed since, `demand` has newer ones. */
+  private known: ReadonlyMap<string, number> | undefined;
+  /** Each source had a complete list since it was joined. Namespaces may have come after that. */
+  private isWhole = false;
+  /** All of its objects were counted since it was suspended last: they may have become fewer while nobody looked. */
+  private isCounted = false;
 
   constructor(manifest: FunctionManifest, parts: FunctionReadsParts) {
     this.manifest = manifest;
     this.parts = parts;
-    this.open();
+    this.join();
   }
 
   /** Why its objects are not kept. */
@@ -51,14 +68,30 @@ export class FunctionReads {
 
   /** Whether the first list of each read is complete. */
   get isReady(): boolean {
-    return !this.refusal && [...this.views.values()].every(({ isReady }) => isReady);
+    const isKept = !this.refusal && this.counting.length === 0;
+    return isKept && [...this.views.values()].every(({ isReady }) => isReady);
   }
 
   /** Sources that have not given a first list, as `sourceKey` names them. */
   get behind(): readonly string[] {
-    return [...this.views.values()].flatMap(({ sources }) =>
+    return [...this.views.values(), ...this.counting].flatMap(({ sources }) =>
       sources.filter(({ isReady }) => !isReady).map(({ key }) => key),
     );
+  }
+
+  get isMeasured(): boolean {
+    return this.isCounted || this.isWhole;
+  }
+
+  /** What its objects take or would take, in bytes by source. Of a source that is being listed that is no less than it was before. */
+  get demand(): ReadonlyMap<string, number> {
+    const { known = none, views, counting } = this;
+    const demand = new Map(views.size === 0 && counting.length === 0 ? known : none);
+    for (const { key, bytes, isReady } of [...views.values(), ...counting].flatMap(({ sources }) => sources))
+      demand.set(key, isReady ? bytes : Math.max(bytes, known.get(key) ?? 0));
+    // Another reader may keep it.
+    for (const key of demand.keys()) demand.set(key, this.parts.replicas.sizeOf(key) ?? demand.get(key) ?? 0);
+    return demand;
   }
 
   report(): readonly ReadReport[] {
@@ -103,7 +136,34 @@ export class FunctionReads {
 
   async close(): Promise<void> {
     this.retry?.cancel();
+    this.parts.budget.leave(this);
     await this.leave();
+  }
+
+  keep(): void {
+    void this.leave();
+    this.refusal = undefined;
+    this.join();
+    this.parts.changed();
+  }
+
+  measure(): void {
+    void this.leave();
+    const reader = { grown: () => this.counted(), moved: () => this.counted() };
+    this.counting = [...this.open("size/", this.parts.sizes, reader)].map(([, view]) => view);
+    this.counted();
+    this.parts.changed();
+  }
+
+  suspend(equalShare: number): void {
+    this.known = this.demand;
+    this.isCounted = false;
+    const { name } = this.manifest;
+    const { limit } = this.parts;
+    const demand = [...this.known.values()].reduce((sum, bytes) => sum + bytes, 0);
+    const share = `an equal share of \`--cache-limit\`, which is ${limit} bytes, is ${Math.floor(equalShare)}`;
+    const what = `the reads of all functions do not fit, and those of ${name} have most: ${demand} bytes or more, where ${share}`;
+    this.refuse("WF_READS_SHARE", what);
   }
 
   private older(
@@ -123,43 +183,82 @@ export class FunctionReads {
     });
   }
 
-  private open(): void {
-    const reader = { grown: () => this.grown(), moved: () => this.parts.changed() };
-    const { name, reads } = this.manifest;
-    for (const read of reads)
-      this.views.set(nameOf(read), new ReadView(read, `${name}/${nameOf(read)}`, this.parts, reader));
+  private join(): void {
+    this.parts.budget.enter(this);
+    const reader = { grown: () => this.grown(), moved: () => this.moved() };
+    for (const [name, view] of this.open("", this.parts.replicas, reader)) this.views.set(name, view);
     // What others read already is there at once.
+    this.learn();
     this.grown();
   }
 
+  private *open(place: string, replicas: Replicas, reader: ReplicaReader): Iterable<[string, ReadView]> {
+    const { name, reads } = this.manifest;
+    for (const read of reads) {
+      const id = `${place}${name}/${nameOf(read)}`;
+      yield [nameOf(read), new ReadView(read, id, { ...this.parts, replicas }, reader)];
+    }
+  }
+
   private grown(): void {
-    if (this.refusal) return;
-    const { cacheBytes, name, file } = this.manifest;
-    const own = [...this.views.values()].reduce((sum, { bytes }) => sum + bytes, 0);
-    const { limit, replicas } = this.parts;
-    const isOwn = own > cacheBytes;
-    if (!isOwn && replicas.bytes <= limit) return;
-    const most = isOwn ? cacheBytes : limit;
-    const whose = isOwn ? `the function's \`resources.cache\`` : `\`--cache-limit\`, which all functions share`;
-    const place = { file };
-    const what = `the reads of ${name} take more than the ${most} bytes of ${whose}`;
-    this.refusal = new WatchfireError("WF_READS_TOO_LARGE", { what, place, path: "spec.reads" });
+    if (this.views.size > 0 && this.isWithinItsOwn([...this.views.values()])) this.parts.budget.grown();
+  }
+
+  private moved(): void {
+    this.learn();
+    this.parts.changed();
+  }
+
+  /** Once all of its objects are there, they say what it takes, and not what was known before. */
+  private learn(): void {
+    if (this.isWhole || !this.isReady) return;
+    this.isWhole = true;
+    this.known = undefined;
+  }
+
+  /** More is counted. What is more than the limit by itself need not be known to the end. */
+  private counted(): void {
+    const { counting } = this;
+    if (counting.length === 0 || !this.isWithinItsOwn(counting)) return;
+    const isTooLarge = bytesOf(counting) > this.parts.limit;
+    if (!isTooLarge && !counting.every(({ isReady }) => isReady)) return;
+    this.known = this.demand;
+    this.isCounted = true;
+    this.parts.budget.measured(this);
+  }
+
+  /** Refuses the function where it has more than its own limit, whatever others have. */
+  private isWithinItsOwn(views: readonly ReadView[]): boolean {
+    const { cacheBytes, name } = this.manifest;
+    if (bytesOf(views) <= cacheBytes) return true;
+    this.parts.budget.leave(this);
+    this.retry = this.parts.clock.after(retryMs, () => this.keep());
+    const whose = "the function's `resources.cache`";
+    this.refuse("WF_READS_TOO_LARGE", `the reads of ${name} take more than the ${cacheBytes} bytes of ${whose}`);
+    return false;
+  }
+
+  /** Keeps nothing. Said once, though it may be found again. */
+  private refuse(code: "WF_READS_TOO_LARGE" | "WF_READS_SHARE", what: string): void {
+    const isNews = this.refusal?.code !== code;
+    this.refusal = new WatchfireError(code, { what, place: { file: this.manifest.file }, path: "spec.reads" });
     void this.leave();
-    this.retry = this.parts.clock.after(retryMs, () => {
-      this.refusal = undefined;
-      this.open();
-      this.parts.changed();
-    });
-    this.parts.refused(this.refusal);
+    if (isNews) this.parts.refused(this.refusal);
     this.parts.changed();
   }
 
   private async leave(): Promise<void> {
-    const views = [...this.views.values()];
+    const views = [...this.views.values(), ...this.counting];
     this.views = new Map();
+    this.counting = [];
+    this.isWhole = false;
     await Promise.all(views.map((view) => view.close()));
   }
 }
+
+const none: ReadonlyMap<string, number> = new Map();
+
+const bytesOf = (views: readonly ReadView[]): number => views.reduce((sum, { bytes }) => sum + bytes, 0);
 
 /** Of a batch each of its events; of a run of a key its object, and each change that woke it. */
 const changesOf = (delivery: Delivery): readonly Seen[] => delivery.members ?? [delivery, ...(delivery.seen ?? [])];

@@ -5,8 +5,8 @@ import { NamespaceScope } from "../watch/namespace-scope.ts";
 import type { SourceSpec } from "../watch/source-spec.ts";
 import type { Watches } from "../watch/watches.ts";
 import type { Kept } from "./objects.ts";
-import type { Moment, Replica, ReplicaReader } from "./replica.ts";
 import type { Replicas, Seat } from "./replicas.ts";
+import type { Moment, ReplicaReader, SourceCache } from "./source-cache.ts";
 
 export interface ReadViewParts {
   readonly replicas: Replicas;
@@ -42,13 +42,16 @@ export class ReadView {
     return this.scoped && this.replicas.every(({ objects }) => objects !== undefined);
   }
 
-  get replicas(): readonly Replica[] {
+  get replicas(): readonly SourceCache[] {
     return [...this.seats.values()].map(({ replica }) => replica);
   }
 
-  /** Its sources as `sourceKey` names them, each with whether its first list is there. */
-  get sources(): readonly { readonly key: string; readonly isReady: boolean }[] {
-    return [...this.seats.values()].map(({ key, replica }) => ({ key, isReady: replica.objects !== undefined }));
+  /** Its sources as `sourceKey` names them, each with what it takes and whether its first list is there. */
+  get sources(): readonly { readonly key: string; readonly bytes: number; readonly isReady: boolean }[] {
+    return [...this.seats.values()].map(({ key, replica }) => {
+      const { bytes, objects } = replica;
+      return { key, bytes, isReady: objects !== undefined };
+    });
   }
 
   get bytes(): number {
@@ -117,7 +120,7 @@ export class ReadView {
     return this.seats.get(this.read.namespaces.type === "all" ? "" : namespace);
   }
 
-  private replicaOf(namespace: string): Replica | undefined {
+  private replicaOf(namespace: string): SourceCache | undefined {
     return this.seatOf(namespace)?.replica;
   }
 

@@ -3,10 +3,14 @@ import { WatchfireError } from "../errors.ts";
 import { labelQuery } from "../kube/label-query.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { byAge, noResourceVersion } from "../resource-version.ts";
+import type { SourceSpec } from "../watch/source-spec.ts";
 import type { Watches } from "../watch/watches.ts";
+import { CacheBudget } from "./cache-budget.ts";
 import { FunctionReads, type FunctionReadsParts, type ReadReport } from "./function-reads.ts";
 import type { ReadView } from "./read-view.ts";
+import { Replica } from "./replica.ts";
 import { Replicas } from "./replicas.ts";
+import { SourceSize } from "./source-size.ts";
 
 /** Bytes of one answer: as `ctx.kube` may have, so that an isolate takes it. */
 const answerLimit = 16 * 2 ** 20;
@@ -40,12 +44,20 @@ export interface CollectionQuery extends Omit<ObjectQuery, "name"> {
 export class Reads {
   private readonly parts: ReadsParts;
   private readonly replicas: Replicas;
+  private readonly sizes: Replicas;
+  private readonly budget: CacheBudget;
   private readonly functions = new Map<string, FunctionReads>();
+  /** By function, how often its reads were refused since it came. */
+  private readonly suspensions = new Map<string, number>();
   private readonly listeners = new Set<(functionName: string) => void>();
 
   constructor(parts: ReadsParts) {
     this.parts = parts;
-    this.replicas = new Replicas(parts);
+    const { watches, clock, limit } = parts;
+    const keeps = (spec: SourceSpec, key: string) => new Replica(`reads/${key}`, clock, () => watches.rewindsOf(spec));
+    this.replicas = new Replicas({ watches, clock, make: keeps });
+    this.sizes = new Replicas({ watches, clock, make: (_, key) => new SourceSize(`reads-size/${key}`) });
+    this.budget = new CacheBudget(limit, clock, () => this.replicas.bytes);
   }
 
   /** Follows what the manifest reads; what an earlier one read and this one does not is let go of. */
@@ -59,8 +71,13 @@ export class Reads {
       const made = new FunctionReads(manifest, {
         ...this.parts,
         replicas: this.replicas,
+        sizes: this.sizes,
+        budget: this.budget,
         changed: () => this.tell(name),
-        refused: (fault) => this.parts.refused(name, fault),
+        refused: (fault) => {
+          this.suspensions.set(name, (this.suspensions.get(name) ?? 0) + 1);
+          this.parts.refused(name, fault);
+        },
       });
       this.functions.set(name, made);
     }
@@ -72,6 +89,7 @@ export class Reads {
   delete(functionName: string): void {
     void this.functions.get(functionName)?.close();
     this.functions.delete(functionName);
+    this.suspensions.delete(functionName);
     this.tell(functionName);
   }
 
@@ -97,11 +115,12 @@ export class Reads {
     );
   }
 
-  /** What all of them take: what functions share counts once. */
-  totals(): { readonly objects: number; readonly bytes: number } {
+  /** What all of them take, where what functions share counts once, of how much; and how often each function's were refused. */
+  totals() {
     let objects = 0;
     for (const replica of this.replicas.list()) objects += replica.objects?.size ?? 0;
-    return { objects, bytes: this.replicas.bytes };
+    const suspensions = [...this.suspensions].map(([name, count]) => ({ function: name, count }));
+    return { objects, bytes: this.replicas.bytes, limit: this.parts.limit, suspensions };
   }
 
   /** The object as JSON, or `null`. @throws WatchfireError WF_READS_UNDECLARED */

@@ -3,30 +3,12 @@ import { isNewer, isOrdered, isUpTo, newerOf, type ResourceVersion } from "../re
 import type { Change, ObjectMeta } from "../watch/change.ts";
 import { MassDeletionGuard } from "../watch/diff.ts";
 import { RewindProof } from "../watch/rewind-proof.ts";
-import type { ListReason, ListReceiver, Subscriber } from "../watch/subscriber.ts";
+import type { ListReason, ListReceiver } from "../watch/subscriber.ts";
 import { type Kept, keep, Objects } from "./objects.ts";
-
-/** Who reads from a replica. Calls are synchronous, and may leave it. */
-export interface ReplicaReader {
-  /** It takes more memory than before. */
-  grown(): void;
-  /** It has come further: a list is complete, or a change or bookmark came. */
-  moved(): void;
-}
-
-/** An event, as far as a replica's age is compared with it. */
-export interface Moment {
-  readonly resourceVersion: ResourceVersion;
-  /** The object is gone, for another reason than that a choice left it out. */
-  readonly deleted?: Pick<ObjectMeta, "namespace" | "name" | "uid"> | undefined;
-  /** When somebody began to wait for it, on the monotonic clock. */
-  readonly since: number;
-  /** It came before its trigger learned that the cluster's state went back, or before its selection changed. */
-  readonly past?: boolean | undefined;
-}
+import type { Moment, ReplicaReader, SourceCache } from "./source-cache.ts";
 
 /** The objects of one source as the API server had them at one resourceVersion, which moves with the source's watch. */
-export class Replica implements Subscriber {
+export class Replica implements SourceCache {
   readonly id: string;
   readonly readers = new Set<ReplicaReader>();
   /** Nothing is kept over a restart. */
@@ -55,17 +37,14 @@ export class Replica implements Subscriber {
     this.rewinds = rewinds;
   }
 
-  /** Undefined before the first complete list. */
   get objects(): Objects | undefined {
     return this.current;
   }
 
-  /** The objects are those of this moment; undefined before the first list, and of a kind that is not installed. */
   get at(): ResourceVersion | undefined {
     return this.position;
   }
 
-  /** Milliseconds since the API server last said anything: that nothing else has changed until then is certain. */
   get ageMs(): number | undefined {
     return this.spokenAt === undefined ? undefined : this.clock.monotonic() - this.spokenAt;
   }
@@ -75,7 +54,6 @@ export class Replica implements Subscriber {
     return (this.current?.bytes ?? 0) + (this.next?.bytes ?? 0);
   }
 
-  /** Has a field indexed from now on. */
   index(path: readonly string[]): void {
     if (this.fields.some((known) => known.join("\n") === path.join("\n"))) return;
     this.fields.push(path);

@@ -1,11 +1,11 @@
 import type { Clock } from "../clock.ts";
 import { type SourceSpec, sourceKey } from "../watch/source-spec.ts";
 import type { Watch, Watches } from "../watch/watches.ts";
-import { Replica, type ReplicaReader } from "./replica.ts";
+import type { ReplicaReader, SourceCache } from "./source-cache.ts";
 
 /** A reader's place at a replica. */
 export interface Seat {
-  readonly replica: Replica;
+  readonly replica: SourceCache;
   /** As `sourceKey` names the source. */
   readonly key: string;
   /** Has the API server asked for a list, which is newer than all that was said before this call. */
@@ -15,12 +15,14 @@ export interface Seat {
 }
 
 export interface ReplicasParts {
-  readonly watches: Pick<Watches, "subscribe" | "rewindsOf">;
+  readonly watches: Pick<Watches, "subscribe">;
   readonly clock: Clock;
+  /** Makes what keeps a source's objects, or counts them. */
+  readonly make: (spec: SourceSpec, key: string) => SourceCache;
 }
 
 interface Shared {
-  readonly replica: Replica;
+  readonly replica: SourceCache;
   watch: Watch;
   refreshedAt: number;
 }
@@ -28,7 +30,7 @@ interface Shared {
 /** Milliseconds between two lists of one replica that somebody asked for. */
 const refreshMs = 5_000;
 
-/** The replicas of all functions: who reads the same source shares one. */
+/** The replicas of functions, or the sizes that are counted for them: who reads the same source shares one. */
 export class Replicas {
   private readonly parts: ReplicasParts;
   private readonly all = new Map<string, Shared>();
@@ -44,8 +46,14 @@ export class Replicas {
     return bytes;
   }
 
+  /** What the objects of one source take, in bytes; undefined where nobody reads it, or it has not listed. */
+  sizeOf(key: string): number | undefined {
+    const replica = this.all.get(key)?.replica;
+    return replica?.objects && replica.bytes;
+  }
+
   /** Every replica that somebody reads. */
-  *list(): Iterable<Replica> {
+  *list(): Iterable<SourceCache> {
     for (const { replica } of this.all.values()) yield replica;
   }
 
@@ -70,8 +78,8 @@ export class Replicas {
   }
 
   private begin(key: string, spec: SourceSpec): Shared {
-    const { watches, clock } = this.parts;
-    const replica = new Replica(`reads/${key}`, clock, () => watches.rewindsOf(spec));
+    const { watches, make } = this.parts;
+    const replica = make(spec, key);
     const shared = { replica, watch: watches.subscribe(spec, replica), refreshedAt: Number.NEGATIVE_INFINITY };
     this.all.set(key, shared);
     return shared;

@@ -200,7 +200,7 @@ async function scrape(): Promise<Figure> {
     standings: () => functions.map((name) => ({ name, ready: false, reason: "BuildFailed" })),
     parked: () => [],
     reads: () => [],
-    readBytes: () => 0,
+    cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
     sources: () => [],
   });
   for (const name of functions) {

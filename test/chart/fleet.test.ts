@@ -104,7 +104,7 @@ describe("an autoscaler", () => {
       standings: () => [],
       parked: () => [],
       reads: () => [],
-      readBytes: () => 0,
+      cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
       sources: () => [],
     });
     expect(await runtime.text()).toContain(`\n${metrics[1].pods.metric.name} 0\n`);

@@ -117,7 +117,7 @@ it("`/metrics` has it of each function, and the greatest of all without a label"
     standings: () => [],
     parked: () => [],
     reads: () => [],
-    readBytes: () => 0,
+    cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
     sources: () => [],
   });
   expect(await metrics.text()).toContain("\nwatchfire_oldest_event_age_seconds 0\n");

@@ -9,7 +9,7 @@ function metricsOf(standings: Gauges["standings"]): Metrics {
   const metrics = new Metrics();
   metrics.watch({
     ...{ functions: () => [], standings, parked: () => [] },
-    ...{ reads: () => [], readBytes: () => 0, sources: () => [] },
+    ...{ reads: () => [], cache: () => ({ bytes: 0, limit: 0, suspensions: [] }), sources: () => [] },
   });
   return metrics;
 }

@@ -16,7 +16,7 @@ export async function metricsOf(): Promise<Metric[]> {
     standings: () => [],
     parked: () => [],
     reads: () => [],
-    readBytes: () => 0,
+    cache: () => ({ bytes: 0, limit: 0, suspensions: [] }),
     sources: () => [],
   });
   const text = await metrics.text();

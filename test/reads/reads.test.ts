@@ -115,8 +115,10 @@ it("all functions together take no more than the runtime may, be it in the middl
   const { reads, sources, refused, list } = fixture(5000);
   reads.set(manifestOf("f"));
   list(100, 1000);
-  expect([refused, sources.size, reads.totals()]).toEqual([["f WF_READS_TOO_LARGE"], 0, { objects: 0, bytes: 0 }]);
-  expect(reads.of("f")?.fault?.message).toMatch(/5000 bytes of .*--cache-limit/);
+  expect([refused, sources.size]).toEqual([["f WF_READS_SHARE"], 0]);
+  const suspensions = [{ function: "f", count: 1 }];
+  expect(reads.totals()).toEqual({ objects: 0, bytes: 0, limit: 5000, suspensions });
+  expect(reads.of("f")?.fault?.message).toMatch(/`--cache-limit`, which is 5000 bytes/);
 });
 
 it("each read of each function is measured: whether it has listed, what it keeps, and how old that is", async () => {
@@ -124,7 +126,7 @@ it("each read of each function is measured: whether it has listed, what it keeps
   const metrics = new Metrics();
   metrics.watch({
     ...{ functions: () => [], standings: () => [], parked: () => [], sources: () => [] },
-    ...{ reads: () => reads.reports(), readBytes: () => reads.totals().bytes },
+    ...{ reads: () => reads.reports(), cache: () => reads.totals() },
   });
   const shown = async () => (await metrics.text()).split("\n").filter((line) => /^watchfire_reads?_/.test(line));
   reads.set(manifestOf("f"));
@@ -147,6 +149,11 @@ it("each read of each function is measured: whether it has listed, what it keeps
     );
   }
   expect(await shown()).toContain(`watchfire_reads_bytes ${bytes}`);
+  expect(await shown()).toContain(`watchfire_reads_limit_bytes ${1 << 30}`);
+  expect((await shown()).join()).not.toContain("suspended");
+  reads.set(manifestOf("h", 100));
+  expect(await shown()).toContain('watchfire_reads_suspended_total{function="h"} 1');
+  reads.delete("h");
   reads.delete("g");
   expect((await shown()).join()).not.toContain('"g"');
   expect(sources.size).toBe(1);
