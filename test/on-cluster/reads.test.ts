@@ -1,5 +1,6 @@
 // `ctx.cache` of a whole runtime on an API server: what a handler sees of it, and what keeps a function from beginning.
 import { expect, inject, onTestFinished, test } from "vitest";
+import type { RuntimeOptions } from "../../runtime/app/components.ts";
 import { Client } from "../target/client.ts";
 import { unique } from "../target/fixture.ts";
 import { Installation } from "../tools/installation.ts";
@@ -8,8 +9,8 @@ import { Team } from "../tools/team.ts";
 const { access } = inject("shared");
 const admin = new Client(access);
 
-async function install(): Promise<Installation> {
-  const made = await Installation.on({ server: access.url, ca: access.ca, token: access.token });
+async function install(more: Partial<RuntimeOptions> = {}): Promise<Installation> {
+  const made = await Installation.on({ server: access.url, ca: access.ca, token: access.token }, undefined, more);
   onTestFinished(() => made[Symbol.asyncDispose]());
   return made;
 }
@@ -143,5 +144,39 @@ test("a function whose reads are too large begins nothing and says why, and goes
   await define("4Mi");
   await runtime.reload();
   await runtime.hears("f", "2");
+  expect((await runtime.deadLetters()).length).toBe(0);
+});
+
+test("where the reads of all functions do not fit the one with most stands still and says why, and has its events once they fit", async () => {
+  const [fat, lean] = [await Team.create(admin), await Team.create(admin)];
+  for (const name of ["a", "b"]) await fat.make(name, "x".repeat(600_000));
+  await lean.make("a");
+  const runtime = await install({ cacheLimit: 2 ** 21 });
+  const define = (name: string, team: Team, cache = "64Mi") =>
+    runtime.define(name, {
+      watch: team.watch(),
+      spec: { reads: readsOf(team), resources: { cache } },
+      work: shows(`ctx.cache.list(${JSON.stringify(configMaps)}).items.length`),
+    });
+  await define("hog", fat);
+  await define("innocent", lean);
+  await runtime.start();
+  await runtime.hears("hog", "2");
+  await lean.make("b", "x".repeat(950_000));
+  await runtime.hears("innocent", "2");
+  await runtime.sees("it says why", async () => (await runtime.function("hog"))?.code === "WF_READS_SHARE");
+  expect(await runtime.function("hog")).toMatchObject({ ready: false, reason: "CacheFull" });
+  expect(await runtime.function("innocent")).toMatchObject({ ready: true });
+  await fat.make("c");
+  await runtime.sees("explain says it", async () =>
+    JSON.stringify(await runtime.explain("hog", fat.name, "c")).includes("WF_READS_SHARE"),
+  );
+  expect(runtime.told("hog")).not.toContain("3");
+  await lean.remove("b");
+  // A manifest that changed is tried at once.
+  await define("hog", fat, "32Mi");
+  await runtime.reload();
+  await runtime.hears("hog", "3");
+  expect(await runtime.function("innocent")).toMatchObject({ ready: true });
   expect((await runtime.deadLetters()).length).toBe(0);
 });
