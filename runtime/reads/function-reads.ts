@@ -83,10 +83,11 @@ export class FunctionReads implements CacheMember {
     return this.isCounted || this.isWhole;
   }
 
-  /** What its objects take or would take, in bytes by source. Of a source that is being listed that is no less than it was before. */
+  /** What its objects take or would take, in bytes by source. Until all of them are listed or counted, that is no less than it was. */
   get demand(): ReadonlyMap<string, number> {
     const { known = none, views, counting } = this;
-    const demand = new Map(views.size === 0 && counting.length === 0 ? known : none);
+    const isComplete = this.isWhole || (counting.length > 0 && counting.every(({ isReady }) => isReady));
+    const demand = new Map(isComplete ? none : known);
     for (const { key, bytes, isReady } of [...views.values(), ...counting].flatMap(({ sources }) => sources))
       demand.set(key, isReady ? bytes : Math.max(bytes, known.get(key) ?? 0));
     // Another reader may keep it.

@@ -121,6 +121,29 @@ it("all functions together take no more than the runtime may, be it in the middl
   expect(reads.of("f")?.fault?.message).toMatch(/`--cache-limit`, which is 5000 bytes/);
 });
 
+it("a function that is back counts as large as it was, before it knows which namespaces it reads", async () => {
+  const { reads, sources, refused, list, clock } = fixture(10_000);
+  const sum = () => [...(reads.of("f")?.demand.values() ?? [])].reduce((total, bytes) => total + bytes, 0);
+  const namespaces = { type: "labels", labelSelector: "team" } as const;
+  reads.set(reading([read({ namespaces })], { name: "f", cacheBytes: 1 << 20 }));
+  const [[scope] = []] = sources;
+  const receiver = scope?.list("initial", undefined);
+  const meta = { namespace: "", name: "a", uid: "a", resourceVersion: resourceVersion("1") };
+  receiver?.item({ type: "Added", meta, body: Buffer.from('{"metadata":{}}'), receivedAt: 0 });
+  receiver?.end(resourceVersion("2"));
+  await clock.advance(1);
+  list(5, 1000, "ConfigMap");
+  const before = sum();
+  expect(before).toBeGreaterThan(5000);
+  reads.set(reading([read({ kind: "Pod" })], { name: "g", cacheBytes: 1 << 20 }));
+  list(2, 1500, "Pod");
+  expect(refused).toEqual(["f WF_READS_SHARE"]);
+  reads.delete("g");
+  await clock.advance(41_000);
+  expect([reads.of("f")?.fault, [...sources.values()].map(({ kind }) => kind)]).toEqual([undefined, ["Namespace"]]);
+  expect(sum()).toBe(before);
+});
+
 it("each read of each function is measured: whether it has listed, what it keeps, and how old that is", async () => {
   const { reads, sources, list, clock } = fixture();
   const metrics = new Metrics();
