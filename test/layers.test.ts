@@ -13,6 +13,7 @@ const order = [
   "error-codes",
   "errors.ts",
   "clock.ts",
+  "token-bucket.ts",
   "folder.ts",
   "resource-version.ts",
   "variables.ts",

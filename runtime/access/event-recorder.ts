@@ -6,6 +6,7 @@ import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import type { Caller } from "../sandbox/host-calls.ts";
+import { TokenBucket } from "../token-bucket.ts";
 import { callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { type Series, SeriesCache, timestamp } from "./event-series.ts";
@@ -13,7 +14,6 @@ import { CallFailure, withheld } from "./failure.ts";
 import { type Demand, isGranted } from "./grants.ts";
 import { assertGranted } from "./kube-calls.ts";
 import type { OwnObjects } from "./own-objects.ts";
-import { TokenBucket } from "./token-bucket.ts";
 
 /** Events of one function: client-go allows an object 25 at once and one per five minutes; a function has many objects. */
 const burst = 100;

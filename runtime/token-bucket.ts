@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "./clock.ts";
 
 /** A rate: so many at once, and so many per second after that. */
 export class TokenBucket {
