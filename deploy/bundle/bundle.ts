@@ -16,7 +16,7 @@ export interface BundleOptions {
 
 /**
  * Bundles the runtime into JavaScript in `folder`, laid out so that code finds its neighbours where the sources have
- * them. That is `bin/watchfire.js`, `sandbox/executor/main.js`, and beside the latter the code that both share. Gives
+ * them. That is `bin/watchfire.js`, `sandbox/executor/main.js`, `sandbox/positions/thread.js`, and in `sandbox` the code that they share. Gives
  * the files that went in.
  */
 export async function bundleRuntime(folder: string, options: BundleOptions): Promise<string[]> {
@@ -24,6 +24,7 @@ export async function bundleRuntime(folder: string, options: BundleOptions): Pro
     entryPoints: {
       ...Object.fromEntries(Object.entries(options.programs).map(([name, file]) => [`bin/${name}`, file])),
       "sandbox/executor/main": join(runtimeSources, "sandbox/executor/main.ts"),
+      "sandbox/positions/thread": join(runtimeSources, "sandbox/positions/thread.ts"),
     },
     outdir: folder,
     chunkNames: "sandbox/[name]-[hash]",

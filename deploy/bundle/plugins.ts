@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Plugin } from "esbuild";
-import { guestScript, guestScriptName } from "../../runtime/sandbox/host/guest-script.ts";
+import { guestScript } from "../../runtime/sandbox/host/guest-script.ts";
 import { readMaterial } from "../create/templates.ts";
 
 /** The guest's script is made here, instead of at each start. */
@@ -11,7 +11,6 @@ export const guestScriptMade: Plugin = {
     onLoad({ filter: /host\/guest-script\.ts$/ }, async () => ({
       contents: [
         `const script = ${JSON.stringify(await guestScript())};`,
-        `export const guestScriptName = ${JSON.stringify(guestScriptName)};`,
         "export const guestScript = async () => script;",
       ].join("\n"),
     }));

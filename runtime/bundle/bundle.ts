@@ -6,6 +6,8 @@ export interface Bundle {
   readonly script: string;
   /** Source map (JSON) of the script; it never enters the isolate. */
   readonly sourceMap: string;
+  /** Characters of the source map; the map itself may have to be unpacked first. */
+  readonly sourceMapLength: number;
   /** sha256 of the script, hex: names the code version in logs, status and caches. */
   readonly hash: string;
   /** The files that went in, absolute; the dev server watches them. */

@@ -17,6 +17,12 @@ export const scriptLimit = 16 * 1024 * 1024;
 /** Bytes of its source map, which holds the sources' text. */
 export const mapLimit = inputLimit + scriptLimit;
 
+/**
+ * Characters of a source map that is applied to stacks, 1 Mi. At its worst one such takes 40 MiB and most of a second of a thread
+ * to read. That of a handler with its packages has 20 to 400 Ki.
+ */
+export const appliedMapLimit = 2 ** 20;
+
 /** Faults that are told of one function: nobody mends more of them at once. */
 export const faultLimit = 100;
 

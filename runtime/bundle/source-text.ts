@@ -1,5 +1,6 @@
 import { z } from "zod";
 import type { Bundle } from "./bundle.ts";
+import { appliedMapLimit } from "./limits.ts";
 
 const sourceMapSchema = z.looseObject({
   sources: z.array(z.string().nullable()),
@@ -15,8 +16,9 @@ const read = new WeakMap<Pick<Bundle, "sourceMap">, SourceMap>();
  * The text of a file as it was when the bundle was built, by the name that stacks have. Undefined for a file that is
  * none of the bundle's, and for a package's.
  */
-export function sourceText(bundle: Pick<Bundle, "sourceMap">, file: string): string | undefined {
-  if (/(?:^|\/)node_modules\//.test(file)) return undefined;
+export function sourceText(bundle: Pick<Bundle, "sourceMap" | "sourceMapLength">, file: string): string | undefined {
+  // A stack names no file of a map that is not applied.
+  if (/(?:^|\/)node_modules\//.test(file) || bundle.sourceMapLength > appliedMapLimit) return undefined;
   const map = read.get(bundle) ?? sourceMapSchema.parse(JSON.parse(bundle.sourceMap));
   read.set(bundle, map);
   const index = map.sources.indexOf(file);

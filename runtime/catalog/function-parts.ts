@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { relative, resolve } from "node:path";
 import { entrySource } from "../bundle/source-path.ts";
 
-/** Bytes of its source map. A map of a mebibyte gzipped is about 5 MiB; read, it takes several times as much memory. */
+/** Bytes of a source map that is unpacked. Earlier versions deployed such; now none is above `appliedMapLimit`. */
 export const mapLimit = 8 * 1024 * 1024;
 
 /** What one function is made of, wherever it is kept; `sourceMap` is "" where it was left out. */

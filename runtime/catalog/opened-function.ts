@@ -38,6 +38,7 @@ export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined
   // Many maps whole, for stacks that may never come, would be more than the runtime's container may hold.
   const bundle: Bundle = {
     ...bundleOf(parts.script, ""),
+    sourceMapLength: parts.sourceMap.length,
     get sourceMap() {
       return unpacked();
     },

@@ -1,6 +1,6 @@
 import { gunzipSync, gzipSync } from "node:zlib";
 import type { Bundle } from "../bundle/bundle.ts";
-import { scriptLimit } from "../bundle/limits.ts";
+import { appliedMapLimit, scriptLimit } from "../bundle/limits.ts";
 import { WatchfireError } from "../errors.ts";
 import type { AppliedObject } from "./api-objects.ts";
 import type { ConfigMap } from "./config-map.ts";
@@ -38,8 +38,8 @@ export interface PackOptions {
 export function packFunction(name: string, manifest: string, bundle: Bundle, options: PackOptions): PackedFunction {
   const { account, namespace, root } = options;
   const whole = { manifest, script: bundle.script, sourceMap: portableMap(bundle.sourceMap, root) };
-  // Code that fits without its map had better run than not.
-  const fits = sizeOf(whole) <= configMapLimit && Buffer.byteLength(whole.sourceMap) <= mapLimit;
+  // Code that fits without its map had better run than not. A map that no stack would be mapped by takes room for nothing.
+  const fits = sizeOf(whole) <= configMapLimit && whole.sourceMap.length <= appliedMapLimit;
   const parts = fits ? whole : { ...whole, sourceMap: "" };
   const bytes = sizeOf(parts);
   if (bytes > configMapLimit || Buffer.byteLength(parts.script) > scriptLimit) throw tooLarge(name, parts, bytes);

@@ -1,7 +1,8 @@
 import { resolve } from "node:path";
+import { appliedMapLimit } from "../bundle/limits.ts";
 import { isBelow } from "../bundle/sources.ts";
 import { writeBuilt } from "../catalog/built-folder.ts";
-import { hashOf, mapLimit, portableMap } from "../catalog/function-parts.ts";
+import { hashOf, portableMap } from "../catalog/function-parts.ts";
 import { manifestText } from "../catalog/manifest-text.ts";
 import { SigningKey } from "../catalog/signature.ts";
 import { WatchfireError } from "../errors.ts";
@@ -40,8 +41,8 @@ export const build = command({
     const parts = built.flatMap(({ manifest, bundle }) => {
       if (!bundle) return [];
       const sourceMap = portableMap(bundle.sourceMap, root);
-      // Code whose map is too large had better run than not.
-      const kept = Buffer.byteLength(sourceMap) <= mapLimit ? sourceMap : "";
+      // A larger one would be applied to no stack.
+      const kept = sourceMap.length <= appliedMapLimit ? sourceMap : "";
       return [{ name: manifest.name, manifest: manifestText(manifest), script: bundle.script, sourceMap: kept }];
     });
     writeBuilt(out, parts, key);

@@ -16,7 +16,8 @@ import { trigger } from "../rbac/trigger.ts";
 import { until } from "../tools/until.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-const bundle = (hash: string) => ({ script: "", sourceMap: "", inputs: [], usesOldObject: false, hash }) as Bundle;
+const bundle = (hash: string) =>
+  ({ script: "", sourceMap: "", sourceMapLength: 0, inputs: [], usesOldObject: false, hash }) as Bundle;
 
 const offer = (hash: string, env: FunctionManifest["env"] = []) => ({
   manifest: manifestOf({ triggers: [], env }),

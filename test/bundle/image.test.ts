@@ -1,9 +1,11 @@
 // The runtime as an image has it.
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Worker } from "node:worker_threads";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { bundleImage } from "../../deploy/image/bundle.ts";
 
@@ -26,6 +28,15 @@ test("its Node starts with the flags that the command gives it in a checkout", (
   const inCheckout = flagsOf(join(import.meta.dirname, "../../runtime/bin/watchfire.js"));
   expect(inCheckout).not.toBeNull();
   expect(flagsOf(join(folder, "bin/watchfire.js"))).toEqual(inCheckout);
+});
+
+test("its thread reads source maps", async () => {
+  const thread = new Worker(join(folder, "sandbox/positions/thread.js"));
+  const source = JSON.stringify({ version: 3, sources: ["f.ts"], names: [], mappings: "AAAA" });
+  thread.postMessage({ kind: "text", text: "    at app:///f/handler.js:1:1", map: 1, source, forget: [] });
+  const [reply] = await once(thread, "message");
+  await thread.terminate();
+  expect(reply).toMatchObject({ text: "    at f.ts:1:1" });
 });
 
 /** The commands that ask a running runtime, but for `record`, which writes into a project. */

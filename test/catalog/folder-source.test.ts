@@ -6,7 +6,14 @@ import type { FunctionCode } from "../../runtime/catalog/function-code.ts";
 import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 
-const bundleOf = (hash: string) => ({ script: "", sourceMap: "", hash, inputs: [], usesOldObject: false });
+const bundleOf = (hash: string) => ({
+  script: "",
+  sourceMap: "",
+  sourceMapLength: 0,
+  hash,
+  inputs: [],
+  usesOldObject: false,
+});
 
 /** Writes functions into a folder, each into a folder of its own there. */
 const writeFunction =

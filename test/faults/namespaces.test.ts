@@ -58,7 +58,14 @@ class Follower {
     const offer = {
       manifest: manifest({}, [byLabel]),
       origin: { type: "folder", manifest: "functions/copy/function.yaml" },
-      bundle: async () => ({ script: "", sourceMap: "", hash: "1", inputs: [], usesOldObject: false }),
+      bundle: async () => ({
+        script: "",
+        sourceMap: "",
+        sourceMapLength: 0,
+        hash: "1",
+        inputs: [],
+        usesOldObject: false,
+      }),
     } as const;
     const live = new LiveFunction(offer, {
       // What code does is no part of this: attempts end as the test says.

@@ -2,9 +2,6 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { entrySource } from "../../runtime/bundle/source-path.ts";
-import { limitError } from "../../runtime/sandbox/host/failure.ts";
-import { StackMapper } from "../../runtime/sandbox/host/stack.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { fixtureForTest } from "./fixture.ts";
 
@@ -12,20 +9,6 @@ const handler = (body: string) => `export default (event, ctx) => {\n${body}\n};
 /** Reads like a frame, of a place that no file has. */
 const nowhere = ["app:///a:0:0", "app:///a:1:0", "app:///a:0:1", `app:///a:${"9".repeat(400)}:1`];
 const limits = { memoryBytes: 32 * 2 ** 20, cpuPerEventMs: 500 };
-
-it("a handler's beginning is looked for once, however often it breaks a limit and however long its sources are", () => {
-  const sourcesContent = [`${"const a = 1;\n".repeat(400_000)}export default () => {};`, ""];
-  const sources = ["handler.ts", entrySource];
-  const sourceMap = JSON.stringify({ version: 3, sources, sourcesContent, names: [], mappings: "AAAA" });
-  const mapper = new StackMapper({ sourceMap });
-  const said = { name: "", message: "", stack: "" };
-  const fail = () => limitError("cpu", said, mapper, limits, 1000).stack;
-  expect(fail()).toContain("begins at handler.ts:400001:1");
-  const before = process.cpuUsage();
-  for (let count = 0; count < 64; count++) fail();
-  const { user, system } = process.cpuUsage(before);
-  expect((user + system) / 1000).toBeLessThan(100);
-});
 
 describe("whatever a handler says, its attempt ends once and its executor lives on:", () => {
   it.each([
@@ -106,22 +89,52 @@ describe("a fault of the parent's own in reading what a handler says is that han
     expect(fixture.deaths).toEqual([]);
   });
 
-  it("an error, a limit or a load whose places cannot be found", async () => {
-    const fixture = fixtureForTest();
-    const folder = mkdtempSync(join(tmpdir(), "watchfire-words-"));
-    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    const load = async (name: string, code: string) => {
-      const file = join(folder, `${name}.ts`);
-      writeFileSync(file, code);
-      const bundle = await bundleFunction({ name, handler: file });
-      await fixture.sandbox.load({ name, resources: limits }, { ...bundle, sourceMap: "no map" }, {});
-    };
-    await load("throws", `export default () => { throw new Error("no"); };`);
-    await load("loops", `export default () => { for (;;); };`);
-    for (const name of ["throws", "loops", "throws"]) {
-      expect(await fixture.run(name)).toMatchObject({ type: "failed", error: { code: "WF_SANDBOX_UNREADABLE" } });
-    }
-    await expect(load("cannot", `throw new Error("no"); export default () => {};`)).rejects.toThrow("WF_SANDBOX_LOAD");
+  it("a line of log that had to wait for its stack's places", async () => {
+    const fixture = fixtureForTest({ output: { log: full, metric: full } });
+    await fixture.load("f", handler("ctx.log.info(new Error().stack);"));
+    const error = { code: "WF_SANDBOX_UNREADABLE", message: expect.stringContaining("the disk is full") };
+    expect(await fixture.run("f")).toMatchObject({ type: "failed", error });
     expect(fixture.deaths).toEqual([]);
   });
+});
+
+it("an error, a limit or a load whose source map cannot be read is told without the author's places", async () => {
+  const fixture = fixtureForTest();
+  const folder = mkdtempSync(join(tmpdir(), "watchfire-words-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  const load = async (name: string, code: string) => {
+    const file = join(folder, `${name}.ts`);
+    writeFileSync(file, code);
+    const bundle = await bundleFunction({ name, handler: file });
+    await fixture.sandbox.load({ name, resources: limits }, { ...bundle, sourceMap: "no map" }, {});
+  };
+  await load("throws", `export default () => { throw new Error("no"); };`);
+  await load("loops", `export default () => { for (;;); };`);
+  const stacks: string[] = [];
+  for (const name of ["throws", "loops", "throws"]) {
+    const outcome = await fixture.run(name);
+    stacks.push(outcome.type === "failed" ? outcome.error.stack : outcome.type);
+  }
+  const why = /app:\/\/\/\w+\/handler\.js:\d+:\d+.*\n {4}\(positions of the bundle: its source map cannot be read\)$/;
+  for (const text of stacks) expect(text).toMatch(why);
+  await expect(load("cannot", `throw new Error("no"); export default () => {};`)).rejects.toThrow(
+    /WF_SANDBOX_LOAD: .*no/,
+  );
+  expect(fixture.deaths).toEqual([]);
+});
+
+it("lines are written in their order, and before their event's end, where one waits for its stack's places", async () => {
+  const fixture = fixtureForTest();
+  const code = `ctx.log.info("first"); ctx.log.warn(new Error("second").stack);
+    ctx.log.info("third", { error: new Error("inner").stack }); ctx.log.info("fourth");`;
+  await fixture.load("f", handler(code));
+  expect(await fixture.run("f")).toMatchObject({ type: "ok" });
+  expect(fixture.logs.map(({ message }) => message.split("\n")[0])).toEqual([
+    "first",
+    "Error: second",
+    "third",
+    "fourth",
+  ]);
+  expect(fixture.logs[1]?.message).toMatch(/f\.ts:2:\d+/);
+  expect(fixture.logs[2]?.fields).toEqual({ error: expect.stringMatching(/f\.ts:3:\d+/) });
 });

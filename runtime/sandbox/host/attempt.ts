@@ -4,7 +4,7 @@ import type { Caller } from "../host-calls.ts";
 
 /** Hears of each attempt's end, and sees to it that its listener does. */
 export interface AttemptGiver {
-  ended(attempt: Attempt, outcome: Outcome): void;
+  ended(attempt: Attempt, outcome: Outcome | Promise<Outcome>): void;
 }
 
 /** One delivery on its way through the sandbox. */
@@ -13,7 +13,8 @@ export class Attempt {
   readonly listener: DeliveryListener;
   private readonly giver: AttemptGiver;
   private controller: AbortController | undefined;
-  private outcome: Outcome | undefined;
+  private over = false;
+  private done = false;
   /** When it was sent to an executor; monotonic milliseconds. */
   sentAt = 0;
   /** When an entry was announced in which it may begin. */
@@ -29,6 +30,8 @@ export class Attempt {
   logged = 0;
   /** Metrics of it so far. */
   metrics = 0;
+  /** Resolves once its lines are written that wait for a stack's places, or rejects; `undefined` while none has waited. */
+  written: Promise<void> | undefined;
 
   constructor(delivery: Delivery, listener: DeliveryListener, giver: AttemptGiver) {
     this.delivery = delivery;
@@ -60,12 +63,12 @@ export class Attempt {
   }
 
   get isOver(): boolean {
-    return this.outcome !== undefined;
+    return this.over;
   }
 
   /** Whether its handler returned, and nothing was wrong. */
   get isDone(): boolean {
-    return this.outcome?.type === "ok";
+    return this.done;
   }
 
   /** Aborts when the attempt ends. */
@@ -75,12 +78,17 @@ export class Attempt {
     return this.controller.signal;
   }
 
-  end(outcome: Outcome): void {
-    if (this.isOver) return;
+  /**
+   * It is over from now on, also where its listener is told only once a stack's places are known. Promises do not reject.
+   * @param told what its listener hears
+   */
+  end(outcome: Outcome | Promise<Outcome>, told = outcome): void {
+    if (this.over) return;
     if (this.enteredAt !== undefined) this.begun();
-    this.outcome = outcome;
+    this.over = true;
+    this.done = !(outcome instanceof Promise) && outcome.type === "ok";
     this.controller?.abort();
-    this.giver.ended(this, outcome);
+    this.giver.ended(this, told);
   }
 }
 

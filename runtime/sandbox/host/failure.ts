@@ -2,8 +2,9 @@ import type { HandlerError, Outcome } from "../../dispatch/delivery/delivery.ts"
 import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../../errors.ts";
 import { clean } from "../../wording.ts";
 import type { EndReason, Loaded } from "../messages.ts";
+import type { StackMapper } from "../positions/stack-mapper.ts";
+import { isStackLine } from "../positions/stack-text.ts";
 import type { Done, GuestError } from "./outbox.ts";
-import type { StackMapper } from "./stack.ts";
 
 /** A function's limits, as its errors name them. */
 export interface Limits {
@@ -45,33 +46,31 @@ function waitOf(said: GuestError | undefined): string {
  * The error of an attempt that the runtime ended. The stack that was said tells where the code was; without one no place is
  * claimed, and a line says where the handler begins.
  */
-export function limitError(
+export async function limitError(
   reason: EndReason,
   said: GuestError | undefined,
   mapper: StackMapper,
   limits: Limits,
   timeoutMs: number,
-): HandlerError {
+): Promise<HandlerError> {
   const code = codes[reason];
   const message = `${whatHappened(reason, said, limits, timeoutMs)}; ${errorCodes[code].hint}`;
-  const frames = mapper
-    .map(clean(said?.stack ?? ""))
-    .split("\n")
-    .filter((line) => /^\s+at /.test(line));
-  const entry = frames.length > 0 ? undefined : mapper.entry();
+  const stack = await mapper.map(clean(said?.stack ?? ""));
+  const frames = stack.split("\n").filter(isStackLine);
+  const entry = frames.length > 0 ? undefined : await mapper.entry();
   const places =
     frames.length > 0 ? frames : entry ? [`    its place is not known; the handler begins at ${placeText(entry)}`] : [];
   return { name: "LimitError", message, stack: [`${code}: ${message}`, ...places].join("\n"), code };
 }
 
-/** How an attempt ended, by its guest's word. */
+/** How an attempt ended, by its guest's word. An error is told once its stack has the author's places. */
 export function outcomeOf(
   done: Done,
   mapper: StackMapper,
   limits: Limits,
   timeoutMs: number,
   durationMs: number,
-): Outcome {
+): Outcome | Promise<Outcome> {
   switch (done.kind) {
     case "ok":
       return { type: "ok", durationMs };
@@ -81,22 +80,28 @@ export function outcomeOf(
       return { type: "ok", durationMs, failed: done.message.split(",").map(Number) };
     case "failed": {
       const retry = done.retryAfterMs === undefined ? {} : { retryAfterMs: done.retryAfterMs };
-      return { type: "failed", error: handlerError(done, mapper), ...retry, durationMs };
+      return handlerError(done, mapper).then((error) => ({ type: "failed", error, ...retry, durationMs }));
     }
     case "permanent":
-      return { type: "permanent", error: handlerError(done, mapper), durationMs };
-    case "unreadable":
-      return { type: "permanent", error: { ...handlerError(done, mapper), code: "WF_SANDBOX_BAD_EVENT" }, durationMs };
+      return handlerError(done, mapper).then((error) => ({ type: "permanent", error, durationMs }));
+    case "unreadable": {
+      const code = "WF_SANDBOX_BAD_EVENT";
+      return handlerError(done, mapper).then((error) => ({ type: "permanent", error: { ...error, code }, durationMs }));
+    }
     default:
-      return { type: "failed", error: limitError(done.kind, done, mapper, limits, timeoutMs), durationMs };
+      return limitError(done.kind, done, mapper, limits, timeoutMs).then((error) => ({
+        type: "failed",
+        error,
+        durationMs,
+      }));
   }
 }
 
 /** The error of an attempt that the handler ended by throwing. */
-export function handlerError(done: GuestError, mapper: StackMapper): HandlerError {
+export async function handlerError(done: GuestError, mapper: StackMapper): Promise<HandlerError> {
   const name = clean(done.name);
   const message = clean(done.message);
-  return { name, message, stack: mapper.map(clean(done.stack)) || `${name}: ${message}` };
+  return { name, message, stack: (await mapper.map(clean(done.stack))) || `${name}: ${message}` };
 }
 
 /** The error of an attempt whose guest said what the parent could not read. Made of nothing that the guest said. */
@@ -122,12 +127,12 @@ interface Loading {
 }
 
 /** Why a function cannot be loaded, with the place in the author's file. */
-export function loadError(
+export async function loadError(
   failure: NonNullable<Loaded["failure"]>,
   mapper: StackMapper,
   { name: functionName, resources, delivery }: Loading,
-): WatchfireError {
-  const place = mapper.place(failure.stack) ?? mapper.entry();
+): Promise<WatchfireError> {
+  const place = (await mapper.place(failure.stack)) ?? (await mapper.entry());
   const at = place ? { place } : {};
   const { reason } = failure;
   const [name, message] = [clean(failure.name), clean(failure.message)];

@@ -4,9 +4,6 @@ import { buildInService } from "../../bundle/build-service.ts";
 
 let script: Promise<string> | undefined;
 
-/** The script's name inside isolates; its frames are left out of the stacks that authors see. */
-export const guestScriptName = "watchfire:guest";
-
 /** The guest's bootstrap as one script. Built once per process. */
 export function guestScript(): Promise<string> {
   script ??= bundle().catch((error: unknown) => {

@@ -1,9 +1,9 @@
 import { clean } from "../../wording.ts";
 import type { Caller, GuestOutput } from "../host-calls.ts";
+import type { StackMapper } from "../positions/stack-mapper.ts";
 import type { Attempt } from "./attempt.ts";
 import { handlerError } from "./failure.ts";
 import { cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./outbox.ts";
-import type { StackMapper } from "./stack.ts";
 
 /** Characters that one attempt may log, and metrics that it may send: twice the guest's own limits. */
 const maxLogged = 128 * 1024;
@@ -24,18 +24,33 @@ export interface Speaker {
 export class GuestWords {
   private readonly speaker: Speaker;
   private readonly output: GuestOutput;
+  /** A line that waited for its stack could not be written. */
+  private readonly unwritten: (no: number, fault: unknown) => void;
 
-  constructor(speaker: Speaker, output: GuestOutput) {
+  constructor(speaker: Speaker, output: GuestOutput, unwritten: (no: number, fault: unknown) => void) {
     this.speaker = speaker;
     this.output = output;
+    this.unwritten = unwritten;
   }
 
-  /** Gives whether a guest can have written it: one that is itself stops far below. */
-  log(attempt: Attempt, { level, message, fields }: GuestLog): boolean {
+  /**
+   * Returns whether a guest can have written it: one that is itself stops far below. A line with a stack waits for the stack's
+   * places, and the attempt's later lines and its end wait for that line.
+   */
+  log(attempt: Attempt, { no, level, message, fields }: GuestLog): boolean {
     attempt.logged += message.length + fields.length;
     if (attempt.logged > maxLogged) return false;
     const { mapper } = this.speaker;
-    this.output.log(attempt.caller, level, clean(mapper.map(message)), cleanObject(mapper.mapJson(fields)));
+    const write = (text: string, json: string) =>
+      this.output.log(attempt.caller, level, clean(text), cleanObject(json));
+    const [text, json] = [mapper.map(message), mapper.mapJson(fields)];
+    if (attempt.written === undefined && typeof text === "string" && typeof json === "string") write(text, json);
+    else {
+      attempt.written = Promise.all([text, json, attempt.written]).then(([mapped, mappedJson]) =>
+        write(mapped, mappedJson),
+      );
+      attempt.written.catch((fault: unknown) => this.unwritten(no, fault));
+    }
     return true;
   }
 
@@ -49,22 +64,27 @@ export class GuestWords {
   /** An error that no event is left for. */
   stray(said: GuestError): void {
     const message = "an error that no handler is left for: its own had returned";
-    this.once("stray", nobody(this.speaker.function), message, () => ({
-      error: handlerError(said, this.speaker.mapper),
+    this.once("stray", nobody(this.speaker.function), message, async () => ({
+      error: await handlerError(said, this.speaker.mapper),
     }));
   }
 
   /** A call that its handler did not wait for. */
   unheard(caller: Caller, fields: Record<string, unknown>): void {
-    this.once("call", caller, "a call that its handler did not wait for came to nothing", () => fields);
+    this.once("call", caller, "a call that its handler did not wait for came to nothing", async () => fields);
   }
 
   /** A warning for the first of its kind: a busy function would repeat it for ever. Its fields are made where it is told. */
-  private once(kind: Lapse, caller: Caller, message: string, fields: () => Record<string, unknown>): void {
+  private once(kind: Lapse, caller: Caller, message: string, fields: () => Promise<Record<string, unknown>>): void {
     const { told } = this.speaker;
     if (told.has(kind)) return;
     told.add(kind);
-    this.output.log(caller, "warn", message, { ...fields(), further: "not logged until the code changes" });
+    fields()
+      .then((made) =>
+        this.output.log(caller, "warn", message, { ...made, further: "not logged until the code changes" }),
+      )
+      // Of no attempt that is left: a fault in it is nobody's.
+      .catch(() => undefined);
   }
 }
 

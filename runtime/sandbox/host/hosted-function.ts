@@ -28,6 +28,11 @@ function flushAll(): void {
 /** Listeners that have not heard yet how their attempts ended. */
 let endings: { readonly listener: DeliveryListener; readonly outcome: Outcome }[] = [];
 
+function tellSoon(listener: DeliveryListener, outcome: Outcome): void {
+  if (endings.length === 0) queueMicrotask(tellAll);
+  endings.push({ listener, outcome });
+}
+
 function tellAll(): void {
   const all = endings;
   endings = [];
@@ -59,6 +64,8 @@ export class HostedFunction implements AttemptGiver {
   private placement: Placement | undefined;
   private readonly leaving = new Set<Placement>();
   private waiting: Attempt[] = [];
+  /** Attempts that are over, whose listeners hear of it once a stack has its places. */
+  private untold = 0;
   private placing = false;
   /** Its executor had nothing to do and was let go of: the next event gets one. */
   private resting = false;
@@ -103,9 +110,9 @@ export class HostedFunction implements AttemptGiver {
     return { state: this.placement || this.resting ? "ready" : "loading", detail: "" };
   }
 
-  /** Attempts that wait or run. */
+  /** Attempts that wait or run, or whose end has yet to be told. */
   get size(): number {
-    let size = this.waiting.length + (this.placement?.size ?? 0);
+    let size = this.waiting.length + this.untold + (this.placement?.size ?? 0);
     for (const placement of this.leaving) size += placement.size;
     return size;
   }
@@ -136,9 +143,14 @@ export class HostedFunction implements AttemptGiver {
   }
 
   /** Its listener is told once the frame that ended it has been read: a fault of a listener is not its executor's. */
-  ended({ listener }: Attempt, outcome: Outcome): void {
-    if (endings.length === 0) queueMicrotask(tellAll);
-    endings.push({ listener, outcome });
+  ended({ listener }: Attempt, outcome: Outcome | Promise<Outcome>): void {
+    if (outcome instanceof Promise) {
+      this.untold++;
+      outcome.then((known) => {
+        this.untold--;
+        tellSoon(listener, known);
+      });
+    } else tellSoon(listener, outcome);
     this.trust(outcome);
     // It may have been one of those for whose end others waited.
     if (this.waiting.length > 0) this.flushSoon();
@@ -224,8 +236,9 @@ export class HostedFunction implements AttemptGiver {
     for (const attempt of this.waiting.splice(0)) attempt.end({ type: "interrupted" });
   }
 
-  private trust(outcome: Outcome): void {
-    if (!this.blame.isAlone || outcome.type === "interrupted") return;
+  private trust(outcome: Outcome | Promise<Outcome>): void {
+    const isInterrupted = !(outcome instanceof Promise) && outcome.type === "interrupted";
+    if (!this.blame.isAlone || isInterrupted) return;
     this.blame.finished(this.now);
     if (!this.blame.isAlone) this.rejoin();
   }

@@ -7,6 +7,7 @@ import type { FunctionManifest } from "../../manifest/function.ts";
 import { TransientMap } from "../../transient.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import type { Ended, EndReason, EventItem, Loaded, Returned } from "../messages.ts";
+import type { StackMapper } from "../positions/stack-mapper.ts";
 import { frameType } from "../wire.ts";
 import { type Attempt, eventHead } from "./attempt.ts";
 import type { Involvement } from "./blame.ts";
@@ -17,7 +18,6 @@ import type { UpFrame } from "./frames.ts";
 import { GuestCalls } from "./guest-calls.ts";
 import { GuestWords, type Lapse } from "./guest-words.ts";
 import type { Outbox } from "./outbox.ts";
-import type { StackMapper } from "./stack.ts";
 
 /** One version of a function: what it needs to run anywhere. */
 export interface Version {
@@ -107,14 +107,15 @@ export class Placement implements TenantListener {
     });
     this.tenant = executor.add(this);
     const { mapper, told } = version;
-    this.words = new GuestWords({ function: this.function, mapper, told }, services.output);
+    const unreadable = (no: number, fault: unknown) => this.unreadable(no, fault);
+    this.words = new GuestWords({ function: this.function, mapper, told }, services.output, unreadable);
     this.calls = new GuestCalls({
       executor,
       tenant: this.tenant,
       hostCalls: services.hostCalls,
       isGone: () => this.gone,
       unheard: (caller, fields) => this.words.unheard(caller, fields),
-      unreadable: (no, fault) => this.unreadable(no, fault),
+      unreadable,
     });
     const { delivery, isolation = "Handler", name, resources } = version.manifest;
     executor.send({
@@ -425,30 +426,31 @@ export class Placement implements TenantListener {
   }
 
   /** Ends an attempt, with what is read of its guest's words. */
-  private end(no: number, read: (attempt: Attempt) => Outcome): void {
+  private end(no: number, read: (attempt: Attempt) => Outcome | Promise<Outcome>): void {
     const attempt = this.take(no);
     if (!attempt) return;
-    let outcome: Outcome;
+    const durationMs = this.durationOf(attempt);
+    const failed = (fault: unknown): Outcome => ({ type: "failed", error: unreadableError(fault), durationMs });
+    let outcome: Outcome | Promise<Outcome>;
     try {
       outcome = read(attempt);
     } catch (fault) {
-      outcome = { type: "failed", error: unreadableError(fault), durationMs: this.durationOf(attempt) };
+      outcome = failed(fault);
     }
-    attempt.end(outcome);
+    const known = outcome instanceof Promise ? outcome.catch(failed) : outcome;
+    attempt.end(
+      known,
+      attempt.written?.then(() => known, failed),
+    );
   }
 
   private failLoad(failure: NonNullable<Loaded["failure"]>): void {
     const { mapper, manifest } = this.version;
-    let error: WatchfireError;
-    try {
-      error = loadError(failure, mapper, manifest);
-    } catch (fault) {
-      error = unreadableLoad(fault);
-    }
-    this.settle((load) => load.reject(error));
+    // Its executor is asked for no more: what is left to do is the parent's.
+    this.settle((load) => loadError(failure, mapper, manifest).catch(unreadableLoad).then(load.reject));
   }
 
-  private outcomeOf(attempt: Attempt, done: Outbox["done"][number]): Outcome {
+  private outcomeOf(attempt: Attempt, done: Outbox["done"][number]): Outcome | Promise<Outcome> {
     const { mapper, manifest } = this.version;
     return outcomeOf(done, mapper, manifest.resources, attempt.delivery.timeoutMs, this.durationOf(attempt));
   }
@@ -461,11 +463,11 @@ export class Placement implements TenantListener {
   private charge(no: number, reason: EndReason, stack: string): void {
     const { mapper, manifest } = this.version;
     const said = { name: "", message: "", stack };
-    this.end(no, (attempt) => ({
-      type: "failed",
-      error: limitError(reason, said, mapper, manifest.resources, attempt.delivery.timeoutMs),
-      durationMs: this.durationOf(attempt),
-    }));
+    this.end(no, async (attempt) => {
+      const durationMs = this.durationOf(attempt);
+      const error = await limitError(reason, said, mapper, manifest.resources, attempt.delivery.timeoutMs);
+      return { type: "failed", error, durationMs };
+    });
   }
 
   private take(no: number): Attempt | undefined {

@@ -4,6 +4,8 @@ import { type Clock, pause } from "../../clock.ts";
 import type { Delivery, DeliveryListener, Runner } from "../../dispatch/delivery/delivery.ts";
 import { describeFault } from "../../errors.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
+import { MappingThread } from "../positions/mapping-thread.ts";
+import { StackMapper } from "../positions/stack-mapper.ts";
 import { Blame } from "./blame.ts";
 import { launchAhead } from "./child-link.ts";
 import type { DeathReason } from "./executor-process.ts";
@@ -12,7 +14,6 @@ import { type FunctionState, HostedFunction, type HostedListener } from "./hoste
 import type { Launch } from "./link.ts";
 import type { Version } from "./placement.ts";
 import { Pool } from "./pool.ts";
-import { StackMapper } from "./stack.ts";
 
 /** What the sandbox tells about itself, for metrics. */
 export interface SandboxObserver {
@@ -56,11 +57,13 @@ export class Sandbox implements Runner, HostedListener {
   private readonly unloaded = new Set<HostedFunction>();
   /** What functions have to answer for, by name: a function that is taken away and comes again is the same. */
   private readonly blames = new Map<string, Blame>();
+  private readonly mapping: MappingThread;
   private pool: Promise<Pool> | undefined;
   private closed = false;
 
   constructor(options: SandboxOptions) {
     this.options = options;
+    this.mapping = new MappingThread(options.clock);
   }
 
   /** Starts the executors ahead of the first function, so that their start-up overlaps with other work. */
@@ -82,7 +85,8 @@ export class Sandbox implements Runner, HostedListener {
     env: Readonly<Record<string, string>>,
     instance = manifest.name,
   ): Promise<void> {
-    const version: Version = { manifest, instance, bundle, env, mapper: new StackMapper(bundle), told: new Set() };
+    const mapper = new StackMapper(manifest.name, bundle, this.mapping);
+    const version: Version = { manifest, instance, bundle, env, mapper, told: new Set() };
     const existing = this.functions.get(instance);
     if (existing) return existing.replace(version);
     this.pool ??= this.open();
@@ -169,6 +173,7 @@ export class Sandbox implements Runner, HostedListener {
     const until = clock.monotonic() + graceMs;
     while (all.some((one) => one.size > 0) && clock.monotonic() < until) await pause(clock, closePollMs);
     for (const one of all) one.interrupt();
+    await this.mapping.close();
     (await this.pool)?.close();
   }
 

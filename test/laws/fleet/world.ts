@@ -251,6 +251,7 @@ class Fleet {
       bundle: async () => ({
         script: "",
         sourceMap: "",
+        sourceMapLength: 0,
         hash: "1".repeat(64),
         inputs: [],
         usesOldObject: plan.usesOldObject,

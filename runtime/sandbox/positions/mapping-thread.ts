@@ -1,0 +1,223 @@
+import { Worker } from "node:worker_threads";
+import type { Clock, Timer } from "../../clock.ts";
+import type { Place } from "../../errors.ts";
+import { positionsProgram } from "../positions-program.ts";
+import { QuestionQueue } from "./question-queue.ts";
+import type { Question, ThreadReply, ThreadRequest } from "./thread-messages.ts";
+
+/** A source map as the thread knows it: one of a function, whose text is read only where the thread does not hold it. */
+export interface MapSource {
+  /** The function's name, on whose account it is read. */
+  readonly function: string;
+  readonly bundle: { readonly sourceMap: string; readonly sourceMapLength: number };
+}
+
+/** Why a question has no answer. */
+export type Refusal = "rate" | "late" | "unreadable";
+
+/** What the map says. */
+export interface Answer {
+  readonly text: string;
+  readonly place: Place | undefined;
+}
+
+/** MiB of the thread's heap: what it may hold, a map that is being read, and some room. Beyond it V8 ends the thread alone. */
+const heapMb = 96;
+/** Bytes of the maps that are kept, all functions together: one of 1 MiB at its worst, or 100 ordinary ones. */
+const mostHeld = 48 * 2 ** 20;
+/** Bytes that a map takes at most, for each character, before it has been read. */
+const mostPerCharacter = 40;
+
+/** Milliseconds that a question waits. A map of 1 MiB is read in 100 to 700; on a machine with ten times its load, in five seconds. */
+const waitMs = 10_000;
+/** Milliseconds of one question after which the thread is stuck, and is replaced. */
+const stuckMs = 20_000;
+/** Milliseconds without a question after which the thread ends, with all that it holds. */
+const idleMs = 60_000;
+
+/** A question that waits. */
+interface Asked {
+  readonly source: MapSource;
+  readonly question: Question;
+  readonly timer: Timer;
+  settle(result: Answer | Refusal): void;
+}
+
+/** A question that the thread has. */
+interface Running {
+  readonly asked: Asked;
+  readonly sentAt: number;
+  readonly isReading: boolean;
+  readonly timer: Timer;
+}
+
+/**
+ * The one thread that reads source maps, beside the parent's own. It starts with the first question. It has one question at
+ * a time; the others wait in a queue that serves the function first that has used the thread least.
+ */
+export class MappingThread {
+  private readonly clock: Clock;
+  private readonly queue: QuestionQueue<Asked>;
+  private readonly numbers = new WeakMap<MapSource, number>();
+  private readonly unreadable = new WeakSet<MapSource>();
+  /** Bytes of each map that the thread holds, the one that was asked last at the end. */
+  private readonly held = new Map<MapSource, number>();
+  private forget: number[] = [];
+  private lastNumber = 0;
+  private worker: Worker | undefined;
+  private running: Running | undefined;
+  private idle: Timer | undefined;
+  /** Until then no map is read: the thread rests as long as the last one took, so that maps take half a core at most. */
+  private restsUntil = 0;
+  private rest: Timer | undefined;
+  private closed = false;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+    this.queue = new QuestionQueue(clock);
+  }
+
+  /** Asks a function's map. A refusal that is known at once comes at once. */
+  ask(source: MapSource, question: Question): Promise<Answer | Refusal> | Refusal {
+    if (this.unreadable.has(source)) return "unreadable";
+    if (this.closed) return "late";
+    if (!this.queue.mayAsk(source.function)) return "rate";
+    return new Promise((resolve) => {
+      const late = () => {
+        if (this.running?.asked !== asked) this.queue.remove(source.function, asked);
+        asked.settle("late");
+      };
+      const timer = this.clock.after(waitMs, late, { unref: true });
+      const settle = (result: Answer | Refusal) => {
+        timer.cancel();
+        resolve(result);
+      };
+      const asked: Asked = { source, question, timer, settle };
+      for (const dropped of this.queue.add(source.function, asked, question.text.length)) dropped.settle("late");
+      this.next();
+    });
+  }
+
+  /** Ends the thread; whoever waits for it is refused. */
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const asked of this.queue.clear()) asked.settle("late");
+    await this.end("late");
+  }
+
+  private next(): void {
+    if (this.running || this.closed) return;
+    const now = this.clock.monotonic();
+    const mayRead = now >= this.restsUntil;
+    const asked = this.queue.take(({ source }) => mayRead || this.held.has(source));
+    if (asked) {
+      this.send(asked, now);
+    } else if (this.queue.size > 0) {
+      this.rest ??= this.clock.after(this.restsUntil - now, () => this.rested(), { unref: true });
+    } else if (this.worker) {
+      this.idle ??= this.clock.after(idleMs, () => void this.end("late"), { unref: true });
+    }
+  }
+
+  private rested(): void {
+    this.rest = undefined;
+    this.next();
+  }
+
+  private send(asked: Asked, now: number): void {
+    const { source, question } = asked;
+    const isReading = !this.held.has(source);
+    const bytes = this.held.get(source) ?? source.bundle.sourceMapLength * mostPerCharacter;
+    if (isReading) this.makeRoom(source, bytes);
+    this.held.delete(source);
+    this.held.set(source, bytes);
+    this.idle?.cancel();
+    this.idle = undefined;
+    const timer = this.clock.after(stuckMs, () => void this.end("unreadable"), { unref: true });
+    this.running = { asked, sentAt: now, isReading, timer };
+    const request: ThreadRequest = {
+      ...question,
+      map: this.numberOf(source),
+      ...(isReading && { source: source.bundle.sourceMap }),
+      forget: this.forget,
+    };
+    this.forget = [];
+    this.worker ??= this.start();
+    this.worker.postMessage(request);
+  }
+
+  /** Forgets the maps that were asked longest ago, and another one of the same function: each has one. */
+  private makeRoom(source: MapSource, bytes: number): void {
+    let sum = [...this.held.values()].reduce((all, one) => all + one, bytes);
+    for (const [other, size] of this.held) {
+      if (sum <= mostHeld && other.function !== source.function) continue;
+      this.held.delete(other);
+      this.forget.push(this.numberOf(other));
+      sum -= size;
+    }
+  }
+
+  private numberOf(source: MapSource): number {
+    const number = this.numbers.get(source) ?? ++this.lastNumber;
+    this.numbers.set(source, number);
+    return number;
+  }
+
+  private start(): Worker {
+    const worker = new Worker(positionsProgram(), {
+      name: "watchfire source maps",
+      env: {},
+      argv: [],
+      execArgv: [],
+      resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 8, stackSizeMb: 1 },
+    });
+    worker.unref();
+    worker.on("message", (reply: ThreadReply) => {
+      if (this.worker === worker) this.answered(reply);
+    });
+    // Out of memory, for the most part.
+    worker.on("error", () => {
+      if (this.worker === worker) void this.end("unreadable");
+    });
+    return worker;
+  }
+
+  private answered(reply: ThreadReply): void {
+    const running = this.finish();
+    if (!running) return;
+    const { asked, isReading } = running;
+    if (reply.unreadable) {
+      this.held.delete(asked.source);
+      this.unreadable.add(asked.source);
+    } else this.held.set(asked.source, reply.bytes);
+    if (isReading) this.restsUntil = 2 * this.clock.monotonic() - running.sentAt;
+    asked.settle(reply.unreadable ? "unreadable" : reply);
+    this.next();
+  }
+
+  /** The running question is over; its function is charged the time. */
+  private finish(): Running | undefined {
+    const { running } = this;
+    this.running = undefined;
+    if (!running) return undefined;
+    running.timer.cancel();
+    this.queue.charge(running.asked.source.function, this.clock.monotonic() - running.sentAt);
+    return running;
+  }
+
+  /** Ends the thread. The next question starts another one. A map that it was reading is not read again if it is `unreadable`. */
+  private async end(why: Refusal): Promise<void> {
+    const { worker } = this;
+    const running = this.finish();
+    this.worker = undefined;
+    this.held.clear();
+    this.forget = [];
+    for (const timer of [this.idle, this.rest]) timer?.cancel();
+    this.idle = undefined;
+    this.rest = undefined;
+    if (running?.isReading && why === "unreadable") this.unreadable.add(running.asked.source);
+    running?.asked.settle(why);
+    this.next();
+    await worker?.terminate();
+  }
+}

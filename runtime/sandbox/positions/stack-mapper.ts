@@ -1,0 +1,85 @@
+import type { Bundle } from "../../bundle/bundle.ts";
+import { appliedMapLimit } from "../../bundle/limits.ts";
+import type { Place } from "../../errors.ts";
+import type { Answer, MappingThread, MapSource, Refusal } from "./mapping-thread.ts";
+import { mappedPerSecond } from "./question-queue.ts";
+import { mayHoldFrames, rewriteStrings, unmappedText } from "./stack-text.ts";
+import type { Question } from "./thread-messages.ts";
+
+const reasons: Readonly<Record<Refusal, string>> = {
+  rate: `no more than ${mappedPerSecond} stacks of a function are mapped each second`,
+  late: "its source map was not read in time",
+  unreadable: "its source map cannot be read",
+};
+
+/**
+ * Puts the stacks of one version of a function into the author's files. The map is read on another thread. A text without a
+ * frame of the version's comes back at once; one that cannot be mapped keeps the bundle's positions and says why.
+ */
+export class StackMapper {
+  private readonly source: MapSource;
+  private readonly thread: Pick<MappingThread, "ask">;
+  /** Kept, since each attempt that a limit ended is told of it. */
+  private begins: { readonly place: Place | undefined } | undefined;
+
+  constructor(
+    functionName: string,
+    bundle: Pick<Bundle, "sourceMap" | "sourceMapLength">,
+    thread: Pick<MappingThread, "ask">,
+  ) {
+    this.source = { function: functionName, bundle };
+    this.thread = thread;
+  }
+
+  /** A stack, or a text that may hold some: its frames are those of the author's code. */
+  map(text: string): string | Promise<string> {
+    return this.rewritten("text", text, (value, why) => unmappedText(value, why));
+  }
+
+  /** The same for each string of a JSON text; the text as it is where it is no JSON. */
+  mapJson(text: string): string | Promise<string> {
+    const unmapped = (json: string, why: string) => rewriteStrings(json, (value) => unmappedText(value, why));
+    return this.rewritten("json", text, unmapped);
+  }
+
+  /** The place of the topmost frame that is the author's; `undefined` where none is known. */
+  async place(stack: string): Promise<Place | undefined> {
+    return mayHoldFrames(stack) ? placeOf(await this.ask({ kind: "place", text: stack })) : undefined;
+  }
+
+  /** Where the handler begins: the line of its file that has the default export, else the file's first. */
+  async entry(): Promise<Place | undefined> {
+    if (this.begins) return this.begins.place;
+    const answer = await this.ask({ kind: "entry", text: "" });
+    if (typeof answer !== "string") this.begins = { place: answer.place };
+    return placeOf(answer);
+  }
+
+  private rewritten(
+    kind: "text" | "json",
+    text: string,
+    unmapped: (text: string, why: string) => string,
+  ): string | Promise<string> {
+    if (!mayHoldFrames(text)) return text;
+    const answer = this.ask({ kind, text });
+    const shown = (told: Answer | string) => (typeof told === "string" ? unmapped(text, told) : told.text);
+    return answer instanceof Promise ? answer.then(shown) : shown(answer);
+  }
+
+  /** The map's answer, or why there is none. */
+  private ask(question: Question): Promise<Answer | string> | string {
+    const length = this.source.bundle.sourceMapLength;
+    if (length === 0) return "it has no source map";
+    if (length > appliedMapLimit)
+      return `its source map has ${mib(length)} MiB, and ${mib(appliedMapLimit)} MiB are read at most`;
+    const answer = this.thread.ask(this.source, question);
+    return answer instanceof Promise ? answer.then(wordsOf) : reasons[answer];
+  }
+}
+
+const wordsOf = (answer: Answer | Refusal): Answer | string => (typeof answer === "string" ? reasons[answer] : answer);
+
+const placeOf = (answer: Answer | string): Place | undefined => (typeof answer === "string" ? undefined : answer.place);
+
+/** Rounded up, so that what is too large reads larger. */
+const mib = (length: number): string => `${Math.ceil((length / 2 ** 20) * 10) / 10}`;
