@@ -116,14 +116,19 @@ export class OwnObjects {
   }
 
   /** By what is written into it. */
-  private isMade({ namespace }: Demand, { body }: Plan): string | undefined {
+  private isMade({ group, resource, namespace }: Demand, { body }: Plan): string | undefined {
     if (body === undefined) return undefined;
     if (replacesWhole(body)) return "a JSON patch of the whole object could make it the runtime's own: use update";
     if (setsLabel(body, ownLabelPrefix))
       return `labels that begin with ${ownLabelPrefix} make an object the runtime's own`;
     if (namespace !== this.home) return undefined;
     const use = usesOwn(body, this.names);
-    return use === undefined ? undefined : `by ${use} it would be given what is the runtime's own`;
+    if (use === undefined) return undefined;
+    // Whoever reads a namespace's Events takes what they say of the runtime for the runtime's word.
+    const isEvent = resource === "events" && (group === "" || group === "events.k8s.io");
+    return isEvent
+      ? "the object that it is about is the runtime's own"
+      : `by ${use} it would be given what is the runtime's own`;
   }
 
   /** Whether an object of the runtime's namespace of this name is its own, whatever its kind. */

@@ -10,10 +10,13 @@ export interface OwnNames {
 
 /** Fields by which a pod, or what makes one, runs under an account; and the annotation that fills a Secret with its token. */
 const accountFields = new Set(["serviceAccountName", "serviceAccount", "kubernetes.io/service-account.name"]);
-/** Fields that name a Secret or a claim, such as `secretName`; and those whose `name` does, such as `nodePublishSecretRef`. */
+/**
+ * Fields that name a Secret or a claim, such as `secretName`; and those whose `name` does, such as `nodePublishSecretRef`.
+ * The last three say what an Event is about.
+ */
 const objectField = /(?:^s|S)ecretName$|^(?:claimName|persistentVolumeClaimName)$/;
 const referenceField =
-  /(?:^s|S)ecret(?:Key)?Ref$|^(?:secret|imagePullSecrets|scaleTargetRef|targetRef|dataSource|dataSourceRef)$/;
+  /(?:^s|S)ecret(?:Key)?Ref$|^(?:secret|imagePullSecrets|scaleTargetRef|targetRef|dataSource|dataSourceRef|involvedObject|regarding|related)$/;
 
 /** One operation of a JSON patch, as far as it is looked at. */
 interface Operation {
@@ -67,7 +70,7 @@ function touches(body: object, field: string, concerns: (key: string) => boolean
 
 /**
  * The field by which the body uses an account, a Secret or a claim of the runtime's. Examples are a pod under the
- * account, a Secret to be filled with its token, an autoscaler of its pods. Looks at every field.
+ * account, a Secret to be filled with its token, an autoscaler of its pods, an Event about them. Looks at every field.
  */
 export function usesOwn(body: object, names: OwnNames): string | undefined {
   const isNaming = (field: string, within: string) =>

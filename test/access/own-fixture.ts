@@ -23,6 +23,7 @@ const served: Record<string, [plural: string, kind: string, namespaced: boolean]
     ["events", "Event", true],
     ["namespaces", "Namespace", false],
   ],
+  "events.k8s.io/v1": [["events", "Event", true]],
   "apps/v1": [["statefulsets", "StatefulSet", true]],
   "batch/v1": [["jobs", "Job", true]],
   "autoscaling/v2": [["horizontalpodautoscalers", "HorizontalPodAutoscaler", true]],

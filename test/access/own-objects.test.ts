@@ -68,6 +68,27 @@ describe("a function that is granted everything", () => {
       ]),
     ));
 
+  it("writes no Event about the runtime's objects, in either group, and those about its own", async () => {
+    const event = (apiVersion: string, field: string, name: string, namespace = home) => ({
+      object: { apiVersion, kind: "Event", metadata: { generateName: "x-", namespace }, [field]: { name, namespace } },
+    });
+    const ref = at("v1", "Event", "x-1", home);
+    await expectRefused(
+      ["kube.create", event("v1", "involvedObject", "events-0")],
+      ["kube.create", event("v1", "related", "events")],
+      ["kube.create", event("events.k8s.io/v1", "regarding", "events")],
+      ["kube.patch", { ref, patch: { involvedObject: { name: "events-0" } } }],
+      [
+        "kube.patch",
+        { ref, patch: [{ op: "replace", path: "/involvedObject/name", value: "events-0" }], type: "json" },
+      ],
+    );
+    await expectSent(
+      ["kube.create", event("v1", "involvedObject", "notes")],
+      ["kube.create", event("events.k8s.io/v1", "regarding", "events-0", "team-a")],
+    );
+  });
+
   it("sets labels of its own", () =>
     expectSent(
       ["kube.create", { object: configMap("notes", { labels: { "sync.watchfire.dev/on": "yes" } }) }],
