@@ -10,6 +10,8 @@ const special = [
   "100.64.0.0/10",
   "127.0.0.0/8",
   "169.254.0.0/16",
+  // Azure's host: what a virtual machine's agent asks for its settings and certificates. A public address that is none.
+  "168.63.129.16/32",
   "172.16.0.0/12",
   "192.0.0.0/24",
   "192.0.2.0/24",
@@ -39,6 +41,8 @@ const inside = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16"
 /** IPv6 forms that carry an IPv4 address, as the number of the 16-bit group with which it begins. */
 const carriers = [
   { prefix: "::ffff:0:0/96", group: 6 },
+  // IPv4-translated addresses (RFC 2765, 2.1); a host with a stateless translator reaches the IPv4 address by them.
+  { prefix: "::ffff:0:0:0/96", group: 6 },
   { prefix: "64:ff9b::/96", group: 6 },
   { prefix: "2002::/16", group: 1 },
 ].map(({ prefix, group }) => ({ list: listOf([prefix]), group }));

@@ -209,6 +209,10 @@ describe("fetch", () => {
     "64:ff9b:1:a00:0:100:808:808",
     "2002:7f00:1::",
     "::127.0.0.1",
+    "::ffff:0:169.254.169.254",
+    "::ffff:0:10.0.0.1",
+    "168.63.129.16",
+    "::ffff:168.63.129.16",
   ])("is refused where a declared name leads to %s", async (address) => {
     const egress = [{ host: "hooks.example.com", ports: [80] }];
     const { fetch } = await web(undefined, { egress, resolver: names(address) });
