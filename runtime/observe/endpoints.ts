@@ -68,7 +68,7 @@ export interface Endpoints {
  * what concerns one function to this machine alone, and there to a caller that bears the token. Bodies may hold
  * secrets, and replaying runs code. The containers of a pod share its loopback. A request with an Origin, or for a Host
  * that is no loopback name, is a web page's and is refused there. `/metrics` and `/status` are refused to a request for
- * a Host that could be a web page's (`isOwnHost`); probes may name any.
+ * a Host that could be a web page's (`isOwnHost`). Probes may name any; `/readyz` tells such a one no reason.
  * @param spare how many ports after `port` may serve in its place where somebody else has it
  * @throws WatchfireError WF_OBSERVE_LISTEN when the address cannot be bound
  */
@@ -120,15 +120,17 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   const underWay = new UnderWay(inspection.clock, () => inspection.unsaved());
   const names = own.map((name) => name.toLowerCase());
   app.get("/livez", (c) => (inspection.live() ? c.text("ok\n") : c.text("not live\n", 503)));
+  const isForeign = (host: string | undefined): host is string => host !== undefined && !isOwnHost(host, names);
   app.get("/readyz", (c) => {
     if (inspection.ready()) return c.text("ok\n");
-    const why = inspection.obstacle()?.replace(/\s*\n\s*/g, " ");
+    // The reason may name functions and objects.
+    const why = isForeign(c.req.header("host")) ? undefined : inspection.obstacle()?.replace(/\s*\n\s*/g, " ");
     return c.text(why === undefined ? "not ready\n" : `not ready: ${why}\n`, 503);
   });
   for (const path of ["/status", "/metrics"]) {
     app.use(path, async (c, next) => {
       const host = c.req.header("host");
-      if (host === undefined || isOwnHost(host, names)) return next();
+      if (!isForeign(host)) return next();
       return c.json(
         { error: `${shorten(host)} is no name of this process: ask by its address or its Service's name` },
         403,

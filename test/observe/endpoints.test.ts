@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { connect } from "node:net";
 import { hostname } from "node:os";
+import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
 import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
@@ -220,23 +221,31 @@ describe("the endpoints", () => {
   });
 
   /** What a path answers to a request for a host. */
-  const askedAs = async (path: string, host: string): Promise<number> => {
-    endpoints ??= await serveEndpoints("127.0.0.1", 0, inspection());
+  const answeredAs = async (path: string, host: string, over?: Partial<Inspection>) => {
+    endpoints ??= await serveEndpoints("127.0.0.1", 0, inspection(over));
     const { port } = endpoints;
-    return new Promise((resolve, reject) => {
-      const asked = request({ port, host: "127.0.0.1", path, headers: { host } }, (response) => {
-        response.resume();
-        resolve(response.statusCode ?? 0);
+    return new Promise<{ status: number; text: string }>((resolve, reject) => {
+      const asked = request({ port, host: "127.0.0.1", path, headers: { host } }, async (response) => {
+        resolve({ status: response.statusCode ?? 0, text: await text(response) });
       });
       asked.on("error", reject).end();
     });
   };
+  const askedAs = async (path: string, host: string): Promise<number> => (await answeredAs(path, host)).status;
 
   it("no web page whose name leads here reads /status or /metrics", async () => {
     for (const host of ["example.com", "watchfire.dev:9464", "127.0.0.1.example.com", "svc.example.com"]) {
       expect([host, await askedAs("/status", host)]).toEqual([host, 403]);
       expect([host, await askedAs("/metrics", host)]).toEqual([host, 403]);
     }
+  });
+
+  it("no web page whose name leads here learns from /readyz why it refuses", async () => {
+    const unready = { ready: () => false, obstacle: () => "greet waits for its list" };
+    const foreign = await answeredAs("/readyz", "example.com", unready);
+    expect(foreign).toEqual({ status: 503, text: "not ready\n" });
+    const own = await answeredAs("/readyz", "10.1.2.3:9464", unready);
+    expect(own).toEqual({ status: 503, text: "not ready: greet waits for its list\n" });
   });
 
   it("Prometheus, probes and people read them by address, by Service, and by this machine's name", async () => {
