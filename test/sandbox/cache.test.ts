@@ -93,3 +93,41 @@ test("what a handler keeps of its context asks nothing once the event is over", 
   });
   expect(fixture.calls).toEqual([]);
 });
+
+test("a handler that replaces the language's functions sees nothing of how the cache is asked", async () => {
+  const fixture = fixtureForTest();
+  await fixture.load(
+    "f",
+    `export default (event, ctx) => {
+      const seen = [];
+      const note = (...values) => {
+        for (const value of values) {
+          const isHeld = (typeof value === "object" && value !== null) || typeof value === "function";
+          if (isHeld && ("applySyncPromise" in value || value.name === "applySyncPromise")) seen[seen.length] = String(value);
+        }
+      };
+      const { apply } = Reflect;
+      Reflect.apply = (called, receiver, args) => (note(called, receiver, ...args), apply(called, receiver, args));
+      for (const name of ["call", "apply", "bind"]) {
+        const own = Function.prototype[name];
+        Function.prototype[name] = function (...args) {
+          note(this, ...args);
+          return apply(own, this, args);
+        };
+      }
+      Object.defineProperty(Object.prototype, "then", { configurable: true, get() { note(this); return undefined; } });
+      Error.prepareStackTrace = (_, sites) => {
+        for (const site of sites) note(site.getThis?.(), site.getFunction?.());
+        return "";
+      };
+      const args = { apiVersion: "v1", kind: "Node", get name() { return new Error().stack; } };
+      try { ctx.cache.get(args); ctx.cache.list(null); } catch (error) { note(error, error.stack); }
+      for (const key of Reflect.ownKeys(globalThis)) note(globalThis[key]);
+      delete Object.prototype.then;
+      ctx.log.info("seen " + seen.length);
+    };`,
+  );
+  expect((await fixture.run("f")).type).toBe("ok");
+  expect(fixture.calls.map(({ operation }) => operation)).toContain("cache.get");
+  expect(fixture.logs).toMatchObject([{ message: "seen 0" }]);
+});
