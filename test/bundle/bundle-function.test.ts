@@ -53,6 +53,19 @@ describe("bundling", () => {
     expect(handlerOf(script)()).toBe(3);
   });
 
+  it("makes a source map with the text of the author's files, and of no package's, which it names all the same", async () => {
+    const { sourceMap, sourceMapLength } = await bundleOf({
+      "handler.ts": `import three from "three-of-it"; export default () => three;`,
+      "node_modules/three-of-it/package.json": `{ "name": "three-of-it", "main": "main.js" }`,
+      "node_modules/three-of-it/main.js": `module.exports = 3; // ${"long ".repeat(1000)}`,
+    });
+    const { sources, sourcesContent } = JSON.parse(sourceMap) as { sources: string[]; sourcesContent: string[] };
+    const textOf = (name: string) => sourcesContent[sources.findIndex((source) => source.endsWith(name))];
+    expect([textOf("/handler.ts"), textOf("/main.js")]).toEqual([expect.stringContaining("export default"), null]);
+    expect(sourceMapLength).toBe(sourceMap.length);
+    expect(sourceMapLength).toBeLessThan(2000);
+  });
+
   it("finds the SDK where none is installed beside the functions", async () => {
     const { script } = await bundleOf({
       "handler.ts": `import { defineHandler, PermanentError } from "@watchfire/sdk";

@@ -3,7 +3,7 @@ import type { WatchfireError } from "../../errors.ts";
 import { mapLimit, scriptLimit } from "../limits.ts";
 import { acceptHandler } from "../script-bundle.ts";
 import { SourceFault } from "../source-fault.ts";
-import { entrySource } from "../source-path.ts";
+import { entrySource, isInstalled } from "../source-path.ts";
 import { placeholders } from "./absent-names.ts";
 import { buildFaults, emptyHandler, type Subject } from "./build-fault.ts";
 import { build } from "./esbuild.ts";
@@ -97,7 +97,10 @@ const exportsNothing = ({ inputs }: Metafile, { imports, handler }: Subject): bo
   return input !== undefined && input.format === undefined && /[jt]sx?$/.test(handler);
 };
 
-/** The map with its files' real paths. Nothing may have gone in but what was given. */
+/**
+ * The map with its files' real paths, and without the text of packages, which nobody shows: a map above `appliedMapLimit`
+ * is applied to no stack. Nothing may have gone in but what was given.
+ */
 function ownSources(map: SourceMap, inputs: readonly string[], imports: Imports): SourceMap {
   const fileOf = (name: string): string => {
     if (name === entrySource || imports.isEmpty(name)) return name;
@@ -106,7 +109,9 @@ function ownSources(map: SourceMap, inputs: readonly string[], imports: Imports)
     return file;
   };
   inputs.forEach(fileOf);
-  return { ...map, sources: map.sources.map(fileOf) };
+  const sources = map.sources.map(fileOf);
+  const sourcesContent = map.sourcesContent?.map((text, index) => (isInstalled(sources[index] ?? "") ? null : text));
+  return { ...map, sources, ...(sourcesContent && { sourcesContent }) };
 }
 
 const textOf = (bytes: Uint8Array): string =>
