@@ -32,8 +32,8 @@ export type { Cause, Key, Reconciliation } from "./reconciliation.ts";
 export { type RequeueAfter, requeueAfter } from "./requeue.ts";
 export { wholeNumber } from "./whole-number.ts";
 
-/** Why an event is synthetic, or why a Deleted is no deletion. */
-export type Reason = "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed" | "edited";
+/** Why an event is synthetic, or why a Deleted is no deletion. `backlog`: it stands for older changes of its object that waited. */
+export type Reason = "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed" | "edited" | "backlog";
 
 /** One change of an object that the trigger `Name` selects. */
 export interface WatchEvent<T = UnknownObject, Name extends string = string> {
@@ -48,11 +48,11 @@ export interface WatchEvent<T = UnknownObject, Name extends string = string> {
   readonly oldObject?: Stored<T>;
   /** The object existed when the function was first deployed. */
   readonly initial?: boolean;
-  /** Found by comparing with a list, not received from a watch: changes in between may have been merged into one. */
+  /** Found by comparing with a list, or standing for changes that waited: changes in between were merged into one. */
   readonly synthetic?: boolean;
   /** Why it is synthetic, or why a Deleted is no deletion. */
   readonly reason?: Reason;
-  /** The stretch of history, in resourceVersions, that could not be seen before this event. */
+  /** The stretch of history, in resourceVersions, that is not told before this event. */
   readonly gap?: { readonly from: string | null; readonly to: string };
   /** Of a Deleted that happened unseen: `object` is the last state known, which may not be the final one. */
   readonly finalStateUnknown?: boolean;

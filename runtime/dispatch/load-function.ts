@@ -23,6 +23,7 @@ import { type KeptBody, RecordForm } from "./position/record-form.ts";
 import type { Shard } from "./position/shard.ts";
 import { View } from "./position/view.ts";
 import { Attempts } from "./queue/attempts.ts";
+import { Backlogs } from "./queue/backlog.ts";
 import { Backpressure } from "./queue/backpressure.ts";
 import type { Budget } from "./queue/budget.ts";
 import { EventMaker } from "./queue/event-maker.ts";
@@ -153,6 +154,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
     attempts,
     spill,
     backpressure,
+    backlogs: new Backlogs({ functionName: manifest.name, spill, clock, observer, log }),
     ready,
     place,
     restore,

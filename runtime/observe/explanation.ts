@@ -27,6 +27,7 @@ const whyWords = [
   "lastAnswer",
   "gone",
   "unselected",
+  "backlog",
   "key",
   "keyError",
   "initialEvents",

@@ -82,6 +82,11 @@ export class Metrics {
   private readonly stale = this.tally("stale_events_total", "Events received again and recognised.", perTrigger);
   private readonly flagged = this.tally("redelivered_total", "Deliveries flagged as redelivered.", perTrigger);
   private readonly spilled = this.tally("spilled_total", "Events that went to disk to wait.", perTrigger);
+  private readonly collapsed = this.tally(
+    "backlog_collapsed_total",
+    "Waiting events that gave way to a newer one of their object, which had more than its share of the queue.",
+    perTrigger,
+  );
   /** `condition`: its name; `result`: error counts as not holding, limit as holding. */
   private readonly conditionErrors = this.tally(
     "match_condition_errors_total",
@@ -169,6 +174,7 @@ export class Metrics {
     stale: (fn, trigger) => this.stale.add(1, fn, trigger),
     flagged: (fn, trigger) => this.flagged.add(1, fn, trigger),
     spilled: (fn, trigger) => this.spilled.add(1, fn, trigger),
+    collapsed: (fn, trigger, count) => this.collapsed.add(count, fn, trigger),
     conditionError: (fn, trigger, condition, result) => this.conditionErrors.add(1, fn, trigger, condition, result),
     committed: (durationMs, rows) => {
       this.commits.observe(durationMs / 1000);
@@ -204,14 +210,15 @@ export class Metrics {
 
   /** What a rule for alerts asks for: the first failure is to be an increase. */
   private begin({ name, triggers, schedules, delivery }: FunctionManifest): void {
-    const { onFailure, mode } = delivery;
+    const { onFailure } = delivery;
     for (const { name: trigger, matchConditions, events } of triggers) {
+      if (events.includes("Modified")) this.collapsed.begin(name, trigger);
       for (const condition of matchConditions) {
         for (const result of ["error", "limit"]) this.conditionErrors.begin(name, trigger, condition.name, result);
       }
       for (const type of events) {
-        const isOvertaken = mode === "Latest" && type === "Modified";
-        if (onFailure === "Drop" || isOvertaken) this.events.begin(name, trigger, type, "dropped");
+        // A Modified may give way to a newer one in each mode.
+        if (onFailure === "Drop" || type === "Modified") this.events.begin(name, trigger, type, "dropped");
       }
     }
     if (onFailure === "Drop")

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { runScopedWorld } from "./scoped-world.ts";
-import { runAskingWorld, runShardWorld, runWorld } from "./world.ts";
+import { runAskingWorld, runHotWorld, runShardWorld, runWorld } from "./world.ts";
 
 // SEED=7 runs one world of each kind again; SEEDS=10000 runs that many.
 const { SEED, SEEDS = "200" } = process.env;
@@ -11,6 +11,7 @@ describe("the laws of delivery", () => {
   it.each([
     ["faults, kills and reloads", runWorld, count],
     ["requeues, errands and new code", runAskingWorld, Math.ceil(count / 2)],
+    ["a hot key and little room", runHotWorld, count],
     ["one shard of three, faults, kills and reloads", runShardWorld, Math.ceil(count / 5)],
     ["namespaces that come and go, restored backups and conditions", runScopedWorld, count],
   ] as const)(
@@ -28,6 +29,12 @@ describe("the laws of delivery", () => {
       expect(deliveries).toBeGreaterThan(count * 5);
     },
   );
+
+  it("are asked of events that stand for others, in many worlds", async () => {
+    let collapsed = 0;
+    for (let seed = 1; seed <= 40; seed++) collapsed += (await runHotWorld(seed)).collapsed;
+    expect(collapsed).toBeGreaterThan(40);
+  });
 
   // In each, a lane that read from disk was cut in memory meanwhile.
   it.each([1003, 1943, 4532, 5380, 6086])("hold in the world of seed %i, which broke one", async (seed) => {

@@ -32,6 +32,8 @@ export interface Setting {
   readonly holdsQueues: boolean;
   readonly compactions: boolean;
   readonly crashes: boolean;
+  /** How often it is the first object that changes; undefined: as often as any. */
+  readonly hot?: number;
   /** Handlers ask for events to come again. */
   readonly requeues: boolean;
   /** The function is held and released, its code is replaced, and people have objects and dead letters told again. */
@@ -81,6 +83,19 @@ const inMemory = (): WorldPlace => {
   };
 };
 
+/** One object changes far more often than the others, and there is little room for what waits. */
+export function runHotWorld(seed: number): ReturnType<typeof runWorld> {
+  const dice = new Dice(-seed);
+  return runWorld(seed, inMemory(), undefined, {
+    mode: "All",
+    hot: 0.7 + 0.3 * dice.next(),
+    memoryEvents: dice.pick([4, 8, 16]),
+    spillLimit: dice.pick([2_000, 4_000, Number.POSITIVE_INFINITY]),
+    holdsQueues: false,
+    requeues: dice.chance(0.5),
+  });
+}
+
 /** A shard of a function is told all there is of its own objects, by the same laws, and nothing of others. */
 export function runShardWorld(seed: number): ReturnType<typeof runWorld> {
   const number = seed % 3;
@@ -100,12 +115,13 @@ export async function runWorld(
   place: WorldPlace = inMemory(),
   shard?: Shard,
   beside: Partial<Setting> = {},
-): Promise<{ broken: readonly string[]; deliveries: number }> {
+): Promise<{ broken: readonly string[]; deliveries: number; collapsed: number }> {
   const dice = new Dice(seed);
   const setting = place.setting({ ...settingOf(dice), ...beside });
   const world = new World(setting, dice, place, shard);
   await world.live(40 + dice.below(80));
-  return { broken: world.laws.broken, deliveries: world.laws.deliveries.length };
+  const { broken, deliveries, collapsed } = world.laws;
+  return { broken, deliveries: deliveries.length, collapsed };
 }
 
 class World {
@@ -136,10 +152,11 @@ class World {
 
   async live(steps: number): Promise<void> {
     const { dice, history, setting } = this;
-    for (let changes = dice.below(6); changes > 0; changes--) history.change(dice, names);
+    for (let changes = dice.below(6); changes > 0; changes--) this.change();
     await this.start(await this.open());
     for (let step = 0; step < steps; step++) {
-      if (dice.chance(0.5)) history.change(dice, names);
+      if (dice.chance(0.5)) this.change();
+      if (setting.hot) for (let more = dice.below(4); more > 0; more--) this.change();
       if (setting.compactions && dice.chance(0.05)) history.compacted = history.now;
       if (setting.crashes && dice.chance(0.04)) await this.crash();
       else if (dice.chance(0.02)) await this.restart();
@@ -154,6 +171,11 @@ class World {
     }
     await this.settleDown();
     this.process.dispatcher.halt();
+  }
+
+  private change(): void {
+    const { dice, history, setting } = this;
+    history.change(dice, setting.hot && dice.chance(setting.hot) ? names.slice(0, 1) : names);
   }
 
   run(delivery: Delivery): Promise<Outcome> {

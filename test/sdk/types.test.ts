@@ -73,7 +73,7 @@ const several = defineHandler<Triggers<{ settings: V1ConfigMap; pods: V1Pod }>>(
   if (event.trigger === "pods") expectTypeOf(event.object).toEqualTypeOf<Stored<V1Pod>>();
   else expectTypeOf(event.object).toEqualTypeOf<Stored<V1ConfigMap>>();
   expectTypeOf(event.reason).toEqualTypeOf<
-    "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed" | "edited" | undefined
+    "relist" | "selected" | "unselected" | "rv-rewind" | "crd-removed" | "edited" | "backlog" | undefined
   >();
   return event.object.metadata.name;
 });

@@ -65,11 +65,14 @@ export interface Seen {
 export interface EventFlags {
   /** The object existed when the function was first deployed. */
   readonly initial?: true;
-  /** Made by a diff against a list, not received from a watch. */
+  /** Made by a diff against a list, not received from a watch; or standing for others. */
   readonly synthetic?: true;
-  /** Why it is synthetic: `relist`, `rv-rewind`, `crd-removed`; `selected` or `unselected` where the manifest's choice changed. */
+  /**
+   * Why it is synthetic: `relist`, `rv-rewind`, `crd-removed`; `selected` or `unselected` where the manifest's choice changed.
+   * `backlog`: it stands for changes of its object that waited.
+   */
   readonly reason?: string;
-  /** The stretch of history that was lost before this event. */
+  /** The stretch of history that is not told before this event: between these resourceVersions. */
   readonly gap?: { readonly from: string | null; readonly to: string };
   /** A Deleted found by a diff: the body is the last one known. */
   readonly finalStateUnknown?: true;

@@ -19,6 +19,8 @@ export interface Observer {
   flagged?(functionName: string, trigger: string): void;
   /** An event went to disk. */
   spilled?(functionName: string, trigger: string): void;
+  /** So many waiting events of an object gave way to a newer one, since it had more than its share of the queue. */
+  collapsed?(functionName: string, trigger: string, count: number): void;
   /** A match condition had no value and counted as not holding (`error`), or used up its cost and counted as holding (`limit`). */
   conditionError?(functionName: string, trigger: string, condition: string, result: "error" | "limit"): void;
   committed?(durationMs: number, rows: number): void;

@@ -18,6 +18,8 @@ export type HeldBack =
   | { readonly type: "gone" }
   /** It waited while its manifest was edited, and its trigger selects its object no more. */
   | { readonly type: "unselected" }
+  /** It waited, with more of its object than that one's share of the queue: a newer event stands for so many. */
+  | { readonly type: "backlog"; readonly collapsed: number }
   /** Its trigger's `key` leads to nobody: it has no such owner, or the expression gives no name. */
   | { readonly type: "key" }
   /** Its trigger's `key` has no value, or one that is no name. */

@@ -1,11 +1,10 @@
 import type { Clock, Timer } from "../../clock.ts";
 import type { ReadyLanes } from "./ready-lanes.ts";
 import type { Place } from "./rota.ts";
-import type { MemoryLimit, Spill } from "./spill.ts";
+import { freeAt, type MemoryLimit, type Spill } from "./spill.ts";
 
-/** How full a function's memory is when it is full, where it has no disk, and when it takes events again. */
+/** How full a function's memory is when it is full, where it has no disk. */
 const fullAt = 0.75;
-const freeAt = 0.5;
 
 /**
  * How full it is at most when its sources begin to wait: 500 events. Of more, a collection of young objects finds most still there,
@@ -79,11 +78,17 @@ export class Backpressure {
     return this.held.promise;
   }
 
+  /** Whether it is slow, and memory is so full that it would take nothing: of one that has no disk. */
+  get isShort(): boolean {
+    const { holdsQueues, fill } = this.spill;
+    return !holdsQueues && !this.quick && !this.refusing && fill >= fullAt;
+  }
+
   /** A promise while the function takes nothing: it is slow, and there is no room for what it cannot take. */
   get full(): Promise<void> | undefined {
     if (this.stopped || this.refusing) return this.refusing?.promise;
     const { spill } = this;
-    if (spill.holdsQueues ? !spill.isSpent : this.quick || spill.fill < fullAt) return undefined;
+    if (spill.holdsQueues ? !spill.isSpent : !this.isShort) return undefined;
     this.refusing = Promise.withResolvers<void>();
     return this.refusing.promise;
   }

@@ -32,7 +32,8 @@ export interface LaneEvent extends ViewEvent {
   /** The function's order of arrival. */
   readonly sequence: number;
   readonly id: string;
-  readonly flags: EventFlags;
+  /** Others where it stands for events of its object that gave way. */
+  flags: EventFlags;
   /** Undefined while only the disk holds it, and of a deletion that was found: the view has the last one known. */
   body: Buffer | undefined;
   /** What the body is a part of, while the event waits. */
@@ -43,8 +44,9 @@ export interface LaneEvent extends ViewEvent {
   readonly oldBody: Buffer | undefined;
   /** Its size, whether in memory or not, in bytes. */
   readonly size: number;
-  /** Monotonic and wall milliseconds. */
-  readonly receivedAt: number;
+  /** Monotonic milliseconds; of one that stands for others, when the first of them came. */
+  receivedAt: number;
+  /** Wall milliseconds. */
   readonly receivedWall: number;
   /** A dead letter put back: filtered and known already. */
   readonly replayed: boolean;

@@ -9,6 +9,7 @@ import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import type { Judged, View } from "../position/view.ts";
 import type { AttemptListener, Attempts, Conclusion } from "./attempts.ts";
+import { type Backlogs, givesWay } from "./backlog.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
 import { Gate } from "./gate.ts";
@@ -24,6 +25,7 @@ export interface QueueParts {
   readonly attempts: Attempts;
   readonly spill: Spill;
   readonly backpressure: Backpressure;
+  readonly backlogs: Backlogs;
   /** Empty. */
   readonly ready: ReadyLanes;
   /** Its place among all functions. */
@@ -123,7 +125,9 @@ export class FunctionQueue {
 
   /** A promise while nothing at all is to be taken. */
   get full(): Promise<void> | undefined {
-    return this.parts.backpressure.full;
+    const { backpressure } = this.parts;
+    if (backpressure.isShort) this.shareMemory();
+    return backpressure.full;
   }
 
   /** Whether something waits that a process before this one may have handled, and nothing on disk says so. */
@@ -136,11 +140,7 @@ export class FunctionQueue {
   private noteDoubts(): void {
     const { spill } = this.parts;
     for (const lane of this.lanes.values()) {
-      for (const event of lane.unnoted) {
-        spill.pin(event);
-        // There is no room for it, nor then for those behind it.
-        if (event.place === "memory") break;
-      }
+      spill.pinAll(lane.unnoted);
     }
   }
 
@@ -179,7 +179,7 @@ export class FunctionQueue {
   /** Puts on disk what holds the mark up and must not any longer. Its body stays in memory: its turn may come at once. */
   keepBacklog(): void {
     for (const lane of this.lanes.values()) {
-      for (const event of lane.pinned(Number.NEGATIVE_INFINITY)) this.parts.spill.pin(event);
+      this.parts.spill.pinAll(lane.pinned(Number.NEGATIVE_INFINITY));
     }
   }
 
@@ -271,6 +271,13 @@ export class FunctionQueue {
     this.pump();
   }
 
+  /** Memory is short, and there is no disk: what waits of a lane beyond its share collapses, before all of the function has to wait. */
+  private shareMemory(): void {
+    const { spill, backlogs } = this.parts;
+    const share = spill.fairLimit(this.lanes.size);
+    for (const lane of this.lanes.values()) backlogs.collapse(lane, lane.within(share));
+  }
+
   /** Memory is full: lanes that wait for a retry keep no more than their head in it, and no other more than its share. */
   private makeRoom(): void {
     const { laneLimit } = this.parts.spill;
@@ -295,23 +302,14 @@ export class FunctionQueue {
     const { spill } = this.parts;
     // While it reads what comes next from disk, nothing is put in front of that.
     if (lane.length <= kept || lane.reading || !spill.holdsQueues) return;
-    for (const event of lane) {
-      spill.pin(event);
-      // There is no room for it.
-      if (event.place === "memory") return;
-    }
+    if (!spill.pinAll(lane)) return;
     for (const event of lane.shelveFrom(kept)) spill.shelve(event);
   }
 
   /** A Modified that waits, and was never begun, gives way to a newer one of the same object. */
   private coalesce(lane: Lane, next: LaneEvent): void {
     const { tail } = lane;
-    if (!tail || next.type !== "Modified" || tail.type !== "Modified") return;
-    // A dead letter that comes back is of an older state than what waits, and was counted once.
-    if (tail.replayed || next.replayed) return;
-    if (tail.view !== next.view || tail.meta.uid !== next.meta.uid) return;
-    if (tail.attempts > 0 || tail.interruptions > 0 || tail.notBefore !== undefined) return;
-    if (lane.running && lane.head === tail) return;
+    if (!tail || !givesWay(tail, next) || (lane.running && lane.head === tail)) return;
     lane.pop();
     this.parts.spill.left(tail);
     tail.view.leave(tail.key);
@@ -503,7 +501,11 @@ export class FunctionQueue {
   }
 
   private pinUpTo(lane: Lane, limit: number): void {
-    for (const event of lane.pinned(limit)) this.parts.spill.pin(event);
+    const { spill, backlogs } = this.parts;
+    if (!spill.pinAll(lane.pinned(limit))) {
+      backlogs.collapse(lane, lane.within(spill.recordLimit));
+      spill.pinAll(lane.pinned(limit));
+    }
     const { head, running, backoff } = lane;
     if ((running || backoff) && head && head.receivedAt <= limit) this.rest(lane);
   }

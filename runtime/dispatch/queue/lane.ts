@@ -119,6 +119,11 @@ export class Lane implements InLine<Lane> {
     this.events.pop();
   }
 
+  /** Takes events away that are not its head. */
+  remove(gone: ReadonlySet<LaneEvent>): void {
+    this.events = this.events.filter((event) => !gone.has(event));
+  }
+
   /** Notes an event behind all others that is on disk alone. */
   shelve(sequence: number): void {
     this.shelf.push(sequence);

@@ -20,8 +20,11 @@ const stubLimit = 10_000;
 /** What a row on disk takes beside its body, in bytes: its header and its place in two indices. */
 const rowBytes = 512;
 
-/** How much of a function's memory one lane may keep where others need it. */
+/** How much of a function's memory, or of its room on disk, one lane may keep where others need it. */
 const laneShare = 0.25;
+
+/** How full a function's memory is at most, as a share, when one that was full takes events again. */
+export const freeAt = 0.5;
 
 /**
  * An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it. An API server
@@ -100,8 +103,27 @@ export class Spill {
 
   /** What one lane may keep in memory where others need it. */
   get laneLimit(): MemoryLimit {
+    return this.part(laneShare);
+  }
+
+  /** What each of so many lanes may keep where memory is short and there is no disk. All of them together then take half of it. */
+  fairLimit(lanes: number): MemoryLimit {
+    return this.part(Math.min(laneShare, freeAt / lanes));
+  }
+
+  /** What one lane may keep where no more of its function fits on disk. */
+  get recordLimit(): MemoryLimit {
+    return { ...this.laneLimit, bytes: this.roomOnDisk * laneShare };
+  }
+
+  private part(share: number): MemoryLimit {
     const { events, bytes } = this.limit;
-    return { events: Math.max(1, Math.floor(events * laneShare)), bytes: bytes * laneShare };
+    return { events: Math.max(1, Math.floor(events * share)), bytes: bytes * share };
+  }
+
+  /** A store that holds no queues shares its room as functions come: each takes a quarter of it at most. */
+  private get roomOnDisk(): number {
+    return this.holdsQueues ? this.disk.fairShare : this.store.spillLimit / 4;
   }
 
   /** Whether events wait behind all that are in lanes. */
@@ -203,10 +225,19 @@ export class Spill {
     if (event.place === "memory" && this.hasRoomFor(event.size)) this.write(event);
   }
 
+  /** The same of events that follow each other in a lane, up to the first without room: a lane has no holes. Returns whether all fit. */
+  pinAll(events: Iterable<LaneEvent>): boolean {
+    for (const event of events) {
+      this.pin(event);
+      if (event.place === "memory") return false;
+    }
+    return true;
+  }
+
   /** Writes an event that is to come again at a time, with that time: once it is on disk, a restart waits for that too. */
   defer(event: LaneEvent): void {
     if (event.place === "memory") this.pin(event);
-    else this.commits.putSpilled(spilledEvent(event));
+    else this.rewrite(event);
   }
 
   /** Writes an event to disk because one behind it in its lane goes there, whatever the share: a lane has no holes. */
@@ -218,6 +249,11 @@ export class Spill {
     if (event.doubt === "unnoted") event.doubt = "noted";
     event.mark?.owner.settle(event.mark.entry);
     event.mark = undefined;
+  }
+
+  /** Writes an event that is on disk as it is now. */
+  rewrite(event: LaneEvent): void {
+    this.commits.putSpilled(spilledEvent(event));
   }
 
   /** Lets go of the body of an event that will wait, where the disk has it. Each attempt brings it back. */
@@ -310,9 +346,9 @@ export class Spill {
     }
   }
 
-  /** A store that holds no queues shares its room as functions come: each takes a quarter of it at most. */
+  /** Whether so many more bytes of the function fit on disk. */
   hasRoomFor(bytes: number): boolean {
-    return this.holdsQueues ? !this.isSpent : this.stored + bytes <= this.store.spillLimit / 4;
+    return this.holdsQueues ? !this.isSpent : this.stored + bytes <= this.roomOnDisk;
   }
 
   /** An event may overflow with all that waits in memory before it in its lane: half of what the disk has room for now. */

@@ -32,9 +32,37 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "a dead letter that is put back takes a newer state's place in mode Latest",
-    file: dispatch("queue/function-queue"),
-    edits: [["if (tail.replayed || next.replayed) return;", ""]],
+    file: dispatch("queue/backlog"),
+    edits: [["if (event.replayed || next.replayed) return false;", ""]],
     caughtBy: "test/dispatch/dead-letters.test.ts",
+  },
+  {
+    fault: "where queues wait in memory, one object's backlog makes its function step aside",
+    file: dispatch("queue/function-queue"),
+    edits: [["if (backpressure.isShort) this.shareMemory();", ""]],
+    caughtBy: "test/dispatch/hot-key.test.ts",
+  },
+  {
+    fault: "a position passes what collapsed before the newest state has ended",
+    file: dispatch("queue/backlog"),
+    edits: [["  letGo(standIn);\n  standIn.mark = oldest.mark;", "  letGo(oldest);"]],
+    caughtBy: "test/dispatch/hot-key.test.ts",
+  },
+  {
+    fault: "an event on record does not say that it stands for others",
+    file: dispatch("queue/backlog"),
+    edits: [["spill.rewrite(standIn);", "{}"]],
+    caughtBy: "test/dispatch/hot-key.test.ts",
+  },
+  {
+    fault: "the end of an object collapses into the state of the next one of its name",
+    file: dispatch("queue/backlog"),
+    edits: [
+      ['event.type !== "Modified" || next.type', "next.type"],
+      ["event.view !== next.view || event.meta.uid !== next.meta.uid", "event.view !== next.view"],
+      ['  event.type === "Modified" &&\n', ""],
+    ],
+    caughtBy: "test/dispatch/hot-key.test.ts",
   },
   {
     fault: "a power loss soon after a start leaves the clean end before",
@@ -93,14 +121,14 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a store with little room lets a first list fill the memory",
     file: dispatch("queue/backpressure"),
-    edits: [["!spill.isSpent : this.quick || spill.fill < fullAt", "!spill.isSpent : true"]],
+    edits: [["!spill.isSpent : !this.isShort", "!spill.isSpent : true"]],
     caughtBy: "test/dispatch/full.test.ts",
   },
   {
     fault: "where there is little room, a blocked object holds its source, and others with it",
     file: dispatch("queue/backpressure"),
     edits: [
-      ["!spill.isSpent : this.quick || spill.fill < fullAt", "!spill.isSpent : true"],
+      ["!spill.isSpent : !this.isShort", "!spill.isSpent : true"],
       ["if (!this.quick) return undefined;", "if (!this.quick && this.spill.holdsQueues) return undefined;"],
       [
         "if (!this.quick || !isFilled) this.free();",

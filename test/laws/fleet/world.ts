@@ -203,7 +203,7 @@ class Fleet {
       ),
       clock,
       random: dice.next,
-      observer: {},
+      observer: { collapsed: (name) => this.lawsOf(name)?.collapsed() },
       log: silent,
       memoryLimit: { events: this.memoryEvents, bytes: 1 << 20 },
     });
