@@ -12,6 +12,12 @@ export interface Waking extends Cause {
 /** Causes that are told of one run: which triggers woke it, and the first objects to look at. */
 const mostCauses = 16;
 
+/** Shared, since a function may have 100,000 keys that nothing new has woken. */
+export const noCauses: readonly Waking[] = [];
+
+/** Of a key that its handler asked for. Shared as well. */
+export const requeued: readonly Waking[] = [{ type: "Requeue" }];
+
 /** Adds a cause to what is told of a run, oldest first. Of one object and trigger the last is told. Of too many the oldest go. */
 export function withCause(causes: readonly Waking[], cause: Waking): readonly Waking[] {
   const same = causes.find((each) => isOfOne(each, cause));

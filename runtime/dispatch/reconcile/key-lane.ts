@@ -1,8 +1,8 @@
 import { type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../checkpoint/batch.ts";
-import type { Timer } from "../../clock.ts";
 import { resourceVersion } from "../../resource-version.ts";
 import type { View } from "../position/view.ts";
-import { causeAlone, hasCause, type Waking, withCause } from "./causes.ts";
+import { causeAlone, hasCause, noCauses, type Waking, withCause } from "./causes.ts";
+import type { Due } from "./due-keys.ts";
 
 /** Of an object that is not there, or not known yet. */
 export const unknownVersion = resourceVersion("0");
@@ -11,7 +11,7 @@ export const unknownVersion = resourceVersion("0");
 export type Waits = "retry" | "interrupted" | "requeue" | "quiet";
 
 /** A key that is to be reconciled: one row on disk, one run at a time. */
-export class KeyLane implements PendingKey {
+export class KeyLane implements PendingKey, Due {
   /** `namespace/name`. */
   readonly key: string;
   /** Of its row. */
@@ -28,8 +28,10 @@ export class KeyLane implements PendingKey {
   journalRow: number | undefined;
   running = false;
   /** What woke it since its run began. */
-  since: readonly Waking[] = [];
-  waits: { readonly why: Waits; readonly timer: Timer } | undefined;
+  since: readonly Waking[] = noCauses;
+  waits: Waits | undefined;
+  dueAt = 0;
+  place = -1;
   /** It is out of attempts, and tries again for ever, as the manifest asks. */
   blocked = false;
 

@@ -8,8 +8,9 @@ import { crashLoopError } from "../queue/attempt.ts";
 import { Gate } from "../queue/gate.ts";
 import type { LaneReport } from "../queue/lane.ts";
 import { quietMs } from "../queue/quiet.ts";
-import { afterLong, interruptedDelay, isCrashLoop, requeueDelay } from "../queue/retry.ts";
-import { type Waking, withCause } from "./causes.ts";
+import { interruptedDelay, isCrashLoop, requeueDelay } from "../queue/retry.ts";
+import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
+import { DueKeys } from "./due-keys.ts";
 import { KeyLane, type Waits } from "./key-lane.ts";
 import type { KeyRuns, RunEnd } from "./key-runs.ts";
 import type { Primary } from "./primary.ts";
@@ -50,6 +51,7 @@ export class KeyQueue {
   private readonly ready = new Set<KeyLane>();
   /** Those whose objects are not known yet. */
   private readonly unsettled = new Set<KeyLane>();
+  private readonly waiting: DueKeys<KeyLane>;
   private settling: Timer | undefined;
   private wasFull = false;
   private started = false;
@@ -57,6 +59,10 @@ export class KeyQueue {
   constructor(parts: KeyQueueParts) {
     this.parts = parts;
     this.rests = new Rests(parts.clock, parts.random);
+    this.waiting = new DueKeys(parts.clock, (lanes) => {
+      for (const lane of lanes) this.endWait(lane);
+      this.pump();
+    });
     this.gate = new Gate({
       recall: () => parts.runs.recall(),
       retryAll: () => this.retryAll(),
@@ -66,15 +72,22 @@ export class KeyQueue {
 
   /** For the status: milliseconds are wall time. What its handler wants later does not wait. */
   counts() {
-    const due = [...this.lanes.values()].filter(({ waits }) => waits?.why !== "requeue");
-    const oldestAt =
-      due.length === 0 ? undefined : Math.min(...due.slice(0, mostTimed).map(({ wokenAt }) => wokenAt.wall));
-    const unbegun = this.gate.isShut() ? [] : due.slice(0, mostTimed).filter((lane) => lane.isDue);
-    const dueSince = unbegun.length === 0 ? undefined : Math.min(...unbegun.map(({ wokenAt }) => wokenAt.wall));
+    let [due, blocked, timed] = [0, 0, 0];
+    let oldestAt: number | undefined;
+    let dueSince: number | undefined;
+    for (const lane of this.lanes.values()) {
+      if (lane.waits === "requeue") continue;
+      due++;
+      if (lane.blocked) blocked++;
+      if (timed++ >= mostTimed) continue;
+      const { wall } = lane.wokenAt;
+      oldestAt = Math.min(oldestAt ?? wall, wall);
+      if (lane.isDue) dueSince = Math.min(dueSince ?? wall, wall);
+    }
     const begun = this.parts.runs.counts();
-    const blocked = due.filter((lane) => lane.blocked).length;
-    const requeued = this.lanes.size - due.length;
-    return { queued: due.length - begun.inFlight, blocked, oldestAt, dueSince, requeued, ...begun };
+    const requeued = this.lanes.size - due;
+    const since = this.gate.isShut() ? undefined : dueSince;
+    return { queued: due - begun.inFlight, blocked, oldestAt, dueSince: since, requeued, ...begun };
   }
 
   /** Whether changes are to wait until fewer keys do. */
@@ -98,8 +111,8 @@ export class KeyQueue {
       waiting: 1,
       head,
       running,
-      retrying: waits !== undefined && waits.why !== "quiet",
-      requeued: waits?.why === "requeue",
+      retrying: waits !== undefined && waits !== "quiet",
+      requeued: waits === "requeue",
       blocked,
       held: this.gate.isShut(),
     };
@@ -136,7 +149,7 @@ export class KeyQueue {
       this.lanes.set(key, made);
       this.writeWoken(made);
       this.quieten(made);
-    } else if (cause.type !== "Resync" || lane.waits?.why === "requeue") this.wakeAgain(lane, cause);
+    } else if (cause.type !== "Resync" || lane.waits === "requeue") this.wakeAgain(lane, cause);
     // Not yet: what has changed is known once its event has ended, which it does in this turn.
     queueMicrotask(() => this.pump());
   }
@@ -150,7 +163,7 @@ export class KeyQueue {
   /** Nothing begins any more. Resolves when nothing runs. */
   stop(): Promise<void> {
     this.settling?.cancel();
-    for (const { waits } of this.lanes.values()) waits?.timer.cancel();
+    this.waiting.stop();
     return this.gate.stop();
   }
 
@@ -158,16 +171,16 @@ export class KeyQueue {
   private wakeAgain(lane: KeyLane, cause: Waking): void {
     const { clock } = this.parts;
     // Who asked for a later time is asked again by then.
-    const isRequeued = lane.waits?.why === "requeue";
+    const isRequeued = lane.waits === "requeue";
     if (isRequeued) {
-      lane.causes = [];
+      lane.causes = noCauses;
       lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
     }
     const isNews = lane.isNews(cause);
     lane.doubt ||= cause.hasBegun === true;
     const failed = !lane.running && lane.attempts > 0;
     if (!lane.running) lane.forgive();
-    if (lane.waits && lane.waits.why !== "interrupted") this.quieten(lane);
+    if (lane.waits && lane.waits !== "interrupted") this.quieten(lane);
     // Otherwise its row says already that it is due.
     if (isNews || failed || isRequeued) this.writeWoken(lane);
   }
@@ -267,7 +280,7 @@ export class KeyQueue {
   private absorb(lane: KeyLane): void {
     if (lane.since.length === 0) return;
     lane.causes = lane.since.reduce(withCause, lane.causes);
-    lane.since = [];
+    lane.since = noCauses;
     lane.forgive();
     this.writeWoken(lane);
   }
@@ -277,8 +290,8 @@ export class KeyQueue {
     const { retry, onFailure } = runs.manifest.delivery;
     const { since } = lane;
     const isWoken = since.length > 0;
-    lane.since = [];
-    if (outcome.type === "ok") lane.causes = isWoken ? since : [{ type: "Requeue" }];
+    lane.since = noCauses;
+    if (outcome.type === "ok") lane.causes = isWoken ? since : requeued;
     else lane.causes = since.reduce(withCause, lane.causes);
     const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
     const delayMs = outcome.type === "ok" ? 0 : this.rests.begin(lane.key, retry, lane.attempts, asked);
@@ -330,11 +343,8 @@ export class KeyQueue {
 
   private wait(lane: KeyLane, why: Waits, delayMs: number): void {
     if (this.gate.isStopped) return;
-    const timer = afterLong(this.parts.clock, delayMs, () => {
-      this.endWait(lane);
-      this.pump();
-    });
-    lane.waits = { why, timer };
+    lane.waits = why;
+    this.waiting.add(lane, delayMs);
   }
 
   /** Something has changed: the key runs once that is quiet and its rest is over, in place of what it waits for. */
@@ -342,7 +352,7 @@ export class KeyQueue {
     const { clock, runs } = this.parts;
     const now = clock.monotonic();
     const waitMs = quietMs(runs.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
-    lane.waits?.timer.cancel();
+    this.waiting.remove(lane);
     lane.waits = undefined;
     const restMs = this.rests.msOf(lane.key);
     if (restMs > waitMs) this.wait(lane, "retry", restMs);
@@ -352,8 +362,8 @@ export class KeyQueue {
 
   private endWait(lane: KeyLane): void {
     const { clock } = this.parts;
-    if (lane.waits?.why === "requeue") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-    lane.waits?.timer.cancel();
+    if (lane.waits === "requeue") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+    this.waiting.remove(lane);
     lane.waits = undefined;
     this.ready.add(lane);
   }
@@ -361,7 +371,7 @@ export class KeyQueue {
   private retryAll(): void {
     for (const lane of this.lanes.values()) {
       lane.blocked = false;
-      if (lane.waits && lane.waits.why !== "requeue") this.endWait(lane);
+      if (lane.waits && lane.waits !== "requeue") this.endWait(lane);
     }
   }
 
