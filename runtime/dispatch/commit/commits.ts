@@ -261,6 +261,17 @@ export class Commits {
     this.late.clear();
   }
 
+  /** Of the commit that gathers writes. */
+  get number(): number {
+    return this.pending.row;
+  }
+
+  /** Writes what has gathered, and calls back when that is done. */
+  written(done: () => void): void {
+    this.pending.waiters.push(done);
+    this.now();
+  }
+
   /** Resolves when everything given so far is committed. */
   flush(): Promise<void> {
     this.takeLate(never);

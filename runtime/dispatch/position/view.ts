@@ -197,6 +197,12 @@ export class View {
     for (const [key, object] of this.doubtedIn(namespace)) if (this.alive(key) === object) yield [key, object];
   }
 
+  /** The key of any object that is on record or to come, also of one that is gone; undefined where there is none. */
+  get anyKey(): string | undefined {
+    for (const objects of [this.known, this.waiting, this.doubted]) for (const [key] of objects) return key;
+    return undefined;
+  }
+
   /** The namespaces in which objects are known, wait or had begun. */
   get namespaces(): ReadonlySet<string> {
     const doubted = [...this.doubted].map(([key]) => namespaceOf(key));

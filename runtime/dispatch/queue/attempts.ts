@@ -27,8 +27,8 @@ type Finished = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
 /** Takes the events of a function whose handler is not told of each: they end here. */
 export interface EventSink {
-  /** Whether events are to wait. */
-  readonly isFull: boolean;
+  /** How many events it takes at once; 0 while they are to wait. */
+  readonly atOnce: number;
   /** Whether it has to know the object before a change. */
   wantsOld(event: LaneEvent): boolean;
   /** `body` is empty where the object is gone and nothing is known of it but its name. */
@@ -135,7 +135,7 @@ export class Attempts {
    */
   limitFor({ attempts, doubt, interruptions }: LaneEvent): number {
     const { sink } = this.parts;
-    if (sink) return sink.isFull ? 0 : Number.POSITIVE_INFINITY;
+    if (sink) return sink.atOnce;
     const { concurrency, batch } = this.code.manifest.delivery;
     // Those of the batches that run, and those that the next one is made of.
     if (batch) return (concurrency + 1) * batch.maxSize;

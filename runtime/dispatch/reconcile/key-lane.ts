@@ -1,6 +1,7 @@
 import { type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../checkpoint/batch.ts";
 import { resourceVersion } from "../../resource-version.ts";
 import type { View } from "../position/view.ts";
+import type { InLine, Line } from "../queue/line.ts";
 import { causeAlone, hasCause, noCauses, type Waking, withCause } from "./causes.ts";
 import type { Due } from "./due-keys.ts";
 
@@ -11,7 +12,7 @@ export const unknownVersion = resourceVersion("0");
 export type Waits = "retry" | "interrupted" | "requeue" | "quiet";
 
 /** A key that is to be reconciled: one row on disk, one run at a time. */
-export class KeyLane implements PendingKey, Due {
+export class KeyLane implements PendingKey, Due, InLine<KeyLane> {
   /** `namespace/name`. */
   readonly key: string;
   /** Of its row. */
@@ -32,6 +33,10 @@ export class KeyLane implements PendingKey, Due {
   waits: Waits | undefined;
   dueAt = 0;
   place = -1;
+  /** Its place among those that may run. */
+  line: Line<KeyLane> | undefined;
+  before: KeyLane | undefined;
+  behind: KeyLane | undefined;
   /** It is out of attempts, and tries again for ever, as the manifest asks. */
   blocked = false;
 

@@ -1,12 +1,14 @@
 import type { NewDeadLetter } from "../../checkpoint/batch.ts";
 import type { Clock, Random, Timer } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
+import { CommitShare } from "../commit/commit-share.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Newest } from "../delivery/delivery.ts";
 import type { Log } from "../delivery/observer.ts";
 import { crashLoopError } from "../queue/attempt.ts";
 import { Gate } from "../queue/gate.ts";
 import type { LaneReport } from "../queue/lane.ts";
+import { Line } from "../queue/line.ts";
 import { quietMs } from "../queue/quiet.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay } from "../queue/retry.ts";
 import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
@@ -45,10 +47,12 @@ export class KeyQueue {
   roomAgain: () => void = () => {};
   /** Runs that are on their way to the runner, or there. */
   readonly gate: Gate;
+  /** What its rows and runs may take of a commit. */
+  readonly share: CommitShare;
   private readonly parts: KeyQueueParts;
   private readonly rests: Rests;
   private readonly lanes = new Map<string, KeyLane>();
-  private readonly ready = new Set<KeyLane>();
+  private readonly ready = new Line<KeyLane>();
   /** Those whose objects are not known yet. */
   private readonly unsettled = new Set<KeyLane>();
   private readonly waiting: DueKeys<KeyLane>;
@@ -58,6 +62,10 @@ export class KeyQueue {
 
   constructor(parts: KeyQueueParts) {
     this.parts = parts;
+    this.share = new CommitShare(parts.commits, () => {
+      this.pump();
+      this.roomAgain();
+    });
     this.rests = new Rests(parts.clock, parts.random);
     this.waiting = new DueKeys(parts.clock, (lanes) => {
       for (const lane of lanes) this.endWait(lane);
@@ -92,7 +100,7 @@ export class KeyQueue {
 
   /** Whether changes are to wait until fewer keys do. */
   get isFull(): boolean {
-    const isFull = this.ready.size + this.unsettled.size >= mostReady;
+    const isFull = this.ready.length + this.unsettled.size >= mostReady;
     this.wasFull ||= isFull;
     return isFull;
   }
@@ -128,7 +136,7 @@ export class KeyQueue {
     this.lanes.set(lane.key, lane);
     const isRequeued = lane.attempts === 0 && lane.causes.every(({ type }) => type === "Requeue");
     if (restMs > 0) this.wait(lane, isRequeued ? "requeue" : "retry", restMs);
-    else this.ready.add(lane);
+    else this.ready.push(lane);
   }
 
   start(): void {
@@ -189,9 +197,9 @@ export class KeyQueue {
     while (this.started && !this.gate.isShut()) {
       const { concurrency } = this.parts.runs.manifest.delivery;
       if (this.gate.isFull(concurrency)) return;
-      const [lane] = this.ready;
-      if (!lane) return;
-      this.ready.delete(lane);
+      const lane = this.ready.first;
+      if (!lane || this.share.isSpent) return;
+      this.ready.remove(lane);
       if (this.isAtHome(lane)) void this.run(lane);
     }
   }
@@ -220,7 +228,7 @@ export class KeyQueue {
       settlePollMs,
       () => {
         this.settling = undefined;
-        for (const lane of this.unsettled) this.ready.add(lane);
+        for (const lane of this.unsettled) this.ready.push(lane);
         this.unsettled.clear();
         this.pump();
       },
@@ -231,6 +239,7 @@ export class KeyQueue {
   private async run(lane: KeyLane): Promise<void> {
     const { primary, runs, log, commits } = this.parts;
     this.gate.enter();
+    this.share.add();
     lane.running = true;
     let newest: Newest | undefined;
     try {
@@ -260,7 +269,7 @@ export class KeyQueue {
     lane.running = false;
     conclude();
     this.gate.leave();
-    if (!this.wasFull || this.ready.size > mostReady / 2) return;
+    if (!this.wasFull || this.ready.length > mostReady / 2) return;
     this.wasFull = false;
     this.roomAgain();
   }
@@ -272,7 +281,7 @@ export class KeyQueue {
       return;
     }
     this.absorb(lane);
-    if (end.type === "unbegun") this.ready.add(lane);
+    if (end.type === "unbegun") this.ready.push(lane);
     else this.wait(lane, "interrupted", interruptedDelay(++lane.interruptions));
   }
 
@@ -331,6 +340,7 @@ export class KeyQueue {
   }
 
   private drop(lane: KeyLane): void {
+    this.share.add();
     this.lanes.delete(lane.key);
     this.parts.commits.dropSpilled(this.parts.primary.view.functionName, lane.sequence);
   }
@@ -357,7 +367,7 @@ export class KeyQueue {
     const restMs = this.rests.msOf(lane.key);
     if (restMs > waitMs) this.wait(lane, "retry", restMs);
     else if (waitMs > 0) this.wait(lane, "quiet", waitMs);
-    else this.ready.add(lane);
+    else this.ready.push(lane);
   }
 
   private endWait(lane: KeyLane): void {
@@ -365,7 +375,7 @@ export class KeyQueue {
     if (lane.waits === "requeue") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
     this.waiting.remove(lane);
     lane.waits = undefined;
-    this.ready.add(lane);
+    this.ready.push(lane);
   }
 
   private retryAll(): void {
@@ -382,6 +392,7 @@ export class KeyQueue {
 
   private write(lane: KeyLane, dueAt: number): void {
     const { commits, primary } = this.parts;
+    this.share.add();
     commits.putSpilled(lane.row(primary.view, dueAt));
   }
 }

@@ -1,13 +1,13 @@
 import type { Look, Newest } from "../delivery/delivery.ts";
-import { nameOf } from "../position/by-namespace.ts";
+import { nameOf, namespaceOf } from "../position/by-namespace.ts";
 import type { View } from "../position/view.ts";
 
 /** The trigger without `key`: of which kind the objects are that are reconciled, and how they stand. */
 export class Primary {
   readonly view: View;
   private readonly look: Look;
-  /** As far as is known: of such a kind no key has a namespace. */
-  private isClusterScoped = false;
+  /** Of such a kind no key has a namespace. Undefined while no object of the kind was seen. */
+  private isClusterScoped: boolean | undefined;
   /** Whether what is known of a namespace is as new as the server was when this process began to read it. */
   private readonly isSettledIn: (namespace: string) => boolean;
 
@@ -33,10 +33,17 @@ export class Primary {
     return { uid, resourceVersion, body };
   }
 
+  /** An object of the kind has this key. */
+  saw(key: string): void {
+    this.isClusterScoped = namespaceOf(key) === "";
+  }
+
   /** The key as the kind has it: that of a cluster-scoped object has no namespace, also once no object of the kind is left. */
   home(key: string): string {
-    const [any] = this.keys();
-    if (any !== undefined) this.isClusterScoped = nameOf(any).namespace === "";
+    if (this.isClusterScoped === undefined) {
+      const { anyKey } = this.view;
+      if (anyKey !== undefined) this.saw(anyKey);
+    }
     return this.isClusterScoped ? `/${nameOf(key).name}` : key;
   }
 

@@ -1,4 +1,5 @@
 import { type ObjectMeta, objectKey } from "../../watch/change.ts";
+import { mostRows } from "../commit/commit-share.ts";
 import type { KeyOf, WakesNext, Wakes as WhomItWakes } from "../filter/key-rule.ts";
 import { wakesNobody } from "../filter/reason.ts";
 import type { Shard } from "../position/shard.ts";
@@ -9,6 +10,9 @@ import type { Waking } from "./causes.ts";
 import type { KeyQueue } from "./key-queue.ts";
 import type { Primary } from "./primary.ts";
 
+/** What of the most keys that one event woke still counts at the next event. */
+const fading = 0.9;
+
 /** From a change to the keys that it wakes. Its event ends in the commit that makes their rows durable. */
 export class Wakes implements EventSink {
   /** By view; none for the trigger without `key`. */
@@ -16,6 +20,8 @@ export class Wakes implements EventSink {
   private readonly primary: Primary;
   private readonly keys: KeyQueue;
   private readonly owns: (key: string) => boolean;
+  /** Keys that one event woke, the most of the last few. */
+  private widest = 0;
 
   /** @param shard undefined: every key is this one's to wake */
   constructor(rules: ReadonlyMap<number, KeyOf>, primary: Primary, keys: KeyQueue, shard: Shard | undefined) {
@@ -25,8 +31,10 @@ export class Wakes implements EventSink {
     this.keys = keys;
   }
 
-  get isFull(): boolean {
-    return this.keys.isFull;
+  /** As many as fill a commit's share, by those before them. What of them is too many is given back. */
+  get atOnce(): number {
+    if (this.keys.isFull || this.keys.share.isSpent) return 0;
+    return Math.max(1, Math.floor(mostRows / Math.max(1, this.widest)));
   }
 
   /** A change may take an object from one key to another: both have changed. */
@@ -35,12 +43,16 @@ export class Wakes implements EventSink {
   }
 
   take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion {
+    if (this.keys.isFull || this.keys.share.isSpent) return { type: "not-begun" };
     const rule = this.rules.get(event.view.id);
     const counted = event.view.countedFor(event.key);
-    const named = rule ? this.keysOf(rule, event, body, oldBody, counted) : [];
+    const named = rule ? this.keysOf(rule, event, body, oldBody, counted) : new Set<string>();
     const isForAll = event.type === "Scheduled" || (rule && isForgotten(rule, event.view, counted, body, oldBody));
-    const keys = isForAll ? new Set([...this.primary.keys(), ...(named ?? [])]) : rule ? named : [event.key];
+    if (!rule && event.type !== "Scheduled") this.primary.saw(event.key);
+    const own = rule ? named : new Set([event.key]);
+    const keys = isForAll ? new Set([...this.primary.keys(), ...(named ?? [])]) : own;
     if (!keys) return { type: "terminal", outcome: "filtered" };
+    this.widest = Math.max(keys.size, this.widest * fading);
     const cause = causeOf(event);
     for (const key of keys) this.keys.wake(key, cause);
     return { type: "terminal", outcome: "ok" };
