@@ -1,4 +1,4 @@
-import type { FunctionStatus } from "../dispatch/function-dispatch.ts";
+import type { FunctionStatus, KeyCounts } from "../dispatch/function-dispatch.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
@@ -243,6 +243,7 @@ function standingOf(
     saidOf(checkpoint) ??
     (pause && pausedBy(name, pause)) ??
     readsTrouble(kept, reads) ??
+    (counts?.keys?.full ? tooManyKeys(counts.keys) : undefined) ??
     (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
@@ -297,6 +298,7 @@ const pick = ({
   inFlight,
   spilled,
   requeued,
+  keys,
   blockedLanes,
   failures,
 }: FunctionStatus) => ({
@@ -307,6 +309,7 @@ const pick = ({
   inFlight,
   spilled,
   requeued,
+  ...(keys && { keys: { count: keys.count, withoutObject: keys.withoutObject } }),
   blockedLanes,
   failures,
 });
@@ -329,6 +332,11 @@ function overShare(counts: FunctionStatus | undefined): Said | undefined {
   const message = `it has had its share of the runtime's own time for ${seconds.toFixed(0)} s (so far ${spent}): what it watches waits for its turns, and no other function waits for it`;
   return { reason: "Throttled", message };
 }
+
+const tooManyKeys = ({ count, withoutObject }: KeyCounts): Said => ({
+  reason: "KeysFull",
+  message: `it has ${count} keys that are to run, now or later, ${withoutObject} of them without an object: changes wait, in order, until it has fewer`,
+});
 
 function pausedBy(name: string, pause: Pause): Said {
   const who =

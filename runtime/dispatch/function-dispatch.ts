@@ -23,6 +23,13 @@ import type { Reconciling } from "./reconcile/reconciling.ts";
 import { type Redelivery, redeliver, type Told } from "./redelivery.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 
+/** How many keys a function has. */
+export interface KeyCounts {
+  readonly count: number;
+  readonly withoutObject: number;
+  readonly full: boolean;
+}
+
 /** How a function does; times are epoch milliseconds. */
 export interface FunctionStatus {
   readonly function: string;
@@ -38,6 +45,8 @@ export interface FunctionStatus {
   readonly spilled: number;
   /** Keys whose handler asked for a later time. */
   readonly requeued: number;
+  /** In mode Reconcile: the keys that are to run, now or later, and how many of them have no object. `full`: changes wait for fewer. */
+  readonly keys?: KeyCounts | undefined;
   /** It takes nothing until its handler has caught up: its share of the room for what waits is used up. */
   readonly full: boolean;
   /** For how long it has been over its share of the event loop, in seconds; undefined where it is not. */
@@ -360,8 +369,8 @@ export class FunctionDispatch {
 function withKeys(
   events: ReturnType<FunctionQueue["counts"]>,
   keys: ReturnType<Reconciling["keys"]["counts"]> | undefined,
-): ReturnType<FunctionQueue["counts"]> & { readonly requeued: number } {
-  if (!keys) return { ...events, requeued: 0 };
+): ReturnType<FunctionQueue["counts"]> & Pick<FunctionStatus, "requeued" | "keys"> {
+  if (!keys) return { ...events, requeued: 0, keys: undefined };
   const { lastEventAt, failures, inFlight, requeued } = keys;
   return {
     ...events,
@@ -369,7 +378,7 @@ function withKeys(
     blocked: keys.blocked,
     oldestAt: earlier(events.oldestAt, keys.oldestAt),
     dueSince: earlier(events.dueSince, keys.dueSince),
-    ...{ lastEventAt, failures, inFlight, requeued },
+    ...{ lastEventAt, failures, inFlight, requeued, keys: keys.keys },
   };
 }
 

@@ -139,7 +139,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   });
   const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
   const reconciling =
-    primary && resync && reconcilingOf(parts, { primary, rules, names, keys: ours, resync, maker, history });
+    primary && resync && reconcilingOf(parts, { primary, rules, names, keys: ours, resync, maker, history, spill });
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;

@@ -39,6 +39,8 @@ export interface Gauges {
     readonly dueSeconds: number;
     readonly queued: number;
     readonly inFlight: number;
+    /** In mode Reconcile. */
+    readonly keys?: { readonly count: number; readonly withoutObject: number } | undefined;
     readonly letterStock: LetterStock;
     readonly parentSeconds: ReadonlyMap<string, number>;
   }[];
@@ -292,6 +294,19 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
       "counter",
     ),
     each("function_queued", "Events that wait.", (of) => of.queued),
+    gauge(
+      "function_keys",
+      "Keys of a reconciler that are to run, now or later, by whether they have an object.",
+      ["function", "object"],
+      functions.flatMap(({ name, keys }): Sample[] =>
+        keys
+          ? [
+              [name, "yes", keys.count - keys.withoutObject],
+              [name, "no", keys.withoutObject],
+            ]
+          : [],
+      ),
+    ),
     each("function_in_flight", "Attempts that run.", (of) => of.inFlight),
     each("function_paused", "1 while the function is paused, by its manifest or by a command.", (of) =>
       Number(of.isPaused),

@@ -1,4 +1,4 @@
-import type { FunctionStatus } from "../../dispatch/function-dispatch.ts";
+import type { FunctionStatus, KeyCounts } from "../../dispatch/function-dispatch.ts";
 import type { WatchfireError } from "../../errors.ts";
 import type { FunctionReport } from "../function-status/function-report.ts";
 import { reasonOfCode } from "../function-status/reason.ts";
@@ -21,6 +21,7 @@ const merged = (one: FunctionStatus, other: FunctionStatus): FunctionStatus => (
   inFlight: one.inFlight + other.inFlight,
   spilled: one.spilled + other.spilled,
   requeued: one.requeued + other.requeued,
+  keys: one.keys && other.keys ? mergedKeys(one.keys, other.keys) : (one.keys ?? other.keys),
   full: one.full || other.full,
   overShareSeconds: greatest(one.overShareSeconds, other.overShareSeconds),
   parentSeconds: new Map(
@@ -48,6 +49,12 @@ const merged = (one: FunctionStatus, other: FunctionStatus): FunctionStatus => (
   ),
   schedules: [...one.schedules, ...other.schedules],
   subscriptions: [...one.subscriptions, ...other.subscriptions],
+});
+
+const mergedKeys = (one: KeyCounts, other: KeyCounts): KeyCounts => ({
+  count: one.count + other.count,
+  withoutObject: one.withoutObject + other.withoutObject,
+  full: one.full || other.full,
 });
 
 const greatest = (a: number | undefined, b: number | undefined): number | undefined =>

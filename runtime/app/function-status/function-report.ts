@@ -24,6 +24,8 @@ export interface FunctionReport {
   readonly queued: number;
   readonly inFlight: number;
   readonly spilled: number;
+  /** In mode Reconcile: keys that are to run, now or later, and how many of them have no object. */
+  readonly keys?: { readonly count: number; readonly withoutObject: number };
   readonly blockedLanes: number;
   readonly failures: number;
   /** ISO 8601; when an attempt last ended. */

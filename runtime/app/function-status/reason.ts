@@ -23,6 +23,8 @@ export const reasons = [
   "Backlogged",
   /** It takes more of the runtime's own time than its share, as with costly conditions: what it watches waits for its turns. */
   "Throttled",
+  /** It reconciles as many keys as it may, those without an object above all: changes wait until it has fewer. */
+  "KeysFull",
   /** The objects of its `reads` take more memory than they may: no handler starts. */
   "CacheFull",
   /** No executor can be started: no handler runs. */

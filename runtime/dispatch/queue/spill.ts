@@ -20,6 +20,9 @@ const stubLimit = 10_000;
 /** What a row on disk takes beside its body, in bytes: its header and its place in two indices. */
 const rowBytes = 512;
 
+/** What a function's keys without an object may take in memory, in bytes, and as much again on disk. Of a small store a quarter. */
+const mostKeyBytes = 16 * 1024 * 1024;
+
 /** How much of a function's memory, or of its room on disk, one lane may keep where others need it. */
 const laneShare = 0.25;
 
@@ -81,6 +84,8 @@ export class Spill {
   private closed = false;
   /** Bytes that its events take in the store. */
   private stored = 0;
+  /** Bytes that its keys without an object take, in memory and in the store each. */
+  private keys = 0;
 
   constructor({ functionName, store, commits, views, waiting, limit, budgets }: SpillParts) {
     this.most = limit;
@@ -145,6 +150,21 @@ export class Spill {
   /** Whether the function's share of the disk is used up. */
   get isSpent(): boolean {
     return this.disk.isSpent(this.stored);
+  }
+
+  /** Keys without an object came, or went where negative: so many bytes in memory, and as many on disk. */
+  holdKeys(bytes: number): void {
+    this.keys += bytes;
+    if (this.closed) return;
+    this.memory.hold(bytes);
+    this.disk.hold(bytes);
+  }
+
+  /** Whether they take as much as they may, or others need what goes beyond the function's share. */
+  get isFullOfKeys(): boolean {
+    const { keys, memory, disk, store } = this;
+    if (keys === 0) return false;
+    return keys >= Math.min(mostKeyBytes, store.spillLimit / 4) || memory.isSpent(keys) || disk.isSpent(keys);
   }
 
   /** How much of its share of the disk is in use; 1 and more only where others need theirs. */
@@ -214,9 +234,9 @@ export class Spill {
   close(): void {
     if (this.closed) return;
     this.closed = true;
-    this.memory.hold(-this.bytes);
+    this.memory.hold(-this.bytes - this.keys);
     this.memory.share(-1);
-    this.disk.hold(-this.stored);
+    this.disk.hold(-this.stored - this.keys);
     this.disk.share(-1);
   }
 

@@ -11,6 +11,9 @@ export const unknownVersion = resourceVersion("0");
 /** Why a key does not run now. It failed, its executor died, its handler asked for a later time, or its objects still change. */
 export type Waits = "retry" | "interrupted" | "requeue" | "quiet";
 
+/** Whether a key has an object. Unknown before the first list of the object's namespace is complete. */
+export type Standing = "object" | "none" | "unknown";
+
 /** A key that is to be reconciled: one row on disk, one run at a time. */
 export class KeyLane implements PendingKey, Due, InLine<KeyLane> {
   /** `namespace/name`. */
@@ -33,6 +36,10 @@ export class KeyLane implements PendingKey, Due, InLine<KeyLane> {
   waits: Waits | undefined;
   dueAt = 0;
   place = -1;
+  /** As what it counts; undefined before it does. */
+  standing: Standing | undefined;
+  /** Bytes that it counts for. */
+  counted = 0;
   /** Its place among those that may run. */
   line: Line<KeyLane> | undefined;
   before: KeyLane | undefined;

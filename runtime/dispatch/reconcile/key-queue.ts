@@ -11,9 +11,11 @@ import type { LaneReport } from "../queue/lane.ts";
 import { Line } from "../queue/line.ts";
 import { quietMs } from "../queue/quiet.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay } from "../queue/retry.ts";
+import type { Spill } from "../queue/spill.ts";
 import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
 import { DueKeys } from "./due-keys.ts";
-import { KeyLane, type Waits } from "./key-lane.ts";
+import { KeyLane, type Standing, type Waits } from "./key-lane.ts";
+import { KeyRoom } from "./key-room.ts";
 import type { KeyRuns, RunEnd } from "./key-runs.ts";
 import type { Primary } from "./primary.ts";
 import { Rests } from "./rests.ts";
@@ -27,6 +29,9 @@ const mostTimed = 1_000;
 /** When a state that could not be read is read again, in milliseconds. */
 const readRetryMs = 1_000;
 
+/** How often it is looked whether changes that wait for fewer keys may go on, in milliseconds: others may have made room. */
+const roomPollMs = 1_000;
+
 /** How often it is looked whether objects are known by now without which no key may run, in milliseconds. */
 const settlePollMs = 100;
 
@@ -37,6 +42,7 @@ export interface KeyQueueParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
   /** Of a new row. */
   readonly nextSequence: () => number;
 }
@@ -51,17 +57,20 @@ export class KeyQueue {
   readonly share: CommitShare;
   private readonly parts: KeyQueueParts;
   private readonly rests: Rests;
+  private readonly room: KeyRoom;
   private readonly lanes = new Map<string, KeyLane>();
   private readonly ready = new Line<KeyLane>();
   /** Those whose objects are not known yet. */
   private readonly unsettled = new Set<KeyLane>();
   private readonly waiting: DueKeys<KeyLane>;
   private settling: Timer | undefined;
-  private wasFull = false;
+  /** Changes wait until there are fewer keys. */
+  private roomPoll: Timer | undefined;
   private started = false;
 
   constructor(parts: KeyQueueParts) {
     this.parts = parts;
+    this.room = new KeyRoom(parts.spill);
     this.share = new CommitShare(parts.commits, () => {
       this.pump();
       this.roomAgain();
@@ -95,13 +104,16 @@ export class KeyQueue {
     const begun = this.parts.runs.counts();
     const requeued = this.lanes.size - due;
     const since = this.gate.isShut() ? undefined : dueSince;
-    return { queued: due - begun.inFlight, blocked, oldestAt, dueSince: since, requeued, ...begun };
+    const keys = { count: this.lanes.size, withoutObject: this.room.withoutObject, full: this.roomPoll !== undefined };
+    return { queued: due - begun.inFlight, blocked, oldestAt, dueSince: since, requeued, keys, ...begun };
   }
 
-  /** Whether changes are to wait until fewer keys do. */
+  /** Whether changes are to wait until there are fewer keys. */
   get isFull(): boolean {
-    const isFull = this.ready.length + this.unsettled.size >= mostReady;
-    this.wasFull ||= isFull;
+    const isFull = this.roomPoll
+      ? !this.hasRoom
+      : this.ready.length + this.unsettled.size >= mostReady || this.room.isFull;
+    if (isFull) this.awaitRoom();
     return isFull;
   }
 
@@ -134,8 +146,10 @@ export class KeyQueue {
       return;
     }
     this.lanes.set(lane.key, lane);
+    const hasRun = restMs > 0;
+    this.room.note(lane, primary.has(lane.key) ? "object" : hasRun ? "none" : "unknown");
     const isRequeued = lane.attempts === 0 && lane.causes.every(({ type }) => type === "Requeue");
-    if (restMs > 0) this.wait(lane, isRequeued ? "requeue" : "retry", restMs);
+    if (hasRun) this.wait(lane, isRequeued ? "requeue" : "retry", restMs);
     else this.ready.push(lane);
   }
 
@@ -155,6 +169,7 @@ export class KeyQueue {
       const isFlagged = cause.hasBegun === true;
       const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, isFlagged);
       this.lanes.set(key, made);
+      this.room.note(made, this.standingOf(key, cause));
       this.writeWoken(made);
       this.quieten(made);
     } else if (cause.type !== "Resync" || lane.waits === "requeue") this.wakeAgain(lane, cause);
@@ -165,12 +180,28 @@ export class KeyQueue {
   /** Goes on with new code: what waits for a retry is tried at once. */
   resumeWith(manifest: FunctionManifest): void {
     this.parts.runs.manifest = manifest;
+    if (this.room.isFull) this.askAnew();
     this.gate.renew();
+  }
+
+  /** Keys without an object, whose times keep changes from being taken, are due: the new code may have none of them. */
+  private askAnew(): void {
+    for (const lane of this.lanes.values())
+      if (lane.waits === "requeue" && lane.standing === "none") this.endWait(lane);
+  }
+
+  /** Whether a key has an object. A change of the object itself says so before the view does. */
+  private standingOf(key: string, cause?: Waking): Standing {
+    const { primary } = this.parts;
+    if (cause?.trigger === primary.view.identity) return cause.type === "Deleted" ? "none" : "object";
+    if (primary.has(key)) return "object";
+    return primary.isSettled(key) ? "none" : "unknown";
   }
 
   /** Nothing begins any more. Resolves when nothing runs. */
   stop(): Promise<void> {
     this.settling?.cancel();
+    this.roomPoll?.cancel();
     this.waiting.stop();
     return this.gate.stop();
   }
@@ -185,6 +216,7 @@ export class KeyQueue {
       lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
     }
     const isNews = lane.isNews(cause);
+    this.room.note(lane, this.standingOf(lane.key, cause));
     lane.doubt ||= cause.hasBegun === true;
     const failed = !lane.running && lane.attempts > 0;
     if (!lane.running) lane.forgive();
@@ -213,7 +245,11 @@ export class KeyQueue {
       return false;
     }
     const home = primary.home(lane.key);
-    if (home === lane.key) return true;
+    if (home === lane.key) {
+      this.room.note(lane, this.standingOf(lane.key));
+      return true;
+    }
+    this.room.forget(lane);
     this.lanes.delete(lane.key);
     commits.dropSpilled(primary.view.functionName, lane.sequence);
     if (lane.journalRow !== undefined)
@@ -269,8 +305,28 @@ export class KeyQueue {
     lane.running = false;
     conclude();
     this.gate.leave();
-    if (!this.wasFull || this.ready.length > mostReady / 2) return;
-    this.wasFull = false;
+    if (this.roomPoll && this.hasRoom) this.endFull();
+  }
+
+  private get hasRoom(): boolean {
+    return this.ready.length + this.unsettled.size <= mostReady / 2 && !this.room.isFull;
+  }
+
+  private awaitRoom(): void {
+    if (this.roomPoll || this.gate.isStopped) return;
+    this.roomPoll = this.parts.clock.after(roomPollMs, () => (this.hasRoom ? this.endFull() : this.pollAgain()), {
+      unref: true,
+    });
+  }
+
+  private pollAgain(): void {
+    this.roomPoll = undefined;
+    this.awaitRoom();
+  }
+
+  private endFull(): void {
+    this.roomPoll?.cancel();
+    this.roomPoll = undefined;
     this.roomAgain();
   }
 
@@ -341,12 +397,14 @@ export class KeyQueue {
 
   private drop(lane: KeyLane): void {
     this.share.add();
+    this.room.forget(lane);
     this.lanes.delete(lane.key);
     this.parts.commits.dropSpilled(this.parts.primary.view.functionName, lane.sequence);
   }
 
   /** It runs again after a time, also where this process ends before. */
   private later(lane: KeyLane, why: Waits, delayMs: number): void {
+    this.room.note(lane, this.standingOf(lane.key));
     this.write(lane, this.parts.clock.now() + delayMs);
     this.wait(lane, why, delayMs);
   }

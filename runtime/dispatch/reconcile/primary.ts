@@ -22,6 +22,11 @@ export class Primary {
     return this.isSettledIn(nameOf(key).namespace) && !this.view.isToCome(key);
   }
 
+  /** Whether a key has an object, as far as is known. */
+  has(key: string): boolean {
+    return this.view.stands(key) !== undefined;
+  }
+
   /** The object of a key, no older than what has woken it; undefined where there is none. Rejects where it cannot be read. */
   async newest(key: string): Promise<Newest | undefined> {
     const { view } = this;

@@ -12,6 +12,7 @@ import type { Shard } from "../position/shard.ts";
 import type { View } from "../position/view.ts";
 import type { EventMaker } from "../queue/event-maker.ts";
 import { msUntil } from "../queue/retry.ts";
+import type { Spill } from "../queue/spill.ts";
 import { KeyLane } from "./key-lane.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { KeyRuns } from "./key-runs.ts";
@@ -46,6 +47,7 @@ interface OnRecord {
   readonly resync: Pick<StoredView, "id" | "cursors">;
   readonly maker: EventMaker;
   readonly history: History;
+  readonly spill: Spill;
 }
 
 /** The part of a function's dispatch that mode Reconcile has. */
@@ -61,11 +63,12 @@ export interface Reconciling {
 
 /** Builds it from the manifest and what the store has. */
 export function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Reconciling {
-  const { primary: view, rules, names, keys, resync, maker, history } = on;
+  const { primary: view, rules, names, keys, resync, maker, history, spill } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const primary = new Primary(view, look, (namespace) => reconciling.isSettledIn(namespace));
   const runs = new KeyRuns(manifest, { primary, names, commits, runner, clock, observer, history });
-  const queue = new KeyQueue({ primary, runs, commits, clock, random, log, nextSequence: () => maker.nextSequence() });
+  const nextSequence = () => maker.nextSequence();
+  const queue = new KeyQueue({ primary, runs, commits, clock, random, log, spill, nextSequence });
   const reconciling: Reconciling = {
     keys: queue,
     wakes: new Wakes(rules, primary, queue, parts.shard),
