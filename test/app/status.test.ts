@@ -4,6 +4,7 @@ import type { LiveFunction, LiveState, Trouble } from "../../runtime/app/live-fu
 import type { Pause } from "../../runtime/app/pauses.ts";
 import { isSettled, unsettledBy } from "../../runtime/app/readiness.ts";
 import { describeStatus, type StatusParts } from "../../runtime/app/status.ts";
+import type { FunctionStatus } from "../../runtime/dispatch/function-dispatch.ts";
 import type { ErrorCode } from "../../runtime/errors.ts";
 import type { FunctionState } from "../../runtime/sandbox/host/hosted-function.ts";
 import type { SourceState, SourceStatus } from "../../runtime/watch/observer.ts";
@@ -12,6 +13,30 @@ import { manifestOf } from "../access/api-server.ts";
 import { trigger } from "../rbac/trigger.ts";
 
 const fault = (code: ErrorCode): Trouble => ({ code, message: `${code}: why` });
+
+/** What dispatch says of the function `f`. */
+const counts: FunctionStatus = {
+  function: "f",
+  ready: true,
+  lagSeconds: 0,
+  dueSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  requeued: 0,
+  full: false,
+  blockedLanes: 0,
+  lastEvent: undefined,
+  deadLetters: 0,
+  letterStock: { count: 0, withoutBody: 0, bytes: 0, lettersDropped: 0, bodiesDropped: 0 },
+  failures: 0,
+  conditionErrors: [],
+  filtered: [],
+  schedules: [],
+  subscriptions: [],
+};
+
+const keys = { count: 10_300, withoutObject: 10_000 };
 
 /** Whether a runtime is ready whose functions were disabled with these codes. */
 function isReadyWith(codes: readonly ErrorCode[], deployment?: Trouble): boolean {
@@ -170,6 +195,9 @@ test.each<[string, Case, string]>([
     { paused: { by: "manifest" }, sources: ["forbidden", "forbidden"] },
     "Forbidden",
   ],
+  ["that has as many keys as it may", { dispatch: [{ ...counts, keys: { ...keys, full: true } }] }, "KeysFull"],
+  ["that has many keys", { dispatch: [{ ...counts, keys: { ...keys, full: false } }] }, "ready"],
+  ["whose share of the disk is full", { dispatch: [{ ...counts, full: true }] }, "Backlogged"],
   ["in quarantine", { sandbox: "quarantined" }, "Quarantined"],
   ["that stands still for the executors it brought down", { sandbox: "parked" }, "Parked"],
   ["all of whose watches are revoked", { sources: ["forbidden", "forbidden"] }, "Forbidden"],
@@ -239,4 +267,10 @@ test("a function tells of its conditions that could not be evaluated, each at it
     { trigger: watched, why: "condition", condition: "large", count: 3, last: "1970-01-01T00:00:01.000Z" },
   ]);
   expect(statusIn({}).functions[0]).not.toHaveProperty("filtered");
+});
+
+test("a function at its bound of keys says how many it has, and how many of them have no object", () => {
+  const [said] = statusIn({ dispatch: [{ ...counts, keys: { ...keys, full: true } }] }).functions;
+  expect(said?.message).toMatch(/10300 keys .* 10000 of them without an object: changes wait/);
+  expect(said?.keys).toEqual(keys);
 });
