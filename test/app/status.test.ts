@@ -25,6 +25,8 @@ const counts: FunctionStatus = {
   spilled: 0,
   requeued: 0,
   full: false,
+  overShareSeconds: undefined,
+  parentSeconds: new Map(),
   blockedLanes: 0,
   lastEvent: undefined,
   deadLetters: 0,
