@@ -41,8 +41,8 @@ export const readFields = (json: string | undefined): TriggerFields | undefined 
   json === undefined ? undefined : triggerFields.parse(JSON.parse(json));
 
 /**
- * Finds triggers that have another name than before: a new name with the watch of one whose name is gone. Two may swap names.
- * Of several with that watch, one with all fields the same is meant.
+ * Finds triggers that have another name than before: a new name with the watch of one whose name is gone. Of several with that watch,
+ * one with all fields the same is meant. Two may swap names, where one of them at least has all its fields still.
  * @param aside what was set aside, and comes back by its name: that says more than a watch, too
  * @returns what each renamed one was before
  */
@@ -51,27 +51,26 @@ export function renamesOf<T extends TriggerRecord, B extends TriggerRecord>(
   before: readonly B[],
   aside: readonly TriggerRecord[] = [],
 ): ReadonlyMap<T, B> {
-  const goesOn = (each: T) => {
-    const named = before.find((one) => isSame(one, each));
-    const watch = named && watchOf(named);
-    return named && (watch === undefined || watch === watchOf(each)) ? named : undefined;
-  };
-  const taken = new Set(after.map(goesOn));
   const found = new Map<T, B>();
-  const comesBack = (each: T) => aside.some((one) => isSame(one, each));
-  const renamed = after.filter((each) => !goesOn(each) && !comesBack(each));
-  for (const likeness of [allOf, watchOf]) {
-    for (const each of renamed.filter((one) => !found.has(one))) {
-      const was = before.find(
-        (one) => !taken.has(one) && one.resource === each.resource && likeness(one) === likeness(each),
-      );
-      if (!was) continue;
-      taken.add(was);
-      found.set(each, was);
+  const stands = (was: B) => after.some((each) => isSame(was, each) && !found.has(each));
+  const find = (likeness: typeof allOf, isFree: (was: B) => boolean) => {
+    const isLike = (was: B, each: T) => likeness(was) === likeness(each);
+    const goesOn = (each: T) => before.some((was) => isSame(was, each) && (!was.fields || isLike(was, each)));
+    for (const each of after) {
+      if (found.has(each) || goesOn(each) || aside.some((one) => isSame(one, each))) continue;
+      const taken = new Set(found.values());
+      const isIt = (was: B) => !taken.has(was) && isFree(was) && was.resource === each.resource && isLike(was, each);
+      const was = before.find(isIt);
+      if (was) found.set(each, was);
     }
+  };
+  find(allOf, (was) => !after.some((each) => isSame(was, each) && allOf(was) === allOf(each)));
+  // A circle of watches alone is no change of names: one of it was found by all its fields.
+  for (let size = -1; size !== found.size; ) {
+    size = found.size;
+    find(watchOf, (was) => !stands(was));
   }
   // A name that stands says more than a watch that another trigger has now, unless both have changed places.
-  const stands = (was: B) => after.some((each) => isSame(was, each) && !found.has(each));
   for (let size = -1; size !== found.size; ) {
     size = found.size;
     for (const [each, was] of found) if (stands(was)) found.delete(each);

@@ -65,18 +65,40 @@ it("a rename says that the trigger goes on", () => {
   ]);
 });
 
-it("of triggers with one watch that are renamed at once, each goes on as the one that is like it", () => {
-  const [made, changed] = [trigger({ events: ["Added"] }), trigger({ events: ["Modified"] })];
-  const of = (...triggers: [string, typeof made][]) =>
+/** Names of triggers after an edit, each with its name before where that is another one. */
+function renamesBetween(before: Record<string, typeof made>, after: Record<string, typeof made>) {
+  const of = (triggers: Record<string, typeof made>) =>
     recordsOf(
       manifest(
         {},
-        triggers.map(([name, each]) => ({ ...each, name })),
+        Object.entries(triggers).map(([name, each]) => ({ ...each, name })),
       ),
     );
-  const renames = renamesOf(of(["on-change", changed], ["on-make", made]), of(["made", made], ["changed", changed]));
-  expect([...renames].map(([{ name }, was]) => [name, was.name])).toEqual([
+  return [...renamesOf(of(after), of(before))].map(([{ name }, was]) => [name, was.name]).sort();
+}
+
+const [made, changed] = [trigger({ events: ["Added"] }), trigger({ events: ["Modified"] })];
+
+it("of triggers with one watch that are renamed at once, each goes on as the one that is like it", () => {
+  expect(renamesBetween({ made, changed }, { "on-change": changed, "on-make": made })).toEqual([
     ["on-change", "changed"],
     ["on-make", "made"],
   ]);
+});
+
+it("two that change names with each other go on, whatever they watch, if one has all its fields", () => {
+  const swapped = [
+    ["one", "other"],
+    ["other", "one"],
+  ];
+  const labelled = trigger({ labelSelector: "x=1" });
+  const edited = trigger({ labelSelector: "x=1", events: ["Added"] });
+  expect(renamesBetween({ one: made, other: changed }, { one: changed, other: made })).toEqual(swapped);
+  expect(renamesBetween({ one: made, other: labelled }, { one: edited, other: made })).toEqual(swapped);
+});
+
+it("two that change selectors with each other keep their names", () => {
+  const [one, other] = [trigger({ apiVersion: "v1", labelSelector: "x=1" }), trigger({ apiVersion: "v2" })];
+  const after = { one: { ...one, labelSelector: "" }, other: { ...other, labelSelector: "x=1" } };
+  expect(renamesBetween({ one, other }, after)).toEqual([]);
 });
