@@ -119,11 +119,10 @@ export class StartedBefore implements BegunBefore {
 
 const keyOf = ({ view, id }: Pick<StartedEvent, "view" | "id">): string => `${view}/${id}`;
 
-/** The position that the event belongs to. */
+/** The position that the event belongs to: of its namespace or of all, whichever the scope has now. The one that it left has no mark. */
 function cursorOf({ key }: StartedEvent, view: StoredView | undefined): Cursor | undefined {
   const own = key.slice(0, key.indexOf("/"));
-  const of = (namespace: string) => view?.cursors.find((it) => it.namespace === namespace);
-  return of(own) ?? of("");
+  return view?.cursors.find((it) => it.lowWaterMark !== undefined && (it.namespace === own || it.namespace === ""));
 }
 
 /** Whether the object still stands as its deletion says, which carries the last state's own resourceVersion. */

@@ -7,6 +7,8 @@ const under = (over: Partial<Trigger>) => ({
   selection: over.labelSelector ?? "all",
 });
 const narrowed = under({ labelSelector: "lot!=0" });
+const names = { namespaces: { type: "names", names: ["team-a"] } } as const;
+const inTeam = { ...under(names), namespace: "team-a" };
 
 describe("an object whose event a handler had begun with, and that an edit lets go", () => {
   it("is told as Deleted, also where the process ends once more before it is", async () => {
@@ -49,5 +51,29 @@ describe("an object whose events wait on disk, and that an edit lets go", () => 
     await quiet(second.runner);
     await second.clock.advance(1_000);
     expect([second.runner.told, second.disk.spill.size]).toEqual([[], 0]);
+  });
+});
+
+describe("a scope that goes from chosen namespaces to all", () => {
+  it("leaves no record of attempts at an object that is gone, beside that of one that runs", async () => {
+    const first = await (await DispatchFixture.open(inTeam)).listed();
+    const second = await (await first.restart(under({}))).listed(20);
+    second.runner.answer = ({ object }) => (object.name === "slow" ? undefined : done);
+    const slow = change("Added", "slow", 22);
+    second.subscription.change(change("Added", "a", 21));
+    second.subscription.change(slow);
+    await quiet(second.runner);
+    second.subscription.change(change("Deleted", "a", 23));
+    await quiet(second.runner);
+    await second.clock.advance(1_000);
+    second.runner.answer = () => done;
+    const third = await second.restart(under({}));
+    third.subscription.change(slow);
+    await quiet(third.runner);
+    await third.clock.advance(1_000);
+    expect([third.runner.told, third.disk.journal.size]).toEqual([
+      ["Added a@21", "Added slow@22", "Deleted a@23", "Added slow@22 #2 !"],
+      0,
+    ]);
   });
 });
