@@ -212,7 +212,7 @@ export class TriggerScope {
         this.cursors.delete(namespace);
         commits.dropCursor(cursor.view, namespace);
         last = Math.max(last, cursor.epoch);
-      } else if (cursor.epoch === 0 && this.isRecordedBeside(namespace)) {
+      } else if (cursor.epoch === 0 && (cursor.initial || this.isRecordedBeside(namespace))) {
         this.cursors.delete(namespace);
         commits.dropCursor(cursor.view, namespace);
       }

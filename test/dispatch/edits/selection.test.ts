@@ -76,4 +76,17 @@ describe("a scope that goes from chosen namespaces to all", () => {
       0,
     ]);
   });
+
+  it("takes nothing for initial once those have been listed, though it was of all at first, and never listed", async () => {
+    const skipping = { initialEvents: "Skip" } as const;
+    const first = await DispatchFixture.open(under(skipping));
+    await first.clock.advance(1_000);
+    const second = await first.restart({ ...inTeam, manifest: manifest({}, [trigger({ ...names, ...skipping })]) });
+    await second.listed(20);
+    await second.clock.advance(1_000);
+    const third = await second.restart(under(skipping));
+    await third.list(30, [change("Added", "a", 25)], "initial");
+    await quiet(third.runner);
+    expect(third.runner.told).toEqual(["Added a@25"]);
+  });
 });
