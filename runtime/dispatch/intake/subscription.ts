@@ -331,7 +331,9 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     const rewinds = reason === "rv-rewind";
     this.received = undefined;
     const resumed = state.type === "resumed";
-    const due = state.type === "rebasing" ? state.because : undefined;
+    // An edit came before the first list was done: what that has told is of another selection.
+    const isEdited = state.type === "fresh" && selection !== "" && selection !== this.parts.selection;
+    const due = state.type === "rebasing" ? state.because : isEdited ? "selection" : undefined;
     return new Reading(this, entry, {
       reason,
       from: gapFrom ?? this.mark.value ?? null,

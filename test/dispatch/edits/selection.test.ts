@@ -90,3 +90,21 @@ describe("a scope that goes from chosen namespaces to all", () => {
     expect(third.runner.told).toEqual(["Added a@25"]);
   });
 });
+
+describe("an edit before the first list is done", () => {
+  it("has an object that was told, and is selected no more, told as unselected", async () => {
+    const first = await DispatchFixture.open(under({}));
+    const receiver = first.subscription.list("initial", undefined);
+    receiver.item(change("Added", "a", 11));
+    await quiet(first.runner);
+    receiver.abort();
+    await first.clock.advance(1_000);
+    const second = await first.restart(narrowed);
+    await second.list(20, [], "initial");
+    await quiet(second.runner);
+    expect(second.runner.deliveries.map(({ type, flags }) => [type, flags.reason])).toEqual([
+      ["Added", undefined],
+      ["Deleted", "unselected"],
+    ]);
+  });
+});
