@@ -247,6 +247,9 @@ export class Attempts {
   /** A replay has its own or none: the view knows its object as it left it, or as later events did. */
   private wantsOld(event: LaneEvent, { deliver }: Verdict): boolean {
     if (event.type === "Added" || !deliver || event.replayed) return false;
+    const { view, key, type, meta } = event;
+    // A list tells a state again where the end of its event is not proven: it is not the state before itself.
+    if (type === "Modified" && view.stands(key)?.resourceVersion === meta.resourceVersion) return false;
     return this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject;
   }
 

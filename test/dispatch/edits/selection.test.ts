@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { MemoryDisk, MemoryStore } from "../../../runtime/checkpoint/memory.ts";
 import type { Trigger } from "../../../runtime/manifest/function.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "../fixture.ts";
 
@@ -105,6 +106,45 @@ describe("an edit before the first list is done", () => {
     expect(second.runner.deliveries.map(({ type, flags }) => [type, flags.reason])).toEqual([
       ["Added", undefined],
       ["Deleted", "unselected"],
+    ]);
+  });
+});
+
+describe("a state that is told again, since nothing proves that its events have ended", () => {
+  /** Nothing but positions fits: they are held while anything before them runs. */
+  class CrampedStore extends MemoryStore {
+    override readonly spillLimit: number = 0;
+    override readonly holdsQueues = false;
+  }
+
+  it("is not its own previous object", async () => {
+    const disk = new MemoryDisk();
+    const grows = [{ name: "grows", expression: "oldObject == null || object.spec.size > oldObject.spec.size" }];
+    const options = (over: Partial<Trigger>) => ({
+      ...under({ ...over, matchConditions: grows }),
+      disk,
+      store: new CrampedStore(disk),
+      usesOldObject: true,
+    });
+    const sized = (type: "Added" | "Modified", name: string, rv: number) =>
+      change(type, name, rv, { spec: { size: 1 } });
+    const labelled = { labelSelector: "lot!=0" };
+    const first = await (await DispatchFixture.open(options({}))).listed();
+    const second = await first.restart(options(labelled));
+    second.runner.answer = ({ object }) => (object.name === "slow" ? undefined : done);
+    await second.list(20, [sized("Added", "a", 11), sized("Added", "slow", 12)]);
+    await quiet(second.runner);
+    second.subscription.change(sized("Modified", "a", 21));
+    await quiet(second.runner);
+    await second.clock.advance(10_000);
+    const third = await second.restart(options(labelled));
+    third.runner.answer = () => done;
+    await third.list(30, [sized("Added", "a", 21), sized("Added", "slow", 12)]);
+    await quiet(third.runner);
+    const told = third.runner.deliveries.slice(2);
+    expect(told.map(({ type, object, oldBody }) => [type, object.name, oldBody])).toEqual([
+      ["Added", "slow", undefined],
+      ["Modified", "a", undefined],
     ]);
   });
 });
