@@ -93,9 +93,13 @@ export class Identities {
     };
     const sameName = (was: Trigger, is: Trigger) => was.name === is.name && was.kind === is.kind;
     claim(before, (was, is) => sameName(was, is) && watchOf(was) === watchOf(is));
+    // What was set aside comes back by its name, whichever trigger has its watch by now.
+    claim(
+      this.all.filter((it) => !before.includes(it)),
+      sameName,
+    );
     claim(before, (was, is) => watchOf(was) === watchOf(is));
     claim(before, sameName);
-    claim(this.all, sameName);
     this.current = new Map();
     for (const trigger of triggers) {
       const identity = found.get(trigger) ?? this.made();

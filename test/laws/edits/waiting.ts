@@ -11,7 +11,8 @@ interface Waiting {
   readonly trigger: string;
   readonly identity: Identity | undefined;
   readonly key: string;
-  readonly isKey: boolean;
+  /** Of a key: the objects that woke it, each with its trigger. Its own where something else did. */
+  readonly wokenBy: readonly { readonly identity: Identity | undefined; readonly key: string }[] | undefined;
   readonly resourceVersion: string;
 }
 
@@ -32,7 +33,9 @@ export class WaitingLaw {
 
   /** Reads what the manifest before left. To be called while no process writes, and before another manifest is entered. */
   async look(store: CheckpointStore, former: ReadonlyMap<string, Identity>, tick: number): Promise<void> {
-    const triggers = new Map((await store.views(functionName)).map(({ id, trigger }) => [id, trigger]));
+    const views = await store.views(functionName);
+    const triggers = new Map(views.map(({ id, trigger }) => [id, trigger]));
+    const byIdentity = new Map(views.map(({ identity, trigger }) => [identity, former.get(trigger)]));
     const waiting: Waiting[] = [];
     for (const header of await store.spillHeaders(functionName)) {
       const trigger = triggers.get(header.view);
@@ -40,7 +43,13 @@ export class WaitingLaw {
       if (trigger === undefined || header.type === "Scheduled" || isResync) continue;
       const { pending, resourceVersion } = header;
       const identity = former.get(trigger);
-      waiting.push({ trigger, identity, key: keyOf(header), isKey: pending !== undefined, resourceVersion });
+      const key = keyOf(header);
+      const wokenBy = pending?.causes.map(({ trigger: by, namespace = "", name }) =>
+        by !== undefined && name !== undefined
+          ? { identity: byIdentity.get(by), key: keyOf({ namespace, name }) }
+          : { identity, key },
+      );
+      waiting.push({ trigger, identity, key, wokenBy, resourceVersion });
     }
     this.waiting = waiting;
     this.since = tick;
@@ -67,24 +76,32 @@ export class WaitingLaw {
   }
 
   private checkOne(parts: QuietParts, waiting: Waiting, isReconciler: boolean): void {
-    const { identity, trigger: name, key, isKey, resourceVersion } = waiting;
-    const trigger = identity?.triggers.get(this.phase);
-    const what = `${isKey ? "key" : `event @${resourceVersion}`} ${key} of ${name}`;
-    if (!identity || !trigger) {
-      this.report("waits", `${what}: its trigger is gone, and nobody says so`);
-      return;
-    }
-    const told = identity.told.some((it) => it.key === key && it.tick > this.since && it.ended === "done");
-    if (told) return;
-    if (isReconciler) {
-      if (isKey) this.report("waits", `${what} was not run`);
-      return;
-    }
-    const real = parts.cluster.here(trigger.kind).get(key);
+    const { identity, trigger: name, key, wokenBy, resourceVersion } = waiting;
+    const what = `${wokenBy ? "key" : `event @${resourceVersion}`} ${key} of ${name}`;
+    if (!identity?.triggers.has(this.phase)) this.report("waits", `${what}: its trigger is gone, and nobody says so`);
+    else if (!isReconciler) {
+      for (const each of wokenBy ?? [{ identity, key }])
+        if (!this.isTold(parts, each, wokenBy ? undefined : resourceVersion))
+          this.report("waits", `${what} was not told by ${each.identity?.name} ${each.key}`);
+    } else if (wokenBy && !this.hasEnded({ identity, key })) this.report("waits", `${what} was not run`);
+  }
+
+  private hasEnded({ identity, key }: { readonly identity: Identity | undefined; readonly key: string }): boolean {
+    return identity?.told.some((it) => it.key === key && it.tick > this.since && it.ended === "done") ?? false;
+  }
+
+  /** Whether an object was told as it stands, where the manifest wants that. @param only the one state that is asked for; any by default */
+  private isTold(
+    parts: QuietParts,
+    object: { readonly identity: Identity | undefined; readonly key: string },
+    only: string | undefined,
+  ): boolean {
+    const trigger = object.identity?.triggers.get(this.phase);
+    const real = trigger && parts.cluster.here(trigger.kind).get(object.key);
     const span = parts.spans.find((it) => it.phase === this.phase);
-    if (!real || !span) return;
-    const isWanted = wants({ ...span, trigger, isReconciler }, real, []);
-    const isOfIt = isKey || String(real.rv) === resourceVersion;
-    if (isWanted && isOfIt && trigger.changedFields.length === 0) this.report("waits", `${what} was not told`);
+    if (!real || !span || this.hasEnded(object)) return true;
+    const isWanted = wants({ ...span, trigger, isReconciler: false }, real, []);
+    const isOfIt = only === undefined || String(real.rv) === only;
+    return !isWanted || !isOfIt || trigger.changedFields.length > 0;
   }
 }

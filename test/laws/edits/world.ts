@@ -132,7 +132,10 @@ class EditWorld {
     this.telling.enter(number, manifest);
     this.telling.phaseStart = this.tick;
     const changesAnswers = before && conditionsOf(before) !== conditionsOf(manifest);
-    this.telling.isSilent = this.wasQuiet && edited.tells === "nothing" && !changesAnswers && phase.meanwhile === 0;
+    // One that was set aside may come back by its name.
+    const goOn = new Set(former.values()).isSupersetOf(new Set(this.identities.here));
+    const isNews = edited.tells !== "nothing" || changesAnswers || !goOn || phase.meanwhile > 0;
+    this.telling.isSilent = this.wasQuiet && !isNews;
     const isRewired = !before || rewires(before, manifest) || this.usesOldObject !== phase.usesOldObject;
     this.usesOldObject = phase.usesOldObject;
     if (number > 0 && phase.begins === "hot") await this.reload(isRewired, former);
