@@ -127,6 +127,9 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
 
 /** The event as the spill keeps it. */
 export function spilledEvent(event: LaneEvent): SpilledEvent {
-  const { sequence, replayed, doubt, notBefore } = event;
-  return { ...storedEvent(event, event.oldBody), sequence, replayed, redelivered: doubt !== "none", notBefore };
+  const { sequence, replayed, doubt, notBefore, isAsked } = event;
+  const stored = storedEvent(event, event.oldBody);
+  // The object as it stood at one attempt is asked for again at the next: on disk it would pass for the event's own state.
+  const body = isAsked ? Buffer.alloc(0) : stored.body;
+  return { ...stored, body, sequence, replayed, redelivered: doubt !== "none", notBefore };
 }

@@ -184,3 +184,32 @@ describe("an event that waits on disk while its manifest is edited", () => {
     expect(objects.map((object) => Object.keys(object))).toEqual([["apiVersion", "kind", "metadata"]]);
   });
 });
+
+describe("an event that is told with its object as it stands, and comes again later", () => {
+  it("leaves that state for the state's own event, over a kill in between", async () => {
+    const now = inVersion("v2", change("Modified", "shop", 15));
+    const after = {
+      manifest: manifest({}, [trigger({ apiVersion: "v2" })]),
+      look: (async () => ({ ...now.meta, body: now.body })) satisfies Look,
+      usesOldObject: true,
+    };
+    const first = await DispatchFixture.open({
+      opened: async ({ dispatcher }) => dispatcher.hold("copy", "command"),
+    });
+    await first.listed();
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(120_000);
+    first.runner.answer = () => ({ type: "ok", durationMs: 1, requeueAfterMs: 90_000 });
+    const second = await first.restart(after);
+    await quiet(second.runner);
+    await second.clock.advance(1_000);
+    second.runner.answer = () => ({ type: "ok", durationMs: 1 });
+    const third = await second.restart(after);
+    await third.clock.advance(100_000);
+    await quiet(third.runner);
+    third.subscription.change(now);
+    await quiet(third.runner);
+    expect(third.runner.told).toEqual(["Added shop@11", "Added shop@11 !", "Modified shop@15 !"]);
+    expect(third.runner.deliveries.at(-1)?.oldBody).toBeUndefined();
+  });
+});
