@@ -116,7 +116,7 @@ export interface Cause {
   readonly name?: string | undefined;
   /** Of a deletion: the object that is gone. */
   readonly uid?: string | undefined;
-  /** Of a change: the uid of an object of that name that was deleted before, since the key ran last. */
+  /** Of a change: the uid of the first object that had the name before and was deleted, since the key ran last. */
   readonly replaced?: string | undefined;
   /** A handler may have been told of the change as an event, before its function reconciled. */
   readonly told?: boolean | undefined;

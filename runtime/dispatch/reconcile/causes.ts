@@ -21,7 +21,8 @@ export const requeued: readonly Waking[] = [{ type: "Requeue" }];
 /** Adds a cause to what is told of a run, oldest first. Of one object and trigger the last is told. Of too many the oldest go. */
 export function withCause(causes: readonly Waking[], cause: Waking): readonly Waking[] {
   const same = causes.find((each) => isOfOne(each, cause));
-  const replaced = same?.type === "Deleted" && cause.type !== "Deleted" ? same.uid : same?.replaced;
+  // Only the first that went can be what the last run saw.
+  const replaced = same?.replaced ?? (same?.type === "Deleted" && cause.type !== "Deleted" ? same.uid : undefined);
   const newer = replaced === undefined ? cause : { ...cause, replaced };
   if (same?.type === cause.type) return causes.map((each) => (each === same ? newer : each));
   return [...causes.filter((each) => each !== same), newer].slice(-mostCauses);

@@ -40,4 +40,29 @@ describe("an edit from mode Reconcile to All", () => {
     await second.clock.advance(1_000);
     expect(second.runner.told).toEqual(["Added web@12"]);
   });
+
+  it("tells the end of the object that the last run saw, however many have had its name since", async () => {
+    const first = await open();
+    first.subscription.change(change("Added", "shop", 11, { uid: "u1" }));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    first.dispatcher.hold("copy", "command");
+    for (const [rv, uid] of [
+      [12, "u2"],
+      [14, "u3"],
+    ] as const) {
+      first.subscription.change(change("Deleted", "shop", rv, { uid: uid === "u2" ? "u1" : "u2" }));
+      first.subscription.change(change("Added", "shop", rv + 1, { uid }));
+      await quiet(first.runner);
+      await first.clock.advance(1_000);
+    }
+    first.runner.deliveries.length = 0;
+    const second = await withPods(await first.restart({ manifest: inAll }), false);
+    await quiet(second.runner);
+    await second.clock.advance(1_000);
+    expect(second.runner.deliveries.map(({ type, object }) => `${type} ${object.uid}`)).toEqual([
+      "Deleted u1",
+      "Added u3",
+    ]);
+  });
 });
