@@ -171,7 +171,12 @@ export class View {
     const known = this.stands(key);
     const isAhead = shown !== undefined && known?.uid === uid && isNewer(shown, known.resourceVersion);
     if (!isAhead) this.commits.settle(row, { view: this.id, key, id });
-    else this.doubt({ type: "Modified", key, id, uid, row, resourceVersion: shown, epoch: this.epochOf(key) });
+    else {
+      // An event that waits may bring that state, in an epoch that is over by now.
+      const next = this.waiting.get(key);
+      const epoch = next && isUpTo(shown, next.resourceVersion) ? next.epoch : this.epochOf(key);
+      this.doubt({ type: "Modified", key, id, uid, row, resourceVersion: shown, epoch });
+    }
   }
 
   /** The object as a list is compared with: where it will stand, unless it will be gone. */
