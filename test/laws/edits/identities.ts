@@ -4,6 +4,8 @@ import type { Revision } from "./cluster.ts";
 /** Something that a handler was told, or a run of a key: which object it showed, and how the attempt ended. */
 export interface Told {
   readonly tick: number;
+  /** Of the world's clock, in milliseconds. */
+  readonly at: number;
   readonly phase: number;
   readonly key: string;
   readonly type: "present" | "gone";
@@ -12,7 +14,7 @@ export interface Told {
   readonly rv: number;
   readonly isRun: boolean;
   readonly isFlagged: boolean;
-  /** Undefined: it has not ended, or was cut off. */
+  /** Undefined: it has not ended, or was cut off, or no record of it was left. */
   ended: "done" | "failed" | undefined;
 }
 

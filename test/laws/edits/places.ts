@@ -18,6 +18,8 @@ export interface OpenStore {
 /** Where a world's positions are. */
 export interface Place {
   readonly clock: VirtualClock;
+  /** A kill takes the commits of so many milliseconds with it. */
+  readonly lostMs: number;
   /** As a process does that begins. */
   open(dice: Dice): Promise<OpenStore>;
   remove(): void;
@@ -29,13 +31,15 @@ export type StoreName = (typeof storeNames)[number];
 /** A place in this process; JetStream needs a server, and is made by `onServer`. */
 export function placeOf(name: Exclude<StoreName, "jetstream">): Place {
   if (name === "memory") return inMemory();
-  return name === "sqlite" ? onDisk(new DataFolder()) : onDisk(new InSecrets());
+  // Secrets are written every five seconds.
+  return name === "sqlite" ? onDisk(new DataFolder(), 0) : onDisk(new InSecrets(), 6_000);
 }
 
 function inMemory(): Place {
   const disk = new MemoryDisk();
   return {
     clock: new VirtualClock(),
+    lostMs: 0,
     async open(dice) {
       const store = new CrashingStore(disk, dice, roomy, () => {});
       const die = () => {
@@ -49,12 +53,13 @@ function inMemory(): Place {
 
 const calmServer = { watchList: true, pageSize: 100, faults: false, namesOldest: true, refusesOldLists: false };
 
-function onDisk(disk: Disk): Place {
+function onDisk(disk: Disk, lostMs: number): Place {
   const clock = new VirtualClock();
   let server: ApiServer | undefined;
   let began = false;
   return {
     clock,
+    lostMs,
     async open(dice) {
       if (began) disk.killed();
       began = true;
@@ -74,6 +79,7 @@ function onDisk(disk: Disk): Place {
 export function onServer(place: WorldPlace): Place {
   return {
     clock: place.clock,
+    lostMs: 0,
     async open(dice) {
       const store = await place.open(
         dice,

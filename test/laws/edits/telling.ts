@@ -10,6 +10,8 @@ export interface TellingParts {
   readonly cluster: Cluster;
   readonly identities: Identities;
   readonly nextTick: () => number;
+  /** In milliseconds. */
+  readonly now: () => number;
   readonly report: (law: Law, what: string) => void;
 }
 
@@ -41,10 +43,13 @@ export class Telling {
     this.manifest = manifest;
   }
 
-  /** What ran is gone with its process. */
-  processEnded(): void {
+  /** What ran is gone with its process. @param lostMs so are the commits of that long */
+  processEnded(lostMs = 0): void {
     this.running.clear();
     this.open.clear();
+    const lostSince = this.parts.now() - lostMs;
+    for (const { told } of this.parts.identities.all)
+      for (const each of told) if (each.at > lostSince) each.ended = undefined;
   }
 
   begins(delivery: Delivery): void {
@@ -149,7 +154,8 @@ export class Telling {
     else this.compareForm("objectForm", delivery, trigger, this.shownState(delivery, state));
     // Which namespaces labels choose is not known yet when what waits on disk is told.
     if (!selects(trigger, state) && trigger.namespaces.type !== "labels") report("selection", describe(delivery));
-    const refused = trigger.matchConditions.find(({ expression }) => holds(expression, state) === false);
+    const shown = this.shownState(delivery, state);
+    const refused = trigger.matchConditions.find(({ expression }) => holds(expression, shown) === false);
     if (refused) report("condition", `${describe(delivery)}: ${refused.expression}`);
     if (isFlagged(delivery)) return;
     this.judgeNews(delivery, identity, state);
@@ -262,6 +268,7 @@ export class Telling {
     const { object, resourceVersion, causes } = delivery;
     const told: Told = {
       tick: this.parts.nextTick(),
+      at: this.parts.now(),
       phase: this.phase,
       key: keyOf(object),
       type,

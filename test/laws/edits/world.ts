@@ -90,7 +90,8 @@ class EditWorld {
       this.tell(`BROKEN: ${laws[law]}: ${what}`);
     };
     const { cluster, identities } = this;
-    this.telling = new Telling({ cluster, identities, nextTick: () => ++this.tick, report });
+    const now = () => place.clock.monotonic();
+    this.telling = new Telling({ cluster, identities, nextTick: () => ++this.tick, now, report });
     this.waiting = new WaitingLaw(this.warnings, report);
   }
 
@@ -151,15 +152,15 @@ class EditWorld {
       this.telling.hasKilled ||= !clean;
       await this.patiently(opened.store.close(clean));
     } else this.telling.hasKilled ||= begins === "killed";
-    if (begins !== "hot") await this.endProcess();
+    if (begins !== "hot") await this.endProcess(begins === "killed" ? this.place.lostMs : 0);
   }
 
-  private async endProcess(): Promise<void> {
+  private async endProcess(lostMs: number): Promise<void> {
     const { opened, dispatcher } = this.process;
     this.incarnation++;
     opened.die();
     dispatcher.halt();
-    this.telling.processEnded();
+    this.telling.processEnded(lostMs);
     await this.place.clock.quiet();
   }
 
@@ -315,7 +316,7 @@ class EditWorld {
   private async crash(): Promise<void> {
     this.tell("killed");
     this.telling.hasKilled = true;
-    await this.endProcess();
+    await this.endProcess(this.place.lostMs);
     await this.start();
   }
 
