@@ -18,19 +18,18 @@ export const encodings = {
   "JSON in ASCII": (text) => [inJson(text).replace(/[^ -~]/g, codeUnit)],
   "JSON of Go": (text) => [inJson(text).replace(/[<>&]/g, codeUnit)],
   "a number": (text) => (isNumber.test(text.trim()) ? [String(Number(text))] : []),
-  "percent-encoding": (text) => {
-    const encoded = [encodeURIComponent(text.toWellFormed()), encodeURI(text.toWellFormed())];
-    return encoded.flatMap((each) => [each, each.replace(/%[0-9A-F]{2}/g, (byte) => byte.toLowerCase())]);
-  },
+  "percent-encoding": (text) => [encodeURIComponent(text.toWellFormed())],
+  "percent-encoding of a URI": (text) => [encodeURI(text.toWellFormed())],
+  "percent-encoding in small letters": (text) => [encodeURIComponent(text.toWellFormed()).replace(byte, lower)],
   form: (text) => [new URLSearchParams({ "": text }).toString().slice(1)],
-  "a URL": (text) => {
-    // Each part has characters of its own that it encodes, and so have the schemes that the URL standard calls special.
-    return ["https://host/", "postgres://host/"].flatMap((base) => {
-      const url = new URL(base);
-      Object.assign(url, { username: text, password: text, pathname: text, search: text, hash: text });
-      return [url.username, url.password, url.pathname.slice(1), url.search.slice(1), url.hash.slice(1)];
-    });
-  },
+  // Each part has characters of its own that it encodes, and a query more where the URL standard calls the scheme special.
+  "a URL": (text) => [
+    partOfUrl("password", text),
+    partOfUrl("pathname", text),
+    partOfUrl("hash", text),
+    partOfUrl("search", text),
+    partOfUrl("search", text, "https"),
+  ],
   base64: (text) => base64(Buffer.from(text, "utf8")),
   base64url: (text) => base64(Buffer.from(text, "utf8")).map(urlSafe),
   // `btoa` takes each character for a byte.
@@ -41,16 +40,49 @@ export const encodings = {
 } as const satisfies Readonly<Record<string, Encoding>>;
 
 /**
+ * Characters of the longest value that is looked for in every encoding. All of them take the parent some 10 ms for one of
+ * this length, and seconds for a file of 1 MiB, the longest Secret. A private key has 4,000.
+ */
+const longestEncoded = 8 * 1024;
+
+/** The encodings of longer values: those that handlers and the platform make of whole files. */
+const ofFiles = [
+  "as it is",
+  "with control characters written out",
+  "JSON",
+  "percent-encoding",
+  "form",
+  "base64",
+  "base64url",
+] as const satisfies readonly (keyof typeof encodings)[];
+
+/**
  * Every form of a value, and of the value without the space around it. A secret file mostly ends in a line break that a handler
  * trims: both are the secret.
  * @param shortest characters of what is a value: what is left of a shorter one has no forms
  */
 export function formsOf(value: string, shortest: number): ReadonlySet<string> {
   const texts = [...new Set([value, value.trim()])].filter((text) => text.length >= shortest);
-  return new Set(texts.flatMap((text) => Object.values(encodings).flatMap((encode) => encode(text))));
+  return new Set(
+    texts.flatMap((text) => {
+      const encoders = text.length > longestEncoded ? ofFiles.map((name) => encodings[name]) : Object.values(encodings);
+      return encoders.flatMap((encode: Encoding) => encode(text));
+    }),
+  );
 }
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+
+/** A part of a URL as it stands there, without the mark before it. */
+function partOfUrl(part: "password" | "pathname" | "hash" | "search", text: string, scheme = "postgres"): string {
+  const url = new URL(`${scheme}://host/`);
+  url[part] = text;
+  return part === "password" ? url.password : url[part].slice(1);
+}
+
+const byte = /%[0-9A-F]{2}/g;
+
+const lower = (text: string): string => text.toLowerCase();
 
 const codeUnit = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
