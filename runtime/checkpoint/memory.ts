@@ -201,8 +201,8 @@ export class MemoryStore implements CheckpointStore {
     return [...this.disk.journal.values()];
   }
 
-  async spillHeaders(functionName: string): Promise<SpillHeader[]> {
-    const events = await this.spilled(functionName, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY);
+  async spillHeaders(functionName: string, after = Number.NEGATIVE_INFINITY): Promise<SpillHeader[]> {
+    const events = await this.spilled(functionName, after, Number.POSITIVE_INFINITY);
     return events.map((event) => ({ ...event, size: event.body.length }));
   }
 

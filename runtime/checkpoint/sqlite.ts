@@ -277,11 +277,12 @@ export class SqliteStore implements CheckpointStore {
     }));
   }
 
-  async spillHeaders(functionName: string): Promise<Iterable<SpillHeader>> {
+  async spillHeaders(functionName: string, after = Number.NEGATIVE_INFINITY): Promise<Iterable<SpillHeader>> {
     return this.each(
-      "SELECT header, length(body) AS size FROM spill WHERE function = ? ORDER BY sequence",
+      "SELECT header, length(body) AS size FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence",
       readSpillHeader,
       functionName,
+      after,
     );
   }
 

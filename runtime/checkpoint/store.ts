@@ -90,8 +90,11 @@ export interface CheckpointStore {
 
   journal(): Promise<JournalRow[]>;
 
-  /** What a function has in its spill, by sequence, without bodies. Read as it is iterated, in one turn of the event loop. */
-  spillHeaders(functionName: string): Promise<Iterable<SpillHeader>>;
+  /**
+   * What a function has in its spill after `sequence`, by sequence, without bodies. Default: all. Read as it is iterated, in one
+   * turn of the event loop; an array is read already. `spillByTurns` reads it in many.
+   */
+  spillHeaders(functionName: string, after?: number): Promise<Iterable<SpillHeader>>;
   /** The next spilled events after `sequence`, by sequence; at most `limit`, and none after `bytes` of bodies. Default: however many. */
   spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]>;
   /** Notes of all that a function has in its spill that a handler may have had it. */

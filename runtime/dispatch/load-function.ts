@@ -1,5 +1,6 @@
 import { runSequence, type SpillHeader } from "../checkpoint/batch.ts";
 import { OfflineReplayer } from "../checkpoint/dead-letters.ts";
+import { spillByTurns } from "../checkpoint/spill-by-turns.ts";
 import type { CheckpointStore } from "../checkpoint/store.ts";
 import type { Clock, Random } from "../clock.ts";
 import { editsBetween, type Waiting } from "../manifest/edits.ts";
@@ -110,7 +111,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   await retireUnused(parts, new Set([...byId.keys(), ...(resync ? [resync.id] : [])]));
   const lostWrites = store.previousEnd === "power-loss";
   const primary = isReconciler ? [...views.values()].find(({ trigger }) => !trigger.key) : undefined;
-  const { last, waiting, keys } = expectSpilled(await store.spillHeaders(manifest.name), byId);
+  const { last, waiting, keys } = await expectSpilled(store, manifest.name, byId);
   const [ours, others] = partition(keys, ({ view }) => view === primary?.id);
   const doubts = new Doubts(parts.startedBefore);
   const maker = new EventMaker(clock, doubts, last);
@@ -139,7 +140,9 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   });
   const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
   const reconciling =
-    primary && resync && reconcilingOf(parts, { primary, rules, names, keys: ours, resync, maker, history, spill });
+    primary &&
+    resync &&
+    (await reconcilingOf(parts, { primary, rules, names, keys: ours, resync, maker, history, spill }));
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;
@@ -239,12 +242,12 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
 };
 
 /** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
-function expectSpilled(headers: Iterable<SpillHeader>, views: ReadonlyMap<number, View>) {
+async function expectSpilled(store: CheckpointStore, name: string, views: ReadonlyMap<number, View>) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
   /** Those that stand for keys. */
   const keys: SpillHeader[] = [];
-  for (const header of headers) {
+  for await (const header of spillByTurns(store, name)) {
     last = header.sequence;
     const view = views.get(header.view);
     if (!view) continue;

@@ -5,6 +5,7 @@ import {
   runSequence,
   type StartedEvent,
 } from "../../checkpoint/batch.ts";
+import { spillByTurns } from "../../checkpoint/spill-by-turns.ts";
 import type { CheckpointStore, StoredView } from "../../checkpoint/store.ts";
 import { isNewer, isUpTo } from "../../resource-version.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
@@ -41,7 +42,7 @@ export class StartedBefore implements BegunBefore {
     const begun = new Set(all.map(keyOf));
     const spilled = new Set<string>();
     for (const name of new Set([...views.values()].map((view) => view.function))) {
-      for (const header of await store.spillHeaders(name)) {
+      for await (const header of spillByTurns(store, name)) {
         const key = keyOf(named(header));
         if (!begun.has(key)) continue;
         spilled.add(key);

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { runSequence, type SpillHeader } from "../../checkpoint/batch.ts";
 import type { StoredView } from "../../checkpoint/store.ts";
 import type { Clock, Random } from "../../clock.ts";
@@ -62,7 +63,7 @@ export interface Reconciling {
 }
 
 /** Builds it from the manifest and what the store has. */
-export function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Reconciling {
+export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
   const { primary: view, rules, names, keys, resync, maker, history, spill } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const primary = new Primary(view, look, (namespace) => reconciling.isSettledIn(namespace));
@@ -85,24 +86,29 @@ export function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Reconcilin
     trigger: view.trigger.name,
     isSettledIn: () => false,
   };
-  restore(queue, keys, parts, view);
+  await restore(queue, keys, parts, view);
   return reconciling;
 }
 
+/** Keys that are put back in one turn of the event loop: 2 ms of it. */
+const keysInATurn = 1_024;
+
 /** Puts the keys back that were to run when the last process ended; of a run that had begun, with its attempt. */
-function restore(
+async function restore(
   queue: KeyQueue,
   keys: readonly SpillHeader[],
   { startedBefore, commits, clock }: ReconcilingParts,
   view: View,
-): void {
+): Promise<void> {
   const begun = new Map<number, RecordedStart>();
   for (const event of startedBefore) {
     const sequence = event.view === view.id ? runSequence(event.id) : undefined;
     if (sequence !== undefined) begun.set(sequence, event);
   }
   const monotonic = clock.monotonic();
-  for (const { sequence, namespace, name, receivedAt, notBefore = 0, pending, redelivered } of keys) {
+  for (const [index, header] of keys.entries()) {
+    const { sequence, namespace, name, receivedAt, notBefore = 0, pending, redelivered } = header;
+    if (index % keysInATurn === keysInATurn - 1) await nextTurn();
     if (!pending) continue;
     const run = begun.get(sequence);
     begun.delete(sequence);
