@@ -135,7 +135,7 @@ export const mutants: readonly Mutant[] = [
         "if ((!this.quick && this.spill.holdsQueues) || !isFilled) this.free();",
       ],
     ],
-    caughtBy: "fleet",
+    caughtBy: "test/dispatch/full.test.ts",
   },
   {
     fault: "Secrets that are full refuse what only forgets",
