@@ -14,8 +14,10 @@ export interface Told {
   readonly rv: number;
   readonly isRun: boolean;
   readonly isFlagged: boolean;
-  /** Undefined: it has not ended, or was cut off, or no record of it was left. */
+  /** Undefined: it has not ended, or was cut off. */
   ended: "done" | "failed" | undefined;
+  /** A kill may have taken the record of it. */
+  mayBeLost: boolean;
 }
 
 /** The objects of a trigger that an idle reconciler had seen. */

@@ -18,7 +18,7 @@ export interface OpenStore {
 /** Where a world's positions are. */
 export interface Place {
   readonly clock: VirtualClock;
-  /** A kill takes the commits of so many milliseconds with it. */
+  /** A kill may take the commits of so many milliseconds with it. */
   readonly lostMs: number;
   /** As a process does that begins. */
   open(dice: Dice): Promise<OpenStore>;

@@ -86,7 +86,7 @@ export function wants({ trigger }: InForce, state: Revision, past: readonly Revi
 
 /** An object that the handler knows of is gone. */
 function checkGone({ cluster, spans, report }: QuietParts, identity: Identity, key: string, uid: string): void {
-  const told = identity.toldOf(uid).filter(({ ended }) => ended === "done");
+  const told = identity.toldOf(uid).filter(({ ended, mayBeLost }) => ended === "done" && !mayBeLost);
   const present = told.findLast(({ type }) => type === "present");
   const gone = cluster.log.find((it) => it.uid === uid && it.type === "Deleted");
   if (!gone || !present || identity.isToldGone(key, uid, present.tick)) return;
@@ -111,7 +111,7 @@ function checkGone({ cluster, spans, report }: QuietParts, identity: Identity, k
 /** An object that the handler knows of is there, and is not selected any more. */
 function checkUnselected({ cluster, spans, report }: QuietParts, identity: Identity, real: Revision): void {
   const last = lastTold(identity, real.uid, keyOf(real));
-  if (last?.type !== "present" || last.uid !== real.uid) return;
+  if (last?.type !== "present" || last.uid !== real.uid || last.mayBeLost) return;
   const all = inForceSince(spans, identity, 0);
   const outside = all.slice(all.findLastIndex(({ trigger }) => selects(trigger, real)) + 1);
   const inForce = [...outside, ...inForceSince(spans, identity, real.tick)];

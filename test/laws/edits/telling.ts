@@ -43,13 +43,12 @@ export class Telling {
     this.manifest = manifest;
   }
 
-  /** What ran is gone with its process. @param lostMs so are the commits of that long */
+  /** What ran is gone with its process. @param lostMs so may be the commits of that long */
   processEnded(lostMs = 0): void {
     this.running.clear();
     this.open.clear();
     const lostSince = this.parts.now() - lostMs;
-    for (const { told } of this.parts.identities.all)
-      for (const each of told) if (each.at > lostSince) each.ended = undefined;
+    for (const { told } of this.parts.identities.all) for (const each of told) each.mayBeLost ||= each.at > lostSince;
   }
 
   begins(delivery: Delivery): void {
@@ -277,6 +276,7 @@ export class Telling {
       isRun: causes !== undefined,
       isFlagged: isFlagged(delivery),
       ended: undefined,
+      mayBeLost: false,
     };
     identity.told.push(told);
     this.open.set(given, { told, manifest: this.manifest });
