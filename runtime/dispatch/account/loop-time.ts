@@ -4,8 +4,8 @@ import type { Clock } from "../../clock.ts";
 export type Work = "conditions" | "keys";
 
 /**
- * What functions may take of each second at once, all together; the rest of it they take in turns. What no account has is the
- * other half: reading, commits and frames take 40 to 55 % of a parent that is busy (measured at 10,000 events a second).
+ * What functions may take of each second at once, all together; the rest of it they take in turns. The other half is for what no
+ * account has: reading, commits and frames.
  */
 const sharedPart = 0.5;
 /** Among so many functions it is shared at least, however few take any: one alone gets on in its turns. */
@@ -21,7 +21,7 @@ const betweenMs = 1;
 
 /**
  * The time of the event loop, shared among functions. Each has an account of what was done for it alone. What it needs is done at
- * once while it has taken less than its share (a token bucket). Otherwise it waits in its own queue for its turn: a few
+ * once while it has taken less than its share (a token bucket). Otherwise it waits in its own queue for its turn. A turn is a few
  * milliseconds for one of those that wait, then for the next (deficit round robin).
  */
 export class LoopTime {
