@@ -27,11 +27,71 @@ function conditions(name: string, triggers: number): Files {
   };
 }
 
+/** A hundred keys that no object has for each change, each of which asks to be run again tomorrow. */
+const inventedKeys: Files = {
+  "function.yaml": manifest("hog", {
+    triggers: [
+      { name: "own", watch: { apiVersion: "v1", kind: "ServiceAccount", namespaceSelector: { matchNames: ["tick"] } } },
+      {
+        name: "ticks",
+        watch,
+        key: {
+          expression:
+            "lists.range(100).map(i, object.metadata.namespace + '/k' + object.metadata.resourceVersion + '-' + string(i))",
+        },
+      },
+    ],
+    delivery: { mode: "Reconcile", concurrency: 1000 },
+  }),
+  "handler.ts":
+    'import { defineReconciler, requeueAfter } from "@watchfire/sdk";\nexport default defineReconciler(async () => requeueAfter("24h"));\n',
+};
+
+/** Throws at each event, from a bundle of so many lines. */
+const throws = (name: string, lines: number): Files => ({
+  "function.yaml": manifest(name, {
+    triggers: [{ name: "ticks", watch }],
+    delivery: { retry: { maxAttempts: 1 }, onFailure: "Drop" },
+  }),
+  "handler.ts": `let sum = 0;\n${"sum += Math.random();\n".repeat(lines)}export default async () => {\n  throw new Error("sum " + sum);\n};\n`,
+});
+
+/** As many log lines and calls as an event may make. */
+const floods: Files = {
+  "function.yaml": manifest("hog", {
+    triggers: [{ name: "ticks", watch }],
+    permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list"], namespaces: ["tick"] }],
+    delivery: { concurrency: 16, retry: { maxAttempts: 1 }, onFailure: "Drop" },
+  }),
+  "handler.ts": `export default async (event, ctx) => {
+  for (let turn = 0; turn < 20; turn++) {
+    for (let line = 0; line < 50; line++) ctx.log.info("flood", { text: "x".repeat(1000) });
+    const ref = { apiVersion: "v1", kind: "ConfigMap", name: "t0", namespace: "tick" };
+    await Promise.all(Array.from({ length: 16 }, () => ctx.kube.get(ref)));
+  }
+};
+`,
+};
+
+/** Told of each change by so many triggers. */
+const triggers = (count: number): Files => ({
+  "function.yaml": manifest("hog", {
+    triggers: Array.from({ length: count }, (_, at) => ({ name: `t${at}`, watch })),
+    delivery: { concurrency: 64 },
+  }),
+  "handler.ts": quiet,
+});
+
+const times = (count: number, of: (name: string) => Files): Readonly<Record<string, Files>> =>
+  Object.fromEntries(Array.from({ length: count }, (_, at) => [`hog-${at}`, of(`hog-${at}`)]));
+
 /** Greedy functions, each within every limit of the schema; by what they are greedy for. */
 export const kinds: Readonly<Record<string, Readonly<Record<string, Files>>>> = {
   "conditions of 20 triggers": { hog: conditions("hog", 20) },
   "conditions of 100 triggers": { hog: conditions("hog", 100) },
-  "conditions of ten functions": Object.fromEntries(
-    Array.from({ length: 10 }, (_, at) => [`hog-${at}`, conditions(`hog-${at}`, 10)]),
-  ),
+  "conditions of ten functions": times(10, (name) => conditions(name, 10)),
+  "keys that no object has": { hog: inventedKeys },
+  "errors of five functions with long source maps": times(5, (name) => throws(name, 20_000)),
+  "log lines and calls": { hog: floods },
+  "one hundred triggers": { hog: triggers(100) },
 };
