@@ -90,7 +90,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
   return reconciling;
 }
 
-/** Keys that are put back in one turn of the event loop: 2 ms of it. */
+/** Keys that are put back in one turn of the event loop. */
 const keysInATurn = 1_024;
 
 /** Puts the keys back that were to run when the last process ended; of a run that had begun, with its attempt. */
