@@ -149,7 +149,7 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
   const attempts = new Attempts(
     { manifest, usesOldObject },
-    { sink, spill, commits, runner, clock, random, observer, look: parts.look },
+    { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look },
   );
   const ready = new ReadyLanes();
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });

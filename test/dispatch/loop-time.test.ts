@@ -30,6 +30,7 @@ class Worker {
     this.clock = clock;
     this.pieceMs = pieceMs;
     this.account = loop.account();
+    this.account.measures();
     this.account.onTurn(() => this.pump());
   }
 
@@ -94,12 +95,60 @@ describe("the time of the event loop", () => {
     const { clock, workers } = setUp(...Array.from({ length: 10 }, () => 2), 0.5);
     const innocent = workers.at(-1) as Worker;
     for (const worker of workers.slice(0, -1)) worker.take(10_000);
+    // Until then nobody has taken more than another.
+    for (let ms = 0; ms < 200; ms++) await clock.advance(1);
     for (let each = 0; each < 50; each++) {
       innocent.take(1);
       await clock.advance(1);
       expect(innocent.waiting).toBe(0);
       for (let ms = 0; ms < 20; ms++) await clock.advance(1);
     }
+  });
+
+  test("of one change that concerns a hundred functions is a burst of all together, and of the next one no more", async () => {
+    const { clock, workers } = setUp(...Array.from({ length: 100 }, () => 4));
+    for (let change = 0; change < 3; change++) {
+      const before = clock.monotonic();
+      for (const worker of workers) worker.take(1);
+      expect(clock.monotonic() - before).toBeLessThanOrEqual(2 * 10 + 4);
+      await clock.advance(1);
+    }
+  });
+
+  test("is shared by those that take some of it lately, not by all that ever did", async () => {
+    const { clock, workers } = setUp(...Array.from({ length: 200 }, () => 1));
+    for (const worker of workers) worker.take(1);
+    for (let each = 0; each < 500; each++) await clock.advance(1);
+    await clock.advance(3_600_000);
+    const [one] = workers as [Worker];
+    // A tenth of the time is its own, as of five.
+    for (let each = 0; each < 100; each++) {
+      one.take(1);
+      await clock.advance(20);
+      expect(one.waiting).toBe(0);
+    }
+    expect(one.account.overSeconds).toBeUndefined();
+  });
+
+  test("is waited for by what was read meanwhile, one after the other, and by nothing once the function is gone", async () => {
+    const { clock, workers } = setUp(20);
+    const [worker] = workers as [Worker];
+    const order: number[] = [];
+    const judge = (name: number) =>
+      worker.account.soon(() => {
+        const began = worker.account.begin();
+        clock.work(20);
+        worker.account.end("conditions", began);
+        order.push(name);
+      });
+    for (const each of [0, 1, 2, 3]) judge(each);
+    expect(order.length).toBeLessThan(4);
+    for (let each = 0; each < 200; each++) await clock.advance(1);
+    expect(order).toEqual([0, 1, 2, 3]);
+    for (const each of [4, 5, 6]) judge(each);
+    expect(order.length).toBeLessThan(7);
+    worker.account.close();
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6]);
   });
 
   test("comes to all that waits in the end, and what is told of it adds up", async () => {

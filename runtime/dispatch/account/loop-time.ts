@@ -16,6 +16,8 @@ const burstMs = 25;
 const sharedBurstMs = 10;
 /** Milliseconds of a turn. What is begun in it ends, and is taken off the next ones. */
 const turnMs = 5;
+/** Milliseconds after which it is looked again who has made up for what it took. */
+const lookMs = 100;
 /** Milliseconds between two turns at least: sockets are read, and everybody else goes on. */
 const betweenMs = 1;
 
@@ -33,10 +35,12 @@ export class LoopTime {
   /** Milliseconds that all together may still take at once, as of `filledAt`. */
   private left = sharedBurstMs;
   private filledAt: number;
+  private lookedAt: number;
 
   constructor(clock: Clock) {
     this.clock = clock;
     this.filledAt = clock.monotonic();
+    this.lookedAt = this.filledAt;
   }
 
   /** An account for one more function. */
@@ -51,6 +55,11 @@ export class LoopTime {
 
   /** Of a millisecond, what each may take at once. */
   get share(): number {
+    const { now } = this;
+    if (now - this.lookedAt > lookMs) {
+      this.lookedAt = now;
+      for (const each of this.sharers) each.fill(now);
+    }
     return sharedPart / Math.max(leastSharers, this.sharers.size);
   }
 
@@ -90,11 +99,11 @@ export class LoopTime {
     this.sharers.delete(account);
   }
 
-  /** One turn: of the first that is within its share, if there is one, else of the first. */
+  /** One turn: of who has taken least lately, where somebody is within its share, else of the first. */
   private turn(): void {
     this.isDue = false;
-    const [longest] = this.line;
-    const first = [...this.line].find(({ isWithinShare }) => isWithinShare) ?? longest;
+    let [first] = this.line;
+    for (const each of this.line) if (first && each.unspent > Math.max(0, first.unspent)) first = each;
     if (!first) return;
     this.line.delete(first);
     try {
@@ -115,9 +124,15 @@ export class LoopAccount {
   private filledAt: number;
   /** Milliseconds that it may take in its turns; less than 0 where the last one took too long. */
   private credit = 0;
-  /** When its turn ends; 0 outside it. */
+  /** When its last turn ends, or ended. */
   private turnEnds = 0;
   private waitsSince: number | undefined;
+  /** Whether anything is measured: what never is waits for nobody. */
+  private isMeasured = false;
+  private isTaking = false;
+  private isClosed = false;
+  /** What is to be done in its turn before `goOn`. */
+  private readonly waiting: (() => void)[] = [];
   private readonly spentSeconds = new Map<Work, number>();
 
   constructor(loop: LoopTime) {
@@ -135,10 +150,15 @@ export class LoopAccount {
     return this.waitsSince === undefined ? undefined : (this.loop.now - this.waitsSince) / 1000;
   }
 
-  /** Whether it waits for others alone. */
-  get isWithinShare(): boolean {
+  /** Milliseconds of its share that it has not taken; less than 0 where it has taken more. */
+  get unspent(): number {
     this.fill(this.loop.now);
-    return this.left > 0;
+    return this.left;
+  }
+
+  /** Something is to be measured from now on. */
+  measures(): void {
+    this.isMeasured = true;
   }
 
   /** @param goOn does what waits, as long as `mayBegin`; called in its turn */
@@ -149,17 +169,25 @@ export class LoopAccount {
   /** Whether something may be begun for it now. Where it may not, its turn comes. */
   mayBegin(): boolean {
     const { loop } = this;
-    if (this.left === burstMs) return true;
+    if (!this.isMeasured || this.isClosed) return true;
     const { now } = loop;
-    if (this.turnEnds > 0) {
-      if (now < this.turnEnds) return true;
-    } else {
-      this.fill(now);
-      if (this.left > 0 && !loop.waits(this) && loop.hasRoom(now)) return true;
-    }
+    if (now < this.turnEnds) return true;
+    this.fill(now);
+    if (this.left > 0 && !this.isTaking && !loop.waits(this) && loop.hasRoom(now)) return true;
     this.waitsSince ??= now;
     loop.wait(this);
     return false;
+  }
+
+  /** Does something as soon as it may be begun: now, or in its turn, in the order in which it was given. */
+  soon(work: () => void): void {
+    if (this.waiting.length === 0 && this.mayBegin()) work();
+    else this.waiting.push(work);
+  }
+
+  /** Whether its turn has come, and goes on. */
+  get isInTurn(): boolean {
+    return this.turnEnds > 0 && this.loop.now < this.turnEnds;
   }
 
   /** Something is begun. @returns what `end` is to be given */
@@ -171,19 +199,21 @@ export class LoopAccount {
   end(work: Work, from: number): void {
     const now = this.loop.now;
     const ms = now - from;
-    if (ms <= 0) return;
+    if (ms <= 0 || this.isClosed) return;
     this.spentSeconds.set(work, (this.spentSeconds.get(work) ?? 0) + ms / 1000);
     this.fill(now);
     this.left -= ms;
-    if (this.turnEnds > 0) this.credit -= ms;
+    if (from < this.turnEnds) this.credit -= ms;
     else this.loop.tookAtOnce(ms);
     this.loop.takes(this, true);
   }
 
   /** The function is gone. */
   close(): void {
+    this.isClosed = true;
     this.loop.leave(this);
     this.goOn = () => {};
+    for (const work of this.waiting.splice(0)) work();
   }
 
   /** Its turn has come, with so many milliseconds more. */
@@ -193,11 +223,14 @@ export class LoopAccount {
       this.loop.wait(this);
       return;
     }
+    // What it begins may be judged after this has returned, and before anything else is done.
     this.turnEnds = this.loop.now + this.credit;
+    this.isTaking = true;
     try {
+      while (this.waiting.length > 0 && this.mayBegin()) this.waiting.shift()?.();
       this.goOn();
     } finally {
-      this.turnEnds = 0;
+      this.isTaking = false;
     }
     if (this.loop.waits(this)) return;
     this.credit = Math.min(this.credit, 0);
@@ -205,7 +238,7 @@ export class LoopAccount {
   }
 
   /** Its share of the time that went by. What it takes in turns is no debt beyond one burst. */
-  private fill(now: number): void {
+  fill(now: number): void {
     const left = this.left + (now - this.filledAt) * this.loop.share;
     this.filledAt = now;
     this.left = Math.min(burstMs, Math.max(left, -burstMs));

@@ -69,6 +69,7 @@ export class Filter {
     this.judgesAlone = this.conditions.count > 0 && !this.needsOldBody && !this.digest && isWanted;
     this.remembersMatch = rules.events.includes("Deleted");
     this.hearing = { onError };
+    if (this.digest || this.conditions.count > 0) account?.measures();
   }
 
   /** Whether a digest says nothing, because it is of other fields: then the previous body is needed, if it is kept whole. */

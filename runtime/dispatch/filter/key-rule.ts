@@ -44,6 +44,7 @@ export class KeyOf {
    */
   constructor(rule: KeyRule, account?: LoopAccount) {
     this.account = account;
+    account?.measures();
     this.readsMetadataAlone = rule.type === "owner";
     if (rule.type === "owner") {
       this.fields = new NamedFields([["metadata", "ownerReferences"]]);

@@ -331,13 +331,16 @@ export class View {
   /**
    * The filter's verdict on an event that is next for its object. `body`: the event's own; of a deletion that was found, the
    * last one kept, undefined where none is.
+   * @param admitted resolves when it may be judged, once all that it takes is read
    */
-  async judge(event: ViewEvent, body: Buffer | undefined): Promise<Verdict> {
+  async judge(event: ViewEvent, body: Buffer | undefined, admitted: () => Promise<void>): Promise<Verdict> {
     if (event.lastKnown || !body) {
       const judged = (await this.isOlder(event.key)) ? undefined : body;
+      await admitted();
       return this.verdict(() => this.filter.judgeDeletion(judged, this.before(event.key)));
     }
     const old = event.type !== "Added" && this.needsBody(event.key) ? await this.body(event.key) : undefined;
+    await admitted();
     return this.judgeWith(event, body, old);
   }
 

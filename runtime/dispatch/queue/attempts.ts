@@ -1,6 +1,7 @@
 import type { NewDeadLetter, StartedEvent } from "../../checkpoint/batch.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { DeliveryListener, HandlerError, Look, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EventOutcome, Observer } from "../delivery/observer.ts";
@@ -29,6 +30,8 @@ type Finished = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 export interface EventSink {
   /** How many events it takes at once; 0 while they are to wait. */
   readonly atOnce: number;
+  /** Whether an event is to wait, others of the function beside it. */
+  refuses(event: LaneEvent): boolean;
   /** Whether it has to know the object before a change. */
   wantsOld(event: LaneEvent): boolean;
   /** `body` is empty where the object is gone and nothing is known of it but its name. */
@@ -41,6 +44,8 @@ export interface AttemptsParts {
   readonly spill: Spill;
   readonly commits: Commits;
   readonly runner: Runner;
+  /** On which judging goes. */
+  readonly time: LoopAccount;
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: Observer;
@@ -142,6 +147,11 @@ export class Attempts {
     return interruptions > 0 || (attempts > 0 && doubt !== "none") ? concurrency : concurrency + this.ahead.events;
   }
 
+  /** Whether an event is to wait where it is, and others of the function may begin. */
+  refuses(event: LaneEvent): boolean {
+    return this.parts.sink?.refuses(event) ?? false;
+  }
+
   /** The quiet time of an object before its handler; undefined where there is none, or a key has it. */
   get debounceMs(): number | undefined {
     return this.parts.sink ? undefined : this.code.manifest.delivery.debounceMs;
@@ -191,8 +201,13 @@ export class Attempts {
     this.reading++;
     let needs: Needs | undefined;
     let failure: unknown;
+    // What is read together is judged one after the other, in the function's time.
+    const admitted = async () => {
+      await before;
+      await new Promise<void>((resolve) => this.parts.time.soon(resolve));
+    };
     try {
-      needs = await this.needsOf(event);
+      needs = await this.needsOf(event, admitted);
     } catch (error) {
       failure = error;
     }
@@ -216,7 +231,7 @@ export class Attempts {
   }
 
   /** The same, of which some may be in the store alone. */
-  private async needsOf(event: LaneEvent): Promise<Needs> {
+  private async needsOf(event: LaneEvent, admitted: () => Promise<void>): Promise<Needs> {
     const { view } = event;
     // A dead letter that was put back has its own: of its object the view may know nothing any more, or another state.
     const inView = event.lastKnown && !event.replayed;
@@ -228,7 +243,7 @@ export class Attempts {
       return { verdict: this.parts.sink ? told : isGone, body, oldBody: undefined };
     }
     const verdict =
-      event.verdict ?? (event.isAsked && event.replayed ? asked(event, kept) : await view.judge(event, kept));
+      event.verdict ?? (event.isAsked && event.replayed ? asked(event, kept) : await view.judge(event, kept, admitted));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
     return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
@@ -267,7 +282,7 @@ export class Attempts {
     }
     const { sink } = this.parts;
     if (sink) {
-      queueMicrotask(() => listener.ended(sink.take(event, body, oldBody)));
+      queueMicrotask(() => this.parts.time.soon(() => listener.ended(sink.take(event, body, oldBody))));
       return;
     }
     const { retry, onFailure } = this.code.manifest.delivery;

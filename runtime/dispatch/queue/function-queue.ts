@@ -271,11 +271,17 @@ export class FunctionQueue {
     this.pump();
   }
 
-  /** Memory is short, and there is no disk: what waits of a lane beyond its share collapses, before all of the function has to wait. */
+  /**
+   * Memory is short, and there is no disk: what waits of a lane beyond its share collapses, before all of the function has to wait.
+   * Those that wait for a retry share what lanes may keep. One that gets on may keep as much as any lane: where many do, their function
+   * is merely slow, and its sources wait for it.
+   */
   private shareMemory(): void {
     const { spill, backlogs } = this.parts;
-    const share = spill.fairLimit(this.lanes.size);
-    for (const lane of this.lanes.values()) backlogs.collapse(lane, lane.within(share));
+    const lanes = [...this.lanes.values()];
+    const stuck = spill.fairLimit(lanes.filter(({ backoff }) => backoff).length);
+    const running = spill.fairLimit(1);
+    for (const lane of lanes) backlogs.collapse(lane, lane.within(lane.backoff ? stuck : running));
   }
 
   /** Memory is full: lanes that wait for a retry keep no more than their head in it, and no other more than its share. */
@@ -318,14 +324,26 @@ export class FunctionQueue {
 
   /** Begins what may begin. */
   pump(): void {
+    const refused: Lane[] = [];
+    this.pumpBut(refused);
+    for (const lane of refused) this.ready.add(lane);
+  }
+
+  /** @param refused takes the lanes whose events are to wait beside others */
+  private pumpBut(refused: Lane[]): void {
     const { attempts, place } = this.parts;
     const takesTurns = attempts.takesTurns && !place.hangs;
     while (!this.gate.isShut()) {
       const lane = this.ready.first;
       if (!lane) return;
       const event = lane.head;
+      if (event && attempts.refuses(event)) {
+        this.ready.delete(lane);
+        refused.push(lane);
+        continue;
+      }
       if (event && this.gate.isFull(attempts.limitFor(event))) return;
-      if (!place.time.mayBegin() || (takesTurns && !place.mayBegin())) return;
+      if (!place.time.mayBegin() || (takesTurns && !place.time.isInTurn && !place.mayBegin())) return;
       this.ready.delete(lane);
       if (!event || this.isEarly(lane, event)) continue;
       this.gate.enter();

@@ -25,6 +25,7 @@ const mostKeyBytes = 16 * 1024 * 1024;
 
 /** How much of a function's memory, or of its room on disk, one lane may keep where others need it. */
 const laneShare = 0.25;
+const leastLaneShare = 1 / 16;
 
 /** How full a function's memory is at most, as a share, when one that was full takes events again. */
 export const freeAt = 0.5;
@@ -111,9 +112,12 @@ export class Spill {
     return this.part(laneShare);
   }
 
-  /** What each of so many lanes may keep where memory is short and there is no disk. All of them together then take half of it. */
+  /**
+   * What each of so many lanes may keep where memory is short and there is no disk. All of them together then take half of it. Where
+   * many are stuck, it is no object's fault: none keeps less than its least share, and the function waits.
+   */
   fairLimit(lanes: number): MemoryLimit {
-    return this.part(Math.min(laneShare, freeAt / lanes));
+    return this.part(Math.max(leastLaneShare, Math.min(laneShare, freeAt / lanes)));
   }
 
   /** What one lane may keep where no more of its function fits on disk. */

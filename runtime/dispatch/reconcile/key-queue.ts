@@ -321,6 +321,9 @@ export class KeyQueue {
 
   private pollAgain(): void {
     this.roomPoll = undefined;
+    // Objects of some may have come since.
+    for (const lane of this.lanes.values())
+      if (lane.standing === "none" && this.parts.primary.has(lane.key)) this.room.note(lane, "object");
     this.awaitRoom();
   }
 

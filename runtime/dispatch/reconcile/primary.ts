@@ -22,9 +22,9 @@ export class Primary {
     return this.isSettledIn(nameOf(key).namespace) && !this.view.isToCome(key);
   }
 
-  /** Whether a key has an object, as far as is known. */
+  /** Whether a key has an object, or one whose first event waits, as far as is known. */
   has(key: string): boolean {
-    return this.view.stands(key) !== undefined;
+    return this.view.stands(key) !== undefined || this.view.isToCome(key);
   }
 
   /** The object of a key, no older than what has woken it; undefined where there is none. Rejects where it cannot be read. */

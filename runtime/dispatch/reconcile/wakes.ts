@@ -31,9 +31,17 @@ export class Wakes implements EventSink {
     this.keys = keys;
   }
 
+  /**
+   * Whether an event waits until there are fewer keys. That of an object which is reconciled itself does not: it wakes one key, and
+   * is what shows that this has an object.
+   */
+  refuses({ view, type }: LaneEvent): boolean {
+    return (this.rules.has(view.id) || type === "Scheduled") && this.keys.isFull;
+  }
+
   /** As many as fill a commit's share, by those before them. What of them is too many is given back. */
   get atOnce(): number {
-    if (this.keys.isFull || this.keys.share.isSpent) return 0;
+    if (this.keys.share.isSpent) return 0;
     return Math.max(1, Math.floor(mostRows / Math.max(1, this.widest)));
   }
 
@@ -43,7 +51,7 @@ export class Wakes implements EventSink {
   }
 
   take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion {
-    if (this.keys.isFull || this.keys.share.isSpent) return { type: "not-begun" };
+    if (this.refuses(event) || this.keys.share.isSpent) return { type: "not-begun" };
     const rule = this.rules.get(event.view.id);
     const counted = event.view.countedFor(event.key);
     const named = rule ? this.keysOf(rule, event, body, oldBody, counted) : new Set<string>();

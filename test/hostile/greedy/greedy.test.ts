@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { kinds } from "./kinds.ts";
 import { feltBeside } from "./neighbours.ts";
 
-const seconds = 10;
+const seconds = 4;
 /** As the chart's probe has it, in milliseconds. */
 const probeMs = 5_000;
 /** Other tests run meanwhile: how prompt it is shows on a machine of its own alone, by `npm run greedy`. */
