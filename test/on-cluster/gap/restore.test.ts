@@ -63,6 +63,11 @@ describeHistory.each(recipesOf(inject("target")))("a cluster that is put back by
       await target.admin.post(secrets, { metadata: { generateName: "other-" } });
     await set("kept", 8);
     await runtime.hears("all", (heard.get("all") ?? 0) + 7);
+    // Who has not heard of what is undone has nothing to be told of it.
+    for (const name of names) {
+      const hasHeard = () => news(name).includes("Modified kept=8");
+      await runtime.sees(`${name} is told of the last change`, hasHeard);
+    }
     await begin();
   }
 
