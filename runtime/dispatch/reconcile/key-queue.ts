@@ -32,6 +32,9 @@ const readRetryMs = 1_000;
 /** How often it is looked whether changes that wait for fewer keys may go on, in milliseconds: others may have made room. */
 const roomPollMs = 1_000;
 
+/** How often keys are counted anew while there are too many, in milliseconds: it looks at each of 10,000. */
+const recountMs = 5_000;
+
 /** How often it is looked whether objects are known by now without which no key may run, in milliseconds. */
 const settlePollMs = 100;
 
@@ -64,6 +67,7 @@ export class KeyQueue {
   private readonly unsettled = new Set<KeyLane>();
   private readonly waiting: DueKeys<KeyLane>;
   private settling: Timer | undefined;
+  private recountedAt = Number.NEGATIVE_INFINITY;
   /** Changes wait until there are fewer keys. */
   private roomPoll: Timer | undefined;
   private started = false;
@@ -321,10 +325,17 @@ export class KeyQueue {
 
   private pollAgain(): void {
     this.roomPoll = undefined;
-    // Objects of some may have come since.
-    for (const lane of this.lanes.values())
-      if (lane.standing === "none" && this.parts.primary.has(lane.key)) this.room.note(lane, "object");
+    const now = this.parts.clock.monotonic();
+    if (now - this.recountedAt >= recountMs) this.recount(now);
     this.awaitRoom();
+  }
+
+  /** Objects of keys that had none may have come since. */
+  private recount(now: number): void {
+    this.recountedAt = now;
+    const { primary } = this.parts;
+    for (const lane of this.lanes.values())
+      if (lane.standing === "none" && primary.has(lane.key)) this.room.note(lane, "object");
   }
 
   private endFull(): void {
