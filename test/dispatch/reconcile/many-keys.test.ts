@@ -55,6 +55,19 @@ test("a function at its bound of keys takes no more changes, and loses none", { 
   expect(fixture.disk.spill.size).toBe(0);
 });
 
+test("objects that come end the bound: their own changes are taken, and their keys have objects from then on", async () => {
+  const fixture = await atBound();
+  const keys = [...ran(fixture)].slice(0, 500);
+  fixture.runner.answer = () => done;
+  for (const [at, name] of keys.entries()) fixture.subscription.change(change("Added", name, 1_000 + at));
+  for (let each = 0; each < 10; each++) await goOn(fixture);
+  const seen = new Set(
+    fixture.runner.deliveries.filter(({ type }) => type === "Modified").map(({ object }) => object.name),
+  );
+  expect(keys.filter((name) => !seen.has(name))).toEqual([]);
+  expect(fixture.function.status().keys).toMatchObject({ full: false });
+});
+
 test("another function's keys run meanwhile", async () => {
   const fixture = await atBound();
   const other = { ...manifest({ mode: "Reconcile" }, [trigger()]), name: "other" };
