@@ -18,6 +18,8 @@ export interface Speaker {
   readonly mapper: StackMapper;
   /** What it was told of once, and is not told of again. */
   readonly told: Set<Lapse>;
+  /** Its code is gone: nobody knows any more which Secrets its words may hold. */
+  isGone(): boolean;
 }
 
 /** Passes on what a function's guests write, in the author's places and fit for a person's terminal. */
@@ -80,9 +82,10 @@ export class GuestWords {
     if (told.has(kind)) return;
     told.add(kind);
     fields()
-      .then((made) =>
-        this.output.log(caller, "warn", message, { ...made, further: "not logged until the code changes" }),
-      )
+      .then((made) => {
+        if (this.speaker.isGone()) return;
+        this.output.log(caller, "warn", message, { ...made, further: "not logged until the code changes" });
+      })
       // Of no attempt that is left: a fault in it is nobody's.
       .catch(() => undefined);
   }

@@ -108,7 +108,8 @@ export class Placement implements TenantListener {
     this.tenant = executor.add(this);
     const { mapper, told } = version;
     const unreadable = (no: number, fault: unknown) => this.unreadable(no, fault);
-    this.words = new GuestWords({ function: this.function, mapper, told }, services.output, unreadable);
+    const speaker = { function: this.function, mapper, told, isGone: () => this.gone };
+    this.words = new GuestWords(speaker, services.output, unreadable);
     this.calls = new GuestCalls({
       executor,
       tenant: this.tenant,
