@@ -56,6 +56,22 @@ describe("a key", () => {
     expect(third.disk.journal.size).toBe(0);
   });
 
+  it("that comes so, and is asked for again and again, leaves one record of the state that it has shown", async () => {
+    const first = await open();
+    first.runner.answer = () => failure();
+    first.pods.change(owned("Added", "web", 12, "shop"));
+    await quiet(first.runner);
+    await first.clock.advance(500);
+    first.runner.answer = () => ({ ...done, requeueAfterMs: 1_000 });
+    first.runner.deliveries.length = 0;
+    const now = owned("Modified", "web", 15, "shop");
+    const look = async () => ({ ...now.meta, body: now.body });
+    const second = await withPods(await first.restart({ manifest: events, look }), false);
+    await second.clock.advance(20_000);
+    expect(second.runner.deliveries.length).toBeGreaterThan(10);
+    expect(second.disk.journal.size).toBeLessThanOrEqual(2);
+  });
+
   it("that has not run is told without a flag, and one that its handler asked for at a time comes at that time", async () => {
     const first = await open();
     first.runner.answer = ({ object }) => (object.name === "late" ? { ...done, requeueAfterMs: 3_600_000 } : undefined);
