@@ -1,8 +1,8 @@
 import type { Commits } from "./commits.ts";
 
 /**
- * Rows that one function adds to a commit before it waits for the next. Without a bound a
- * commit had all that had gathered while the one before it was written: 2,000 rows.
+ * Rows that one function adds to a commit before it waits for the next. Without a bound a commit had all that had gathered
+ * while the one before it was written: 2,000 rows.
  */
 export const mostRows = 128;
 

@@ -57,9 +57,10 @@ export class DoubtedObjects {
     const isKnown = known?.uid === uid && !known.deleted;
     const before = this.byKey.get(key);
     const at = { epoch, resourceVersion };
-    const records = [...(before?.records ?? []).filter((each) => each.id !== attempt.id), attempt];
-    // Its last attempt says what all before it do.
-    for (const each of before?.records ?? []) if (each.id === attempt.id && each.row !== attempt.row) this.settle(each);
+    // The last attempt at an event says what all before it do.
+    const earlier = before?.records.find(({ id }) => id === attempt.id);
+    if (earlier && earlier.row !== attempt.row) this.settle(earlier);
+    const records = [...(before?.records ?? []).filter((each) => each !== earlier), attempt];
     const through = before && isBefore(at, before.through) ? before.through : at;
     if (before && (through !== at || (type === "Deleted" && !isKnown))) {
       this.byKey.set(key, { ...before, through, records });

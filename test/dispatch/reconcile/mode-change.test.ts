@@ -6,19 +6,30 @@ import { open, owned, pods, reconciler, runs, withPods } from "./fixture.ts";
 describe("a key", () => {
   const events = manifest({}, [trigger(), pods(undefined)]);
 
+  /** Keys of an object and of its Pod wait: their handler fails. */
+  async function failing() {
+    const fixture = await open();
+    fixture.runner.answer = () => failure();
+    fixture.subscription.change(change("Added", "shop", 11));
+    await quiet(fixture.runner);
+    fixture.pods.change(owned("Added", "web", 12, "shop"));
+    await quiet(fixture.runner);
+    await fixture.clock.advance(500);
+    return fixture;
+  }
+
+  /** The Pod as the API server has it. */
+  const webAt = (rv: number) => {
+    const { meta, body } = owned("Modified", "web", rv, "shop");
+    return { ...meta, body };
+  };
+
   it("that waits when its function takes events again comes as events of the objects that woke it, whole and flagged", async () => {
-    const first = await open();
-    first.runner.answer = () => failure();
-    first.subscription.change(change("Added", "shop", 11));
-    await quiet(first.runner);
-    first.pods.change(owned("Added", "web", 12, "shop"));
-    await quiet(first.runner);
-    await first.clock.advance(500);
+    const first = await failing();
     first.runner.deliveries.length = 0;
     first.runner.answer = () => done;
     // Of Pods only the metadata was kept, which says who owns them.
-    const web = owned("Modified", "web", 12, "shop");
-    const look = async () => ({ ...web.meta, body: web.body });
+    const look = async () => webAt(12);
     const second = await withPods(await first.restart({ manifest: events, look }), false);
     await second.clock.advance(1_000);
     const told = second.runner.deliveries.map(({ id, redelivered, flags, body }) => {
@@ -33,16 +44,9 @@ describe("a key", () => {
   });
 
   it("that comes as an event of its object as it stands now flags that state's own event, across a kill as well", async () => {
-    const first = await open();
-    first.runner.answer = () => failure();
-    first.subscription.change(change("Added", "shop", 11));
-    await quiet(first.runner);
-    first.pods.change(owned("Added", "web", 12, "shop"));
-    await quiet(first.runner);
-    await first.clock.advance(500);
+    const first = await failing();
     first.runner.answer = () => done;
-    const now = owned("Modified", "web", 15, "shop");
-    const look = async () => ({ ...now.meta, body: now.body });
+    const look = async () => webAt(15);
     const second = await withPods(await first.restart({ manifest: events, look }), false);
     await second.clock.advance(1_000);
     second.pods.change(owned("Modified", "web", 14, "shop"));
@@ -57,15 +61,10 @@ describe("a key", () => {
   });
 
   it("that comes so, and is asked for again and again, leaves one record of the state that it has shown", async () => {
-    const first = await open();
-    first.runner.answer = () => failure();
-    first.pods.change(owned("Added", "web", 12, "shop"));
-    await quiet(first.runner);
-    await first.clock.advance(500);
-    first.runner.answer = () => ({ ...done, requeueAfterMs: 1_000 });
+    const first = await failing();
+    first.runner.answer = ({ object }) => (object.name === "web" ? { ...done, requeueAfterMs: 1_000 } : done);
     first.runner.deliveries.length = 0;
-    const now = owned("Modified", "web", 15, "shop");
-    const look = async () => ({ ...now.meta, body: now.body });
+    const look = async () => webAt(15);
     const second = await withPods(await first.restart({ manifest: events, look }), false);
     await second.clock.advance(20_000);
     expect(second.runner.deliveries.length).toBeGreaterThan(10);
@@ -168,10 +167,7 @@ describe("a key", () => {
   it("is woken by the same objects after an edit to another mode and back, however often", async () => {
     const held = {
       opened: async ({ dispatcher }: Pick<DispatchFixture, "dispatcher">) => dispatcher.hold("copy", "command"),
-      look: async () => ({
-        ...owned("Modified", "web", 12, "shop").meta,
-        body: owned("Modified", "web", 12, "shop").body,
-      }),
+      look: async () => webAt(12),
     };
     const first = await open({ ...held });
     first.pods.change(owned("Added", "web", 12, "shop"));
