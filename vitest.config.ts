@@ -13,7 +13,17 @@ const common = {
 } satisfies ViteUserConfig["test"];
 
 /** Rooms whose files run whole processes, or share a cluster within the file: each file in a process of its own. */
-const processes = ["audit", "cli", "catalog", "app/function-status", "functions", "hostile", "sandbox", "scenarios"];
+const processes = [
+  "audit",
+  "trace",
+  "cli",
+  "catalog",
+  "app/function-status",
+  "functions",
+  "hostile",
+  "sandbox",
+  "scenarios",
+];
 const processFiles = processes.map((room) => `test/${room}/**/*.test.ts`);
 const packageFiles = ["test/npm/**/*.test.ts"];
 const sourceFiles = ["test/layers.test.ts", "test/readme/plain-english.test.ts"];
@@ -34,6 +44,7 @@ const long = [
   "catalog/deploy",
   "audit/audit",
   "audit/nats",
+  "trace/trace",
   "checkpoint/jetstream",
   "checkpoint/jetstream-bodies",
   "checkpoint/jetstream-loss",

@@ -1,0 +1,25 @@
+import { execFile } from "node:child_process";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { expect, test } from "vitest";
+
+/** What one change passed when this was set, and two percent more: timers go off. It only falls; the aim is 60 files and 250 functions. */
+const bounds = [
+  { kind: "event", files: 106, functions: 460 },
+  { kind: "reconcile", files: 117, functions: 515 },
+] as const;
+
+// In a process of its own: the test runner's loader would count.
+const script = join(import.meta.dirname, "run.ts");
+const numbersOf = async (kind: string): Promise<{ readonly files: number; readonly functions: number }> =>
+  JSON.parse((await promisify(execFile)(process.execPath, [script, kind, "--json"])).stdout);
+
+test.concurrent.each(bounds)(
+  "one $kind passes at most $files files and $functions functions of the parent",
+  async ({ kind, files, functions }) => {
+    const found = await numbersOf(kind);
+    expect(found.files).toBeLessThanOrEqual(files);
+    expect(found.functions).toBeLessThanOrEqual(functions);
+  },
+  120_000,
+);

@@ -1,0 +1,107 @@
+// Which functions of the runtime one change passes in the parent: V8's precise coverage around it, less what runs while nothing happens.
+
+import type { Profiler } from "node:inspector";
+import { Session } from "node:inspector/promises";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { startCluster } from "@watchfire/cluster";
+import { Client } from "../target/client.ts";
+import { Installation } from "../tools/installation.ts";
+import { Team } from "../tools/team.ts";
+import { until } from "../tools/until.ts";
+
+/** The ways through the parent that are traced: an event of `mode: All`, and a run of a reconciler. */
+export const traced = ["event", "reconcile"] as const;
+export type Traced = (typeof traced)[number];
+
+/** What one change passed. */
+export interface Trace {
+  /** Calls by function, as `runtime/room/file.ts name@offset`. */
+  readonly calls: ReadonlyMap<string, number>;
+  /** The files of these functions, from the repository's root. */
+  readonly files: ReadonlySet<string>;
+}
+
+/** Every timer of the runtime that goes off while nothing happens does so at least once in this time, in milliseconds. */
+const idleMs = 7_000;
+/** Changes before the one that is counted: lazily loaded modules are loaded, and code that runs once has run. */
+const warmUps = 8;
+const patienceMs = 20_000;
+
+const root = pathToFileURL(join(import.meta.dirname, "../..")).href;
+
+/** `runtime/` and `sdk/` without the embedded cluster, which is the API server here. */
+const isOurs = (path: string): boolean =>
+  /^(runtime|sdk)\//.test(path) && !path.startsWith("runtime/cluster/") && !path.includes("node_modules");
+
+class Coverage {
+  private readonly session = new Session();
+
+  async start(): Promise<void> {
+    this.session.connect();
+    await this.session.post("Profiler.enable");
+    await this.session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
+  }
+
+  /** Calls since this was asked last. */
+  async take(): Promise<Map<string, number>> {
+    const { result } = await this.session.post("Profiler.takePreciseCoverage");
+    return new Map(result.flatMap((script) => callsOf(script)));
+  }
+
+  stop(): void {
+    this.session.disconnect();
+  }
+}
+
+function callsOf({ url, functions }: Profiler.ScriptCoverage): [string, number][] {
+  const path = url.startsWith(`${root}/`) ? url.slice(root.length + 1) : "";
+  if (!isOurs(path)) return [];
+  return functions.flatMap(({ functionName, ranges: [range] }) =>
+    range && range.count > 0 ? [[`${path} ${functionName || "-"}@${range.startOffset}`, range.count]] : [],
+  );
+}
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Runs a whole runtime on an embedded cluster in this process, and traces one change of one ConfigMap on the way to its handler. */
+export async function trace(kind: Traced): Promise<Trace> {
+  const cluster = await startCluster();
+  const admin = new Client({ url: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
+  const team = await Team.create(admin);
+  const runtime = await Installation.on({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
+  const mode = kind === "reconcile" ? "Reconcile" : "All";
+  let handled = 0;
+  await runtime.define("traced", { watch: team.watch(), spec: { delivery: { mode } } });
+  await runtime.start();
+  const coverage = new Coverage();
+  const change = async (value: number) => {
+    await (value === 1 ? team.make("one") : team.set("one", value));
+    await until(`the handler runs for change ${value}`, patienceMs, async () => {
+      const ended = runtime.lines.filter(({ msg }) => msg === "told").length;
+      return ended > handled;
+    });
+    handled++;
+    // The end of its attempt is written, and acknowledged.
+    await pause(500);
+  };
+  try {
+    for (let value = 1; value <= warmUps; value++) await change(value);
+    await pause(idleMs);
+    await coverage.start();
+    await coverage.take();
+    const idle = new Set<string>();
+    for (let window = 0; window < 2; window++) {
+      await pause(idleMs);
+      for (const name of (await coverage.take()).keys()) idle.add(name);
+    }
+    await change(warmUps + 1);
+    const calls = new Map([...(await coverage.take())].filter(([name]) => !idle.has(name)));
+    return { calls, files: new Set([...calls.keys()].map((name) => name.slice(0, name.indexOf(" ")))) };
+  } finally {
+    coverage.stop();
+    await runtime[Symbol.asyncDispose]();
+    await admin.close();
+    await cluster.close();
+  }
+}
