@@ -1,10 +1,12 @@
 // The environment names the real cluster and the real NATS that the suite runs on; it is read here alone.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { toolOf } from "./tool-of.ts";
 
 /** The folder of real binaries (envtest's convention), or undefined. */
 export function assetsFolder(): string | undefined {
-  return process.env.KUBEBUILDER_ASSETS || undefined;
+  if (runningClusterKubeconfig() !== undefined) return process.env.KUBEBUILDER_ASSETS || undefined;
+  return toolOf(process.env, "KUBEBUILDER_ASSETS");
 }
 
 /** The kubeconfig of a cluster that runs already, or undefined. */
@@ -29,4 +31,4 @@ export function asset(name: string): string | undefined {
 export const etcdutl = process.env.ETCDUTL || asset("etcdutl");
 
 /** The nats-server that the tests start; undefined where NATS_SERVER names none. */
-export const natsProgram = process.env.NATS_SERVER || undefined;
+export const natsProgram = toolOf(process.env, "NATS_SERVER");
