@@ -92,7 +92,7 @@ describe("a function that is behind", () => {
       { events: 4, bytes: 1_000 },
       {
         ready: { length: 4 },
-        place: { share: Number.POSITIVE_INFINITY },
+        place: { share: Number.POSITIVE_INFINITY, isOverShare: false },
       },
     );
     const { congested } = backpressure;
@@ -105,10 +105,10 @@ describe("a function that is behind", () => {
   });
 
   /** One that may hold 1000 events, of whose lanes so many are ready, and so many may be. */
-  function sharing({ length = 20, share = 20, fill = 0.02 } = {}) {
+  function sharing({ length = 20, share = 20, fill = 0.02, isOverShare = false, holdsQueues = true } = {}) {
     const clock = new VirtualClock();
-    const room = { fill, diskFill: 0, isSpent: false, holdsQueues: true };
-    const turn = { ready: { length }, place: { share } };
+    const room = { fill, diskFill: 0, isSpent: false, holdsQueues };
+    const turn = { ready: { length }, place: { share, isOverShare } };
     const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, turn);
     return { clock, turn, backpressure };
   }
@@ -141,6 +141,40 @@ describe("a function that is behind", () => {
     for (let event = 0; event < ended; event++) backpressure.left(1);
     await clock.advance(500);
     expect(backpressure.congested !== undefined).toBe(isHeld);
+  });
+
+  describe("and over its share of the parent's time", () => {
+    const over = { fill: 0.5, length: 0, isOverShare: true };
+
+    it("holds nobody up, and lets go of who waits for it already", async () => {
+      const { turn, backpressure } = sharing({ ...over, isOverShare: false });
+      const { congested } = backpressure;
+      expect(congested).toBeInstanceOf(Promise);
+      turn.place.isOverShare = true;
+      backpressure.moved();
+      await congested;
+      expect(backpressure.congested).toBeUndefined();
+    });
+
+    it.each([
+      [499, false],
+      [500, true],
+    ])(
+      "is waited for once it is seen to get through enough all the same: %d events in half a second",
+      async (ended, isHeld) => {
+        const { clock, backpressure } = sharing(over);
+        expect(backpressure.congested).toBeUndefined();
+        for (let event = 0; event < ended; event++) backpressure.left(1);
+        await clock.advance(500);
+        expect(backpressure.congested !== undefined).toBe(isHeld);
+      },
+    );
+
+    it("holds its source up where there is no disk, before it would have to step aside", () => {
+      const of = { ...over, holdsQueues: false };
+      expect(sharing({ ...of, fill: 0.7 }).backpressure.congested).toBeUndefined();
+      expect(sharing({ ...of, fill: 0.75 }).backpressure.congested).toBeInstanceOf(Promise);
+    });
   });
 
   it("lets its source go when it stops", async () => {

@@ -145,6 +145,11 @@ export class LoopAccount {
     return this.spentSeconds;
   }
 
+  /** Whether it has had its share, and something of it waits for its turns. */
+  get isOverShare(): boolean {
+    return this.waitsSince !== undefined;
+  }
+
   /** Seconds for which it has been over its share without a break; undefined where it is not. */
   get overSeconds(): number | undefined {
     return this.waitsSince === undefined ? undefined : (this.loop.now - this.waitsSince) / 1000;

@@ -19,7 +19,7 @@ const lookMs = 500;
 /** What a function has that only waits for its turn: how many lanes, and how many of these may. */
 export interface WaitsForTurn {
   readonly ready: Pick<ReadyLanes, "length">;
-  readonly place: Pick<Place, "share">;
+  readonly place: Pick<Place, "share" | "isOverShare">;
 }
 
 /** How full memory and disk are, as far as it matters who waits. */
@@ -30,8 +30,9 @@ type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
  * Writing it to disk and reading it back costs more than everything else together. So sources wait for a function that
  * gets through as much as it may hold, every half second: 500 events. They wait as well for one that waits for its turn
  * with its share of what may wait for that. A slower one goes to disk and holds nobody up. How quick it is shows only while it is behind, and is remembered: a slow
- * one holds its sources up once, for one look. One that is slow and may write no more is full: it takes nothing. Its
- * sources go on without it, and it joins them again where it stands.
+ * one holds its sources up once, for one look. One that is over its share of the parent's time has to be seen to be quick
+ * first: else each such function would cost the others that look. One that is slow and may write no more is full: it takes
+ * nothing. Its sources go on without it, and it joins them again where it stands.
  */
 export class Backpressure {
   private readonly clock: Clock;
@@ -42,6 +43,8 @@ export class Backpressure {
   private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
   private quick = true;
+  /** Whether the last look, since it is behind, has shown that. */
+  private isSeenQuick = false;
   private stopped = false;
   /** Events, and bytes of their bodies, that ended since the last look. */
   private events = 0;
@@ -73,9 +76,14 @@ export class Backpressure {
   get congested(): Promise<void> | undefined {
     if (this.stopped || !this.isBehind) return undefined;
     this.watch();
-    if (!this.quick) return undefined;
+    if (!this.isWorthWaiting) return undefined;
     this.held ??= Promise.withResolvers<void>();
     return this.held.promise;
+  }
+
+  private get isWorthWaiting(): boolean {
+    if (!this.quick || this.isSeenQuick || !this.turn.place.isOverShare) return this.quick;
+    return !this.spill.holdsQueues && this.spill.fill >= fullAt;
   }
 
   /** Whether it is slow, and memory is so full that it would take nothing: of one that has no disk. */
@@ -108,7 +116,7 @@ export class Backpressure {
 
   /** An attempt has come back, and what becomes of its event is settled: perhaps nobody has to wait any more. */
   moved(): void {
-    if (this.held && !this.exceeds(goOnShare)) this.free();
+    if (this.held && !(this.exceeds(goOnShare) && this.isWorthWaiting)) this.free();
   }
 
   /** Holds nobody up any more. */
@@ -129,6 +137,7 @@ export class Backpressure {
     this.timer = undefined;
     this.quick = this.isQuick;
     const isFilled = this.exceeds(goOnShare);
+    this.isSeenQuick = this.quick && isFilled;
     // What waits for a retry leaves memory without an end that would say so.
     if (!this.quick || !isFilled) this.free();
     if (isFilled) this.watch();

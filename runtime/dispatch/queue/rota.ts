@@ -149,6 +149,11 @@ export class Place {
     return this.rota.shareOf(this);
   }
 
+  /** Whether it has had its share of the parent's time, and waits for its turns. */
+  get isOverShare(): boolean {
+    return this.time.isOverShare;
+  }
+
   /** @param begin begins what may begin; called when its turn has come */
   onTurn(begin: () => void): void {
     this.begin = begin;
