@@ -8,6 +8,12 @@ import { PreviousObject } from "./previous-object.ts";
 import type { ObjectText } from "./raw-fields.ts";
 import type { HeldBack } from "./reason.ts";
 
+/**
+ * Units of cost after which judging may be put off between two conditions. So a piece takes at most these and one expression's: about
+ * 10 ms where the plainest unit takes 2 ns (`cost.test.ts`).
+ */
+export const pieceUnits = 100_000;
+
 interface Condition {
   readonly name: string;
   readonly expression: Expression;
@@ -90,13 +96,27 @@ export class MatchConditions {
 
   /**
    * Takes an object's JSON, and that of the object before. `none` says that there was none. Undefined says that it is
-   * not known, and then conditions that read it count as holding. Gives which condition holds the event back; undefined
+   * not known, and then conditions that read it count as holding. Returns which condition holds the event back; undefined
    * where all hold.
    */
-  refusal(text: ObjectText, oldBody: Buffer | "none" | undefined, hearing: Hearing): HeldBack | undefined {
+  refusal(...of: Parameters<MatchConditions["pieces"]>): HeldBack | undefined {
+    const pieces = this.pieces(...of);
+    for (;;) {
+      const { done, value } = pieces.next();
+      if (done) return value;
+    }
+  }
+
+  /** The same; yields where a piece of it has taken long enough. `hearing` hears of errors at the end alone. */
+  *pieces(
+    text: ObjectText,
+    oldBody: Buffer | "none" | undefined,
+    hearing: Hearing,
+  ): Generator<undefined, HeldBack | undefined> {
     const object = this.fields.readShared(text);
     const old = oldBody === "none" ? PreviousObject.none : oldBody && new PreviousObject(oldBody, this.oldFields);
     let left = triggerLimit;
+    let piece = 0;
     const failures: ConditionError[] = [];
     let refused: HeldBack | undefined;
     for (const { name: condition, expression, isFalse } of this.conditions) {
@@ -105,9 +125,14 @@ export class MatchConditions {
         hearing.onAnswer?.({ condition, answer: { type: "unknown" } });
         continue;
       }
+      if (piece >= pieceUnits) {
+        yield;
+        piece = 0;
+      }
       const meter = new Meter(Math.min(expressionLimit, left));
       const outcome = expression.evaluate(meter, object, () => compared.value);
       left = Math.max(0, left - meter.used);
+      piece += meter.used;
       hearing.onAnswer?.({ condition, answer: outcome });
       if (outcome.type === "fails") {
         refused ??= isFalse;

@@ -28,6 +28,16 @@ export interface Verdict {
   readonly matched: boolean;
 }
 
+/** A change, its body, what was known before, and where they are at hand the old body, the object's members, and who hears. */
+export type Judged = [
+  type: EventType,
+  body: Buffer,
+  before: Before,
+  oldBody: Buffer | undefined,
+  members?: ObjectMembers | undefined,
+  hearing?: Hearing,
+];
+
 /** The part of a trigger that a filter is made from. */
 export type FilterRules = Pick<Trigger, "events" | "changedFields" | "matchConditions" | "lastBody">;
 
@@ -49,6 +59,7 @@ export class Filter {
   private readonly conditions: MatchConditions;
   private readonly hearing: Hearing;
   private readonly account: LoopAccount | undefined;
+  private tookPieces = false;
 
   /**
    * Throws a fault at `place` for a condition that does not compile. `onError` hears of one that cannot be evaluated. What
@@ -102,46 +113,94 @@ export class Filter {
     return type !== "Deleted" || this.remembersMatch ? this.conditions.plainRefusal(text) : undefined;
   }
 
+  /** Whether judging took more than one piece when it was done last: then it is not begun where only one may be. */
+  get isLong(): boolean {
+    return this.tookPieces;
+  }
+
   /**
    * The verdict on a change that was received with its body. `oldBody`: the previous one, where it is needed and kept.
    * `members`: where those of the object are in `body`, where that is known. `hearing`: who hears of the conditions, in
    * the place of the one that the filter was made with.
    */
-  judge(
-    type: EventType,
-    body: Buffer,
-    before: Before,
-    oldBody: Buffer | undefined,
-    members?: ObjectMembers,
-    hearing = this.hearing,
-  ): Verdict {
+  judge(...change: Judged): Verdict {
+    return this.asksNothing(change[0]) ?? this.whole(this.pieces(...change));
+  }
+
+  /** The same where one piece of judging is enough. Else undefined: it is to be judged anew, and nobody has heard of it. */
+  judgeAtOnce(...change: Judged): Verdict | undefined {
+    return this.asksNothing(change[0]) ?? (this.isLong ? undefined : this.piece(this.pieces(...change)));
+  }
+
+  /** The same, for `inPieces`. */
+  *pieces(
+    ...[type, body, before, oldBody, members, hearing = this.hearing]: Judged
+  ): Generator<undefined, Verdict, undefined> {
     const wanted = this.rules.events.includes(type);
     const { digest } = this;
-    const conditional = this.conditions.count > 0 && (wanted || this.remembersMatch);
-    if (!digest && !conditional) return verdict(wanted ? undefined : notAsked, "", true);
-    const began = this.account?.begin();
-    try {
-      const hash = digest?.ofBytes(body, members) ?? "";
-      const isSame = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
-      const refusal = conditional ? this.refusal(type, { body, members }, before, oldBody, hearing) : undefined;
-      return verdict(wanted ? (isSame ? unchanged : refusal) : notAsked, hash, refusal === undefined);
-    } finally {
-      if (began !== undefined) this.account?.end("conditions", began);
-    }
+    const hash = digest?.ofBytes(body, members) ?? "";
+    const isSame = type === "Modified" && digest !== undefined && this.hashBefore(before, oldBody) === hash;
+    const refusal = this.isConditional(type)
+      ? yield* this.refusal(type, { body, members }, before, oldBody, hearing)
+      : undefined;
+    return verdict(wanted ? (isSame ? unchanged : refusal) : notAsked, hash, refusal === undefined);
   }
 
   /**
-   * The verdict on a Deleted that a list found. `lastBody`: the last one kept. Where it is gone, or is metadata alone, the
-   * conditions' last answer decides; where there is none either, the deletion is told.
+   * The verdict on a Deleted that a list found, for `inPieces`. `lastBody`: the last one kept. Where it is gone, or is
+   * metadata alone, the conditions' last answer decides; where there is none either, the deletion is told.
    */
-  judgeDeletion(lastBody: Buffer | undefined, before: Before): Verdict {
+  *deletionPieces(lastBody: Buffer | undefined, before: Before): Generator<undefined, Verdict, undefined> {
     const wanted = this.rules.events.includes("Deleted");
     const { matched: answered = true, doubted } = before;
     const isJudged = this.conditions.count > 0 && lastBody && !doubted;
     const isWhole = isJudged && !isMetadataAlone(JSON.parse(lastBody.toString()));
     const last = answered ? undefined : refusedBefore;
-    const refusal = isWhole ? this.refusal("Deleted", { body: lastBody }, before, lastBody, this.hearing) : last;
+    const refusal = isWhole ? yield* this.refusal("Deleted", { body: lastBody }, before, lastBody, this.hearing) : last;
     return verdict(wanted ? refusal : notAsked, "", refusal === undefined);
+  }
+
+  /** The verdict that `pieces` come to. Between two of them `admitted` says when the next one may be done. */
+  async inPieces(pieces: Generator<undefined, Verdict, undefined>, admitted: () => Promise<void>): Promise<Verdict> {
+    for (;;) {
+      const verdict = this.piece(pieces);
+      if (verdict) return verdict;
+      await admitted();
+    }
+  }
+
+  /**
+   * Does the next piece of judging, whose time goes on the account. Undefined where there is more to do. A body that cannot be
+   * judged is delivered: losing an event is worse.
+   */
+  private piece(pieces: Generator<undefined, Verdict, undefined>): Verdict | undefined {
+    const began = this.account?.begin();
+    try {
+      const { done, value } = pieces.next();
+      this.tookPieces = !done;
+      return done ? value : undefined;
+    } catch {
+      return verdict(undefined, "", true);
+    } finally {
+      if (began !== undefined) this.account?.end("conditions", began);
+    }
+  }
+
+  private whole(pieces: Generator<undefined, Verdict, undefined>): Verdict {
+    for (;;) {
+      const verdict = this.piece(pieces);
+      if (verdict) return verdict;
+    }
+  }
+
+  /** The verdict where nothing is to be looked at for it. */
+  private asksNothing(type: EventType): Verdict | undefined {
+    if (this.digest || this.isConditional(type)) return undefined;
+    return verdict(this.rules.events.includes(type) ? undefined : notAsked, "", true);
+  }
+
+  private isConditional(type: EventType): boolean {
+    return this.conditions.count > 0 && (this.rules.events.includes(type) || this.remembersMatch);
   }
 
   private hashBefore({ hash, doubted }: Before, oldBody: Buffer | undefined): string | undefined {
@@ -155,11 +214,11 @@ export class Filter {
     before: Before,
     oldBody: Buffer | undefined,
     hearing: Hearing,
-  ): HeldBack | undefined {
-    if (type === "Added") return this.conditions.refusal(text, "none", hearing);
+  ): Generator<undefined, HeldBack | undefined> {
+    if (type === "Added") return this.conditions.pieces(text, "none", hearing);
     // What it should be compared with is not known: what compares does not keep it from being told.
     const known = !this.needsOldBody || (!before.doubted && oldBody !== undefined);
-    return this.conditions.refusal(text, known ? (oldBody ?? "none") : undefined, hearing);
+    return this.conditions.pieces(text, known ? (oldBody ?? "none") : undefined, hearing);
   }
 }
 

@@ -300,9 +300,9 @@ export class View {
     return !this.waiting.has(key);
   }
 
-  /** Whether a verdict can be had without reading from the store. */
+  /** Whether a verdict can be had without reading from the store, and perhaps in one piece. */
   judgesAtOnce(key: string): boolean {
-    return !this.needsBody(key);
+    return !this.needsBody(key) && !this.filter.isLong;
   }
 
   private needsBody(key: string): boolean {
@@ -331,29 +331,30 @@ export class View {
   /**
    * The filter's verdict on an event that is next for its object. `body`: the event's own; of a deletion that was found, the
    * last one kept, undefined where none is.
-   * @param admitted resolves when it may be judged, once all that it takes is read
+   * @param admitted resolves when the next piece of judging may be done; asked once all that it takes is read
    */
   async judge(event: ViewEvent, body: Buffer | undefined, admitted: () => Promise<void>): Promise<Verdict> {
     if (event.lastKnown || !body) {
       const judged = (await this.isOlder(event.key)) ? undefined : body;
       await admitted();
-      return this.verdict(() => this.filter.judgeDeletion(judged, this.before(event.key)));
+      return this.filter.inPieces(this.filter.deletionPieces(judged, this.before(event.key)), admitted);
     }
     const old = event.type !== "Added" && this.needsBody(event.key) ? await this.body(event.key) : undefined;
     await admitted();
-    return this.judgeWith(event, body, old);
+    const { type, key, doubt, members } = event;
+    return this.filter.inPieces(this.filter.pieces(type, body, this.before(key, doubt), old, members), admitted);
   }
 
-  /** The verdict on an event that has its own body. */
-  judgeWith({ type, key, doubt, members }: Judged, body: Buffer, oldBody?: Buffer): Verdict {
-    return this.verdict(() => this.filter.judge(type, body, this.before(key, doubt), oldBody, members));
+  /** The verdict on an event that has its own body; undefined where that takes more than one piece of work. */
+  judgeAtOnce({ type, key, doubt, members }: Judged, body: Buffer): Verdict | undefined {
+    return this.filter.judgeAtOnce(type, body, this.before(key, doubt), undefined, members);
   }
 
   /** Whether the conditions hold for a state of an object, as for one that is new. */
   matches(key: string, body: Buffer): boolean {
     // Of a type that is none of its events no condition is asked.
     const type = this.trigger.events.includes("Added") ? "Added" : "Modified";
-    return this.judgeWith({ type, key, doubt: "none" }, body).matched;
+    return this.filter.judge(type, body, this.before(key), undefined).matched;
   }
 
   /** Why a change of a stranger is held back, where a quick look tells. */
@@ -366,7 +367,7 @@ export class View {
     const plain = this.filter.plainRefusal("Added", change);
     if (plain) return plain;
     const { body, members } = change;
-    const { heldBack } = this.verdict(() => this.filter.judge("Added", body, nothing, undefined, members, silent));
+    const heldBack = this.filter.judgeAtOnce("Added", body, nothing, undefined, members, silent)?.heldBack;
     return heldBack?.type === "condition" ? heldBack : undefined;
   }
 
@@ -378,15 +379,6 @@ export class View {
     const hash = this.form.comparesWith(known.form) ? known.hash : undefined;
     const matched = this.form.answers(known.form) ? known.matched : undefined;
     return { hash, matched, doubted };
-  }
-
-  /** A body that cannot be judged is delivered: losing an event is worse. */
-  private verdict(judge: () => Verdict): Verdict {
-    try {
-      return judge();
-    } catch {
-      return { deliver: true, heldBack: undefined, hash: "", matched: true };
-    }
   }
 
   /**
@@ -441,7 +433,7 @@ export class View {
 
   /** Learns of an object that was there when the function was deployed, and is skipped. `at`: epoch milliseconds. */
   skip(key: string, meta: ObjectMeta, body: Buffer, at: number): void {
-    const { hash, matched } = this.judgeWith({ type: "Added", key, doubt: "none" }, body);
+    const { hash, matched } = this.filter.judge("Added", body, this.before(key), undefined);
     this.put(key, this.stateOf(meta, hash, matched, this.keysOf(meta, body)), body);
     this.history.held({ view: this, key, type: "Added", meta }, wasThere, at);
   }
@@ -454,7 +446,7 @@ export class View {
     const old = type === "Modified" && this.needsBody(key) ? await this.body(key) : undefined;
     const answers: ConditionAnswer[] = [];
     const hearing = { onError: () => {}, onAnswer: (answer: ConditionAnswer) => answers.push(answer) };
-    const { heldBack } = this.verdict(() => this.filter.judge(type, body, this.before(key), old, undefined, hearing));
+    const { heldBack } = this.filter.judge(type, body, this.before(key), old, undefined, hearing);
     return { type, heldBack, answers };
   }
 

@@ -225,7 +225,8 @@ export class Attempts {
     let { verdict } = event;
     if (!verdict) {
       if (event.lastKnown || (type !== "Added" && !view.judgesAtOnce(event.key))) return undefined;
-      verdict = view.judgeWith(event, body);
+      verdict = view.judgeAtOnce(event, body);
+      if (!verdict) return undefined;
     }
     return event.oldBody || !this.wantsOld(event, verdict) ? { verdict, body, oldBody: event.oldBody } : undefined;
   }

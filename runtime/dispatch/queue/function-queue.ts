@@ -144,9 +144,9 @@ export class FunctionQueue {
     }
   }
 
-  /** The verdict on what comes. Undefined where the function has had its share of the parent's time: it is judged in its turn. */
+  /** The verdict on what comes. Undefined where the function has had its share of the parent's time, or it takes long: it is judged in its turn. */
   judge(view: View, judged: Judged, body: Buffer): Verdict | undefined {
-    return this.parts.place.time.mayBegin() ? view.judgeWith(judged, body) : undefined;
+    return this.parts.place.time.mayBegin() ? view.judgeAtOnce(judged, body) : undefined;
   }
 
   /** The condition that does not hold for a state of an object, where one is false and there is time to see that now. */

@@ -43,7 +43,7 @@ class Cidr {
 }
 
 /** Cost of reading a network, or of comparing two. */
-const reading = 500;
+const reading = 700;
 
 function parse(meter: Meter, text: string): Cidr {
   meter.pay(reading);

@@ -26,7 +26,7 @@ function doubleText(number: number): string {
 }
 
 /** Cost of a number or a time as text, or the other way. */
-const converting = 40;
+const converting = 50;
 
 function written(meter: Meter, value: Value): string {
   meter.pay(converting);

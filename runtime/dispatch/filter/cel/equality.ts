@@ -22,7 +22,7 @@ const isComparable = (value: unknown): value is Comparable =>
   typeof value === "object" && value !== null && "compareTo" in value && typeof value.compareTo === "function";
 
 /** Cost of comparing numbers of two types: both are made one. */
-const mixed = 6;
+const mixed = 8;
 
 /** CEL's `==`: values of different types are unequal, numbers of different types by their value. */
 export function equals(meter: Meter, left: Value, right: Value, depth = 0): boolean {

@@ -3,7 +3,7 @@ import type { Library } from "./library.ts";
 import type { Meter } from "./meter.ts";
 
 /** Cost of reading an address. */
-const reading = 500;
+const reading = 700;
 
 const parse = (meter: Meter, text: string): IpAddress => {
   meter.pay(reading);

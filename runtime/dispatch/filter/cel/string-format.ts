@@ -15,7 +15,7 @@ export function formatText(meter: Meter, template: string, values: readonly Valu
     end = index + clause.length;
     if (clause === "%%") written += "%";
     else {
-      meter.pay(100);
+      meter.pay(150);
       if (next >= values.length) throw new EvaluationError(`format() has no value number ${next + 1}`);
       const text = formatted(meter, verb, values[next++], Number(precision), clause);
       meter.payText(text.length, 2);
@@ -45,6 +45,7 @@ function formatted(meter: Meter, verb: string, value: Value, precision: number, 
       break;
     case "e":
       if (isDouble(value) && number !== undefined) {
+        meter.pay(50);
         return special(number) ?? number.toExponential(precision).replace(/e([+-])(\d)$/, "e$10$2");
       }
       break;

@@ -5,8 +5,8 @@ import { int, type Value } from "./value.ts";
 
 const dayMs = 86_400_000;
 /** Cost of reading a time from text, and of a part of a date. */
-const reading = 300;
-const parting = 50;
+const reading = 500;
+const parting = 100;
 
 /** What a date of UTC has, by CEL's name of it. */
 const parts: Readonly<Record<string, (date: Date) => number>> = {
@@ -38,7 +38,7 @@ function inZone(meter: Meter, { milliseconds }: Timestamp, zone: string): Date {
   // An unknown one takes 10 to 100 us.
   if (zone === "") return new Date(milliseconds);
   if (zone.length > longestZone) throw new EvaluationError("unknown time zone");
-  meter.pay(formats.has(zone) ? 500 : 10_000);
+  meter.pay(formats.has(zone) ? 800 : 10_000);
   let format = formats.get(zone);
   try {
     format ??= new Intl.DateTimeFormat("en-US", { timeZone: zone, timeZoneName: "longOffset" });

@@ -5,6 +5,9 @@ import type { Value } from "./value.ts";
 /** Longest URL, in characters; browsers take 2,000 to 80,000. */
 const longest = 8192;
 
+/** Cost of reading a URL, beside what its characters cost. */
+const reading = 100;
+
 /** Where percent signs are read: Go refuses those of an ASCII character in a host. */
 const hostEscapes = /^(?:[^%]|%(?:[89A-Fa-f][0-9A-Fa-f]|25))*$/;
 /** A host in brackets, with a zone perhaps, or a name; then a port. */
@@ -105,6 +108,7 @@ function unescaped(text: string): string | undefined {
 }
 
 const read = (meter: Meter, text: string): Url | undefined => {
+  meter.pay(reading);
   meter.payText(Math.min(text.length, longest), 20);
   return Url.read(text);
 };
