@@ -16,7 +16,7 @@ import type { BodyRoom } from "../dispatch/commit/last-bodies.ts";
 import type { LetterCommand } from "../dispatch/commit/letter-command.ts";
 import { Dispatcher } from "../dispatch/dispatcher.ts";
 import type { Budget } from "../dispatch/queue/budget.ts";
-import type { Rota } from "../dispatch/queue/rota.ts";
+import { Rota } from "../dispatch/queue/rota.ts";
 import type { WatchfireError } from "../errors.ts";
 import { fleetLeases } from "../fleet/fleet-leases.ts";
 import { Discovery } from "../kube/discovery.ts";
@@ -26,7 +26,7 @@ import { Elector } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
-import { guestOutput } from "../observe/guest-output.ts";
+import { accounted, guestOutput } from "../observe/guest-output.ts";
 import type { Logger } from "../observe/log.ts";
 import { LogLimit } from "../observe/log-limit.ts";
 import type { LogWriter } from "../observe/log-writer.ts";
@@ -88,8 +88,6 @@ export interface RuntimeOptions {
   readonly memory?: Budget;
   /** Room for last bodies that they share. Default: of its own. */
   readonly bodyRoom?: BodyRoom;
-  /** The turns of their functions. Default: of its own. */
-  readonly rota?: Rota;
   /** Which NATS keeps them, or kept them before. */
   readonly nats?: NatsPlace | undefined;
   /** Keep a Function object of each function in the runtime's namespace. Default false. */
@@ -147,6 +145,8 @@ export interface Components {
   readonly manifests: Map<string, FunctionManifest>;
   /** Who runs which function. */
   readonly tenants: Tenants;
+  /** The turns of all functions, and the accounts of the parent's time. */
+  readonly rota: Rota;
   readonly access: Access;
   /** What is the runtime's own, and no function's. */
   readonly own: OwnObjects;
@@ -210,7 +210,9 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     limit: options.cacheLimit ?? cacheLimit,
     refused: (name, { message }) => log.error({ function: name, error: message }, "reads refused, its events wait"),
   });
+  const rota = new Rota(clock);
   const access = new Access({
+    time: rota.time,
     reads,
     transport,
     discovery,
@@ -239,7 +241,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     launch,
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
-    output: guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped),
+    output: accounted(guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped), rota.time),
     observer: metrics.sandbox,
     clock,
     log,
@@ -252,6 +254,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     discovery,
     manifests,
     tenants: new Tenants(),
+    rota,
     access,
     own,
     refusals,
@@ -306,7 +309,7 @@ export async function activate(
     ...(hold && { permitted: () => hold.holds }),
     ...(options.memory && { memory: options.memory }),
     ...(options.bodyRoom && { bodyRoom: options.bodyRoom }),
-    ...(options.rota && { rota: options.rota }),
+    rota: components.rota,
   });
   const pauses = await Pauses.open({ store, dispatcher, clock });
   const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);

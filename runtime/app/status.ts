@@ -329,7 +329,7 @@ function overShare(counts: FunctionStatus | undefined): Said | undefined {
   const { overShareSeconds: seconds = 0, parentSeconds } = counts ?? {};
   if (seconds < overShareSeconds) return undefined;
   const spent = [...(parentSeconds ?? [])].map(([work, of]) => `${work} ${of.toFixed(1)} s`).join(", ");
-  const message = `it has had its share of the runtime's own time for ${seconds.toFixed(0)} s (so far ${spent}): what it watches waits for its turns, and no other function waits for it`;
+  const message = `it has had its share of the runtime's own time for ${seconds.toFixed(0)} s (so far ${spent}): what it watches and asks for waits for its turns, and no other function waits for it`;
   return { reason: "Throttled", message };
 }
 

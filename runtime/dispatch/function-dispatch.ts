@@ -112,7 +112,8 @@ export class FunctionDispatch {
     this.parts = parts;
     parts.queue.start();
     for (const schedule of parts.schedules) schedule.begin();
-    this.concern = new Map([...parts.views].map(([trigger, view]) => [trigger, concernOf(view, parts.shard)]));
+    const { shard, time } = parts;
+    this.concern = new Map([...parts.views].map(([trigger, view]) => [trigger, concernOf(view, shard, time)]));
     const scopeOf = (view: View) => {
       const cursors = parts.cursors.filter((cursor) => cursor.view === view.id);
       return new TriggerScope({ ...parts, view, cursors, concerns: this.concernOf(view.trigger.name) });

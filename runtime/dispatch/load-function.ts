@@ -30,7 +30,7 @@ import type { Budget } from "./queue/budget.ts";
 import { EventMaker } from "./queue/event-maker.ts";
 import { FunctionQueue } from "./queue/function-queue.ts";
 import { ReadyLanes } from "./queue/ready-lanes.ts";
-import type { Rota } from "./queue/rota.ts";
+import type { Place, Rota } from "./queue/rota.ts";
 import { type LoadedEvent, type MemoryLimit, Spill } from "./queue/spill.ts";
 import { reconcilingOf } from "./reconcile/reconciling.ts";
 import { resyncTrigger } from "./reconcile/resync.ts";
@@ -70,16 +70,18 @@ const listShare = 0.5;
 /** Builds a function's dispatch from its manifest and what the store has of it. Where that fails, nothing of it is left. */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
   const byId = new Map<number, View>();
+  const place = parts.rota.place(parts.manifest.name);
   try {
-    return await build(parts, byId);
+    return await build(parts, byId, place);
   } catch (error) {
     for (const view of byId.values()) view.close();
+    place.time.close();
     throw error;
   }
 }
 
 /** @param byId takes the function's views */
-async function build(parts: LoadParts, byId: Map<number, View>): Promise<FunctionDispatch> {
+async function build(parts: LoadParts, byId: Map<number, View>, place: Place): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const isReconciler = manifest.delivery.mode === "Reconcile";
@@ -88,7 +90,6 @@ async function build(parts: LoadParts, byId: Map<number, View>): Promise<Functio
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   const history = new History(manifest.name, log);
   const opened = await openViews(store, manifest);
-  const place = parts.rota.place();
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
     const { id, identity } = viewOf(opened, trigger.name).view;

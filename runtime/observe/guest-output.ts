@@ -1,4 +1,5 @@
 import type { Redactor } from "../access/redactor.ts";
+import type { LoopAccounts } from "../dispatch/account/loop-time.ts";
 import type { GuestOutput } from "../sandbox/host-calls.ts";
 import { cut } from "../wording.ts";
 import type { Logger } from "./log.ts";
@@ -46,5 +47,18 @@ export function guestOutput(
       if (why === undefined || !metrics.isNews(caller.function, name)) return;
       log.warn({ function: caller.function, metric: cut(name, 100), reason: why }, "metric refused");
     },
+  };
+}
+
+/** The same, with the time that it takes on the accounts of the functions. */
+export function accounted(output: GuestOutput, time: LoopAccounts): GuestOutput {
+  const measure = (name: string, write: () => void) => {
+    const account = time.of(name);
+    if (account) account.measure("logs", write);
+    else write();
+  };
+  return {
+    log: (caller, ...line) => measure(caller.function, () => output.log(caller, ...line)),
+    metric: (caller, ...figure) => measure(caller.function, () => output.metric(caller, ...figure)),
   };
 }

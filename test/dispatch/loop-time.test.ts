@@ -29,7 +29,7 @@ class Worker {
   constructor(clock: BusyClock, loop: LoopTime, pieceMs: number) {
     this.clock = clock;
     this.pieceMs = pieceMs;
-    this.account = loop.account();
+    this.account = loop.account("f");
     this.account.measures();
     this.account.onTurn(() => this.pump());
   }
@@ -149,6 +149,40 @@ describe("the time of the event loop", () => {
     expect(order.length).toBeLessThan(7);
     worker.account.close();
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  });
+
+  test("that is charged counts as if it had passed: a turn has as many charges as fit, and they are on the account", async () => {
+    const { clock, workers } = setUp(1);
+    const { account } = workers[0] as Worker;
+    let done = 0;
+    const begin = () => {
+      account.charge("calls", 2);
+      done++;
+    };
+    for (let each = 0; each < 100; each++) account.soon(begin);
+    // A burst of all together is 10 ms.
+    expect(done).toBe(5);
+    const turns: number[] = [];
+    for (let turn = 0; turn < 20; turn++) {
+      const before = done;
+      await clock.advance(1);
+      turns.push(done - before);
+    }
+    expect(Math.max(...turns)).toBe(3);
+    // Half of the loop, with what it takes at once, is more than it is ever given here: each ms of the clock is a turn.
+    for (let turn = 0; turn < 200; turn++) await clock.advance(1);
+    expect([done, account.spent.get("calls"), account.isOverShare]).toEqual([100, expect.closeTo(0.2), false]);
+  });
+
+  test("is accounted for by the function's name as long as it is loaded, also while it is loaded anew", () => {
+    const loop = new LoopTime(new VirtualClock());
+    expect(loop.of("f")).toBeUndefined();
+    const [first, second] = [loop.account("f"), loop.account("f")];
+    expect(loop.of("f")).toBe(second);
+    first.close();
+    expect(loop.of("f")).toBe(second);
+    second.close();
+    expect(loop.of("f")).toBeUndefined();
   });
 
   test("comes to all that waits in the end, and what is told of it adds up", async () => {

@@ -20,7 +20,7 @@ class Worker {
 
   constructor(rota: Rota, most = Number.POSITIVE_INFINITY) {
     this.most = most;
-    this.place = rota.place();
+    this.place = rota.place("f");
     this.place.onTurn(() => this.pump());
   }
 
@@ -240,8 +240,8 @@ async function functions(...names: readonly string[]) {
   const rota = new Rota(clock);
   const places: Place[] = [];
   const place = rota.place.bind(rota);
-  rota.place = () => {
-    const made = place();
+  rota.place = (name) => {
+    const made = place(name);
     places.push(made);
     return made;
   };

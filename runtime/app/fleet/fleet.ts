@@ -4,7 +4,6 @@ import type { Nats } from "../../checkpoint/jetstream-connection.ts";
 import { pause } from "../../clock.ts";
 import { BodyRoom } from "../../dispatch/commit/last-bodies.ts";
 import { Budget, heapQuarter } from "../../dispatch/queue/budget.ts";
-import { Rota } from "../../dispatch/queue/rota.ts";
 import { asWatchfireError, WatchfireError } from "../../errors.ts";
 import { fleetLeases } from "../../fleet/fleet-leases.ts";
 import type { HeldSlot } from "../../fleet/held-slot.ts";
@@ -101,7 +100,6 @@ export class FleetReplica {
       ...options,
       memory: new Budget(() => quarter),
       bodyRoom: new BodyRoom(),
-      rota: new Rota(options.clock),
     };
     this.components = components;
     this.residence = new Residence(options.data);

@@ -1,7 +1,7 @@
 import type { Clock } from "../../clock.ts";
 
 /** What the parent does for one function alone on the thread that all share. */
-export type Work = "conditions" | "keys";
+export type Work = "conditions" | "keys" | "calls" | "logs";
 
 /**
  * What functions may take of each second at once, all together; the rest of it they take in turns. The other half is for what no
@@ -21,14 +21,22 @@ const lookMs = 100;
 /** Milliseconds between two turns at least: sockets are read, and everybody else goes on. */
 const betweenMs = 1;
 
+/** Of functions by their names: the account on which goes what is done for one elsewhere than in its queue. */
+export interface LoopAccounts {
+  /** Undefined where no such function is loaded. */
+  of(functionName: string): LoopAccount | undefined;
+}
+
 /**
  * The time of the event loop, shared among functions. Each has an account of what was done for it alone. What it needs is done at
  * once while it has taken less than its share (a token bucket). Otherwise it waits in its own queue for its turn. A turn is a few
  * milliseconds for one of those that wait, then for the next (deficit round robin).
  */
-export class LoopTime {
+export class LoopTime implements LoopAccounts {
   private readonly clock: Clock;
   private readonly line = new Set<LoopAccount>();
+  /** By function. A function may be loaded in several parts, or anew before it is unloaded: each has an account. */
+  private readonly open = new Map<string, LoopAccount[]>();
   /** Those that took something which their share has not made up for yet. */
   private readonly sharers = new Set<LoopAccount>();
   private isDue = false;
@@ -44,8 +52,14 @@ export class LoopTime {
   }
 
   /** An account for one more function. */
-  account(): LoopAccount {
-    return new LoopAccount(this);
+  account(functionName: string): LoopAccount {
+    const account = new LoopAccount(this, functionName);
+    this.open.set(functionName, [...(this.open.get(functionName) ?? []), account]);
+    return account;
+  }
+
+  of(functionName: string): LoopAccount | undefined {
+    return this.open.get(functionName)?.at(-1);
   }
 
   /** Milliseconds of the clock that does not go back. */
@@ -95,6 +109,10 @@ export class LoopTime {
 
   /** It is over. */
   leave(account: LoopAccount): void {
+    const { functionName } = account;
+    const others = this.open.get(functionName)?.filter((each) => each !== account) ?? [];
+    if (others.length > 0) this.open.set(functionName, others);
+    else this.open.delete(functionName);
     this.line.delete(account);
     this.sharers.delete(account);
   }
@@ -117,6 +135,7 @@ export class LoopTime {
 
 /** One function's account. */
 export class LoopAccount {
+  readonly functionName: string;
   private readonly loop: LoopTime;
   private goOn: () => void = () => {};
   /** Milliseconds that it may still take at once, as of `filledAt`. */
@@ -135,8 +154,9 @@ export class LoopAccount {
   private readonly waiting: (() => void)[] = [];
   private readonly spentSeconds = new Map<Work, number>();
 
-  constructor(loop: LoopTime) {
+  constructor(loop: LoopTime, functionName: string) {
     this.loop = loop;
+    this.functionName = functionName;
     this.filledAt = loop.now;
   }
 
@@ -203,12 +223,37 @@ export class LoopAccount {
   /** It is done: the time goes on the account. @param from what `begin` gave */
   end(work: Work, from: number): void {
     const now = this.loop.now;
-    const ms = now - from;
+    this.spend(work, now - from, now, from < this.turnEnds);
+  }
+
+  /** Does something for it, and has the time go on the account. */
+  measure<T>(work: Work, run: () => T): T {
+    const began = this.begin();
+    try {
+      return run();
+    } finally {
+      this.end(work, began);
+    }
+  }
+
+  /**
+   * Something is done for it that takes about so many milliseconds, in pieces that are too small to measure: they count as if they
+   * were over.
+   */
+  charge(work: Work, ms: number): void {
+    const { now } = this.loop;
+    const isInTurn = now < this.turnEnds;
+    this.spend(work, ms, now, isInTurn);
+    if (isInTurn) this.turnEnds -= ms;
+  }
+
+  private spend(work: Work, ms: number, now: number, isInTurn: boolean): void {
     if (ms <= 0 || this.isClosed) return;
+    this.isMeasured = true;
     this.spentSeconds.set(work, (this.spentSeconds.get(work) ?? 0) + ms / 1000);
     this.fill(now);
     this.left -= ms;
-    if (from < this.turnEnds) this.credit -= ms;
+    if (isInTurn) this.credit -= ms;
     else this.loop.tookAtOnce(ms);
     this.loop.takes(this, true);
   }

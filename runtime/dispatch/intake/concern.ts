@@ -1,4 +1,5 @@
 import { type Change, objectKey } from "../../watch/change.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import { KeyOf } from "../filter/key-rule.ts";
 import type { Shard } from "../position/shard.ts";
 import type { View } from "../position/view.ts";
@@ -6,12 +7,15 @@ import type { View } from "../position/view.ts";
 /** Whether a change concerns a shard. Asked first of all: nothing is kept of what does not. */
 export type Concern = (change: Pick<Change, "meta" | "body">) => boolean;
 
-/** @param shard undefined: all there is */
-export function concernOf(view: View, shard: Shard | undefined): Concern {
+/**
+ * @param shard undefined: all there is
+ * @param time on which goes what a `key` takes: it is asked of each change, before anything can wait
+ */
+export function concernOf(view: View, shard: Shard | undefined, time: LoopAccount): Concern {
   if (!shard) return () => true;
   const { key: given } = view.trigger;
   if (!given) return ({ meta }) => shard.owns(objectKey(meta));
-  const rule = new KeyOf(given);
+  const rule = new KeyOf(given, time);
   return ({ meta, body }) => {
     const own = objectKey(meta);
     // It woke a key of this shard before: that key is to hear of it, be it on its way to another shard.

@@ -48,8 +48,8 @@ export class Rota {
   }
 
   /** A place for one more function. */
-  place(): Place {
-    return new Place(this);
+  place(functionName: string): Place {
+    return new Place(this, functionName);
   }
 
   /** Whether one that is not in its turn may begin an event. Where it may not, its turn comes. One that is alone takes no turns. */
@@ -129,9 +129,9 @@ export class Place {
   private lastSign = 0;
   private isStuck = false;
 
-  constructor(rota: Rota) {
+  constructor(rota: Rota, functionName: string) {
     this.rota = rota;
-    this.time = rota.time.account();
+    this.time = rota.time.account(functionName);
   }
 
   /** Whether events of it are under way, and counted. */

@@ -1,0 +1,53 @@
+import { expect, test } from "vitest";
+import { LoopTime } from "../../runtime/dispatch/account/loop-time.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { accessTo, caller, everything, manifestOf } from "./api-server.ts";
+
+const get = { ref: { apiVersion: "v1", kind: "ConfigMap", namespace: "demo", name: "settings" } };
+
+async function setUp() {
+  const clock = new VirtualClock();
+  const time = new LoopTime(clock);
+  const accounts = { f: time.account("f"), g: time.account("g") };
+  const to = await accessTo({ time, manifest: { permissions: [everything] } });
+  to.functions.set("g", manifestOf({ permissions: [everything] }));
+  const call = (name: string) =>
+    to.access.call({ ...caller, function: name }, "kube.get", JSON.stringify(get), to.attempt.signal);
+  return { ...to, clock, accounts, call };
+}
+
+test("the parent's part of a call is on its function's account, by the size of what is asked and answered", async () => {
+  const { accounts, call } = await setUp();
+  expect((await call("f")).ok).toBe(true);
+  expect(accounts.f.spent.get("calls")).toBeGreaterThan(0);
+  expect(accounts.g.spent.get("calls")).toBeUndefined();
+});
+
+test("calls of a function that is over its share wait for its turn, and nobody else's do", async () => {
+  const { clock, accounts, call } = await setUp();
+  expect((await call("f")).ok).toBe(true);
+  accounts.f.charge("logs", 25);
+  await clock.advance(100);
+  accounts.f.charge("logs", 25);
+  let isDone = false;
+  const waits = call("f").then(() => {
+    isDone = true;
+  });
+  expect((await call("g")).ok).toBe(true);
+  expect([isDone, accounts.f.isOverShare]).toEqual([false, true]);
+  for (let ms = 0; ms < 40; ms++) await clock.advance(1);
+  await waits;
+});
+
+test("a call that waits for its function's turn is not made once its attempt is over", async () => {
+  const { clock, accounts, attempt, call, received } = await setUp();
+  await call("f");
+  const before = received.length;
+  accounts.f.charge("logs", 60);
+  const reply = call("f");
+  await new Promise(setImmediate);
+  attempt.abort();
+  for (let ms = 0; ms < 40; ms++) await clock.advance(1);
+  expect(await reply).toMatchObject({ ok: false, error: { type: "TimeoutError" } });
+  expect(received.length).toBe(before);
+});
