@@ -50,6 +50,7 @@ try {
     { contestant: watchfire("event.object untouched", "functions-untouched") },
     { contestant: watchfire("object: Metadata", "functions-metadata") },
     { contestant: watchfire("filtered by changedFields", "functions-fields") },
+    { contestant: watchfire("filtered, without accounts", "functions-fields", "without-account.ts") },
     { contestant: watchfire("filtered by labels", "functions-labels"), handled: rare },
     { contestant: watchfire("no checkpoints", "functions-default", "without-store.ts") },
     { contestant: watchfire("one of 100 functions", writeHundred), handled: events * shards },
