@@ -86,8 +86,8 @@ const defaults: AccessLimits = {
 };
 
 /**
- * Milliseconds of the parent's time that a call takes, and each byte of its arguments and of its answer: both are read or written some
- * times. A look at what is kept in memory is measured itself. 8,400 `kube.get` took 0.24 ms of CPU each, with their frames (2026-11-27).
+ * Milliseconds of the parent's time that a call takes, and that each byte of its arguments and of its answer takes. A look at what
+ * is kept in memory is measured itself. 8,400 `kube.get` took 0.24 ms of CPU each, with their frames (2026-11-27).
  */
 const callMs = 0.2;
 const byteMs = 0.000_01;
@@ -210,7 +210,7 @@ export class Access implements HostCalls {
     }
   }
 
-  /** Resolves when the parent's time may be taken for a call of the function: at once while that is within its share, else in its turn. */
+  /** Resolves when a call of the function may be made: at once while the function is within its share, else in its turn. */
   private admitted(functionName: string, ms: number): Promise<void> | undefined {
     const account = this.parts.time?.of(functionName);
     if (!account) return undefined;

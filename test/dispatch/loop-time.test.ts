@@ -169,7 +169,7 @@ describe("the time of the event loop", () => {
       turns.push(done - before);
     }
     expect(Math.max(...turns)).toBe(3);
-    // Half of the loop, with what it takes at once, is more than it is ever given here: each ms of the clock is a turn.
+    // Each millisecond of the clock is a turn.
     for (let turn = 0; turn < 200; turn++) await clock.advance(1);
     expect([done, account.spent.get("calls"), account.isOverShare]).toEqual([100, expect.closeTo(0.2), false]);
   });

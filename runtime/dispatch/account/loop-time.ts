@@ -237,8 +237,8 @@ export class LoopAccount {
   }
 
   /**
-   * Something is done for it that takes about so many milliseconds, in pieces that are too small to measure: they count as if they
-   * were over.
+   * Charges about so many milliseconds for something that is done in pieces too small to measure. They count as if they were
+   * over.
    */
   charge(work: Work, ms: number): void {
     const { now } = this.loop;

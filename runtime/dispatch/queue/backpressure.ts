@@ -30,8 +30,8 @@ type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
  * Writing it to disk and reading it back costs more than everything else together. So sources wait for a function that
  * gets through as much as it may hold, every half second: 500 events. They wait as well for one that waits for its turn
  * with its share of what may wait for that. A slower one goes to disk and holds nobody up. How quick it is shows only while it is behind, and is remembered: a slow
- * one holds its sources up once, for one look. One that is over its share of the parent's time has to be seen to be quick
- * first: else each such function would cost the others that look. One that is slow and may write no more is full: it takes
+ * one holds its sources up once, for one look. One that is over its share of the
+ * parent's time has to be seen to be quick first. Otherwise each such function would cost the others that look. One that is slow and may write no more is full: it takes
  * nothing. Its sources go on without it, and it joins them again where it stands.
  */
 export class Backpressure {
