@@ -1,39 +1,46 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { expect, it } from "vitest";
-import { parse } from "yaml";
+import { boundsOfCode } from "../readme/bounds/constants.ts";
+import { otherLimits } from "../readme/bounds/others.ts";
+import { allBounds, chartDefaults, total } from "../readme/bounds/table.ts";
 
-const root = join(import.meta.dirname, "../..");
-const { cacheLimit, resources } = parse(readFileSync(join(root, "deploy/chart/values.yaml"), "utf8")) as {
-  readonly cacheLimit: string;
-  readonly resources: { readonly limits: { readonly memory: string } };
-};
-const mebibytes = (size: string): number => Number(/^(\d+) ?Mi/.exec(size)?.[1]);
-
-/** The bounds that all functions share, in MiB with the chart's defaults, by what they bound. */
-function boundsOf(page: string): ReadonlyMap<string, number> {
-  const [, table = ""] = page.split("| shared by all functions |");
-  const rows = table.split("\n\n", 1)[0]?.split("\n").slice(2) ?? [];
-  return new Map(
-    rows.map((row) => {
-      const [, what = "", , size = ""] = row.split("|").map((cell) => cell.trim());
-      return [what, mebibytes(size)] as const;
-    }),
-  );
-}
-
-const bounds = boundsOf(readFileSync(join(root, "runtime/docs/limits.md"), "utf8"));
-const memory = mebibytes(resources.limits.memory);
+const key = ({ file, name }: { readonly file: string; readonly name: string }) => `${file}#${name}`;
 
 it("what all functions share of the runtime's memory fits the chart's default limit", () => {
-  expect(bounds.size).toBeGreaterThan(5);
-  const sum = [...bounds.values()].reduce((total, size) => total + size, 0);
-  expect(sum).toBeGreaterThan(0);
-  expect(sum).toBeLessThanOrEqual(memory);
+  expect(total.memory).toBeGreaterThan(0);
+  expect(total.memory).toBeLessThanOrEqual(chartDefaults.memory);
 });
 
-it("and the page names the chart's own defaults", () => {
-  expect(bounds.get("objects in `reads`")).toBe(mebibytes(cacheLimit));
-  // Node takes half of a container's memory for its heap, and waiting events a quarter of that.
-  expect(bounds.get("events that wait")).toBe(memory / 2 / 4);
+it("what they share of its disk leaves half of the chart's default volume to known objects", () => {
+  expect(total.disk).toBeGreaterThan(0);
+  expect(total.disk).toBeLessThanOrEqual(chartDefaults.volume / 2);
+});
+
+it("the room for cached objects that is counted is the chart's own default", () => {
+  const cached = allBounds.find(({ what }) => what.startsWith("cached objects"));
+  expect(cached?.memory).toBe(chartDefaults.cache);
+});
+
+it("every bound in the code is in the table, or said to be none of what grows", () => {
+  const rows = allBounds.flatMap(({ set }) => set);
+  const named = new Set([...rows, ...otherLimits].map(key));
+  const whole = rows.filter(({ name }) => name === "*").map(({ file }) => file);
+  const missing = boundsOfCode().filter(
+    (bound) => !named.has(key(bound)) && !whole.some((file) => bound.file.startsWith(file)),
+  );
+  expect(missing.map(key)).toEqual([]);
+});
+
+it("and no bound is said to be none that the code no longer has", () => {
+  const there = new Set(boundsOfCode().map(key));
+  expect(otherLimits.map(key).filter((name) => !there.has(name))).toEqual([]);
+});
+
+it("every row says what becomes of more, and every bound of all functions has its place", () => {
+  for (const { what, ofFunction, ofRuntime, set, memory } of allBounds) {
+    expect(
+      [what, ofFunction, ofRuntime].every((text) => text !== ""),
+      what,
+    ).toBe(true);
+    if (memory !== undefined && !what.startsWith("the runtime itself")) expect(set.length, what).toBeGreaterThan(0);
+  }
 });

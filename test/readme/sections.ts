@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { help } from "../../runtime/cli/command.ts";
 import { commands as everyCommand } from "../../runtime/cli/main.ts";
 import { errorCodes } from "../../runtime/errors.ts";
+import { boundsTable, sharesTable } from "./bounds/table.ts";
 import { manifestTable } from "./manifest-table.ts";
 import { metricsTable } from "./metrics-table.ts";
 import { powersTable } from "./powers-table.ts";
@@ -11,11 +12,13 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** The page that each generated section is on. */
 export const pages = {
+  bounds: "runtime/docs/limits.md",
   commands: "runtime/docs/commands.md",
   errors: "runtime/docs/errors.md",
   manifest: "runtime/docs/manifest.md",
   metrics: "runtime/docs/runbook.md",
   powers: "runtime/docs/security.md",
+  shares: "runtime/docs/limits.md",
 } as const;
 
 /** Every command, in the order of the help. */
@@ -23,10 +26,12 @@ export const commands = await Promise.all(Object.values(everyCommand).map((load)
 
 /** What is made from code, by the name in its markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
+  bounds: boundsTable,
   commands: () => `\`\`\`\n${commands.map(help).join("\n")}\`\`\``,
   manifest: manifestTable,
   metrics: metricsTable,
   powers: powersTable,
+  shares: sharesTable,
   errors: () =>
     [
       "| code | meaning | what to do |",

@@ -1,0 +1,40 @@
+import { type Constant, numberOf } from "./constants.ts";
+
+/** A queue, a buffer, a cache or a list of the runtime, and where it ends. */
+export interface Bound {
+  readonly what: string;
+  /** Of one function. `-`: the runtime alone has such a thing. */
+  readonly ofFunction: string;
+  /** Of all functions together. `no more`: nothing bounds it but the number of functions. */
+  readonly ofRuntime: string;
+  /** What becomes of more. */
+  readonly beyond: string;
+  readonly set: readonly Constant[];
+  /** Bytes of the parent's memory that all functions together can make it take, where that has a bound. */
+  readonly memory?: number;
+  /** The same of its disk. */
+  readonly disk?: number;
+}
+
+const unit = (size: number, factor: number, name: string) => `${(size / factor).toLocaleString("en")} ${name}`;
+
+/** `16 MiB`. */
+export const sizeOf = (bytes: number): string =>
+  bytes >= 2 ** 20 ? unit(Math.round(bytes / 2 ** 20), 1, "MiB") : unit(Math.round(bytes / 2 ** 10), 1, "KiB");
+const count = (number: number): string => number.toLocaleString("en");
+
+/** A constant and the text of its value. */
+export function constant(file: string, name: string, key?: string) {
+  const of: Constant = { file, name };
+  const value = numberOf(of, key);
+  return { of, value, n: count(value), size: sizeOf(value) };
+}
+
+/** Of a bound that each function has, and all of them together have not. */
+export const perFunctionOnly = "no more";
+/** Of what the runtime has once. */
+export const runtimeAlone = "-";
+
+/** All bounds of a file or a folder: parts of what the row tells. */
+export const inFile = (...files: readonly string[]): Constant[] => files.map((file) => ({ file, name: "*" }));
+export const inFolder = (folder: string): Constant[] => [{ file: folder, name: "*" }];

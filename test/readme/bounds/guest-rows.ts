@@ -1,0 +1,265 @@
+import { type Bound, constant, inFile, inFolder, perFunctionOnly, runtimeAlone, sizeOf } from "./bound.ts";
+
+/** What functions bring, what their executors hold, and what their handlers ask and say. */
+export const guestRows = (): readonly Bound[] => [...manifests(), ...executors(), ...calls(), ...said()];
+
+function executors(): Bound[] {
+  const processes = constant("app/components.ts", "executorLimit");
+  const [untaken, frames] = [
+    constant("sandbox/host/executor-process.ts", "mostUntaken"),
+    constant("sandbox/host/executor-process.ts", "maxFrames"),
+  ];
+  const [down, up] = [constant("sandbox/wire.ts", "maxFrameDown"), constant("sandbox/wire.ts", "maxFrameUp")];
+  const inside = constant("sandbox/host/placement.ts", "mostInside");
+  const batch = constant("sandbox/host/hosted-function.ts", "batchLimit");
+  const waits = constant("sandbox/host/executor.ts", "mostWaiting");
+  const blames = constant("sandbox/host/sandbox.ts", "maxBlames");
+  const strangers = constant("sandbox/host/warden-door.ts", "maxStrangers");
+  const warden = constant("sandbox/warden/frames.ts", "maxWardenFrame");
+  const values = constant("sandbox/host/json-shape.ts", "maxValues");
+  const map = constant("bundle/limits.ts", "appliedMapLimit");
+  const [heap, held, questions, accounts, mapped] = [
+    constant("sandbox/positions/mapping-thread.ts", "heapMb"),
+    constant("sandbox/positions/mapping-thread.ts", "mostHeld"),
+    constant("sandbox/positions/question-queue.ts", "mostWaiting"),
+    constant("sandbox/positions/question-queue.ts", "mostAccounts"),
+    constant("sandbox/positions/question-queue.ts", "mappedAtOnce"),
+  ] as const;
+  return [
+    {
+      what: "executors",
+      ofFunction: "those it needs",
+      ofRuntime: `one a core, ${processes.n} at most`,
+      beyond: "functions share them",
+      set: [processes.of],
+    },
+    {
+      what: "bytes sent to executors that they have not taken",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${untaken.size} each`,
+      beyond: "nothing more is sent; ten seconds without a byte taken kill it",
+      set: [untaken.of],
+      memory: processes.value * untaken.value,
+    },
+    {
+      what: "events of a function in an executor",
+      ofFunction: `${inside.n}, ${batch.n} in one entry; ${waits.size} of them that wait`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the others wait in the parent",
+      set: [inside.of, batch.of, waits.of, ...inFolder("sandbox/executor/")],
+    },
+    {
+      what: "one frame",
+      ofFunction: `${down.size} to an executor, ${up.size} from it, of ${values.n} values`,
+      ofRuntime: `${frames.n} frames an executor in 250 ms`,
+      beyond: "the executor is killed",
+      set: [
+        down.of,
+        up.of,
+        frames.of,
+        values.of,
+        ...inFile(
+          "sandbox/host/json-shape.ts",
+          "sandbox/host/frames.ts",
+          "sandbox/host/outbox.ts",
+          "sandbox/host/executor.ts",
+        ),
+      ],
+    },
+    {
+      what: "connections of wardens that have not said who they are, and their frames",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${strangers.n}, of ${sizeOf(warden.value)}`,
+      beyond: "closed",
+      set: [strangers.of, warden.of],
+    },
+    {
+      what: "functions whose past in executors is known",
+      ofFunction: runtimeAlone,
+      ofRuntime: blames.n,
+      beyond: "the oldest is forgotten",
+      set: [blames.of, { file: "sandbox/host/blame.ts", name: "mostSlates" }],
+    },
+    {
+      what: "source maps, read on their own thread",
+      ofFunction: `${mapped.n} stacks at once; a map of ${map.size}`,
+      ofRuntime: `${held.size} of maps, a heap of ${heap.n} MiB`,
+      beyond: "the stack has the places of the bundle",
+      set: [held.of, mapped.of, ...inFolder("sandbox/positions/")],
+      memory: heap.value * 2 ** 20,
+    },
+    {
+      what: "stacks that wait for it",
+      ofFunction: "what its rate brings in ten seconds",
+      ofRuntime: `${questions.size}, of ${accounts.n} functions`,
+      beyond: "the oldest of who asks most goes",
+      set: [questions.of, accounts.of],
+      memory: questions.value,
+    },
+  ];
+}
+
+function calls(): Bound[] {
+  const limit = (key: string) => constant("access/access.ts", "defaults", key);
+  const [args, attempt, atOnce, waits, bytes] = [
+    limit("argumentBytes"),
+    limit("callsPerAttempt"),
+    limit("callsAtOnce"),
+    limit("callsWaiting"),
+    limit("waitingBytes"),
+  ];
+  const [ofAttempt, underWay, argumentsWaiting] = [
+    constant("sandbox/host/guest-calls.ts", "mostOfAttempt"),
+    constant("sandbox/host/guest-calls.ts", "mostUnderWay"),
+    constant("sandbox/host/guest-calls.ts", "mostWaiting"),
+  ];
+  const large = constant("access/answer-reader.ts", "mostWaiting");
+  const cached = constant("reads/reads.ts", "answerLimit");
+  const fetched = constant("access/fetcher.ts", "responseLimit");
+  const series = constant("access/event-series.ts", "mostSeries");
+  const burst = constant("access/event-recorder.ts", "burst");
+  const env = constant("access/env.ts", "objectLimit");
+  return [
+    {
+      what: "calls of `ctx.kube` under way",
+      ofFunction: `${atOnce.n}; ${waits.n} more wait, of ${bytes.size}; ${attempt.n} an attempt, ${ofAttempt.n} of it at once`,
+      ofRuntime: perFunctionOnly,
+      beyond: "`TooManyRequestsError`",
+      set: [args.of, ofAttempt.of],
+    },
+    {
+      what: "arguments of calls that wait",
+      ofFunction: `${argumentsWaiting.size}, ${args.size} a call`,
+      ofRuntime: perFunctionOnly,
+      beyond: "`TooManyRequestsError`",
+      set: [argumentsWaiting.of],
+    },
+    {
+      what: "answers that are made, or that nobody has taken",
+      ofFunction: `${underWay.size}; one above 1 MiB at once, ${large.n} wait`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the others wait",
+      set: [underWay.of, large.of],
+    },
+    {
+      what: "one answer of `ctx.cache`, and one of `ctx.fetch`",
+      ofFunction: `${cached.size}, ${fetched.size}`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the call fails",
+      set: [
+        cached.of,
+        fetched.of,
+        ...inFile("access/fetcher.ts", "access/http-headers.ts", "access/content-coding.ts"),
+      ],
+    },
+    {
+      what: "Kubernetes Events of a function",
+      ofFunction: `${burst.n} at once; ${series.n} series remembered`,
+      ofRuntime: perFunctionOnly,
+      beyond: "dropped; the oldest series is forgotten",
+      set: [burst.of, ...inFile("access/event-series.ts", "access/event-recorder.ts")],
+    },
+    {
+      what: "one object that `env` refers to",
+      ofFunction: env.size,
+      ofRuntime: perFunctionOnly,
+      beyond: "`WF_ACCESS_ENV`",
+      set: [env.of],
+    },
+  ];
+}
+
+function said(): Bound[] {
+  const [allLines, ofOne] = [
+    constant("observe/function-log.ts", "mostInAll"),
+    constant("observe/function-log.ts", "mostOfOne"),
+  ];
+  const [burst, bytes] = [
+    constant("observe/log-limit.ts", "lines", "burst"),
+    constant("observe/log-limit.ts", "bytes", "burst"),
+  ];
+  const reader = constant("observe/log-writer.ts", "limits", "alarm");
+  const series = constant("observe/user-metrics.ts", "seriesLimit");
+  const logged = constant("sandbox/host/guest-words.ts", "maxLogged");
+  return [
+    {
+      what: "log lines",
+      ofFunction: `${burst.n} or ${bytes.size} at once; ${sizeOf(logged.value)} an attempt`,
+      ofRuntime: perFunctionOnly,
+      beyond: "dropped, and counted",
+      set: [burst.of, bytes.of, logged.of, ...inFile("sandbox/host/guest-words.ts"), ...inFile(...guests)],
+    },
+    {
+      what: "log lines that wait for a reader",
+      ofFunction: runtimeAlone,
+      ofRuntime: reader.size,
+      beyond: "handlers' go first, and are counted",
+      set: [reader.of],
+      memory: reader.value,
+    },
+    {
+      what: "the last log lines, for `watchfire logs`",
+      ofFunction: `${ofOne.size}, or an equal share`,
+      ofRuntime: `${sizeOf(allLines.value)}`,
+      beyond: "the oldest go",
+      set: [allLines.of, ofOne.of],
+      memory: allLines.value,
+    },
+    {
+      what: "series of metrics",
+      ofFunction: series.n,
+      ofRuntime: perFunctionOnly,
+      beyond: "not counted, and said so",
+      set: [series.of, ...inFile("observe/user-metrics.ts")],
+    },
+  ];
+}
+
+const guests = ["failure", "log", "outbox", "print", "run", "timers"].map((name) => `sandbox/guest/${name}.guest.ts`);
+
+function manifests(): Bound[] {
+  const file = constant("manifest/load.ts", "fileLimit");
+  const list = constant("manifest/schema.ts", "listLimit");
+  const map = constant("catalog/function-parts.ts", "mapLimit");
+  const script = constant("bundle/limits.ts", "scriptLimit");
+  const [expression, trigger] = [
+    constant("dispatch/filter/cel/meter.ts", "expressionLimit"),
+    constant("dispatch/filter/cel/meter.ts", "triggerLimit"),
+  ];
+  const [maps, one, functions] = [
+    constant("catalog/cluster-source.ts", "heldLimit"),
+    constant("catalog/packed-function.ts", "configMapLimit"),
+    constant("catalog/deployed-index.ts", "functionLimit"),
+  ];
+  return [
+    {
+      what: "a manifest",
+      ofFunction: `${file.size}, lists of ${list.n}`,
+      ofRuntime: perFunctionOnly,
+      beyond: "refused",
+      set: [file.of, ...inFolder("manifest/")],
+    },
+    {
+      what: "a condition",
+      ofFunction: `a cost of ${expression.n}, and ${trigger.n} a trigger`,
+      ofRuntime: "half of the event loop's time, shared",
+      beyond: "it has no value; it waits (`Throttled`)",
+      set: [expression.of, trigger.of, ...inFolder("dispatch/filter/cel/")],
+    },
+    {
+      what: "deployed functions, packed in ConfigMaps",
+      ofFunction: one.size,
+      ofRuntime: `${maps.size}, ${functions.n} functions`,
+      beyond: "the set is not taken up",
+      set: [maps.of, one.of, functions.of, map.of],
+      memory: maps.value,
+    },
+    {
+      what: "the code of functions that run",
+      ofFunction: `${script.size} of script`,
+      ofRuntime: perFunctionOnly,
+      beyond: "",
+      set: [script.of, ...inFile("catalog/built-folder.ts")],
+    },
+  ];
+}

@@ -1,0 +1,445 @@
+import { sharesOf } from "../../../runtime/checkpoint/disk-room.ts";
+import { type Bound, constant, perFunctionOnly, runtimeAlone, sizeOf } from "./bound.ts";
+import { guestRows } from "./guest-rows.ts";
+
+/** What the chart's defaults are, in bytes. */
+export interface Defaults {
+  readonly memory: number;
+  readonly volume: number;
+}
+
+/** Measured: `npm run soak`, 100,000 events, 2026-11-21. */
+const idleMemory = 123 * 2 ** 20;
+
+/** Every bound, in the order of an event's way. */
+export function bounds({ memory, volume }: Defaults): readonly Bound[] {
+  const disk = sharesOf(volume);
+  // Node takes half of a container's memory for its heap, and waiting events a quarter of that.
+  const room = memory / 2 / 4;
+  return [
+    {
+      what: "the runtime itself, with some functions",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${sizeOf(idleMemory)}, measured`,
+      beyond: "",
+      set: [],
+      memory: idleMemory,
+    },
+    ...received(),
+    ...waiting(room, disk.spill),
+    ...keys(),
+    ...records(disk),
+    ...guestRows(),
+    ...asked(),
+  ];
+}
+
+type Named = ReturnType<typeof constant>;
+
+function received(): Bound[] {
+  const event = constant("watch/value-reader.ts", "valueLimit");
+  const [changes, bytes, lists] = [
+    constant("watch/held-changes.ts", "heldLimit"),
+    constant("watch/held-changes.ts", "heldBytesLimit"),
+    constant("watch/list-slots.ts", "defaultSlots"),
+  ];
+  const counted = constant("watch/unwanted.ts", "mostCounted");
+  const [leftOut, pieces, envelope] = [
+    constant("watch/unwanted.ts", "most"),
+    constant("watch/value-reader.ts", "piecesLimit"),
+    constant("watch/list-splitter.ts", "envelopeLimit"),
+  ];
+  const answer = constant("kube/http-transport.ts", "jsonLimit");
+  const objects = constant("app/components.ts", "cacheLimit");
+  return [
+    {
+      what: "one object of a watch or a list",
+      ofFunction: event.size,
+      ofRuntime: perFunctionOnly,
+      beyond: "its source is `Degraded`",
+      set: [event.of, pieces.of],
+    },
+    {
+      what: "what stands about the objects of a list",
+      ofFunction: envelope.size,
+      ofRuntime: perFunctionOnly,
+      beyond: "the list fails, and is tried again",
+      set: [envelope.of],
+    },
+    {
+      what: "lists that run",
+      ofFunction: runtimeAlone,
+      ofRuntime: lists.n,
+      beyond: "the others wait for their turn",
+      set: [lists.of],
+    },
+    {
+      what: "live changes that came before their list's end",
+      ofFunction: `${changes.n} or ${bytes.size} of a list`,
+      ofRuntime: `those of ${lists.n} lists`,
+      beyond: "the list begins again",
+      set: [changes.of, bytes.of],
+      memory: lists.value * bytes.value,
+    },
+    {
+      what: "namespaces of which a source counts what nobody wants",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${counted.n} a source, ${leftOut.n} left out`,
+      beyond: "not counted",
+      set: [counted.of, leftOut.of],
+    },
+    {
+      what: "one answer of the API server to the runtime itself",
+      ofFunction: runtimeAlone,
+      ofRuntime: answer.size,
+      beyond: "the request fails",
+      set: [answer.of],
+    },
+    {
+      what: "cached objects (`reads`)",
+      ofFunction: "its `resources.cache`",
+      ofRuntime: `\`--cache-limit\`, ${objects.size}`,
+      beyond: "`WF_READS_TOO_LARGE`, `WF_READS_SHARE`: who has most beyond an equal share waits",
+      set: [objects.of],
+      memory: objects.value,
+    },
+  ];
+}
+
+function waiting(budget: number, spill: number): Bound[] {
+  const [events, bytes] = [
+    constant("dispatch/queue/spill.ts", "defaultMemoryLimit", "events"),
+    constant("dispatch/queue/spill.ts", "defaultMemoryLimit", "bytes"),
+  ];
+  const stubs = constant("dispatch/queue/spill.ts", "stubLimit");
+  const chunks = constant("dispatch/queue/chunks.ts", "mostBytes");
+  const [way, turns] = [
+    constant("dispatch/queue/rota.ts", "mostUnderWay"),
+    constant("dispatch/queue/rota.ts", "mostWaiting"),
+  ];
+  const [ahead, brief] = [
+    constant("dispatch/queue/ahead.ts", "most"),
+    constant("dispatch/queue/ahead.ts", "mostBrief"),
+  ];
+  const quiet = constant("dispatch/queue/quiet.ts", "mostTimes");
+  const batch = constant("dispatch/batch/batching-runner.ts", "mostBytes");
+  const digests = constant("dispatch/filter/changed-fields.ts", "mostRemembered");
+  const patterns = constant("dispatch/filter/cel/regex.ts", "mostKept");
+  const missed = constant("dispatch/schedule/scheduled-trigger.ts", "mostMissed");
+  const [kept, key, message] = ["mostKept", "longestKey", "longestMessage"].map((name) =>
+    constant("dispatch/history/history.ts", name),
+  ) as [Named, Named, Named];
+  return [
+    {
+      what: "events that wait in memory",
+      ofFunction: `${events.n}, or ${bytes.size} of bodies`,
+      ofRuntime: `a quarter of the heap, ${sizeOf(budget)}; once it is full whoever has less than an equal share goes on, so twice that at most`,
+      beyond: "they wait on disk; without one, sources wait",
+      set: [events.of],
+      memory: 2 * budget,
+    },
+    {
+      what: "events that wait on disk",
+      ofFunction: "an equal share of all functions'",
+      ofRuntime: `an eighth of the disk, ${sizeOf(spill)}; twice that at most, as above`,
+      beyond: "one object's backlog collapses; then the function steps aside (`Backlogged`)",
+      set: [{ file: "checkpoint/disk-room.ts", name: "sharesOf" }],
+      disk: 2 * spill,
+    },
+    {
+      what: "lanes whose head rests on disk alone",
+      ofFunction: stubs.n,
+      ofRuntime: perFunctionOnly,
+      beyond: "events go to disk",
+      set: [stubs.of],
+    },
+    {
+      what: "chunks of sockets that waiting events keep alive",
+      ofFunction: chunks.size,
+      ofRuntime: perFunctionOnly,
+      beyond: "bodies are copied out of them",
+      set: [chunks.of],
+    },
+    {
+      what: "events under way to handlers that are brief",
+      ofFunction: `its \`concurrency\` and ${ahead.n}`,
+      ofRuntime: `${way.n} before functions take turns; ${turns.n} lanes wait`,
+      beyond: "the others wait for their turn",
+      set: [ahead.of, brief.of, way.of, turns.of],
+    },
+    {
+      what: "bodies of a batch",
+      ofFunction: `${batch.size} for each of its \`concurrency\``,
+      ofRuntime: perFunctionOnly,
+      beyond: "the batch ends",
+      set: [batch.of],
+    },
+    {
+      what: "a debounced object's wait",
+      ofFunction: `${quiet.n} times its \`debounce\``,
+      ofRuntime: perFunctionOnly,
+      beyond: "it is handled",
+      set: [quiet.of],
+    },
+    {
+      what: "runs of a schedule that were missed",
+      ofFunction: `${missed.n} a schedule`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the older ones are dropped",
+      set: [missed.of],
+    },
+    {
+      what: "digests of `changedFields`",
+      ofFunction: `${digests.n} a trigger`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the oldest is made again",
+      set: [digests.of],
+    },
+    {
+      what: "patterns that conditions made",
+      ofFunction: runtimeAlone,
+      ofRuntime: patterns.n,
+      beyond: "the oldest is compiled again",
+      set: [patterns.of],
+    },
+    {
+      what: "history for `explain`",
+      ofFunction: `${kept.n} of each sort; ${key.n} characters of a key and ${message.n} of a message`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the oldest goes",
+      set: [kept.of, key.of, message.of],
+    },
+  ];
+}
+
+function keys(): Bound[] {
+  const [none, unknown] = [
+    constant("dispatch/reconcile/key-room.ts", "mostWithoutObject"),
+    constant("dispatch/reconcile/key-room.ts", "mostUnknown"),
+  ];
+  const bytes = constant("dispatch/queue/spill.ts", "mostKeyBytes");
+  const [ready, timed] = [
+    constant("dispatch/reconcile/key-queue.ts", "mostReady"),
+    constant("dispatch/reconcile/key-queue.ts", "mostTimed"),
+  ];
+  const [causes, due] = [
+    constant("dispatch/reconcile/causes.ts", "mostCauses"),
+    constant("dispatch/reconcile/due-keys.ts", "mostInATurn"),
+  ];
+  const rests = constant("dispatch/reconcile/rests.ts", "mostRests");
+  const woken = constant("dispatch/filter/key-rule.ts", "mostKeys");
+  const told = constant("dispatch/reconcile/waiting-keys.ts", "mostBytes");
+  return [
+    {
+      what: "keys of a reconciler without an object, with their timers (`requeueAfter`)",
+      ofFunction: `${none.n}, or ${bytes.size}`,
+      ofRuntime: "within the memory and the disk of events that wait",
+      beyond: "`KeysFull`: changes of the function wait",
+      set: [none.of, bytes.of],
+    },
+    {
+      what: "keys whose object is not known yet",
+      ofFunction: unknown.n,
+      ofRuntime: perFunctionOnly,
+      beyond: "`KeysFull`",
+      set: [unknown.of],
+    },
+    {
+      what: "keys that are ready to run",
+      ofFunction: ready.n,
+      ofRuntime: perFunctionOnly,
+      beyond: "changes of the function wait",
+      set: [ready.of],
+    },
+    {
+      what: "keys of objects, with their timers",
+      ofFunction: `one an object; the oldest is looked for among the first ${timed.n}`,
+      ofRuntime: perFunctionOnly,
+      beyond: "",
+      set: [timed.of],
+    },
+    {
+      what: "timers that end at once",
+      ofFunction: `${due.n} in a turn of the event loop`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the others come in the next turn",
+      set: [due.of],
+    },
+    {
+      what: "failures that keep a key at rest",
+      ofFunction: `${rests.n} keys`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the oldest failure is forgotten",
+      set: [rests.of],
+    },
+    {
+      what: "keys that one change wakes by `key`",
+      ofFunction: woken.n,
+      ofRuntime: perFunctionOnly,
+      beyond: "the change wakes nobody, and is counted as a condition error",
+      set: [woken.of],
+    },
+    {
+      what: "causes that a run is told of",
+      ofFunction: `${causes.n} a key`,
+      ofRuntime: perFunctionOnly,
+      beyond: "the oldest go, and the run is told so",
+      set: [causes.of],
+    },
+    {
+      what: "bodies written at once where a function reconciles no more",
+      ofFunction: told.size,
+      ofRuntime: perFunctionOnly,
+      beyond: "the others are asked for later",
+      set: [told.of],
+    },
+  ];
+}
+
+function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
+  const rows = constant("dispatch/commit/commit-share.ts", "mostRows");
+  const [eager, congestedRows, congested] = [
+    constant("dispatch/commit/commits.ts", "eagerBytes"),
+    constant("dispatch/commit/commits.ts", "congestedRows"),
+    constant("dispatch/commit/commits.ts", "congestedBytes"),
+  ];
+  const bodies = constant("dispatch/commit/last-bodies.ts", "mostBytes");
+  const resting = constant("dispatch/commit/resting-rows.ts", "mostRows");
+  const young = constant("dispatch/commit/open-rows.ts", "mostYoung");
+  const logged = constant("checkpoint/sqlite-known.ts", "mostLoggedRows");
+  const mostLog = constant("checkpoint/disk-room.ts", "mostLog");
+  const [slot, secretsLog, secretsBodies, spill, secretLetters, object] = [
+    constant("checkpoint/kubernetes.ts", "slotBytes"),
+    constant("checkpoint/kubernetes.ts", "logBytes"),
+    constant("checkpoint/kubernetes.ts", "bodyBytes"),
+    constant("checkpoint/kubernetes.ts", "spillBytes"),
+    constant("checkpoint/kubernetes.ts", "letterBytes"),
+    constant("checkpoint/kubernetes-secrets.ts", "objectLimit"),
+  ] as const;
+  const room = constant("app/positions/open-nats.ts", "roomOfAll");
+  const [least, natsRoom, packed] = [
+    constant("app/positions/open-nats.ts", "leastRoom"),
+    constant("checkpoint/jetstream.ts", "defaultRoom"),
+    constant("checkpoint/packing.ts", "plainLimit"),
+  ];
+  return [
+    {
+      what: "rows that a reconciler writes with one commit",
+      ofFunction: `${rows.n}, and those of one more change`,
+      ofRuntime: perFunctionOnly,
+      beyond: "its next changes and runs wait",
+      set: [rows.of],
+    },
+    {
+      what: "what waits for a commit",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${congested.size} of bodies, or ${congestedRows.n} rows while the store fails`,
+      beyond: "sources wait",
+      set: [eager.of, congestedRows.of, congested.of],
+      memory: congested.value,
+    },
+    {
+      what: "last bodies of objects, not on record yet",
+      ofFunction: runtimeAlone,
+      ofRuntime: bodies.size,
+      beyond: "the next goes on record at once",
+      set: [bodies.of],
+      memory: bodies.value,
+    },
+    // About 60 bytes each, as the code says beside it.
+    {
+      what: "rows of changes held back, not on record yet",
+      ofFunction: runtimeAlone,
+      ofRuntime: resting.n,
+      beyond: "the next goes on record at once",
+      set: [resting.of],
+      memory: 60 * resting.value,
+    },
+    {
+      what: "rows of attempts that have begun",
+      ofFunction: "one an attempt",
+      ofRuntime: `the newest ${young.n} are looked through`,
+      beyond: "",
+      set: [young.of],
+    },
+    {
+      what: "dead letters on a volume",
+      ofFunction: "its `delivery.deadLetters`",
+      ofRuntime: `an eighth of the disk, ${sizeOf(letters)}`,
+      beyond: "who has most loses the oldest body",
+      set: [{ file: "checkpoint/disk-room.ts", name: "sharesOf" }],
+      disk: letters,
+    },
+    {
+      what: "SQLite's write-ahead log",
+      ofFunction: runtimeAlone,
+      ofRuntime: `an eighth of the disk, ${mostLog.size} at most; a commit that is larger for its time`,
+      beyond: "it is copied into the file",
+      set: [mostLog.of, logged.of],
+      disk: log,
+    },
+    {
+      what: "known objects on a volume",
+      ofFunction: "one row an object",
+      ofRuntime: "half of the disk, by nothing but the number of objects",
+      beyond: "`WF_CHECKPOINT_WRITE_FAILED`: nothing begins, and the positions stand",
+      set: [],
+    },
+    {
+      what: "positions in Secrets, with events and dead letters",
+      ofFunction: "events: a quarter",
+      ofRuntime: `three of ${slot.size}; events ${spill.size}, dead letters ${secretLetters.size}, bodies ${secretsBodies.size} in memory`,
+      beyond: "`WF_CHECKPOINT_FULL`",
+      set: [slot.of, secretsLog.of, secretsBodies.of, spill.of, secretLetters.of, object.of],
+    },
+    {
+      what: "a slot's events and dead letters on NATS, and as much of bodies in memory",
+      ofFunction: "events: an eighth",
+      ofRuntime: `${room.size} over all slots, ${least.size} a slot at least; without slots ${natsRoom.size}`,
+      beyond: "as in Secrets",
+      set: [room.of, least.of, natsRoom.of],
+    },
+    {
+      what: "a packed record, when it is opened",
+      ofFunction: runtimeAlone,
+      ofRuntime: packed.size,
+      beyond: "it cannot be read",
+      set: [packed.of],
+    },
+  ];
+}
+
+function asked(): Bound[] {
+  const [recordings, one, waits] = [
+    constant("app/record/recorder.ts", "mostRecordings"),
+    constant("app/record/recorder.ts", "mostOfOne"),
+    constant("app/record/recorder.ts", "mostWaiting"),
+  ];
+  const errands = constant("app/redeliver/errands.ts", "mostKept");
+  const connections = constant("observe/connections.ts", "most");
+  const answers = constant("observe/under-way.ts", "most");
+  return [
+    {
+      what: "recordings of `watchfire record`",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${recordings.n}, of ${waits.size} each`,
+      beyond: `refused; an event of more than ${one.size} is left out`,
+      set: [recordings.of, one.of, waits.of],
+      memory: recordings.value * waits.value,
+    },
+    {
+      what: "redeliveries that are remembered",
+      ofFunction: runtimeAlone,
+      ofRuntime: errands.n,
+      beyond: "the oldest is forgotten, and goes on",
+      set: [errands.of],
+    },
+    {
+      what: "connections of the endpoints, and answers under way",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${connections.n}, ${answers.n}`,
+      beyond: "the most silent is closed; refused",
+      set: [connections.of, answers.of],
+    },
+  ];
+}
