@@ -4,39 +4,15 @@ import type { LiveFunction, LiveState, Trouble } from "../../runtime/app/live-fu
 import type { Pause } from "../../runtime/app/pauses.ts";
 import { isSettled, unsettledBy } from "../../runtime/app/readiness.ts";
 import { describeStatus, type StatusParts } from "../../runtime/app/status.ts";
-import type { FunctionStatus } from "../../runtime/dispatch/function-dispatch.ts";
 import type { ErrorCode } from "../../runtime/errors.ts";
 import type { FunctionState } from "../../runtime/sandbox/host/hosted-function.ts";
 import type { SourceState, SourceStatus } from "../../runtime/watch/observer.ts";
 import { sourceKey } from "../../runtime/watch/source-spec.ts";
 import { manifestOf } from "../access/api-server.ts";
 import { trigger } from "../rbac/trigger.ts";
+import { counts } from "./counts.ts";
 
 const fault = (code: ErrorCode): Trouble => ({ code, message: `${code}: why` });
-
-/** What dispatch says of the function `f`. */
-const counts: FunctionStatus = {
-  function: "f",
-  ready: true,
-  lagSeconds: 0,
-  dueSeconds: 0,
-  queued: 0,
-  inFlight: 0,
-  spilled: 0,
-  requeued: 0,
-  full: false,
-  overShareSeconds: undefined,
-  parentSeconds: new Map(),
-  blockedLanes: 0,
-  lastEvent: undefined,
-  deadLetters: 0,
-  letterStock: { count: 0, withoutBody: 0, bytes: 0, lettersDropped: 0, bodiesDropped: 0 },
-  failures: 0,
-  conditionErrors: [],
-  filtered: [],
-  schedules: [],
-  subscriptions: [],
-};
 
 const keys = { count: 10_300, withoutObject: 10_000 };
 

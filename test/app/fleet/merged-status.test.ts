@@ -4,29 +4,14 @@ import { mergedStatus, withStill } from "../../../runtime/app/fleet/merged-statu
 import { describeRefused } from "../../../runtime/app/status.ts";
 import type { FunctionStatus } from "../../../runtime/dispatch/function-dispatch.ts";
 import { WatchfireError } from "../../../runtime/errors.ts";
+import { counts } from "../counts.ts";
 
 /** A shard that has held events back for one reason: how many, and when the last. */
 const shard = (count: number, last: number): FunctionStatus => ({
+  ...counts,
   function: "hot",
-  ready: true,
-  lagSeconds: 0,
-  dueSeconds: 0,
-  queued: 0,
-  inFlight: 0,
-  spilled: 0,
-  requeued: 0,
-  full: false,
-  overShareSeconds: undefined,
   parentSeconds: new Map([["conditions", count]]),
-  blockedLanes: 0,
-  lastEvent: undefined,
-  deadLetters: 0,
-  letterStock: { count: 0, withoutBody: 0, bytes: 0, lettersDropped: 0, bodiesDropped: 0 },
-  failures: 0,
-  conditionErrors: [],
   filtered: [{ trigger: "settings", why: "changedFields", count, last }],
-  schedules: [],
-  subscriptions: [],
 });
 
 test("what shards held back for one reason is one count, with the time of the newest", () => {
