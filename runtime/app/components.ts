@@ -162,6 +162,8 @@ export interface Components {
   readonly executors: {
     rights(): ExecutorRights | undefined;
     trouble(): WatchfireError | undefined;
+    /** The memory limit of their own container, in bytes, where they have one. */
+    memoryLimit(): number | undefined;
   };
   readonly watches: Watches;
   /** What functions keep in memory. */
@@ -262,7 +264,11 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     revokedWatches: new RevokedWatches({ transport, watches, clock }),
     sandbox,
     wardenDoor,
-    executors: { rights: () => wardenDoor?.rights ?? ownRights, trouble: () => wardenDoor?.trouble },
+    executors: {
+      rights: () => wardenDoor?.rights ?? ownRights,
+      trouble: () => wardenDoor?.trouble,
+      memoryLimit: () => wardenDoor?.memoryLimit,
+    },
     watches,
     reads,
     elector,

@@ -236,7 +236,7 @@ export class Runtime {
 
   private get executorParts() {
     const { executors } = this.components;
-    return { rights: executors.rights(), trouble: executors.trouble() };
+    return { rights: executors.rights(), trouble: executors.trouble(), memoryLimit: executors.memoryLimit() };
   }
 
   private get statusParts() {

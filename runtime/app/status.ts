@@ -3,6 +3,7 @@ import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import type { FunctionReads } from "../reads/function-reads.ts";
+import { memoryBeyond } from "../sandbox/container-size.ts";
 import type { FunctionState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { SourceStatus } from "../watch/observer.ts";
@@ -75,6 +76,8 @@ export interface ExecutorParts {
   readonly rights: ExecutorRights | undefined;
   /** Why none can be started. */
   readonly trouble: Trouble | undefined;
+  /** The memory limit of their own container, in bytes, where they have one. */
+  readonly memoryLimit?: number | undefined;
 }
 
 export interface StatusParts extends ReadinessParts {
@@ -247,7 +250,13 @@ function standingOf(
     (counts?.full ? backlogged : undefined) ??
     awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
     (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
-  const said = trouble ?? refusalOf(refusal) ?? backingOff(triggers) ?? overShare(counts) ?? readsNote(reads);
+  const said =
+    trouble ??
+    refusalOf(refusal) ??
+    backingOff(triggers) ??
+    beyondContainer(manifest, executors) ??
+    overShare(counts) ??
+    readsNote(reads);
   return { liveFunction, counts, triggers, reads, pause, trouble, said };
 }
 
@@ -331,6 +340,11 @@ function overShare(counts: FunctionStatus | undefined): Said | undefined {
   const spent = [...(parentSeconds ?? [])].map(([work, of]) => `${work} ${of.toFixed(1)} s`).join(", ");
   const message = `it has had its share of the runtime's own time for ${seconds.toFixed(0)} s (so far ${spent}): what it watches and asks for waits for its turns, and no other function waits for it`;
   return { reason: "Throttled", message };
+}
+
+/** It runs while its handlers use less than they may. One that uses all of it takes the container down. */
+function beyondContainer({ resources }: FunctionManifest, { memoryLimit }: ExecutorParts): Said | undefined {
+  return memoryLimit === undefined ? undefined : saidOf(memoryBeyond(resources.memoryBytes, memoryLimit));
 }
 
 const tooManyKeys = ({ count, withoutObject }: KeyCounts): Said => ({

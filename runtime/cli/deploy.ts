@@ -17,6 +17,7 @@ import { absenceAmong } from "../rbac/namespaces.ts";
 import { functionObjects } from "../rbac/objects.ts";
 import { type BuiltFunction, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
+import { compareWithContainer } from "./executor-memory.ts";
 import { functions, kubeconfig } from "./options.ts";
 import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 import { warnOfStore } from "./store-limits.ts";
@@ -48,6 +49,8 @@ export const deploy = command({
       const rules = readRules({ ...options, namespace }, new Set());
       const kinds = await knownKinds(options.functions, manifests, transport);
       if (!allExpressible(loaded, kinds, rules)) return 1;
+      const fitting = await compareWithContainer(loaded, transport, rules);
+      if (!told(fitting.faults)) return 1;
       // The folder's own name is no part of the content. What is built already names its files without it.
       const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
       const packed = pack(built, { ...rules, root });
@@ -98,7 +101,7 @@ async function build(
   manifests: readonly FunctionManifest[],
 ): Promise<readonly BuiltFunction[] | undefined> {
   const built = await buildFunctions(folder, manifests);
-  return report(built.flatMap(({ faults }) => faults)) ? built : undefined;
+  return told(built.flatMap(({ faults }) => faults)) ? built : undefined;
 }
 
 function pack(
@@ -114,11 +117,11 @@ function pack(
       faults.push(error);
     }
   }
-  return report(faults) ? packed : undefined;
+  return told(faults) ? packed : undefined;
 }
 
 /** Writes faults to stderr; whether there were none. What is no fault of the user's is thrown. */
-function report(faults: readonly unknown[]): boolean {
+function told(faults: readonly unknown[]): boolean {
   for (const fault of faults) {
     if (!(fault instanceof WatchfireError)) throw fault;
     process.stderr.write(`${fault.message}\n`);

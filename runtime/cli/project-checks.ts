@@ -10,28 +10,23 @@ import { definedResources } from "../rbac/kinds.ts";
 import { servedFaults } from "../rbac/served.ts";
 import { checkTypes } from "../types/handler-types.ts";
 import type { BuiltFunction } from "./built-functions.ts";
+import type { Check } from "./check.ts";
+import { compareWithContainer, type RuntimeAccount } from "./executor-memory.ts";
 import { withCluster } from "./rbac.ts";
 
-/** What one kind of check found, and what it could not look at. */
-export interface Check {
-  readonly faults: readonly WatchfireError[];
-  /** The functions whose faults they are. */
-  readonly faulty: readonly FunctionManifest[];
-  /** In words. */
-  readonly unchecked: readonly string[];
-}
-
-/** What the manifests name, against what a cluster serves. Throws what withCluster throws. */
+/** What the manifests name, against what a cluster serves, and against the `runtime` there where it is known. Throws what withCluster throws. */
 export async function compareWithCluster(
   folder: string,
-  { functions, documents }: LoadedFunctions,
+  loaded: LoadedFunctions,
   cluster: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
   given: ReadonlySet<string>,
+  runtime: RuntimeAccount | undefined,
 ): Promise<Check> {
   if (!given.has("kubeconfig") && !given.has("context")) {
     const unchecked = ["that a cluster serves the kinds and resources (name one with --context or --kubeconfig)"];
     return { faults: [], faulty: [], unchecked };
   }
+  const { functions, documents } = loaded;
   return withCluster(cluster, async ({ transport }) => {
     const discovery = new Discovery(transport, systemClock);
     const defined = definedResources(folder, functions);
@@ -43,7 +38,15 @@ export async function compareWithCluster(
       return document ? rules.map((rule) => faultOfRule(rule, document)) : [];
     });
     const faulty = found.filter(({ rules }) => rules.length > 0).map(({ manifest }) => manifest);
-    return { faults, faulty, unchecked: ["that the accounts are granted these permissions (`watchfire doctor` does)"] };
+    const fitting = runtime && (await compareWithContainer(loaded, transport, runtime));
+    return {
+      faults: [...faults, ...(fitting?.faults ?? [])],
+      faulty: [...faulty, ...(fitting?.faulty ?? [])],
+      unchecked: [
+        "that the accounts are granted these permissions (`watchfire doctor` does)",
+        ...(fitting?.unchecked ?? []),
+      ],
+    };
   });
 }
 

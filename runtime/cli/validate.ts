@@ -54,7 +54,13 @@ export const validate = command({
     if (functions.length + rejected.length + faults.length === 0) {
       throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
     }
-    const served = await compareWithCluster(folder, loaded, options, given);
+    const served = await compareWithCluster(
+      folder,
+      loaded,
+      options,
+      given,
+      namespace === undefined ? undefined : { namespace, account },
+    );
     const built = await buildFunctions(folder, functions);
     const types = await compareWithTypes(folder, built);
     const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];

@@ -41,6 +41,10 @@ export const sandboxCodes = {
     "the executors' container is at its memory limit",
     "raise the limit of that container, or lower `resources.memory` of the functions",
   ),
+  WF_SANDBOX_CONTAINER_SMALL: user(
+    "the function's `resources.memory` is above the memory limit of the executors' container",
+    "lower `resources.memory`, or raise `executor.resources.limits.memory` in the chart's values",
+  ),
   WF_SANDBOX_EXECUTOR: system(
     "an executor process cannot start",
     "check that Node 24 or 26 runs it and that isolated-vm is installed for this platform",

@@ -91,6 +91,8 @@ interface Case {
   readonly dispatch?: StatusParts["dispatch"];
   readonly trustGroup?: string;
   readonly executors?: ErrorCode;
+  /** Of the executors' container, in bytes; the function's is one. */
+  readonly memoryLimit?: number;
 }
 
 function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: Case) {
@@ -115,7 +117,11 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
     role: "active",
     checkpoint: more.checkpoint && fault(more.checkpoint),
     deployment: undefined,
-    executors: { rights: undefined, trouble: more.executors && fault(more.executors) },
+    executors: {
+      rights: undefined,
+      trouble: more.executors && fault(more.executors),
+      memoryLimit: more.memoryLimit,
+    },
     liveFunctions: [liveFunction as unknown as LiveFunction],
     rejected: [],
     dispatch: more.dispatch ?? [],
@@ -165,6 +171,8 @@ test.each<[string, Case, string]>([
     { executors: "WF_SANDBOX_NO_WARDEN", state: { type: "starting" } },
     "ExecutorMissing WF_SANDBOX_NO_WARDEN",
   ],
+  ["whose memory the container has not", { memoryLimit: 0.5 }, "ready ExecutorTooSmall WF_SANDBOX_CONTAINER_SMALL"],
+  ["whose memory the container has", { memoryLimit: 1 }, "ready"],
   ["that waits for an executor", { sandbox: "loading" }, "Starting"],
   ["whose manifest pauses it", { paused: { by: "manifest" } }, "Paused"],
   ["that a command paused, and whose share of the disk is full", { paused: { by: "command", since: 0 } }, "Paused"],

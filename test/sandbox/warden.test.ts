@@ -218,13 +218,20 @@ function speak(path: string, bytes: Buffer) {
 }
 
 /** A warden that has been taken for one. */
-async function attached(path: string, over: object = {}) {
+async function attached(path: string, over: object = {}, memory?: number) {
   const key = readFileSync(`${path}.key`, "utf8");
-  const greet = frame(wardenFrame.greet, { key, rights: { ...rights, ...over } });
+  const greet = frame(wardenFrame.greet, { key, rights: { ...rights, ...over }, memory });
   const warden = speak(path, greet);
   await expect.poll(() => existsSync(`${path}.key`)).toBe(false);
   return { ...warden, greet };
 }
+
+test("the container's memory limit is known once its warden has greeted with it", async () => {
+  const { path, parent } = await socketForTest();
+  expect(parent.memoryLimit).toBeUndefined();
+  await attached(path, {}, 2 ** 30);
+  expect(parent.memoryLimit).toBe(2 ** 30);
+});
 
 test("a link that was paused before its executor joined tells nothing until it is resumed", async () => {
   const { path, parent } = await socketForTest();

@@ -314,7 +314,7 @@ export class FleetReplica {
       liveFunctions: runs.flatMap(({ live }) => live.all).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
       rejected: runs.flatMap(({ live }) => live.rejected),
       sandbox: (name: string) => this.worstInstance(name),
-      executors: { rights: executors.rights(), trouble: executors.trouble() },
+      executors: { rights: executors.rights(), trouble: executors.trouble(), memoryLimit: executors.memoryLimit() },
       sources: watches.status(),
       reads: (name: string) => reads.of(name),
       deployment: this.offered.source.trouble,

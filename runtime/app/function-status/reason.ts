@@ -29,6 +29,8 @@ export const reasons = [
   "CacheFull",
   /** No executor can be started: no handler runs. */
   "ExecutorMissing",
+  /** Its `resources.memory` is above the limit of the executors' container: a handler that uses it takes that down. */
+  "ExecutorTooSmall",
   /** A change cannot be taken up, and the version before runs on. */
   "ChangeRefused",
   /** It runs alone, because it brought executors down. */
@@ -62,6 +64,7 @@ const ofCodes: readonly (readonly [RegExp, Reason])[] = [
   [/^WF_READS_/, "CacheFull"],
   [/^WF_CHECKPOINT_/, "CheckpointFailing"],
   [/^WF_SANDBOX_(?:NO_WARDEN|WARDEN_LOST|IMPOSTOR|EXECUTOR|CONTAINER_MEMORY)$/, "ExecutorMissing"],
+  [/^WF_SANDBOX_CONTAINER_SMALL$/, "ExecutorTooSmall"],
   // Whatever else of it keeps a function from running came of loading its handler.
   [/^WF_SANDBOX_/, "LoadFailed"],
 ];

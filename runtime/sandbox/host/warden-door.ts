@@ -43,6 +43,7 @@ export class WardenDoor {
   private wire: Socket | undefined;
   private state: WardenState = "awaited";
   private found: ExecutorRights | undefined;
+  private memory: number | undefined;
   /** What the next warden must know; empty while none is awaited. */
   private key = "";
   /** What the tokens of executors are made with. */
@@ -104,6 +105,11 @@ export class WardenDoor {
   /** Of the executors of the warden that is attached, or was last; undefined before the first. */
   get rights(): ExecutorRights | undefined {
     return this.found;
+  }
+
+  /** The memory limit of their container, in bytes; undefined where it has none, or none is known. */
+  get memoryLimit(): number | undefined {
+    return this.memory;
   }
 
   /** Why no executor can be started, while that is so. */
@@ -169,6 +175,7 @@ export class WardenDoor {
     if (frame?.type !== wardenFrame.greet || !data) return "a connection speaks as no executor does";
     if (this.wire) return "a second warden greets";
     if (!isSame(data.key, this.key)) return "a warden greets with a wrong key";
+    this.memory = data.memory;
     this.welcome(socket, { ...data.rights, jit: this.options.jitless !== true });
     return undefined;
   }

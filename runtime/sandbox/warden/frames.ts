@@ -15,8 +15,15 @@ const id = z.int().min(1);
 const bytes = z.number().min(0);
 const text = z.string().max(500);
 
-/** First frame of the warden: the key that the parent left beside the socket, and what it can take from executors. */
-export const greeting = z.strictObject({ key: text, rights: rightsSchema.omit({ jit: true }) });
+/**
+ * First frame of the warden: the key that the parent left beside the socket, and what it can take from executors. `memory` is its
+ * container's limit in bytes, where there is one.
+ */
+export const greeting = z.strictObject({
+  key: text,
+  rights: rightsSchema.omit({ jit: true }),
+  memory: bytes.optional(),
+});
 /** First frame of an executor's connection: the executor's number and the token that the parent named when it asked for it. */
 export const joining = z.strictObject({ id, token: text });
 /** What the parent asks for. */

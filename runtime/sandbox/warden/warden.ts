@@ -8,7 +8,7 @@ import { MemoryWatch } from "../../resident-memory.ts";
 import { executorProgram, ownConfinement, spawnExecutor } from "../executor-program.ts";
 import type { ExecutorRights } from "../rights.ts";
 import { encodeFrame, type Frame, FrameReader } from "../wire.ts";
-import { memoryKills } from "./container-memory.ts";
+import { memoryKills, memoryLimit } from "./container-memory.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./frames.ts";
 
 /**
@@ -83,7 +83,7 @@ export class Warden {
         this.isAttached = true;
         try {
           const key = readFileSync(keyFile(this.path), "utf8");
-          this.tell(wardenFrame.greet, { key, rights: rightsIn(dirname(this.path)) });
+          this.tell(wardenFrame.greet, { key, rights: rightsIn(dirname(this.path)), memory: memoryLimit() });
         } catch {
           wire.destroy(); // the key is laid a second after the parent sees the last warden go
         }
