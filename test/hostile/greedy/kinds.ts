@@ -1,3 +1,4 @@
+import { filesOf, greedyOf } from "./generate.ts";
 import type { Files } from "./neighbours.ts";
 
 const manifest = (name: string, spec: object): string =>
@@ -85,6 +86,11 @@ const triggers = (count: number): Files => ({
 const times = (count: number, of: (name: string) => Files): Readonly<Record<string, Files>> =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`hog-${at}`, of(`hog-${at}`)]));
 
+/** The kind whose manifests are generated from the schema. */
+export const generated = "every field of ten manifests";
+/** By which the generated manifests are made: of `SEED`, or another one each time. */
+export const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1_000_000));
+
 /** Greedy functions, each within every limit of the schema; by what they are greedy for. */
 export const kinds: Readonly<Record<string, Readonly<Record<string, Files>>>> = {
   "conditions of 20 triggers": { hog: conditions("hog", 20) },
@@ -94,4 +100,5 @@ export const kinds: Readonly<Record<string, Readonly<Record<string, Files>>>> = 
   "errors of five functions with long source maps": times(5, (name) => throws(name, 20_000)),
   "log lines and calls": { hog: floods },
   "one hundred triggers": { hog: triggers(100) },
+  [generated]: filesOf(greedyOf(seed)),
 };

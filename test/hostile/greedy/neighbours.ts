@@ -1,4 +1,4 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -19,6 +19,8 @@ export interface Felt {
   readonly livez: number;
   /** Resident bytes of the runtime's process in the end. */
   readonly memory: number;
+  /** Bytes of its data folder in the end. */
+  readonly disk: number;
   /** The runtime's own metrics in the end. */
   readonly metrics: string;
   /** And its status. */
@@ -28,6 +30,8 @@ export interface Felt {
 const namespace = "tick";
 const perSecond = 10;
 const livezLimitMs = 6_000;
+/** What has not been told so long after the last change is lost, in milliseconds. */
+const patienceMs = 30_000;
 /** Objects that are changed in turn. */
 const objects = 5;
 
@@ -68,7 +72,7 @@ export async function feltBeside(others: Readonly<Record<string, Files>>, second
     await runtime.start();
     const polls = new Polls(runtime);
     const changes = await tick(cluster, seconds);
-    await pause(1_000);
+    await allTold(runtime.logFile, changes);
     const livez = await polls.end();
     const late = await delays(runtime.logFile);
     const at = (share: number) =>
@@ -76,13 +80,21 @@ export async function feltBeside(others: Readonly<Record<string, Files>>, second
     const text = async (path: "/metrics" | "/status") => (await runtime.read(path)).text();
     const said = { metrics: await text("/metrics"), status: await text("/status") };
     const memory = Number(/^watchfire_process_resident_memory_bytes (\S+)/m.exec(said.metrics)?.[1]);
-    return { changes, told: late.length, p50: at(0.5), p99: at(0.99), livez, memory, ...said };
+    const disk = await bytesBelow(join(folder, "data"));
+    return { changes, told: late.length, p50: at(0.5), p99: at(0.99), livez, memory, disk, ...said };
   } finally {
     await runtime.kill();
     await cluster.stop();
     if (process.env.KEEP) process.stdout.write(`kept in ${folder}\n`);
     else await rm(folder, { recursive: true, force: true });
   }
+}
+
+/** What files that are there from one moment to the next take. */
+async function bytesBelow(folder: string): Promise<number> {
+  const files = await readdir(folder, { recursive: true });
+  const sizes = await Promise.all(files.map((file) => stat(join(folder, file)).catch(() => undefined)));
+  return sizes.reduce((sum, each) => sum + (each?.isFile() ? each.size : 0), 0);
 }
 
 async function tick({ client }: ClusterProcess, seconds: number): Promise<number> {
@@ -97,6 +109,12 @@ async function tick({ client }: ClusterProcess, seconds: number): Promise<number
     await client.patch(`${path}/t${each % objects}`, at());
   }
   return objects + count;
+}
+
+/** Resolves once all of so many changes were told, or after a time in which whoever is merely late would have told them. */
+async function allTold(logFile: string, changes: number): Promise<void> {
+  const ends = performance.now() + patienceMs;
+  while (performance.now() < ends && (await delays(logFile)).length < changes) await pause(250);
 }
 
 /** Milliseconds, in order of size. */
