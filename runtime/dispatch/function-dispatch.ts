@@ -125,6 +125,7 @@ export class FunctionDispatch {
   private reconcile(reconciling: Reconciling): void {
     const scope = this.scope(reconciling.trigger);
     reconciling.isSettledIn = (namespace) => scope.isSettled(namespace);
+    reconciling.untold.isInLane = (key) => this.parts.queue.holds(this.view(reconciling.trigger), key);
     reconciling.keys.roomAgain = () => this.parts.queue.pump();
     reconciling.keys.start();
     reconciling.resync.start();

@@ -92,7 +92,7 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
   const opened = await openViews(store, manifest);
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
-    const { id, identity } = viewOf(opened, trigger.name).view;
+    const { id, identity, cursors } = viewOf(opened, trigger.name).view;
     const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error), undefined, place.time);
     const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = isReconciler || usesOldObject || filter.needsOldBody;
@@ -103,6 +103,8 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
     const view = new View({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
     byId.set(id, view);
     await store.known(id, (key, known) => view.restore(key, known));
+    // What waits, or was begun, is of the epochs that the positions are of.
+    for (const { namespace, epoch } of cursors) view.enter(namespace, epoch);
     views.set(trigger.name, view);
   }
   const schedules = await openSchedules(parts, opened, history);
@@ -112,7 +114,7 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
   await retireUnused(parts, new Set([...byId.keys(), ...(resync ? [resync.id] : [])]));
   const lostWrites = store.previousEnd === "power-loss";
   const primary = isReconciler ? [...views.values()].find(({ trigger }) => !trigger.key) : undefined;
-  const { last, waiting, keys } = await expectSpilled(store, manifest.name, byId);
+  const { last, waiting, keys, replays } = await expectSpilled(store, manifest.name, byId);
   const [ours, others] = partition(keys, ({ view }) => view === primary?.id);
   const doubts = new Doubts(parts.startedBefore);
   const maker = new EventMaker(clock, doubts, last);
@@ -135,7 +137,7 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
     store,
     commits,
     views: byId,
-    waiting: { events: waiting.events + told.events, bytes: waiting.bytes + told.bytes },
+    waiting: { events: waiting.events + told.events.length, bytes: waiting.bytes + told.bytes },
     limit: parts.memoryLimit,
     budgets: parts.budgets,
   });
@@ -143,7 +145,17 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
   const reconciling =
     primary &&
     resync &&
-    (await reconcilingOf(parts, { primary, rules, names, keys: ours, resync, maker, history, spill }));
+    (await reconcilingOf(parts, {
+      primary,
+      rules,
+      names,
+      keys: ours,
+      replays: [...replays, ...told.events],
+      resync,
+      maker,
+      history,
+      spill,
+    }));
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
   const { batch, concurrency } = manifest.delivery;
@@ -248,6 +260,7 @@ async function expectSpilled(store: CheckpointStore, name: string, views: Readon
   const waiting = { events: 0, bytes: 0 };
   /** Those that stand for keys. */
   const keys: SpillHeader[] = [];
+  const replays: SpillHeader[] = [];
   for await (const header of spillByTurns(store, name)) {
     last = header.sequence;
     const view = views.get(header.view);
@@ -259,9 +272,10 @@ async function expectSpilled(store: CheckpointStore, name: string, views: Readon
     waiting.events++;
     waiting.bytes += header.size;
     const key = `${header.namespace}/${header.name}`;
-    if (!header.replayed) view.expect({ ...header, key, epoch: epochOf(header.id) });
+    if (header.replayed) replays.push(header);
+    else view.expect({ ...header, key, epoch: epochOf(header.id) });
   }
-  return { last, waiting, keys };
+  return { last, waiting, keys, replays };
 }
 
 /** Bodies are kept only where something will read them: a Deleted that is found, or the previous object. */

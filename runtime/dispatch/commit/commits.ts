@@ -245,6 +245,14 @@ export class Commits {
     if (left) this.pending.putJournal(left);
   }
 
+  /** The attempt counts no more: what is left of its record is the state that it has shown. Returns the row of that. */
+  uncount(row: number, shown: StartedEvent): number {
+    this.settle(row, shown);
+    const id = this.nextRow++;
+    this.pending.putJournal({ id, started: [shown] });
+    return id;
+  }
+
   /** The attempt has not begun after all: the record says so no more, also to a load of its function in this process. */
   withdraw(row: number, started: StartedEvent): void {
     const rest = this.openRows.withdraw(row, started);

@@ -1,4 +1,5 @@
 import type { EventType } from "../../manifest/function.ts";
+import type { ResourceVersion } from "../../resource-version.ts";
 
 /**
  * Whether a handler may have been told of an event before. `none`: it was not. `noted`: the store says so, so that the
@@ -20,14 +21,20 @@ export interface Past {
   readonly attempts: number;
   readonly doubt: Doubt;
   /** Of an attempt that the event itself is to settle. */
-  readonly journalRow?: number | undefined;
+  readonly begun?: BegunAttempt | undefined;
+}
+
+/** An attempt that had begun: the journal's row of it, and the state that its handler was shown. */
+export interface BegunAttempt {
+  readonly row: number;
+  readonly resourceVersion: ResourceVersion;
 }
 
 /** What had begun when the last process ended. */
 export interface BegunBefore {
   attemptsAt(view: number, id: string): number;
-  /** The journal's row of the last of them; undefined where none began. */
-  rowOf(view: number, id: string): number | undefined;
+  /** The last of them; undefined where none began. */
+  lastOf(view: number, id: string): BegunAttempt | undefined;
   passageBegan(view: number, uid: string, type: "Added" | "Deleted"): boolean;
 }
 
@@ -56,9 +63,9 @@ export class Doubts {
   ofStored({ view, id, replayed }: Told & { readonly replayed: boolean }, doubt: Doubt): Past {
     const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
     // What it tells is known already: nothing but its own end takes its attempt out of the journal.
-    const journalRow = replayed ? this.begun.rowOf(view, id) : undefined;
-    const hasBegun = attempts > 0 || journalRow !== undefined;
-    return { attempts, doubt: hasBegun ? graver(doubt, "noted") : doubt, journalRow };
+    const begun = replayed ? this.begun.lastOf(view, id) : undefined;
+    const hasBegun = attempts > 0 || begun !== undefined;
+    return { attempts, doubt: hasBegun ? graver(doubt, "noted") : doubt, begun };
   }
 }
 

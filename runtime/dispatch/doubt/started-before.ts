@@ -3,13 +3,14 @@ import {
   type JournalRow,
   type KnownIdentity,
   runSequence,
+  type SpillHeader,
   type StartedEvent,
 } from "../../checkpoint/batch.ts";
 import { spillByTurns } from "../../checkpoint/spill-by-turns.ts";
 import type { CheckpointStore, StoredView } from "../../checkpoint/store.ts";
 import { isNewer, isUpTo } from "../../resource-version.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
-import type { BegunBefore } from "./doubt.ts";
+import type { BegunAttempt, BegunBefore } from "./doubt.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */
 export interface RecordedStart extends StartedEvent {
@@ -40,10 +41,15 @@ export class StartedBefore implements BegunBefore {
     const all = rows.flatMap(({ id: row, started: events }) => events.map((event) => ({ ...named(event), row })));
     // The spill may hold a hundred thousand events, the journal those that ran.
     const begun = new Set(all.map(keyOf));
+    const objects = new Set(all.map(objectOf));
     const spilled = new Set<string>();
+    /** Of those objects, the first event that waits on disk. The mark may be past it. */
+    const waiting = new Map<string, SpillHeader>();
     for (const name of new Set([...views.values()].map((view) => view.function))) {
       for await (const header of spillByTurns(store, name)) {
         const key = keyOf(named(header));
+        const object = objectOf({ view: header.view, key: `${header.namespace}/${header.name}` });
+        if (!header.replayed && objects.has(object) && !waiting.has(object)) waiting.set(object, header);
         if (!begun.has(key)) continue;
         spilled.add(key);
         if (header.replayed) started.replays.add(key);
@@ -53,7 +59,8 @@ export class StartedBefore implements BegunBefore {
     /** Deletions that the mark is past, unless one carries the resourceVersion of an object that still stands; by `keyOf`. */
     const passed = new Set<string>();
     for (const event of all) {
-      const isPast = !spilled.has(keyOf(event)) && isPassed(event, cursorFor(event));
+      const isOpen = spilled.has(keyOf(event)) || hasShown(event, waiting.get(objectOf(event)));
+      const isPast = !isOpen && isPassed(event, cursorFor(event));
       if (isPast && event.type !== "Deleted") continue;
       if (isPast) passed.add(keyOf(event));
       started.add(event);
@@ -80,9 +87,9 @@ export class StartedBefore implements BegunBefore {
     return this.events.size === 0 ? 0 : (this.events.get(`${view}/${id}`)?.attempt ?? 0);
   }
 
-  /** The journal's row of the last of them; undefined where none began. */
-  rowOf(view: number, id: string): number | undefined {
-    return this.events.get(`${view}/${id}`)?.row;
+  /** The last of them; undefined where none began. */
+  lastOf(view: number, id: string): BegunAttempt | undefined {
+    return this.events.get(`${view}/${id}`);
   }
 
   /**
@@ -114,11 +121,22 @@ export class StartedBefore implements BegunBefore {
     const key = keyOf(event);
     const before = this.events.get(key);
     const isNext = !before || before.attempt < event.attempt;
-    if (isNext || (before.attempt === event.attempt && before.row < event.row)) this.events.set(key, event);
+    const last = isNext || (before.attempt === event.attempt && before.row < event.row) ? event : before;
+    // One before it may have shown a newer state.
+    const newest = [before, event].find((each) => each && isNewer(each.resourceVersion, last.resourceVersion));
+    this.events.set(key, newest ? { ...last, resourceVersion: newest.resourceVersion } : last);
   }
 }
 
 const keyOf = ({ view, id }: Pick<StartedEvent, "view" | "id">): string => `${view}/${id}`;
+
+const objectOf = ({ view, key }: Pick<StartedEvent, "view" | "key">): string => `${view} ${key}`;
+
+/** Whether an attempt may have shown the state of another event, which waits on disk. */
+function hasShown({ id, resourceVersion }: StartedEvent, waiting: SpillHeader | undefined): boolean {
+  if (!waiting || !isUpTo(waiting.deletedBy, resourceVersion)) return false;
+  return runSequence(id) !== undefined || epochOf(id) === epochOf(waiting.id);
+}
 
 /** The position that the event belongs to: of its namespace or of all, whichever the scope has now. The one that it left has no mark. */
 function cursorOf({ key }: StartedEvent, view: StoredView | undefined): Cursor | undefined {
@@ -133,7 +151,8 @@ const endsAsItWas = ({ type, resourceVersion, id }: StartedEvent, known: KnownId
 /** The low-water mark is past the event, or past its whole epoch: it is terminal, unless it was spilled. */
 function isPassed({ id, resourceVersion }: StartedEvent, cursor: Cursor | undefined): boolean {
   if (cursor?.lowWaterMark === undefined) return false;
-  const epoch = epochOf(id);
+  // A run's id has none: what it has shown is of the last.
+  const epoch = runSequence(id) === undefined ? epochOf(id) : cursor.epoch;
   if (epoch !== cursor.epoch) return epoch < cursor.epoch;
   return isUpTo(resourceVersion, cursor.lowWaterMark);
 }

@@ -50,6 +50,7 @@ export interface Expected extends Pick<ViewEvent, "type" | "key" | "deletedBy" |
 export interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {
   /** The state that its handler has begun with, where that may be newer than what is known. */
   readonly shown: ResourceVersion | undefined;
+  readonly comesAgain?: boolean;
 }
 
 export interface ViewParts {
@@ -167,16 +168,17 @@ export class View {
   }
 
   /** An attempt is over. What it has shown of an object that is newer than what is known stays on record until that is known. */
-  settle({ key, id, uid, row, shown }: Settled): void {
+  settle({ key, id, uid, row, shown, comesAgain = false }: Settled): void {
     const known = this.stands(key);
-    const isAhead = shown !== undefined && known?.uid === uid && isNewer(shown, known.resourceVersion);
-    if (!isAhead) this.commits.settle(row, { view: this.id, key, id });
-    else {
-      // An event that waits may bring that state, in an epoch that is over by now.
-      const next = this.waiting.get(key);
-      const epoch = next && isUpTo(shown, next.resourceVersion) ? next.epoch : this.epochOf(key);
-      this.doubt({ type: "Modified", key, id, uid, row, resourceVersion: shown, epoch });
+    if (!shown || !(known?.uid === uid ? isNewer(shown, known.resourceVersion) : comesAgain)) {
+      this.commits.settle(row, { view: this.id, key, id });
+      return;
     }
+    // An event that waits may bring that state, in an epoch that is over by now.
+    const next = this.waiting.get(key);
+    const epoch = next && isUpTo(shown, next.resourceVersion) ? next.epoch : this.epochOf(key);
+    const record = { view: this.id, key, id, type: "Modified", resourceVersion: shown, attempt: 0 } as const;
+    this.doubt({ ...record, uid, epoch, row: comesAgain ? this.commits.uncount(row, record) : row });
   }
 
   /** The object as a list is compared with: where it will stand, unless it will be gone. */

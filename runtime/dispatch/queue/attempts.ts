@@ -396,7 +396,7 @@ export class Attempts {
     spill.defer(event);
     // The row that is written of it now says all that the journal would. Where there is no room for one, the journal does.
     if (event.place !== "memory" && row !== undefined) {
-      view.settle({ key, id, uid: meta.uid, row, shown });
+      view.settle({ key, id, uid: meta.uid, row, shown, comesAgain: !event.replayed });
       event.journalRow = undefined;
     }
     return { type: "again", afterMs, blocked: false };

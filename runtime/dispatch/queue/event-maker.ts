@@ -1,6 +1,6 @@
 import type { Clock } from "../../clock.ts";
 import type { EventType } from "../../manifest/function.ts";
-import type { ResourceVersion } from "../../resource-version.ts";
+import { isNewer, type ResourceVersion } from "../../resource-version.ts";
 import type { ObjectMeta } from "../../watch/change.ts";
 import type { ObjectMembers } from "../../watch/object-members.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
@@ -62,7 +62,16 @@ type NewEvent = Omit<
   Partial<
     Pick<
       LaneEvent,
-      "journalRow" | "isUnselected" | "size" | "oldBody" | "replayed" | "mark" | "members" | "notBefore" | "verdict"
+      | "journalRow"
+      | "shown"
+      | "isUnselected"
+      | "size"
+      | "oldBody"
+      | "replayed"
+      | "mark"
+      | "members"
+      | "notBefore"
+      | "verdict"
     >
   >;
 
@@ -87,7 +96,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   epoch: made.epoch,
   replayed: made.replayed ?? false,
   isAsked: false,
-  shown: undefined,
+  shown: made.shown,
   isUnselected: made.isUnselected ?? false,
   mark: made.mark,
   place: made.place,
@@ -156,7 +165,7 @@ export class EventMaker {
     const key = `${namespace}/${name}`;
     const id = withTrigger(stored.id, view.identity);
     const noted = stored.redelivered ? "noted" : "none";
-    const { attempts, doubt, journalRow } = this.doubts.ofStored({ ...stored, view: view.id, id }, noted);
+    const { attempts, doubt, begun } = this.doubts.ofStored({ ...stored, view: view.id, id }, noted);
     return laneEvent({
       view,
       sequence,
@@ -179,7 +188,9 @@ export class EventMaker {
       place: "both",
       attempts,
       doubt,
-      journalRow,
+      journalRow: begun?.row,
+      // The object may be gone by the next attempt: what says that its newer state was shown must not end with this event.
+      shown: begun && isNewer(begun.resourceVersion, stored.deletedBy) ? begun.resourceVersion : undefined,
     });
   }
 }

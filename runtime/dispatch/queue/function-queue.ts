@@ -113,6 +113,11 @@ export class FunctionQueue {
     return this.lanes.get(laneKeyOf({ view, key }))?.report(this.gate.isShut());
   }
 
+  /** Whether the lane of a view's object has events. */
+  holds(view: View, key: string): boolean {
+    return this.lanes.has(laneKeyOf({ view, key }));
+  }
+
   /** A promise while sources should wait. */
   get congested(): Promise<void> | undefined {
     return this.parts.backpressure.congested;

@@ -140,6 +140,11 @@ export class Spill {
     return this.overflow > 0;
   }
 
+  /** Whether an event that was there when the function was loaded has been read, or is gone. */
+  hasRead(sequence: number): boolean {
+    return this.overflow === 0 || this.loaded >= sequence;
+  }
+
   /** How much of the function's memory is in use, as a share; 1 and more where something waits on disk. */
   get fill(): number {
     const share = Math.max(this.fresh / this.limit.events, this.bytes / this.limit.bytes);

@@ -1,6 +1,7 @@
 import type { Look, Newest } from "../delivery/delivery.ts";
 import { nameOf, namespaceOf } from "../position/by-namespace.ts";
 import type { View } from "../position/view.ts";
+import type { UntoldStates } from "./untold-states.ts";
 
 /** The trigger without `key`: of which kind the objects are that are reconciled, and how they stand. */
 export class Primary {
@@ -10,16 +11,18 @@ export class Primary {
   private isClusterScoped: boolean | undefined;
   /** Whether what is known of a namespace is as new as the server was when this process began to read it. */
   private readonly isSettledIn: (namespace: string) => boolean;
+  private readonly untold: UntoldStates;
 
-  constructor(view: View, look: Look, isSettledIn: (namespace: string) => boolean) {
+  constructor(view: View, look: Look, untold: UntoldStates, isSettledIn: (namespace: string) => boolean) {
+    this.untold = untold;
     this.view = view;
     this.look = look;
     this.isSettledIn = isSettledIn;
   }
 
-  /** Whether a key may run: before its objects are known, one that is there would be taken for gone. */
+  /** Whether a key may run: before its object is known, one that is there would be taken for gone. Nor before what waits of it has ended. */
   isSettled(key: string): boolean {
-    return this.isSettledIn(nameOf(key).namespace) && !this.view.isToCome(key);
+    return this.isSettledIn(nameOf(key).namespace) && !this.view.isToCome(key) && !this.untold.has(key);
   }
 
   /** Whether a key has an object, or one whose first event waits, as far as is known. */

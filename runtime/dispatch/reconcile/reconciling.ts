@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { runSequence, type SpillHeader } from "../../checkpoint/batch.ts";
+import { runSequence, type SpilledEvent, type SpillHeader } from "../../checkpoint/batch.ts";
 import type { StoredView } from "../../checkpoint/store.ts";
 import type { Clock, Random } from "../../clock.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
@@ -19,6 +19,8 @@ import { KeyQueue } from "./key-queue.ts";
 import { KeyRuns } from "./key-runs.ts";
 import { Primary } from "./primary.ts";
 import { Resync } from "./resync.ts";
+import { UntoldStates } from "./untold-states.ts";
+import { settleRun } from "./waiting-keys.ts";
 import { Wakes } from "./wakes.ts";
 
 export interface ReconcilingParts {
@@ -44,6 +46,8 @@ interface OnRecord {
   readonly names: ReadonlyMap<string, string>;
   /** Rows that stand for its keys. */
   readonly keys: readonly SpillHeader[];
+  /** Events on disk that tell what is known of their objects. */
+  readonly replays: readonly (SpillHeader | SpilledEvent)[];
   /** The view that holds the position of its resync. */
   readonly resync: Pick<StoredView, "id" | "cursors">;
   readonly maker: EventMaker;
@@ -60,13 +64,18 @@ export interface Reconciling {
   readonly trigger: string;
   /** Says whether a namespace's objects are known. To be set before it starts. */
   isSettledIn: (namespace: string) => boolean;
+  readonly untold: UntoldStates;
 }
 
 /** Builds it from the manifest and what the store has. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
   const { primary: view, rules, names, keys, resync, maker, history, spill } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
-  const primary = new Primary(view, look, (namespace) => reconciling.isSettledIn(namespace));
+  const untold = new UntoldStates(
+    on.replays.filter((each) => each.view === view.id && !each.redelivered),
+    spill,
+  );
+  const primary = new Primary(view, look, untold, (namespace) => reconciling.isSettledIn(namespace));
   const runs = new KeyRuns(manifest, { primary, names, commits, runner, clock, observer, history });
   const nextSequence = () => maker.nextSequence();
   const queue = new KeyQueue({ primary, runs, commits, clock, random, log, spill, nextSequence });
@@ -85,6 +94,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
     }),
     trigger: view.trigger.name,
     isSettledIn: () => false,
+    untold,
   };
   await restore(queue, keys, parts, view);
   return reconciling;
@@ -97,7 +107,7 @@ const keysInATurn = 1_024;
 async function restore(
   queue: KeyQueue,
   keys: readonly SpillHeader[],
-  { startedBefore, commits, clock }: ReconcilingParts,
+  { startedBefore, clock }: ReconcilingParts,
   view: View,
 ): Promise<void> {
   const begun = new Map<number, RecordedStart>();
@@ -118,6 +128,6 @@ async function restore(
     lane.journalRow = run?.row;
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }
-  // Their rows are gone: those runs had ended.
-  for (const run of begun.values()) commits.settle(run.row, run);
+  // Their rows are gone: those runs had ended, or an edit has told what had woken them.
+  for (const run of begun.values()) settleRun(run, view);
 }

@@ -39,12 +39,12 @@ const mostBytes = 16 * 1024 * 1024;
  * Replaces keys that waited for a run, and that are not reconciled any more, by events of the objects that woke them. All of
  * it is one commit, and an object is told once, whatever number of keys it woke. The events are replays: their states are
  * known and filtered already. Events that the trigger does not ask for are left out.
- * @returns how many events were written, and the bytes of their bodies
+ * @returns the events that were written, and the bytes of their bodies
  */
 export async function tellWaitingKeys(
   rows: readonly SpillHeader[],
   parts: WaitingKeysParts,
-): Promise<{ readonly events: number; readonly bytes: number }> {
+): Promise<{ readonly events: readonly SpilledEvent[]; readonly bytes: number }> {
   const { commits, views } = parts;
   const begun = runsBefore(parts);
   const awaiting = new Awaiting(views);
@@ -61,18 +61,18 @@ export async function tellWaitingKeys(
   for (const event of events) commits.putSpilled(event);
   for (const { view, sequence } of replaced) commits.dropSpilled(views.get(view)?.functionName ?? "", sequence);
   // The events bear the flag from now on, also those of states that only the runs have seen.
-  for (const runs of begun.values()) for (const run of runs) settle(run, views);
+  for (const runs of begun.values()) for (const run of runs) settleRun(run, views.get(run.view));
   const { crowded: keys } = awaiting;
   if (keys > 0)
     parts.log.warn(
       { function: parts.functionName, keys },
       "keys had more causes than are noted, deletions may be untold",
     );
-  return { events: events.length, bytes };
+  return { events, bytes };
 }
 
-function settle({ view: id, key, resourceVersion, ...run }: RecordedStart, views: ReadonlyMap<number, View>): void {
-  const view = views.get(id);
+/** A run that had begun, and has no row any more. What it has shown stays on record until the state's own event comes. */
+export function settleRun({ key, resourceVersion, ...run }: RecordedStart, view: View | undefined): void {
   const uid = view?.stands(key)?.uid ?? "";
   view?.settle({ ...run, key, uid, shown: resourceVersion === unknownVersion ? undefined : resourceVersion });
 }
@@ -125,8 +125,8 @@ class Awaiting {
       // Where nothing changed, a run has seen it.
       const isSeen = isRun || !isChange || cause.told === true;
       const of = { view: isChange ? changed : home, key, row, redelivered: isSeen };
-      // The object that had the name before goes first.
-      if (cause.replaced !== undefined)
+      // The object that had the name before goes first. One that the trigger selects again was none.
+      if (cause.replaced !== undefined && cause.replaced !== of.view.stands(key)?.uid)
         this.add({ ...of, cause: { type: "Deleted", uid: cause.replaced } }, cause.replaced);
       this.add({ ...of, cause });
     }
@@ -172,8 +172,10 @@ async function eventOf(
   const uid = known?.uid ?? cause.uid ?? view.gone(key)?.uid;
   if (!type || uid === undefined) return undefined;
   const isWhole = form.keepsWholeObjects || trigger.object === "Metadata";
+  // Events of it that wait come before this one, with newer states.
+  const isLast = !view.isIdle(key);
   // Left out, it is asked for before the attempt.
-  const body = known && isWhole && withBody ? await view.body(key) : undefined;
+  const body = known && isWhole && withBody && !isLast ? await view.body(key) : undefined;
   if (body && !view.matches(key, body)) return undefined;
   // Its deletion is told.
   if (known && !form.selectsNow({ ...nameOf(key), body: body ?? Buffer.alloc(0) })) return undefined;
@@ -197,7 +199,7 @@ async function eventOf(
     receivedAt: row.receivedAt,
     sequence: nextSequence(),
     replayed: true,
-    redelivered,
+    redelivered: redelivered || isLast,
     notBefore: row.notBefore,
   };
 }

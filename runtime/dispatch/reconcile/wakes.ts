@@ -126,7 +126,7 @@ function isForgotten(
   return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));
 }
 
-function causeOf({ replayed, type, view, meta, flags, attempts, doubt }: LaneEvent): Waking {
+function causeOf({ replayed, type, view, meta, flags, attempts, doubt, journalRow }: LaneEvent): Waking {
   const { namespace, name, resourceVersion } = meta;
   const trigger = view.identity;
   if (type === "Scheduled") return { type, trigger };
@@ -141,7 +141,7 @@ function causeOf({ replayed, type, view, meta, flags, attempts, doubt }: LaneEve
     name,
     ...uid,
     ...told,
-    hasBegun: attempts > 0,
+    hasBegun: attempts > 0 || journalRow !== undefined,
     seen: { trigger: view.trigger.name, type, object: meta, resourceVersion, flags },
   };
 }

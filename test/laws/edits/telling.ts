@@ -1,5 +1,6 @@
 import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
+import type { ResourceVersion } from "../../../runtime/resource-version.ts";
 import { digestOf, holds } from "./choices.ts";
 import { bodyOf, type Cluster, keyOf, type Revision, selects } from "./cluster.ts";
 import { formFault, isMetadataForm, oldFault } from "./forms.ts";
@@ -113,7 +114,7 @@ export class Telling {
   }
 
   private event(delivery: Delivery, identity: Identity): void {
-    const { report } = this.parts;
+    const { cluster, report } = this.parts;
     const trigger = identity.trigger(this.phase);
     const { type } = delivery;
     if (this.manifest.delivery.mode === "Reconcile") report("type", `${describe(delivery)} in mode Reconcile`);
@@ -122,7 +123,14 @@ export class Telling {
     if (type === "Deleted") this.deletion(delivery, identity, trigger);
     else this.presence(delivery, identity, trigger);
     this.judgeOld(delivery, identity, trigger);
-    this.note(delivery, identity, type === "Deleted" ? "gone" : "present");
+    const state = type === "Deleted" ? undefined : cluster.find(Number(delivery.resourceVersion));
+    const shown = state && String(this.shownState(delivery, state).rv);
+    this.note(
+      { ...delivery, ...(shown && { resourceVersion: shown as ResourceVersion }) },
+      identity,
+      type === "Deleted" ? "gone" : "present",
+      delivery,
+    );
   }
 
   private judgeId(delivery: Delivery, identity: Identity): void {
@@ -157,7 +165,7 @@ export class Telling {
     const refused = trigger.matchConditions.find(({ expression }) => holds(expression, shown) === false);
     if (refused) report("condition", `${describe(delivery)}: ${refused.expression}`);
     if (isFlagged(delivery)) return;
-    this.judgeNews(delivery, identity, state);
+    this.judgeNews(delivery, identity, state, shown.rv);
     if (delivery.type === "Modified" && !this.hasKilled) this.judgeChange(delivery, identity, state);
   }
 
@@ -169,11 +177,11 @@ export class Telling {
   }
 
   /** What comes without a flag is newer than all that was told, or the object had gone in between. */
-  private judgeNews(delivery: Delivery, identity: Identity, state: Revision): void {
+  private judgeNews(delivery: Delivery, identity: Identity, state: Revision, shown: number): void {
     const { report } = this.parts;
     const before = identity.toldOf(state.uid);
     const since = before.slice(before.findLastIndex(({ type }) => type === "gone") + 1);
-    const newer = since.find(({ rv, isRun }) => !isRun && rv >= state.rv);
+    const newer = since.find(({ rv, isRun, ended }) => !(isRun && ended) && rv >= Math.min(state.rv, shown));
     if (newer && delivery.flags.reason !== "selected")
       report("stale", `${describe(delivery)}, told before: @${newer.rv}`);
     if (delivery.type !== "Added" || delivery.flags.initial || !this.isSelectedByEdit(identity, state)) return;
