@@ -26,3 +26,13 @@ it(`no edit of a manifest loses, misleads or repeats in worlds with kills, lost 
   expect(failures.slice(0, 20)).toEqual([]);
   expect(deliveries).toBeGreaterThan(count * 5);
 });
+
+// Edits of the mode alone, with the events that they make of keys: in these a state once came again without a flag.
+it("no edit of the mode repeats in silence, loses or misleads", async () => {
+  const failures: string[] = [];
+  for (const seed of [27, 300, 518, 593, 1524, 1888, 2363, 2477]) {
+    const { broken } = await runPlan(planOf(seed, ["mode"]));
+    for (const breach of broken) failures.push(`SEED=${seed} ${wordsOf(breach)}`);
+  }
+  expect(failures).toEqual([]);
+});
