@@ -204,3 +204,35 @@ it("the log, the history and a metric say of which object how many events collap
   expect(logged[0]).toMatchObject({ function: "copy", trigger: "settings", object: "team-a/hot" });
   expect([logged.length > 0, logged.length < 5]).toEqual([true, true]);
 });
+
+/** As a volume does: it takes all that waits, as far as there is room. */
+class VolumeStore extends MemoryStore {
+  override readonly spillLimit = 1 << 20;
+}
+
+describe("a key with a backlog on a volume, at the bound of its function's disk", () => {
+  const openedOnVolume = () => opened({ manifest: blocks, store: new VolumeStore() });
+
+  it("holds up no other key of its function, and its function does not step aside", async () => {
+    const it = await openedOnVolume();
+    await feed(it, "hot", 11, 3_000, 50);
+    expect([await others(it, 50_000), it.function.status().full]).toEqual([60, false]);
+  });
+
+  it("is told its first changes one by one, and then its newest state with the gap", async () => {
+    const it = await openedOnVolume();
+    await feed(it, "hot", 11, 3_000, 50);
+    const told = await rest(it);
+    const kept = versions(told).slice(0, -1);
+    expect(kept).toEqual(range(11, 10 + kept.length));
+    expect(kept.length).toBeGreaterThan(100);
+    const last = told.at(-1);
+    expect(last).toMatchObject({ type: "Modified", resourceVersion: "3010" });
+    expect(last?.flags).toEqual({
+      synthetic: true,
+      reason: "backlog",
+      gap: { from: String(kept.at(-1)), to: "3010" },
+    });
+    expect(it.function.status()).toMatchObject({ spilled: 0, queued: 0 });
+  });
+});

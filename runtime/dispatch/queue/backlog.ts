@@ -37,8 +37,9 @@ const hasNotBegun = ({ attempts, interruptions, notBefore }: LaneEvent): boolean
   attempts === 0 && interruptions === 0 && notBefore === undefined;
 
 /** Whether an event may be a part of a run, by itself. */
-const isPlain = (event: LaneEvent): boolean =>
-  event.body !== undefined &&
+const isPlain = (event: LaneEvent): boolean => event.body !== undefined && isOrdinary(event);
+
+const isOrdinary = (event: LaneEvent): boolean =>
   hasNotBegun(event) &&
   event.type === "Modified" &&
   !event.replayed &&
@@ -111,29 +112,52 @@ export class Backlogs {
     if (gone.size > 0) lane.remove(gone);
   }
 
+  /**
+   * For a lane that has more on disk than its share, where its function's room there is short. The last that was shelved gives way to
+   * the event that is to be shelved behind it. Returns the state that is told before that one; undefined where nothing gave way.
+   */
+  collapseShelved(lane: Lane, next: LaneEvent): ResourceVersion | undefined {
+    const { spill } = this.parts;
+    const last = lane.shelvedTail;
+    if (!last?.from || !spill.isCrowdedBy(lane.shelved)) return undefined;
+    const { event, from } = last;
+    if (!isOrdinary(event) || !isPlain(next) || !joins(event, next)) return undefined;
+    next.flags = { ...next.flags, synthetic: true, reason: "backlog", gap: { from, to: next.meta.resourceVersion } };
+    lane.unshelve(event);
+    spill.dropShelved(event);
+    this.tell([event], next);
+    return from;
+  }
+
   /** Returns the events that are gone. */
   private join(run: Run): readonly LaneEvent[] {
-    const { spill, observer, clock } = this.parts;
+    const { spill } = this.parts;
     const { standIn } = run;
     const gone = this.replaceable(run);
     const [first] = gone;
-    const last = gone.at(-1);
-    if (!first || !last) return [];
-    const { view, key } = standIn;
+    if (!first) return [];
     const from = run.gone[run.gone.indexOf(first) - 1] ?? run.before;
     standIn.flags = { ...standIn.flags, synthetic: true, reason: "backlog", gap: gapOf(from, standIn) };
     // It has waited since the first of them came: on record it is due by that.
     standIn.receivedAt = first.receivedAt;
     holdFor(gone, standIn, spill);
+    for (const event of gone) spill.left(event);
+    this.tell(gone, standIn);
+    return gone;
+  }
+
+  /** Says of events that they are gone. */
+  private tell(gone: readonly LaneEvent[], standIn: LaneEvent): void {
+    const { observer, clock } = this.parts;
+    const { view, key } = standIn;
+    const last = gone.at(-1);
     for (const event of gone) {
-      spill.left(event);
       view.leave(key);
       observer.event?.(view.functionName, view.trigger.name, event.type, "dropped");
     }
     observer.collapsed?.(view.functionName, view.trigger.name, gone.length);
-    view.history.held(last, { type: "backlog", collapsed: gone.length }, clock.now(), gone.length);
+    if (last) view.history.held(last, { type: "backlog", collapsed: gone.length }, clock.now(), gone.length);
     this.log(standIn, gone.length);
-    return gone;
   }
 
   /** Those of a run that may go: an event on record goes only if the record has room for the one that stands for it. */

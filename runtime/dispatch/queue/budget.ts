@@ -32,6 +32,11 @@ export class Budget {
     return this.used >= this.limit() && own >= this.fairShare;
   }
 
+  /** Whether one that holds `own` bytes has more than such a part of its share, and all together as large a part of the budget. */
+  isShort(own: number, part: number): boolean {
+    return this.used >= part * this.limit() && own >= part * this.fairShare;
+  }
+
   /** What each may hold where the budget is spent, in bytes. */
   get fairShare(): number {
     return this.limit() / Math.max(1, this.holders);

@@ -13,7 +13,7 @@ import { type Backlogs, givesWay } from "./backlog.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
 import { Gate } from "./gate.ts";
-import { Lane, type LaneReport } from "./lane.ts";
+import { Lane, type LaneReport, sizeOf } from "./lane.ts";
 import { countLanes, inMemory } from "./lane-counts.ts";
 import { QuietTime } from "./quiet.ts";
 import type { ReadyLanes } from "./ready-lanes.ts";
@@ -257,9 +257,11 @@ export class FunctionQueue {
 
   /** The event goes to disk, behind others of its lane that are there. */
   private shelve(lane: Lane, event: LaneEvent): void {
-    lane.shelve(event.sequence);
-    this.parts.spill.putShelved(spilledEvent(event));
+    const { spill, backlogs } = this.parts;
+    const from = backlogs.collapseShelved(lane, event);
+    spill.putShelved(spilledEvent(event));
     this.spilled(event);
+    lane.shelve(event, from);
   }
 
   private spilled(event: LaneEvent): void {
@@ -454,7 +456,7 @@ export class FunctionQueue {
   }
 
   private async refill(): Promise<void> {
-    const { spill, restore } = this.parts;
+    const { spill, backlogs, restore } = this.parts;
     if (this.gate.isStopped || !spill.overflows) return;
     const { events } = spill.laneLimit;
     const give = (stored: LoadedEvent) => {
@@ -465,7 +467,9 @@ export class FunctionQueue {
         this.enter(lane, event);
         return "taken";
       }
-      lane.shelve(event.sequence);
+      const from = backlogs.collapseShelved(lane, event);
+      if (from) spill.rewrite(event);
+      lane.shelve(event, from);
       return "shelved";
     };
     await this.reading(
@@ -484,7 +488,7 @@ export class FunctionQueue {
       async () => {
         // Its head needs no room: without it the lane would stand still.
         const back = await spill.takeBack(lane.nextShelved(spill.isFull ? 1 : Math.ceil(events / 2)));
-        lane.takeBack(back.length);
+        lane.takeBack(back.length, sizeOf(back));
         for (const event of back) this.enter(lane, restore(event));
       },
       () => this.takeBack(lane),

@@ -1,7 +1,19 @@
 import type { Timer } from "../../clock.ts";
+import type { ResourceVersion } from "../../resource-version.ts";
 import type { LaneEvent } from "./event.ts";
 import type { InLine, Line } from "./line.ts";
 import type { MemoryLimit } from "./spill.ts";
+
+/** Bytes of the bodies of some events. */
+export const sizeOf = (events: readonly { readonly size: number }[]): number =>
+  events.reduce((sum, { size }) => sum + size, 0);
+
+/** An event that is on disk alone, behind all others of its lane. */
+export interface ShelvedTail {
+  readonly event: LaneEvent;
+  /** The state that its handler is told before it; undefined where that is not known. */
+  readonly from: ResourceVersion | undefined;
+}
 
 /** How a lane stands, for a person. */
 export interface LaneReport {
@@ -44,6 +56,10 @@ export class Lane implements InLine<Lane> {
   behind: Lane | undefined;
   private events: LaneEvent[] = [];
   private shelf: number[] = [];
+  /** The last one that was shelved, while it is; its body is on disk alone. */
+  private lastShelved: ShelvedTail | undefined;
+  /** Bytes of the bodies of those on the shelf. */
+  private shelfSize = 0;
   /** Those of `shelf` before it were taken back. */
   private shelfHead = 0;
 
@@ -124,9 +140,34 @@ export class Lane implements InLine<Lane> {
     this.events = this.events.filter((event) => !gone.has(event));
   }
 
-  /** Notes an event behind all others that is on disk alone. */
-  shelve(sequence: number): void {
-    this.shelf.push(sequence);
+  /** Notes an event behind all others that is on disk alone. `from`: the state that its handler is told before it. */
+  shelve(event: LaneEvent, from = this.stateBefore(event)): void {
+    this.shelf.push(event.sequence);
+    this.shelfSize += event.size;
+    event.body = undefined;
+    this.lastShelved = { event, from };
+  }
+
+  /** The last of its shelf; undefined while that may be among what is read. */
+  get shelvedTail(): ShelvedTail | undefined {
+    return this.reading ? undefined : this.lastShelved;
+  }
+
+  /** How many events are on its shelf, and the bytes of their bodies. */
+  get shelved(): MemoryLimit {
+    return { events: this.shelf.length - this.shelfHead, bytes: this.shelfSize };
+  }
+
+  /** Takes the last of its shelf away. */
+  unshelve({ size }: LaneEvent): void {
+    this.shelf.pop();
+    this.shelfSize -= size;
+    this.lastShelved = undefined;
+  }
+
+  private stateBefore({ view }: LaneEvent): ResourceVersion | undefined {
+    const before = this.lastShelved?.event;
+    return before?.view === view ? (before.deletedBy ?? before.meta.resourceVersion) : undefined;
   }
 
   /** Takes all but its first events out of memory: they are on disk alone from now on. Gives them. */
@@ -134,6 +175,7 @@ export class Lane implements InLine<Lane> {
     const taken = this.events.splice(kept);
     this.shelf = [...taken.map(({ sequence }) => sequence), ...this.shelf.slice(this.shelfHead)];
     this.shelfHead = 0;
+    this.shelfSize += sizeOf(taken);
     return taken;
   }
 
@@ -142,9 +184,11 @@ export class Lane implements InLine<Lane> {
     return this.shelf.slice(this.shelfHead, this.shelfHead + count);
   }
 
-  /** So many of them are about to be pushed. */
-  takeBack(count: number): void {
+  /** So many of them are about to be pushed, with bodies of so many bytes. */
+  takeBack(count: number, size: number): void {
     this.shelfHead += count;
+    this.shelfSize -= size;
+    if (this.firstShelved === undefined) this.lastShelved = undefined;
     // Amortised: the array is cut when more than half of it is behind the head.
     if (this.shelfHead * 2 <= this.shelf.length) return;
     this.shelf = this.shelf.slice(this.shelfHead);

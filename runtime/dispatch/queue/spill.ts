@@ -161,6 +161,18 @@ export class Spill {
     return this.disk.isSpent(this.stored);
   }
 
+  /** Whether a lane with so much on disk has more than it may keep there where others need the function's room. */
+  isCrowdedBy({ events, bytes }: MemoryLimit): boolean {
+    return this.disk.isShort(this.stored, freeAt) && bytes + events * rowBytes > this.roomOnDisk * leastLaneShare;
+  }
+
+  /** A shelved event that gives way to a newer one. */
+  dropShelved(event: LaneEvent): void {
+    this.shelved--;
+    this.keep(-event.size - rowBytes);
+    this.commits.dropSpilled(this.functionName, event.sequence);
+  }
+
   /** Keys without an object came, or went where negative: so many bytes in memory, and as many on disk. */
   holdKeys(bytes: number): void {
     this.keys += bytes;
