@@ -36,7 +36,7 @@ describe.each(workflows)("the workflow $file", ({ text, permissions, jobs }) => 
     for (const job of Object.values(jobs)) {
       const programs = commands(job).map((run) => run.split(" ")[0] ?? "");
       const installed = job.steps.some(({ uses }) => uses?.includes("cosign-installer")) ? ["cosign"] : [];
-      const known = ["npm", "docker", "helm", "gh", "cp", "echo", ...installed];
+      const known = ["npm", "docker", "helm", "gh", "cp", "echo", "go", ...installed];
       expect(programs.filter((program) => !known.includes(program))).toEqual([]);
     }
   });

@@ -21,7 +21,12 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a condition that compares is judged on a missing body as if it did not hold",
     file: dispatch("filter/filter"),
-    edits: [["return this.conditions.refusal(text, known ?", "return known && this.conditions.refusal(text, known ?"]],
+    edits: [
+      [
+        'text, known ? (oldBody ?? "none") : undefined, hearing);',
+        'text, known ? (oldBody ?? "none") : "none", hearing);',
+      ],
+    ],
     caughtBy: "fleet",
   },
   {
@@ -129,7 +134,10 @@ export const mutants: readonly Mutant[] = [
     file: dispatch("queue/backpressure"),
     edits: [
       ["!spill.isSpent : !this.isShort", "!spill.isSpent : true"],
-      ["if (!this.quick) return undefined;", "if (!this.quick && this.spill.holdsQueues) return undefined;"],
+      [
+        "if (!this.isWorthWaiting) return undefined;",
+        "if (!this.isWorthWaiting && this.spill.holdsQueues) return undefined;",
+      ],
       [
         "if (!this.quick || !isFilled) this.free();",
         "if ((!this.quick && this.spill.holdsQueues) || !isFilled) this.free();",
