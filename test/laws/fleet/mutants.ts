@@ -23,8 +23,8 @@ export const mutants: readonly Mutant[] = [
     file: dispatch("filter/filter"),
     edits: [
       [
-        'text, known ? (oldBody ?? "none") : undefined, hearing);',
-        'text, known ? (oldBody ?? "none") : "none", hearing);',
+        "return this.conditions.pieces(text, known ?",
+        "if (!known) return (function* () { return unchanged; })(); return this.conditions.pieces(text, known ?",
       ],
     ],
     caughtBy: "fleet",
