@@ -7,35 +7,19 @@ const root = resolve(import.meta.dirname, "..");
 
 /** Rooms in pipeline order; a file may import from its own room and from rooms before it. */
 const order = [
-  "version.ts",
-  "wording.ts",
-  "suggest.ts",
-  "error-codes",
-  "errors.ts",
-  "clock.ts",
-  "token-bucket.ts",
-  "folder.ts",
-  "resource-version.ts",
-  "variables.ts",
-  "exact-json.ts",
-  "config.ts",
-  "resident-memory.ts",
-  "quiet-collection.ts",
-  "garbage.ts",
-  "tier-up.ts",
-  "engine.ts",
-  "apart.ts",
-  "transient.ts",
+  "base",
+  "v8",
   "document",
   "kube",
   "types",
   "manifest",
   "bundle",
   "lease",
-  "fleet",
-  "checkpoint",
-  "watch",
-  "dispatch",
+  "slots",
+  "journal",
+  "informer",
+  "cel",
+  "engine",
   "sandbox",
   "reads",
   "access",
@@ -44,7 +28,9 @@ const order = [
   "cluster",
   "dev",
   "catalog",
-  "app",
+  "migrate",
+  "control",
+  "host",
   "cli",
 ];
 
@@ -132,9 +118,9 @@ describe("the house's layers", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("no folder of dispatch imports one downstream of it", () => {
-    const folders = ["filter", "delivery", "history", "commit", "doubt", "position", "queue", "reconcile", "intake"];
-    const folderOf = (file: string) => folders.indexOf(/^runtime\/dispatch\/([^/]+)\//.exec(file)?.[1] ?? "");
+  it("no folder of the engine imports one downstream of it", () => {
+    const folders = ["account", "filter", "delivery", "history", "commit", "redelivery", "state", "work", "intake"];
+    const folderOf = (file: string) => folders.indexOf(/^runtime\/engine\/([^/]+)\//.exec(file)?.[1] ?? "");
     const wrong = [...graph].flatMap(([file, imports]) =>
       imports
         .filter((target) => folderOf(file) >= 0 && folderOf(target) > folderOf(file))
@@ -170,7 +156,7 @@ describe("the house's layers", () => {
   });
 
   it("the runtime and the embedded cluster, which share no file, read quantities alike", () => {
-    const [ours, theirs] = ["dispatch/filter/cel", "cluster/schema/validation"].map((folder) =>
+    const [ours, theirs] = ["cel", "cluster/schema/validation"].map((folder) =>
       readFileSync(join(root, "runtime", folder, "quantity.ts"), "utf8").replace(/^\/\/.*\n/gm, ""),
     );
     expect(ours).toBe(theirs);
@@ -232,7 +218,7 @@ describe("the house's layers", () => {
   it("only variables.ts reads the environment", () => {
     const wrong = files.filter(
       (file) =>
-        file !== "runtime/variables.ts" && /(?<!["`])process\.env\b/.test(readFileSync(join(root, file), "utf8")),
+        file !== "runtime/base/variables.ts" && /(?<!["`])process\.env\b/.test(readFileSync(join(root, file), "utf8")),
     );
     expect(wrong).toEqual([]);
   });

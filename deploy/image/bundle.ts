@@ -22,7 +22,7 @@ const noBuilders: Plugin = {
     onLoad({ filter: /\/bundle\/builders\.ts$/ }, () => ({
       resolveDir: join(runtime, "bundle"),
       contents: `
-        import { WatchfireError } from "../errors.ts";
+        import { WatchfireError } from "../base/errors.ts";
         export class Builders {
           constructor({ folder }) { this.folder = folder; }
           async bundle() {
@@ -47,7 +47,7 @@ const commandsOfThePod: Plugin = {
     onLoad({ filter: /.*/, namespace: "absent" }, ({ path: name }) => ({
       resolveDir: join(runtime, "cli"),
       contents: `
-        import { WatchfireError } from "../errors.ts";
+        import { WatchfireError } from "../base/errors.ts";
         const refuse = () => {
           throw new WatchfireError("WF_CLI_USAGE", {
             what: "the image does not have this command", actual: "${name}", hint: "run it with npx in a checkout" });

@@ -1,6 +1,6 @@
 #!/usr/local/bin/node --max-semi-space-size=16
 // The image's `watchfire`: its Node is the right one, so that there is nothing to hand over.
-import { setEngineFlags } from "../../runtime/engine.ts";
+import { setEngineFlags } from "../../runtime/v8/engine.ts";
 
 setEngineFlags();
 process.title = "watchfire";

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-const folder = join(import.meta.dirname, "../../runtime/watch/wasm");
+const folder = join(import.meta.dirname, "../../runtime/informer/scan/wasm");
 
 /** The file that holds the module. */
 export const compiledFile = join(folder, "scanner.compiled.ts");

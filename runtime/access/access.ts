@@ -1,6 +1,6 @@
 import type { Logger } from "pino";
-import type { Clock, Random } from "../clock.ts";
-import type { LoopAccounts } from "../dispatch/account/loop-time.ts";
+import type { Clock, Random } from "../base/clock.ts";
+import type { LoopAccounts } from "../engine/account/loop-time.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";

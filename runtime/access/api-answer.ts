@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { HostCallError } from "../sandbox/host-calls.ts";
 import { CallFailure } from "./failure.ts";

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { suggest } from "../suggest.ts";
-import { lowerFirst, shorten } from "../wording.ts";
+import { suggest } from "../base/suggest.ts";
+import { lowerFirst, shorten } from "../base/wording.ts";
 
 /** zod's names of types, as people who write JavaScript call them. */
 const typeNames: Readonly<Record<string, string>> = {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { parseExactly } from "../exact-json.ts";
+import { parseExactly } from "../base/exact-json.ts";
 import { argumentFault } from "./argument-fault.ts";
 import { invalid } from "./failure.ts";
 import { collectionShape, objectSchema, refSchema } from "./reference.ts";

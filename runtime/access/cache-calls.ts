@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import type { Reads } from "../reads/reads.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { type CallFailure, invalid, withheld } from "./failure.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 import { timedOut } from "./failure.ts";
 
 /** A signal that must be ended, so that neither timer nor listener stays behind. */

@@ -1,4 +1,4 @@
-import { clean } from "../wording.ts";
+import { clean } from "../base/wording.ts";
 
 /** The texts as which a value may stand. They may be short, or empty. */
 type Encoding = (text: string) => readonly string[];

@@ -1,4 +1,5 @@
-import type { Clock, Random } from "../clock.ts";
+import type { Clock, Random } from "../base/clock.ts";
+import { TokenBucket } from "../base/token-bucket.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { LastLook } from "../kube/last-look.ts";
 import { resourcePath } from "../kube/resource.ts";
@@ -6,7 +7,6 @@ import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import type { Caller } from "../sandbox/host-calls.ts";
-import { TokenBucket } from "../token-bucket.ts";
 import { callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { type Series, SeriesCache, timestamp } from "./event-series.ts";

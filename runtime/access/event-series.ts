@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 
 /** As client-go's event correlator (`tools/record/events_cache.go`): how many series are remembered, and for how long. */
 const mostSeries = 4096;

@@ -1,4 +1,4 @@
-import type { WatchfireError } from "../errors.ts";
+import type { WatchfireError } from "../base/errors.ts";
 import type { HostCallError, HostReply } from "../sandbox/host-calls.ts";
 
 /** A call that ends in an error for the guest: it is thrown within the room and becomes the reply at its edge. */

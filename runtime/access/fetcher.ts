@@ -1,11 +1,11 @@
 import type { LookupFunction } from "node:net";
 import { Agent, buildConnector, type Dispatcher } from "undici";
 import { bodyFault } from "../../sdk/operations.ts";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { cut, shorten } from "../base/wording.ts";
 import { type LastLook, withLastLook } from "../kube/last-look.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { cut, shorten } from "../wording.ts";
 import type { AnswerReader } from "./answer-reader.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { acceptEncoding, BadCoding, codingsOf, decoded } from "./content-coding.ts";

@@ -1,4 +1,4 @@
-import type { Clock, Random } from "../clock.ts";
+import type { Clock, Random } from "../base/clock.ts";
 import { AccountToken } from "../kube/account-token.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import { functionAccount } from "./account.ts";

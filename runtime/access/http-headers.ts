@@ -1,5 +1,5 @@
 import { Headers as WebHeaders } from "undici";
-import { version } from "../version.ts";
+import { version } from "../base/version.ts";
 import { fetchFailed } from "./failure.ts";
 
 /** Headers that belong to the connection, not to the message: the runtime's to set. */

@@ -1,5 +1,5 @@
 import { networkInterfaces } from "node:os";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { type CallFailure, fetchFailed } from "./failure.ts";
 
 /**

@@ -1,5 +1,5 @@
-import { checkpointSecrets } from "../checkpoint/kubernetes-names.ts";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { checkpointSecrets } from "../journal/secrets/names.ts";
 import { type Demand, describeDemand } from "./grants.ts";
 import type { Plan } from "./plan.ts";
 import { namesOfBody, type OwnNames, replacesWhole, setsLabel, touchesOwners, usesOwn } from "./written-body.ts";

@@ -1,4 +1,4 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
 
 /** Milliseconds of reading in one turn of the event loop, and what one more call takes. */
 const turnMs = 10;

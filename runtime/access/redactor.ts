@@ -1,5 +1,5 @@
-import { textOfNumber } from "../exact-json.ts";
-import { cutMark } from "../wording.ts";
+import { textOfNumber } from "../base/exact-json.ts";
+import { cutMark } from "../base/wording.ts";
 import { formsOf } from "./encodings.ts";
 import type { ResolvedEnv } from "./env.ts";
 

@@ -1,9 +1,9 @@
 import { Readable } from "node:stream";
-import { parseExactly, textOfNumber } from "../exact-json.ts";
+import { parseExactly, textOfNumber } from "../base/exact-json.ts";
+import { cut } from "../base/wording.ts";
 import { readApiError } from "../kube/api-error.ts";
 import { applyType } from "../kube/apply-body.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../kube/transport.ts";
-import { cut } from "../wording.ts";
 
 /** A write that a function asked for, as it is shown. */
 export interface Unsent {

@@ -4,7 +4,7 @@ import { keepCompiledCode } from "./compile-cache.js";
 try {
   if (Number(process.versions.node.split(".")[0]) >= 24) {
     keepCompiledCode();
-    const { setEngineFlags } = await import("../engine.ts");
+    const { setEngineFlags } = await import("../v8/engine.ts");
     setEngineFlags();
     for (const module of ["cli/dev.ts", "cluster/index.ts", "cluster/certificates.ts", "kube/kubeconfig.ts"]) {
       await import(`../${module}`);

@@ -15,7 +15,7 @@ if (isNewEnough) {
   const { keepCompiledCode } = await import("./compile-cache.js");
   keepCompiledCode();
   process.title = "watchfire";
-  const { setEngineFlags } = await import("../engine.ts");
+  const { setEngineFlags } = await import("../v8/engine.ts");
   setEngineFlags();
   const { main } = await import("../cli/main.ts");
   await main(process.argv.slice(2));

@@ -1,7 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { type BuildFailure, type BuildOptions, type BuildResult, build, stop } from "esbuild";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 
 type Exact<O extends BuildOptions> = Parameters<typeof build<O>>[0];
 

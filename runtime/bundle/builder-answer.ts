@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { type ErrorCode, errorCodes, WatchfireError } from "../errors.ts";
+import { type ErrorCode, errorCodes, WatchfireError } from "../base/errors.ts";
 import { faultLimit, fileCountLimit, mapLimit, scriptLimit } from "./limits.ts";
 
 /** Of a path, and of what is said of a fault. */

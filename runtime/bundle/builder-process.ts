@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import type { Socket } from "node:net";
-import type { Clock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import { MemoryWatch } from "../resident-memory.ts";
+import type { Clock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { MemoryWatch } from "../v8/resident-memory.ts";
 import { answerLimits, faultOf, readHead } from "./builder-answer.ts";
 import { startBuilder } from "./builder-program.ts";
 import { FrameReader, writeFrames } from "./builder-wire.ts";

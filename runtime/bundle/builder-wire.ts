@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import type { WatchfireError } from "../errors.ts";
+import type { WatchfireError } from "../base/errors.ts";
 import type { Root } from "./sources.ts";
 
 // What the runtime and its builder say to each other: frames of a length (uint32, little endian) and as many bytes. A request

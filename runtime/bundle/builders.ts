@@ -1,5 +1,5 @@
-import type { Clock, Timer } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import type { Clock, Timer } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { BuilderEnded, BuilderProcess } from "./builder-process.ts";
 import type { Bundle } from "./bundle.ts";

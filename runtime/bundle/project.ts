@@ -1,8 +1,8 @@
 import { type Dirent, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
-import { WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
 import type { BuildRequest } from "./builder-wire.ts";
 import { isBelow, type Root } from "./sources.ts";
 

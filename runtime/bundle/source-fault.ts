@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../errors.ts";
+import type { ErrorCode } from "../base/errors.ts";
 
 /** Why a file may not go into a build. No word of it comes from that file. */
 export class SourceFault extends Error {

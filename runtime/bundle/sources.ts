@@ -10,7 +10,7 @@ import {
   statSync,
 } from "node:fs";
 import { relative, sep } from "node:path";
-import { systemReason } from "../wording.ts";
+import { systemReason } from "../base/wording.ts";
 import { fileCountLimit, fileLimit, inputLimit } from "./limits.ts";
 import { SourceFault } from "./source-fault.ts";
 

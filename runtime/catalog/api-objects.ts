@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { applyBody, applyType } from "../kube/apply-body.ts";
 import { resourcePath } from "../kube/resource.ts";

@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { z } from "zod";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { scriptLimit } from "../bundle/limits.ts";
 import { bundleOf } from "../bundle/script-bundle.ts";
-import { WatchfireError } from "../errors.ts";
 import { dnsLabel } from "../kube/names.ts";
 import { isBuilt, lockName, lockSignatureName } from "../manifest/built.ts";
-import { systemReason } from "../wording.ts";
 import { type FunctionParts, hashOf, mapLimit } from "./function-parts.ts";
 import type { SigningKey, TrustedKeys } from "./signature.ts";
 

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { dnsLabel, dnsSubdomain } from "../kube/names.ts";
 import type { AppliedObject } from "./api-objects.ts";
 import type { ConfigMap } from "./config-map.ts";

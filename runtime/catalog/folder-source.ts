@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Bundle } from "../bundle/bundle.ts";
-import { checkExpression } from "../dispatch/filter/check-expression.ts";
+import { checkExpression } from "../engine/filter/check-expression.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import type { FunctionCode } from "./function-code.ts";

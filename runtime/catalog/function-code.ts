@@ -1,7 +1,7 @@
+import type { Clock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { Builders, type BuildersOptions } from "../bundle/builders.ts";
 import type { Bundle } from "../bundle/bundle.ts";
-import type { Clock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readBuilt } from "./built-folder.ts";

@@ -1,7 +1,8 @@
 // Door: where functions come from. The runtime asks a source for all of them each time it reads.
+
+import type { WatchfireError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/bundle.ts";
-import type { Shard } from "../dispatch/position/shard.ts";
-import type { WatchfireError } from "../errors.ts";
+import type { Shard } from "../engine/state/shard.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
 

@@ -1,8 +1,8 @@
 import { readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { WatchfireError } from "../errors.ts";
-import { makeFolder } from "../folder.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { makeFolder } from "../base/folder.ts";
 import type { ConfigMap } from "./config-map.ts";
 import { contentOf, signatureOf } from "./deployed-index.ts";
 import { placeOf } from "./packed-function.ts";

@@ -1,7 +1,7 @@
+import { WatchfireError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { bundleOf } from "../bundle/script-bundle.ts";
-import { checkExpression } from "../dispatch/filter/check-expression.ts";
-import { WatchfireError } from "../errors.ts";
+import { checkExpression } from "../engine/filter/check-expression.ts";
 import { readManifests } from "../manifest/read.ts";
 import type { ConfigMap } from "./config-map.ts";
 import type { IndexEntry } from "./deployed-index.ts";

@@ -1,7 +1,7 @@
 import { gunzipSync, gzipSync } from "node:zlib";
+import { WatchfireError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { appliedMapLimit, scriptLimit } from "../bundle/limits.ts";
-import { WatchfireError } from "../errors.ts";
 import type { AppliedObject } from "./api-objects.ts";
 import type { ConfigMap } from "./config-map.ts";
 import { type FunctionParts, hashOf, mapLimit, portableMap } from "./function-parts.ts";

@@ -1,8 +1,8 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { z } from "zod";
-import { WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
 
 /** A file of a hundred keys is below it. */
 const keyFileLimit = 64 * 1024;

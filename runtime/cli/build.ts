@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
+import { WatchfireError } from "../base/errors.ts";
 import { appliedMapLimit } from "../bundle/limits.ts";
 import { isBelow } from "../bundle/sources.ts";
 import { writeBuilt } from "../catalog/built-folder.ts";
 import { hashOf, portableMap } from "../catalog/function-parts.ts";
 import { manifestText } from "../catalog/manifest-text.ts";
 import { SigningKey } from "../catalog/signature.ts";
-import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";

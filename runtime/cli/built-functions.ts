@@ -1,7 +1,7 @@
+import { systemClock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { openCode } from "../catalog/function-code.ts";
-import { systemClock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Trial } from "../sandbox/host/trial.ts";
 

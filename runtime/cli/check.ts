@@ -1,4 +1,4 @@
-import type { WatchfireError } from "../errors.ts";
+import type { WatchfireError } from "../base/errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 
 /** What one kind of check found, and what it could not look at. */

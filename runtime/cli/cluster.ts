@@ -1,5 +1,5 @@
-import { readEnvironment } from "../config.ts";
-import { tuneEngine } from "../engine.ts";
+import { readEnvironment } from "../base/config.ts";
+import { tuneEngine } from "../v8/engine.ts";
 import { command } from "./command.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readPort } from "./operand.ts";

@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
-import { WatchfireError } from "../errors.ts";
-import { suggest } from "../suggest.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { suggest } from "../base/suggest.ts";
 
 /** What an option is called, takes and does. */
 export interface Option {

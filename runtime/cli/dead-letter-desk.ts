@@ -1,8 +1,8 @@
 import { z } from "zod";
-import { DeadLetters } from "../checkpoint/dead-letters.ts";
-import { SqliteStore } from "../checkpoint/sqlite.ts";
-import type { DeadLetterPage } from "../checkpoint/store.ts";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { DeadLetters } from "../journal/dead-letters.ts";
+import { SqliteStore } from "../journal/sqlite/store.ts";
+import type { DeadLetterPage } from "../journal/store.ts";
 import { readAddress } from "../observe/address-file.ts";
 import {
   type DeadLetterDetail,

@@ -1,7 +1,7 @@
-import { deadLetterPageSize } from "../checkpoint/store.ts";
-import { readEnvironment } from "../config.ts";
+import { readEnvironment } from "../base/config.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { table } from "../dev/table.ts";
-import { WatchfireError } from "../errors.ts";
+import { deadLetterPageSize } from "../journal/store.ts";
 import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";

@@ -1,12 +1,12 @@
 import { hostname } from "node:os";
 import { resolve } from "node:path";
+import { systemClock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { type DeployReport, deploy as deployAll } from "../catalog/deploy/deploy.ts";
 import { manifestText } from "../catalog/manifest-text.ts";
 import { deployedLabel } from "../catalog/names.ts";
 import { type PackedFunction, packFunction } from "../catalog/packed-function.ts";
 import { SigningKey } from "../catalog/signature.ts";
-import { systemClock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";

@@ -1,8 +1,8 @@
-import type { Runtime } from "../app/runtime.ts";
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import type { Key } from "../dev/keys.ts";
 import { emitSamples } from "../dev/samples.ts";
-import { WatchfireError } from "../errors.ts";
+import type { Runtime } from "../host/runtime.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { RunsAnswer } from "../observe/function-desk.ts";

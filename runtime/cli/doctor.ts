@@ -1,4 +1,4 @@
-import { systemClock } from "../clock.ts";
+import { systemClock } from "../base/clock.ts";
 import { ownUser } from "../kube/access-review.ts";
 import { compare, type Finding, subjectsOf } from "../rbac/comparison.ts";
 import { describeNeed } from "../rbac/missing.ts";

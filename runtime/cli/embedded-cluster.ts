@@ -1,5 +1,5 @@
 import type { Cluster, ClusterErrorCode, ClusterOptions } from "@watchfire/cluster";
-import { type ErrorCode, WatchfireError } from "../errors.ts";
+import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 
 const codes: Readonly<Record<ClusterErrorCode, ErrorCode>> = {
   PORT_REFUSED: "WF_DEV_CLUSTER_PORT",

@@ -1,8 +1,8 @@
-import { systemClock } from "../clock.ts";
-import { readEnvironment } from "../config.ts";
-import { tuneEngine } from "../engine.ts";
-import { WatchfireError } from "../errors.ts";
-import { Warden } from "../sandbox/warden/warden.ts";
+import { systemClock } from "../base/clock.ts";
+import { readEnvironment } from "../base/config.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { Warden } from "../sandbox/supervisor/warden.ts";
+import { tuneEngine } from "../v8/engine.ts";
 import { command } from "./command.ts";
 import { stopSignal } from "./signals.ts";
 

@@ -1,8 +1,8 @@
+import { WatchfireError } from "../base/errors.ts";
+import { suggest } from "../base/suggest.ts";
+import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
-import { WatchfireError } from "../errors.ts";
 import { type Explanation, explanationSchema, type Question, type TriggerExplanation } from "../observe/explanation.ts";
-import { suggest } from "../suggest.ts";
-import { clean } from "../wording.ts";
 import { command } from "./command.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 

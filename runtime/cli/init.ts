@@ -1,6 +1,6 @@
-import { WatchfireError } from "../errors.ts";
-import { readVariables } from "../variables.ts";
-import { systemReason } from "../wording.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { readVariables } from "../base/variables.ts";
+import { systemReason } from "../base/wording.ts";
 import { command } from "./command.ts";
 
 export const init = command({

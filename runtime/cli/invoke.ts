@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { type Command, help, parse } from "./command.ts";
 
 /**

@@ -2,11 +2,11 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { join } from "node:path";
-import { readEnvironment } from "../config.ts";
+import { readEnvironment } from "../base/config.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
 import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
 import { silentServer } from "../dev/listening.ts";
-import { WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
 import { command } from "./command.ts";
 import { data } from "./options.ts";
 

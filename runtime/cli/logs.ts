@@ -1,4 +1,4 @@
-import { readEnvironment } from "../config.ts";
+import { readEnvironment } from "../base/config.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { logAnswerSchema } from "../observe/function-desk.ts";
 import { command } from "./command.ts";

@@ -1,8 +1,8 @@
 import { Socket } from "node:net";
-import { readEnvironment } from "../config.ts";
-import { WatchfireError } from "../errors.ts";
-import { suggest } from "../suggest.ts";
-import { version } from "../version.ts";
+import { readEnvironment } from "../base/config.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { suggest } from "../base/suggest.ts";
+import { version } from "../base/version.ts";
 import type { Command } from "./command.ts";
 import { invoke, report } from "./invoke.ts";
 

@@ -1,8 +1,8 @@
 import { accessSync, constants } from "node:fs";
-import type { NatsOptions } from "../checkpoint/jetstream-connection.ts";
-import type { StoreKind } from "../checkpoint/store.ts";
-import { WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
+import type { NatsOptions } from "../journal/nats/connection.ts";
+import type { StoreKind } from "../journal/store.ts";
 import type { Option, Values } from "./command.ts";
 
 /** The options that say which NATS keeps the positions. */

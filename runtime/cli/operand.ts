@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
 import * as names from "../kube/names.ts";
 import { parseSize } from "../manifest/quantity.ts";
-import { systemReason } from "../wording.ts";
 
 /** Gives the functions folder back. @throws WatchfireError WF_MANIFEST_FOLDER unless it is one, and can be read */
 export function readFolder(folder: string): string {

@@ -1,6 +1,6 @@
 import { dirname, relative, resolve, sep } from "node:path";
-import { systemClock } from "../clock.ts";
-import type { WatchfireError } from "../errors.ts";
+import { systemClock } from "../base/clock.ts";
+import type { WatchfireError } from "../base/errors.ts";
 import { Discovery } from "../kube/discovery.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { faultOfRule } from "../manifest/fault.ts";

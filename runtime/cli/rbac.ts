@@ -1,8 +1,8 @@
 import { stringify } from "yaml";
-import { systemClock } from "../clock.ts";
-import { readEnvironment } from "../config.ts";
-import { checkExpression } from "../dispatch/filter/check-expression.ts";
-import { WatchfireError } from "../errors.ts";
+import { systemClock } from "../base/clock.ts";
+import { readEnvironment } from "../base/config.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { checkExpression } from "../engine/filter/check-expression.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { contactFault } from "../kube/contact-fault.ts";
 import { Discovery } from "../kube/discovery.ts";

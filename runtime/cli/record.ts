@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { parseDuration } from "@watchfire/sdk";
-import { systemClock } from "../clock.ts";
-import { readEnvironment } from "../config.ts";
-import { checkExpression } from "../dispatch/filter/check-expression.ts";
-import { WatchfireError } from "../errors.ts";
+import { systemClock } from "../base/clock.ts";
+import { readEnvironment } from "../base/config.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
+import { checkExpression } from "../engine/filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { type RecordAnswer, recordAnswerSchema, redeliveriesSchema } from "../observe/function-desk.ts";
-import { systemReason } from "../wording.ts";
 import { command, type Invocation } from "./command.ts";
 import { readFolder, readObject } from "./operand.ts";
 import { functions as functionsFolder } from "./options.ts";

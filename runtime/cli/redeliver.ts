@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { type Redeliveries, type RedeliverQuestion, redeliveriesSchema } from "../observe/function-desk.ts";
 import { command, type Invocation } from "./command.ts";
 import { readObject } from "./operand.ts";

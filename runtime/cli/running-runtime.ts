@@ -1,8 +1,8 @@
-import { readEnvironment } from "../config.ts";
-import { WatchfireError } from "../errors.ts";
+import { readEnvironment } from "../base/config.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { clean } from "../base/wording.ts";
 import { readAddress } from "../observe/address-file.ts";
 import { readToken } from "../observe/token-file.ts";
-import { clean } from "../wording.ts";
 import { data } from "./options.ts";
 import { RuntimeClient } from "./runtime-client.ts";
 

@@ -1,6 +1,6 @@
+import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
 import { type RunsAnswer, runsAnswerSchema } from "../observe/function-desk.ts";
-import { clean } from "../wording.ts";
 import { command } from "./command.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 

@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { WatchfireError } from "../errors.ts";
-import { parseExactly } from "../exact-json.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { parseExactly } from "../base/exact-json.ts";
 import { failureSchema } from "../observe/dead-letter.ts";
 
 /** A replay may write a thousand events; a runtime that takes longer than this hangs. */

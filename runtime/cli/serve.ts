@@ -1,10 +1,10 @@
-import type { RuntimeOptions } from "../app/components.ts";
-import { type FleetOptions, FleetReplica } from "../app/fleet/fleet.ts";
-import { Runtime } from "../app/runtime.ts";
-import type { Status } from "../app/status.ts";
-import { pause } from "../clock.ts";
-import { tuneEngine } from "../engine.ts";
-import type { WatchfireError } from "../errors.ts";
+import { pause } from "../base/clock.ts";
+import type { WatchfireError } from "../base/errors.ts";
+import type { RuntimeOptions } from "../host/components.ts";
+import { type FleetOptions, FleetReplica } from "../host/fleet/fleet.ts";
+import { Runtime } from "../host/runtime.ts";
+import type { Status } from "../host/status.ts";
+import { tuneEngine } from "../v8/engine.ts";
 import { untilAborted } from "./signals.ts";
 
 /** How long closing may take when the Lease or the store went to another, in milliseconds. */

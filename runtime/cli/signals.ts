@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { Environment } from "../config.ts";
+import type { Environment } from "../base/config.ts";
 
 /**
  * One wish to stop may come twice at once: a terminal tells its whole group, and npm passes on what it is told. What comes

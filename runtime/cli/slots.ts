@@ -1,6 +1,6 @@
+import { WatchfireError } from "../base/errors.ts";
+import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
-import { WatchfireError } from "../errors.ts";
-import { clean } from "../wording.ts";
 import { command } from "./command.ts";
 import { type Fleet, fleetOf } from "./fleet.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";

@@ -1,6 +1,6 @@
-import { type StoreKind, storeKinds } from "../checkpoint/store.ts";
-import { Filter } from "../dispatch/filter/filter.ts";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { Filter } from "../engine/filter/filter.ts";
+import { type StoreKind, storeKinds } from "../journal/store.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
@@ -16,7 +16,7 @@ export function readStore(store: string): StoreKind {
 
 /**
  * Says what positions in Secrets mean for these functions, and gives the number of warnings: none with another store. The
- * numbers are measured, and explained in `checkpoint/DESIGN.md`.
+ * numbers are measured, and explained in `journal/DESIGN.md`.
  */
 export function warnOfStore(
   { documents }: LoadedFunctions,

@@ -1,10 +1,10 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { WatchfireError } from "../errors.ts";
-import { makeFolder } from "../folder.ts";
-import { suggest } from "../suggest.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { makeFolder } from "../base/folder.ts";
+import { suggest } from "../base/suggest.ts";
+import { systemReason } from "../base/wording.ts";
 import { type Definition, fetchDefinitions, readDefinitions } from "../types/definition.ts";
-import { systemReason } from "../wording.ts";
 import { command } from "./command.ts";
 import { kubeconfig } from "./options.ts";
 import { withCluster } from "./rbac.ts";

@@ -1,9 +1,9 @@
+import { WatchfireError } from "../base/errors.ts";
 import { readBuilt } from "../catalog/built-folder.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
-import { SqliteStore } from "../checkpoint/sqlite.ts";
-import type { CheckpointStore, StoredView } from "../checkpoint/store.ts";
-import { checkExpression } from "../dispatch/filter/check-expression.ts";
-import { WatchfireError } from "../errors.ts";
+import { checkExpression } from "../engine/filter/check-expression.ts";
+import { SqliteStore } from "../journal/sqlite/store.ts";
+import type { CheckpointStore, StoredView } from "../journal/store.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";

@@ -1,8 +1,8 @@
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { WatchfireError } from "../errors.ts";
-import { makeFolder } from "../folder.ts";
-import { systemReason } from "../wording.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { makeFolder } from "../base/folder.ts";
+import { systemReason } from "../base/wording.ts";
 
 /**
  * Makes the data folder where there is none, and has git ignore all of it; a folder that is there is left as it is.

@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { watch } from "chokidar";
-import type { Clock, Timer } from "../clock.ts";
-import { systemReason } from "../wording.ts";
+import type { Clock, Timer } from "../base/clock.ts";
+import { systemReason } from "../base/wording.ts";
 
 /** An editor writes a file in several steps; what comes within this time is one change. Milliseconds. */
 const quietMs = 60;

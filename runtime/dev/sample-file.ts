@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
+import { WatchfireError } from "../base/errors.ts";
+import { lowerFirst, systemReason } from "../base/wording.ts";
 import { type ManifestDocument, readDocuments } from "../document/document.ts";
 import { type Path, showPath } from "../document/path.ts";
 import { decodeUtf8 } from "../document/utf8.ts";
-import { WatchfireError } from "../errors.ts";
-import { lowerFirst, systemReason } from "../wording.ts";
 
 const objectSchema = z.looseObject({
   apiVersion: z.string(),

@@ -1,6 +1,6 @@
 import { join, relative } from "node:path";
-import { systemClock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import { systemClock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Logger } from "../observe/log.ts";

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
-import { WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
 
 const recordFile = "samples";
 

@@ -1,13 +1,13 @@
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { WatchfireError } from "../base/errors.ts";
+import { lowerFirst } from "../base/wording.ts";
 import type { Path } from "../document/path.ts";
-import { WatchfireError } from "../errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { applyBody, applyType } from "../kube/apply-body.ts";
 import type { Discovery } from "../kube/discovery.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { lowerFirst } from "../wording.ts";
 import { declaresOnly, readSamples, type Sample } from "./sample-file.ts";
 import type { SampleRecord } from "./sample-record.ts";
 

@@ -1,5 +1,5 @@
 import { styleText } from "node:util";
-import { clean } from "../wording.ts";
+import { clean } from "../base/wording.ts";
 
 /**
  * Left-aligned columns, two spaces apart; the header is dimmed where the terminal can.

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve, sep } from "node:path";
-import type { Clock, Timer } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import type { Clock, Timer } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { frameAt } from "../observe/code-frame.ts";
 import type { Logger } from "../observe/log.ts";
 

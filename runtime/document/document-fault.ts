@@ -10,8 +10,8 @@ import {
   visit,
   type YAMLError,
 } from "yaml";
-import { type Place, WatchfireError } from "../errors.ts";
-import { lowerFirst } from "../wording.ts";
+import { type Place, WatchfireError } from "../base/errors.ts";
+import { lowerFirst } from "../base/wording.ts";
 import { keyOf, type Path, showPath } from "./path.ts";
 
 /** Aliases may unfold to this many nodes; a manifest of hundreds of triggers has fewer. */

@@ -12,8 +12,8 @@ import {
   type SchemaOptions,
   visit,
 } from "yaml";
-import { type ErrorCode, type Place, WatchfireError } from "../errors.ts";
-import { exactInteger } from "../exact-json.ts";
+import { type ErrorCode, type Place, WatchfireError } from "../base/errors.ts";
+import { exactInteger } from "../base/exact-json.ts";
 import { documentFaults } from "./document-fault.ts";
 import { tooDeep } from "./nesting.ts";
 import { keyOf, type Path } from "./path.ts";

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { type ErrorCode, WatchfireError } from "../errors.ts";
+import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 
 /**
  * A file's text. YAML may be UTF-16 as well; here a file is UTF-8, as all that reads it beside the runtime expects.

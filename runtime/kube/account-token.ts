@@ -1,6 +1,6 @@
 import { z } from "zod";
-import type { Clock, Random } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import type { Clock, Random } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { ApiError } from "./api-error.ts";
 import { resourcePath } from "./resource.ts";
 import type { KubeTransport, TokenSource } from "./transport.ts";

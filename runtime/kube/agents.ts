@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Agent, type Dispatcher, ProxyAgent } from "undici";
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer } from "../base/clock.ts";
 import type { TlsMaterial } from "./identity.ts";
 import type { KubeRequest } from "./transport.ts";
 

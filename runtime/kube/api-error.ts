@@ -1,7 +1,7 @@
 import type { Readable } from "node:stream";
 import { z } from "zod";
-import { type ResourceVersion, resourceVersionIn } from "../resource-version.ts";
-import { cut } from "../wording.ts";
+import { type ResourceVersion, resourceVersionIn } from "../base/resource-version.ts";
+import { cut } from "../base/wording.ts";
 import type { KubeResponse } from "./transport.ts";
 
 /**

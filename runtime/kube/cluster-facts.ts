@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { isAllowed } from "./access-review.ts";
 import { ApiError } from "./api-error.ts";
 import { readLegacy } from "./discovery-document.ts";

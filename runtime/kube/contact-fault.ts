@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { ApiError } from "./api-error.ts";
 
 /** Of OpenSSL's verification (Node's `tls`: "X509 certificate error codes"): the server's certificate is not good. */

@@ -1,5 +1,5 @@
-import { type Clock, systemClock } from "../clock.ts";
-import { version } from "../version.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { version } from "../base/version.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { bearer, fixedIdentity } from "./identity.ts";
 import type { SharedTransport } from "./transport.ts";

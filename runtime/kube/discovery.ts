@@ -1,6 +1,6 @@
-import type { Clock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import { suggest } from "../suggest.ts";
+import type { Clock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { suggest } from "../base/suggest.ts";
 import { ApiError } from "./api-error.ts";
 import { contactFault } from "./contact-fault.ts";
 import { aggregatedAccept, type GroupVersion, readAggregated, readLegacy } from "./discovery-document.ts";

@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import type { Dispatcher } from "undici";
-import type { Clock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import { parseExactly } from "../exact-json.ts";
+import type { Clock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { parseExactly } from "../base/exact-json.ts";
 import { abortable } from "./abortable.ts";
 import { Agents } from "./agents.ts";
 import { ApiError, readApiError } from "./api-error.ts";

@@ -1,11 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { z } from "zod";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
 import { type ManifestDocument, readFirstDocument } from "../document/document.ts";
 import { showPath } from "../document/path.ts";
 import { decodeUtf8 } from "../document/utf8.ts";
-import { WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
 import { goYaml } from "./go-yaml.ts";
 
 // A kubeconfig file as client-go decodes it (`tools/clientcmd/api/v1/types.go`, `loader.go`). Null stands for a field that

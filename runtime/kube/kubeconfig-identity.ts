@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import type { Clock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import type { AuthorizationSource, ClientConfig } from "./client-config.ts";
 import { ExecPlugin } from "./exec-plugin.ts";
 import { bearer, type Credentials, headerText, type Identity, type TlsMaterial } from "./identity.ts";

@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { isLabelKey, isLabelValue } from "./names.ts";
 
 /** An object's labels. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { Clock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
-import { cut } from "../wording.ts";
+import type { Clock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { cut } from "../base/wording.ts";
 import { Agents } from "./agents.ts";
 import { networkFailure } from "./http-transport.ts";
 import { isBase64, type KubeconfigUser } from "./kubeconfig-file.ts";

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createSecureContext } from "node:tls";
-import { lowerFirst, systemReason } from "../wording.ts";
+import { lowerFirst, systemReason } from "../base/wording.ts";
 import type { TlsMaterial } from "./identity.ts";
 import { configFault } from "./kubeconfig-file.ts";
 

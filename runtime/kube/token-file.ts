@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
-import type { Clock } from "../clock.ts";
-import { systemReason } from "../wording.ts";
+import type { Clock } from "../base/clock.ts";
+import { systemReason } from "../base/wording.ts";
 import { configFault } from "./kubeconfig-file.ts";
 
 /** Kubelet rotates a projected token long before it expires; client-go re-reads as often (`token_source.go`). */

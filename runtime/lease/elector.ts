@@ -1,5 +1,5 @@
-import { type Clock, pause, type Random, type Timer } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import { type Clock, pause, type Random, type Timer } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import type { LeaseApi } from "./lease-api.ts";
 import { type LeaseChange, type LeaseRecord, microTime } from "./lease-record.ts";
 import { statefulSetOf } from "./stateful-set.ts";

@@ -1,4 +1,4 @@
-import { type ErrorCode, WatchfireError } from "../errors.ts";
+import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";

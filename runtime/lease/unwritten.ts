@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 
 /** So many tries of one write may fail in silence: an API server that restarts answers again within them. */
 const patience = 3;

@@ -1,9 +1,9 @@
 import type { z } from "zod";
+import { type ErrorCode, type FaultDetail, WatchfireError } from "../base/errors.ts";
+import { suggest } from "../base/suggest.ts";
+import { lowerFirst } from "../base/wording.ts";
 import type { ManifestDocument } from "../document/document.ts";
 import { type Path, showPath, valueAt } from "../document/path.ts";
-import { type ErrorCode, type FaultDetail, WatchfireError } from "../errors.ts";
-import { suggest } from "../suggest.ts";
-import { lowerFirst } from "../wording.ts";
 import { unitHint, valueHint } from "./hint.ts";
 import { choicesOf, wordsOf } from "./issue-words.ts";
 import { jsonSchema, schemaAt } from "./json-schema.ts";

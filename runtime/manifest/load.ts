@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join, relative, resolve, sep } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
+import { WatchfireError } from "../base/errors.ts";
+import { systemReason } from "../base/wording.ts";
 import type { ManifestDocument } from "../document/document.ts";
 import { decodeUtf8 } from "../document/utf8.ts";
-import { WatchfireError } from "../errors.ts";
-import { systemReason } from "../wording.ts";
 import { isBuilt } from "./built.ts";
 import type { FunctionManifest } from "./function.ts";
 import { type ReadManifest, readManifests } from "./read.ts";

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
+import { WatchfireError } from "../base/errors.ts";
+import { suggest } from "../base/suggest.ts";
+import { systemReason } from "../base/wording.ts";
 import { type ManifestDocument, readDocuments } from "../document/document.ts";
-import { WatchfireError } from "../errors.ts";
 import { dnsLabel } from "../kube/names.ts";
-import { suggest } from "../suggest.ts";
-import { systemReason } from "../wording.ts";
 import { faultOfRule, faultsOfIssues } from "./fault.ts";
 import type { FunctionManifest } from "./function.ts";
 import { normalise } from "./normalise.ts";

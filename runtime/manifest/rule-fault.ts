@@ -1,4 +1,4 @@
-import type { ErrorCode } from "../errors.ts";
+import type { ErrorCode } from "../base/errors.ts";
 
 /**
  * Compiles a CEL expression over whole objects, or over their metadata: undefined, or what is wrong with it. The filter room

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { z } from "zod";
-import { clean } from "../wording.ts";
+import { clean } from "../base/wording.ts";
 import { codeFrame } from "./code-frame.ts";
 
 const record = z.looseObject({

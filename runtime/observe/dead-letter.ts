@@ -1,7 +1,7 @@
 import { z } from "zod";
-import type { DeadLetter, DeadLetterSummary } from "../checkpoint/batch.ts";
-import { type ErrorCode, errorCodes, WatchfireError } from "../errors.ts";
-import { parseExactly } from "../exact-json.ts";
+import { type ErrorCode, errorCodes, WatchfireError } from "../base/errors.ts";
+import { parseExactly } from "../base/exact-json.ts";
+import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 
 const errorSchema = z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() });
 

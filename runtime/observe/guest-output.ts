@@ -1,7 +1,7 @@
 import type { Redactor } from "../access/redactor.ts";
-import type { LoopAccounts } from "../dispatch/account/loop-time.ts";
+import { cut } from "../base/wording.ts";
+import type { LoopAccounts } from "../engine/account/loop-time.ts";
 import type { GuestOutput } from "../sandbox/host-calls.ts";
-import { cut } from "../wording.ts";
 import type { Logger } from "./log.ts";
 import type { LogLimit } from "./log-limit.ts";
 import type { LineDropped } from "./log-writer.ts";

@@ -1,5 +1,5 @@
-import type { Clock } from "../clock.ts";
-import { TokenBucket } from "../token-bucket.ts";
+import type { Clock } from "../base/clock.ts";
+import { TokenBucket } from "../base/token-bucket.ts";
 
 /** Lines and bytes of one function's log: so many at once, and so many a second. */
 const lines = { burst: 1_000, perSecond: 200 };

@@ -1,5 +1,5 @@
 import { type DestinationStream, symbols } from "pino";
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer } from "../base/clock.ts";
 
 const mebi = 2 ** 20;
 

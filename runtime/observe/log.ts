@@ -1,5 +1,5 @@
 import { type DestinationStream, type Logger, pino, stdTimeFunctions } from "pino";
-import type { LogLevel } from "../config.ts";
+import type { LogLevel } from "../base/config.ts";
 
 export type { Logger } from "pino";
 

@@ -1,12 +1,12 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { AccessObserver } from "../access/observer.ts";
-import type { LetterStock } from "../checkpoint/letter-ledger.ts";
-import type { Observer as DispatchObserver } from "../dispatch/delivery/observer.ts";
+import type { Observer as DispatchObserver } from "../engine/delivery/observer.ts";
+import type { WatchObserver } from "../informer/fanout/observer.ts";
+import type { SourceSpec } from "../informer/fanout/source-spec.ts";
+import type { LetterStock } from "../journal/letter-ledger.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { DeathReason } from "../sandbox/host/executor-process.ts";
 import type { SandboxObserver } from "../sandbox/host/sandbox.ts";
-import type { WatchObserver } from "../watch/observer.ts";
-import type { SourceSpec } from "../watch/source-spec.ts";
 import type { LineDropped } from "./log-writer.ts";
 import { type Family, Page } from "./page.ts";
 import { labelsText, lineOf } from "./series.ts";

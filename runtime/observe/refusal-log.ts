@@ -1,4 +1,4 @@
-import type { WatchfireError } from "../errors.ts";
+import type { WatchfireError } from "../base/errors.ts";
 import type { Logger } from "./log.ts";
 
 /** Something of the functions folder that cannot be used, and why: a manifest, or the folder itself. */

@@ -1,5 +1,5 @@
 import type { Redactor } from "../access/redactor.ts";
-import type { Delivery, DeliveryListener, HandlerError, Outcome, Runner } from "../dispatch/delivery/delivery.ts";
+import type { Delivery, DeliveryListener, HandlerError, Outcome, Runner } from "../engine/delivery/delivery.ts";
 import type { Logger } from "./log.ts";
 
 /**

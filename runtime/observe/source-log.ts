@@ -1,5 +1,5 @@
-import type { StateChange, WatchObserver } from "../watch/observer.ts";
-import { sourceKey } from "../watch/source-spec.ts";
+import type { StateChange, WatchObserver } from "../informer/fanout/observer.ts";
+import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { Logger } from "./log.ts";
 
 /** States that need a person, or time; each, and resourceVersions that went back, is closed by a line of its own once it is over. */

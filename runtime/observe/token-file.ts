@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { lstatSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { makeFolder } from "../folder.ts";
+import { makeFolder } from "../base/folder.ts";
 
 const tokenFile = (folder: string): string => join(folder, "token");
 

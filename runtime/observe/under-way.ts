@@ -1,5 +1,5 @@
-import { type Clock, pause } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import { type Clock, pause } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 
 /** How long an answer may take, in milliseconds: the endpoints let go of a connection that is silent for 15 s. */
 const answerMs = 10_000;

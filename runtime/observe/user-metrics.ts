@@ -1,4 +1,4 @@
-import { shorten } from "../wording.ts";
+import { shorten } from "../base/wording.ts";
 import type { Family, Page } from "./page.ts";
 import { Spread } from "./spread.ts";
 import { Tally } from "./tally.ts";

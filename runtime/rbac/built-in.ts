@@ -1,7 +1,7 @@
+import { suggest } from "../base/suggest.ts";
 import type { FunctionManifest, Permission, Selection } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
-import { suggest } from "../suggest.ts";
 import { builtInTable, type DefinedResource } from "./kinds.ts";
 
 type Path = RuleFault["path"];

@@ -1,6 +1,6 @@
 import { functionAccount } from "../access/account.ts";
-import type { Clock, Random } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import type { Clock, Random } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { type GrantedRule, isAllowed, ownRules } from "../kube/access-review.ts";
 import { AccountToken } from "../kube/account-token.ts";
 import { ApiError } from "../kube/api-error.ts";

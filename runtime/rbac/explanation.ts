@@ -1,7 +1,7 @@
 import { functionAccount } from "../access/account.ts";
+import { clean } from "../base/wording.ts";
 import type { FunctionManifest, NamespaceScope, Permission, Selection } from "../manifest/function.ts";
 import { scheduleText } from "../manifest/schedule.ts";
-import { clean } from "../wording.ts";
 import { type ReachOptions, reachOf } from "./reach.ts";
 
 /** Verbs of `ctx.kube` that show a handler objects and change nothing. */

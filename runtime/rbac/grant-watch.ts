@@ -1,6 +1,6 @@
 import type { FunctionAccounts } from "../access/function-accounts.ts";
-import { type Clock, pause } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import { type Clock, pause } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { ownRules } from "../kube/access-review.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";

@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";

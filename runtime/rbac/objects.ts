@@ -1,5 +1,5 @@
 import { boundedName, functionAccount } from "../access/account.ts";
-import { checkpointSecrets } from "../checkpoint/kubernetes-names.ts";
+import { checkpointSecrets } from "../journal/secrets/names.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { KnownKinds } from "./kinds.ts";
 import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from "./rules.ts";

@@ -1,7 +1,7 @@
-import { type Clock, pause } from "../clock.ts";
+import { type Clock, pause } from "../base/clock.ts";
+import type { RunningStream } from "../informer/source.ts";
+import type { Watches } from "../informer/watches.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import type { RunningStream } from "../watch/source.ts";
-import type { Watches } from "../watch/watches.ts";
 import { missingNeeds } from "./missing.ts";
 import { absentNamespaces } from "./namespaces.ts";
 import type { Need } from "./scoped-rule.ts";

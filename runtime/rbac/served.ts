@@ -1,8 +1,8 @@
+import { suggest } from "../base/suggest.ts";
 import { apiVersionOf, type Discovery } from "../kube/discovery.ts";
 import type { GroupVersion } from "../kube/discovery-document.ts";
 import type { FunctionManifest, Permission, Selection } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
-import { suggest } from "../suggest.ts";
 import type { DefinedResource } from "./kinds.ts";
 
 type Path = RuleFault["path"];

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../clock.ts";
+import type { Clock, Timer } from "../base/clock.ts";
 import { type Holder, planFairly } from "./fair-plan.ts";
 
 /** How often suspended members are checked for whether they fit again, in milliseconds. The check calls nobody. */

@@ -1,5 +1,5 @@
-import { RawFields } from "../dispatch/filter/raw-fields.ts";
-import { parseExactly, textOfNumber } from "../exact-json.ts";
+import { parseExactly, textOfNumber } from "../base/exact-json.ts";
+import { RawFields } from "../engine/filter/raw-fields.ts";
 
 /** What one value of one object takes in an index, beside its text: an entry of a map and one of a set. Bytes. */
 const valueOverhead = 128;

@@ -1,6 +1,6 @@
-import type { Clock, Timer } from "../clock.ts";
-import type { Delivery, DeliveryListener, Runner } from "../dispatch/delivery/delivery.ts";
-import { describeFault } from "../errors.ts";
+import type { Clock, Timer } from "../base/clock.ts";
+import { describeFault } from "../base/errors.ts";
+import type { Delivery, DeliveryListener, Runner } from "../engine/delivery/delivery.ts";
 import type { Reads } from "./reads.ts";
 
 /** How long a read may lag behind an event before its objects are listed anew, in milliseconds. */

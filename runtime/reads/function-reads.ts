@@ -1,8 +1,8 @@
-import type { Timer } from "../clock.ts";
-import type { Delivery, Seen } from "../dispatch/delivery/delivery.ts";
-import { WatchfireError } from "../errors.ts";
+import type { Timer } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { resourceVersion } from "../base/resource-version.ts";
+import type { Delivery, Seen } from "../engine/delivery/delivery.ts";
 import type { FunctionManifest, ReadIndex } from "../manifest/function.ts";
-import { resourceVersion } from "../resource-version.ts";
 import type { CacheBudget, CacheMember } from "./cache-budget.ts";
 import { ReadView, type ReadViewParts } from "./read-view.ts";
 import type { Replicas } from "./replicas.ts";

@@ -1,7 +1,7 @@
-import { apart } from "../apart.ts";
-import { RawFields } from "../dispatch/filter/raw-fields.ts";
+import { RawFields } from "../engine/filter/raw-fields.ts";
+import type { Change, ObjectMeta } from "../informer/scan/change.ts";
 import type { Labels } from "../kube/label-query.ts";
-import type { Change, ObjectMeta } from "../watch/change.ts";
+import { apart } from "../v8/own-copy.ts";
 import { FieldIndex } from "./field-index.ts";
 
 /** One object as it is kept: its JSON text, and what is looked at often. */

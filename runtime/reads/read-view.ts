@@ -1,9 +1,9 @@
-import type { Clock } from "../clock.ts";
+import type { Clock } from "../base/clock.ts";
+import type { SourceSpec } from "../informer/fanout/source-spec.ts";
+import { NamespaceScope } from "../informer/namespace-scope.ts";
+import type { ObjectMeta } from "../informer/scan/change.ts";
+import type { Watches } from "../informer/watches.ts";
 import type { NamespaceScope as Namespaces, Read, Selection, Trigger } from "../manifest/function.ts";
-import type { ObjectMeta } from "../watch/change.ts";
-import { NamespaceScope } from "../watch/namespace-scope.ts";
-import type { SourceSpec } from "../watch/source-spec.ts";
-import type { Watches } from "../watch/watches.ts";
 import type { Kept } from "./objects.ts";
 import type { Replicas, Seat } from "./replicas.ts";
 import type { Moment, ReplicaReader, SourceCache } from "./source-cache.ts";

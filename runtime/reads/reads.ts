@@ -1,10 +1,10 @@
-import type { Clock } from "../clock.ts";
-import { WatchfireError } from "../errors.ts";
+import type { Clock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { byAge, noResourceVersion } from "../base/resource-version.ts";
+import type { SourceSpec } from "../informer/fanout/source-spec.ts";
+import type { Watches } from "../informer/watches.ts";
 import { labelQuery } from "../kube/label-query.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { byAge, noResourceVersion } from "../resource-version.ts";
-import type { SourceSpec } from "../watch/source-spec.ts";
-import type { Watches } from "../watch/watches.ts";
 import { CacheBudget } from "./cache-budget.ts";
 import { FunctionReads, type FunctionReadsParts, type ReadReport } from "./function-reads.ts";
 import type { ReadView } from "./read-view.ts";

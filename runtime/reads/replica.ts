@@ -1,9 +1,9 @@
-import type { Clock } from "../clock.ts";
-import { isNewer, isOrdered, isUpTo, newerOf, type ResourceVersion } from "../resource-version.ts";
-import type { Change, ObjectMeta } from "../watch/change.ts";
-import { MassDeletionGuard } from "../watch/diff.ts";
-import { RewindProof } from "../watch/rewind-proof.ts";
-import type { ListReason, ListReceiver } from "../watch/subscriber.ts";
+import type { Clock } from "../base/clock.ts";
+import { isNewer, isOrdered, isUpTo, newerOf, type ResourceVersion } from "../base/resource-version.ts";
+import type { ListReason, ListReceiver } from "../informer/fanout/subscriber.ts";
+import { MassDeletionGuard } from "../informer/list/diff.ts";
+import type { Change, ObjectMeta } from "../informer/scan/change.ts";
+import { RewindProof } from "../informer/stream/rewind-proof.ts";
 import { type Kept, keep, Objects } from "./objects.ts";
 import type { Moment, ReplicaReader, SourceCache } from "./source-cache.ts";
 

@@ -1,6 +1,6 @@
-import type { ResourceVersion } from "../resource-version.ts";
-import type { ObjectMeta } from "../watch/change.ts";
-import type { Subscriber } from "../watch/subscriber.ts";
+import type { ResourceVersion } from "../base/resource-version.ts";
+import type { Subscriber } from "../informer/fanout/subscriber.ts";
+import type { ObjectMeta } from "../informer/scan/change.ts";
 import type { Objects } from "./objects.ts";
 
 /** Who reads from a source's cache. Calls are synchronous, and may leave it. */

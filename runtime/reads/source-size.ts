@@ -1,5 +1,5 @@
-import type { Change } from "../watch/change.ts";
-import type { ListReceiver } from "../watch/subscriber.ts";
+import type { ListReceiver } from "../informer/fanout/subscriber.ts";
+import type { Change } from "../informer/scan/change.ts";
 import { keep, Objects } from "./objects.ts";
 import type { ReplicaReader, SourceCache } from "./source-cache.ts";
 

@@ -1,4 +1,4 @@
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 
 /** `1.5Gi` is as exact as a person needs it. */
 const mebibytes = (bytes: number): string => `${Math.floor(bytes / 2 ** 20)}Mi`;

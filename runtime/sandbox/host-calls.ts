@@ -1,5 +1,5 @@
 // Door: what a guest may ask of the parent. The sandbox carries it; access answers it.
-import type { Delivery } from "../dispatch/delivery/delivery.ts";
+import type { Delivery } from "../engine/delivery/delivery.ts";
 
 /** In whose name a guest asks: fixed by the executor's bookkeeping in the parent, never by the message. */
 export type Caller = Pick<Delivery, "function" | "trigger" | "id" | "object" | "attempt">;

@@ -2,11 +2,11 @@ import { globSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { parseAllDocuments } from "yaml";
 import { z } from "zod";
+import { WatchfireError } from "../base/errors.ts";
+import { lowerFirst, systemReason } from "../base/wording.ts";
 import { showPath } from "../document/path.ts";
-import { WatchfireError } from "../errors.ts";
 import * as names from "../kube/names.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { lowerFirst, systemReason } from "../wording.ts";
 import { structuralSchema } from "./structural-schema.ts";
 
 /** Definitions of a large operator take a megabyte; beyond this it is something else. */

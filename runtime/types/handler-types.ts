@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import { constants, setPriority } from "node:os";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
-import { WatchfireError } from "../errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 
 /** A project of hundreds of files takes seconds; milliseconds. */
 const compileMs = 120_000;

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import { Access, type AccessParts } from "../../runtime/access/access.ts";
 import type { CallRecord } from "../../runtime/access/observer.ts";
 import { OwnObjects } from "../../runtime/access/own-objects.ts";
-import { type Clock, systemClock } from "../../runtime/clock.ts";
+import { type Clock, systemClock } from "../../runtime/base/clock.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { FunctionManifest, Permission } from "../../runtime/manifest/function.ts";

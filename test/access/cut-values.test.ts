@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
+import { clean, cut, cutMark, shorten } from "../../runtime/base/wording.ts";
 import { cut as guestCut } from "../../runtime/sandbox/guest/cut.guest.ts";
-import { clean, cut, cutMark, shorten } from "../../runtime/wording.ts";
 
 /** Characters that a beginning which is taken has at least. */
 const least = 4;

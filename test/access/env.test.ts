@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resolveEnv } from "../../runtime/access/env.ts";
 import { Redactor } from "../../runtime/access/redactor.ts";
-import { WatchfireError } from "../../runtime/errors.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import type { EnvVar } from "../../runtime/manifest/function.ts";
 import { apiServer, manifestOf, ownObjects as own, type Script } from "./api-server.ts";
 

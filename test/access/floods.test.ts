@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { ReadingTurns } from "../../runtime/access/reading-turns.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { accessTo, apiServer, caller, errorOf, everything, manifestOf } from "./api-server.ts";
 
 const granted = { permissions: [everything] };

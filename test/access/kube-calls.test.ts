@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { accessTo, apiServer, errorOf, everything, status } from "./api-server.ts";

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { functionAccount } from "../../runtime/access/account.ts";
 import { OwnObjects } from "../../runtime/access/own-objects.ts";
 import { configMapName, indexName, labelsOf } from "../../runtime/catalog/names.ts";
-import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
+import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
 import { accessTo, everything } from "./api-server.ts";
 
 export const home = "watchfire";

@@ -1,7 +1,7 @@
 // The runtime shows its own Secrets to no function.
 import { describe, expect, it } from "vitest";
 import { indexName } from "../../runtime/catalog/names.ts";
-import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
+import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
 import { accessWithAll, account, at, expectRefused, expectSent, home } from "./own-fixture.ts";
 
 describe("a function that is granted everything", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LoopTime } from "../../runtime/dispatch/account/loop-time.ts";
+import { LoopTime } from "../../runtime/engine/account/loop-time.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { accessTo, caller, everything, manifestOf } from "./api-server.ts";
 

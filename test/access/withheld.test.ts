@@ -2,7 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { FunctionAccounts } from "../../runtime/access/function-accounts.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import type { HostCallError } from "../../runtime/sandbox/host-calls.ts";
 import { accessTo, apiServer, errorOf, everything } from "./api-server.ts";
 

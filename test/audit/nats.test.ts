@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { Nats } from "../../runtime/journal/nats/connection.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { startNats } from "../tools/nats.ts";
 import { until } from "../tools/until.ts";

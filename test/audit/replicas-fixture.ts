@@ -1,7 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
+import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
 import type { Access, Client } from "../target/client.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { Replica, type ReplicaOptions } from "../tools/replica.ts";

@@ -3,13 +3,13 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import type { EventOutcome } from "../../runtime/dispatch/delivery/observer.ts";
-import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { EventOutcome } from "../../runtime/engine/delivery/observer.ts";
+import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
+import { MemoryStore } from "../../runtime/journal/memory.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
-import { change, manifest } from "../dispatch/fixture.ts";
+import { change, manifest } from "../engine/fixture.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
 const events = Number(process.env.EVENTS ?? 10_000);

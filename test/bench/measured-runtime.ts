@@ -3,7 +3,7 @@ import { createWriteStream, existsSync, readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";
-import type { Status } from "../../runtime/app/status.ts";
+import type { Status } from "../../runtime/host/status.ts";
 import { Hopeless, until } from "../tools/until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");

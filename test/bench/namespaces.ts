@@ -8,7 +8,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { cpus, loadavg, tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Status } from "../../runtime/app/status.ts";
+import type { Status } from "../../runtime/host/status.ts";
 import { until } from "../tools/until.ts";
 import { total } from "./histogram.ts";
 import { group, kindOf } from "./many-objects.ts";

@@ -3,9 +3,9 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "../../runtime/base/clock.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { type Outcome, run } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type Outcome, run } from "../../runtime/engine/delivery/delivery.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 

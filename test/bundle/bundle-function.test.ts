@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { runInNewContext } from "node:vm";
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
 import { describe, expect, it } from "vitest";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { acceptHandler } from "../../runtime/bundle/script-bundle.ts";
-import { WatchfireError } from "../../runtime/errors.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { folderOf } from "../tools/folder.ts";
 

@@ -3,12 +3,12 @@ import { mkdirSync, readFileSync, readlinkSync, symlinkSync, writeFileSync } fro
 import { availableParallelism } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { BuilderProcess } from "../../runtime/bundle/builder-process.ts";
 import { Builders } from "../../runtime/bundle/builders.ts";
 import { buildLimit } from "../../runtime/bundle/limits.ts";
 import { readProject } from "../../runtime/bundle/project.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { WatchfireError } from "../../runtime/errors.ts";
 import { folderOf } from "../tools/folder.ts";
 
 /** In every file that no function may be built from. */

@@ -1,11 +1,11 @@
 // Two deployments to one runtime at once, one that is killed, and one that sleeps through its time.
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
+import type { Clock } from "../../runtime/base/clock.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { type DeployPlan, deploy } from "../../runtime/catalog/deploy/deploy.ts";
 import { manifestText } from "../../runtime/catalog/manifest-text.ts";
 import { packFunction } from "../../runtime/catalog/packed-function.ts";
-import type { Clock } from "../../runtime/clock.ts";
-import { WatchfireError } from "../../runtime/errors.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
 import type { KubeRequest, KubeTransport } from "../../runtime/kube/transport.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";

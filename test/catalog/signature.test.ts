@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, expect, test } from "vitest";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { SigningKey, type Statement, TrustedKeys } from "../../runtime/catalog/signature.ts";
-import { WatchfireError } from "../../runtime/errors.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "watchfire-keys-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

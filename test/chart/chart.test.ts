@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { parse } from "yaml";
 import { readValues, type Value } from "../../deploy/values/values.ts";
-import { logLevels } from "../../runtime/config.ts";
+import { logLevels } from "../../runtime/base/config.ts";
 import { chart, containers, helm, only, render, scenarios, valuesOf, workload } from "./helm.ts";
 
 const { appVersion } = parse(readFileSync(join(chart, "Chart.yaml"), "utf8"));

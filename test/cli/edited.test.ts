@@ -2,11 +2,11 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { emptyBatch } from "../../runtime/checkpoint/batch.ts";
-import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
+import { emptyBatch } from "../../runtime/journal/batch.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
 import { readManifests } from "../../runtime/manifest/read.ts";
 import { recordsOf } from "../../runtime/manifest/trigger-record.ts";
-import { spilledEvent } from "../checkpoint/store-contract.ts";
+import { spilledEvent } from "../journal/store-contract.ts";
 import { folderOf } from "../tools/folder.ts";
 import { define, manifest, outcome } from "./session.ts";
 

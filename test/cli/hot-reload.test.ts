@@ -1,7 +1,7 @@
 import { renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Status } from "../../runtime/app/status.ts";
+import type { Status } from "../../runtime/host/status.ts";
 import { Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
 import { folderOf } from "../tools/folder.ts";

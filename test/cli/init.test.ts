@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { templates } from "../../deploy/create/templates.ts";
-import { version } from "../../runtime/version.ts";
+import { version } from "../../runtime/base/version.ts";
 import { folderOf } from "../tools/folder.ts";
 import { watchfire } from "./run.ts";
 

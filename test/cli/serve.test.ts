@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { RuntimeOptions } from "../../runtime/app/components.ts";
-import { Runtime } from "../../runtime/app/runtime.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { serve } from "../../runtime/cli/serve.ts";
-import { WatchfireError } from "../../runtime/errors.ts";
+import type { RuntimeOptions } from "../../runtime/host/components.ts";
+import { Runtime } from "../../runtime/host/runtime.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
 /** Runs a runtime that is stopped once it has begun; `drain` is how it lets what runs finish. */

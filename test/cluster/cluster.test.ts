@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Cluster, startCluster } from "@watchfire/cluster";
 import { afterEach, describe, expect, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 
 const clusters: Cluster[] = [];
 const folder = () => mkdtempSync(join(tmpdir(), "cluster-"));

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { TypeWatch } from "../../runtime/dev/type-watch.ts";
-import { WatchfireError } from "../../runtime/errors.ts";
 import { folderOf } from "../tools/folder.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 

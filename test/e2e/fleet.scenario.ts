@@ -1,7 +1,7 @@
 // Replicas that share the functions, as the chart runs them, on NATS in three pods. They come and go while a writer writes. The
 // auditor counts after each turn.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Status } from "../../runtime/app/status.ts";
+import type { Status } from "../../runtime/host/status.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { until } from "../tools/until.ts";
 import { Ledger, say } from "./ledger.ts";

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import type { Status } from "../../runtime/app/status.ts";
+import type { Status } from "../../runtime/host/status.ts";
 import { helm } from "../chart/helm.ts";
 import { type Body, Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";

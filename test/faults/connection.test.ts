@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, event, type Stream } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isPlainWatch, isWatchList } from "./fixture.ts";
 

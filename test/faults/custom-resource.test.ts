@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, type Exchange, event } from "./api-server.ts";
 import { FaultFixture } from "./fixture.ts";
 

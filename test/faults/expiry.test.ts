@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
 import { configMaps, FaultFixture, isPlainWatch, isWatchList } from "./fixture.ts";
 

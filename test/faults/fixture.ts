@@ -1,14 +1,14 @@
-import { connectDirect } from "../../runtime/kube/direct.ts";
-import { Discovery } from "../../runtime/kube/discovery.ts";
-import type { KubeTransport } from "../../runtime/kube/transport.ts";
 import {
   type SourceState,
   type StateChange,
   silentObserver,
   type WatchObserver,
-} from "../../runtime/watch/observer.ts";
-import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
-import { Watches } from "../../runtime/watch/watches.ts";
+} from "../../runtime/informer/fanout/observer.ts";
+import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
+import { Watches } from "../../runtime/informer/watches.ts";
+import { connectDirect } from "../../runtime/kube/direct.ts";
+import { Discovery } from "../../runtime/kube/discovery.ts";
+import type { KubeTransport } from "../../runtime/kube/transport.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { type Exchange, ScriptedServer } from "./api-server.ts";
 

@@ -1,7 +1,7 @@
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
-import { ObjectIdentity } from "../../runtime/watch/source-spec.ts";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { ObjectIdentity } from "../../runtime/informer/fanout/source-spec.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, type Exchange, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, type Exchange, event, statusObject } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { KubeRequest } from "../../runtime/kube/transport.ts";
-import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMapList, type Exchange } from "./api-server.ts";
 import { configMaps, FaultFixture, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
 

@@ -1,14 +1,14 @@
 import { pino } from "pino";
 import { expect, onTestFinished, test } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
-import { LiveFunction } from "../../runtime/app/live-function.ts";
-import { Pauses } from "../../runtime/app/pauses.ts";
-import { Tenants } from "../../runtime/app/tenants.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
-import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
+import { Pauses } from "../../runtime/control/pauses.ts";
+import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
+import { LiveFunction } from "../../runtime/host/live-function.ts";
+import { Tenants } from "../../runtime/host/tenants.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { ownObjects } from "../access/api-server.ts";
-import { manifest, quiet, ScriptedRunner, trigger } from "../dispatch/fixture.ts";
+import { manifest, quiet, ScriptedRunner, trigger } from "../engine/fixture.ts";
 import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
 import { FaultFixture, isProbe } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { type ResourceVersion, resourceVersion } from "../../runtime/resource-version.ts";
-import type { ListReason, ListReceiver, Place } from "../../runtime/watch/subscriber.ts";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import { type ResourceVersion, resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { ListReason, ListReceiver, Place } from "../../runtime/informer/fanout/subscriber.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Place } from "../../runtime/watch/subscriber.ts";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import type { Place } from "../../runtime/informer/fanout/subscriber.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isWatch, isWatchList } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Change } from "../../runtime/watch/change.ts";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
+import type { Change } from "../../runtime/informer/scan/change.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, type Exchange, event, statusObject } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isPlainWatch, isWatch, isWatchList } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { FieldsDigest } from "../../runtime/dispatch/filter/changed-fields.ts";
-import { Filter } from "../../runtime/dispatch/filter/filter.ts";
+import { FieldsDigest } from "../../runtime/engine/filter/changed-fields.ts";
+import { Filter } from "../../runtime/engine/filter/filter.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 import { folders, recordedEvents, shipped } from "./shipped.ts";
 

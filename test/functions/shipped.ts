@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ScheduledEvent, UnknownObject, WatchEvent } from "@watchfire/sdk";
-import { checkExpression } from "../../runtime/dispatch/filter/check-expression.ts";
+import { checkExpression } from "../../runtime/engine/filter/check-expression.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
 import { fixtureOf } from "../../sdk/testing.ts";
 

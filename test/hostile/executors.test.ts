@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
-import { run } from "../../runtime/dispatch/delivery/delivery.ts";
-import { residentBytes } from "../../runtime/resident-memory.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { run } from "../../runtime/engine/delivery/delivery.ts";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import type { Launch } from "../../runtime/sandbox/host/link.ts";
+import { residentBytes } from "../../runtime/v8/resident-memory.ts";
 import { fixtureForTest, SandboxFixture } from "../sandbox/fixture.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { Builders } from "../../runtime/bundle/builders.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { Filter } from "../../runtime/dispatch/filter/filter.ts";
+import { Filter } from "../../runtime/engine/filter/filter.ts";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import type { Launch } from "../../runtime/sandbox/host/link.ts";
 import { SandboxFixture } from "../sandbox/fixture.ts";

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
-import { residentBytes } from "../../runtime/resident-memory.ts";
+import type { Outcome } from "../../runtime/engine/delivery/delivery.ts";
+import { residentBytes } from "../../runtime/v8/resident-memory.ts";
 import { SandboxFixture } from "../sandbox/fixture.ts";
 import { until } from "../tools/until.ts";
 import { Innocents } from "./innocents.ts";

@@ -3,13 +3,13 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
-import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
-import { pause, systemClock } from "../../runtime/clock.ts";
-import type { Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
-import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, manifest } from "../dispatch/fixture.ts";
-import { promisedRunner } from "../dispatch/promised-runner.ts";
+import { pause, systemClock } from "../../runtime/base/clock.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { Outcome } from "../../runtime/engine/delivery/delivery.ts";
+import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { change, manifest } from "../engine/fixture.ts";
+import { promisedRunner } from "../engine/promised-runner.ts";
 
 const [root = "", count = "0"] = process.argv.slice(2);
 const folder = join(root, "data");

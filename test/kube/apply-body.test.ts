@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import { parseExactly } from "../../runtime/exact-json.ts";
+import { parseExactly } from "../../runtime/base/exact-json.ts";
 import { applyBody } from "../../runtime/kube/apply-body.ts";
 
 /** Characters that the two languages treat differently are likelier than others. */

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { WatchfireError } from "../../runtime/errors.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
 import { folderOf } from "../tools/folder.ts";
 

@@ -1,7 +1,7 @@
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { expect, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { HttpTransport } from "../../runtime/kube/http-transport.ts";
 import { fixedIdentity } from "../../runtime/kube/identity.ts";
 import { proxyFromEnvironment } from "../../runtime/kube/proxy.ts";

@@ -1,5 +1,5 @@
-import type { Batch } from "../../runtime/checkpoint/batch.ts";
-import { type MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import type { Batch } from "../../runtime/journal/batch.ts";
+import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
 import type { Dice } from "./random.ts";
 
 /** Of a store in which everything may wait. */

@@ -1,11 +1,11 @@
-import { carryOver } from "../../runtime/checkpoint/carry-over.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/checkpoint/memory.ts";
-import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
-import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
-import type { Subscription } from "../../runtime/dispatch/intake/subscription.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import { change, manifest, trigger } from "../dispatch/fixture.ts";
-import { ModelExecutor } from "../dispatch/model-executor.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
+import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
+import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { carryOver } from "../../runtime/migrate/carry-over.ts";
+import { change, manifest, trigger } from "../engine/fixture.ts";
+import { ModelExecutor } from "../engine/model-executor.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { Dice } from "./random.ts";
 

@@ -1,6 +1,6 @@
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { Change } from "../../runtime/informer/scan/change.ts";
 import type { ChangeType } from "../../runtime/manifest/function.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import type { Change } from "../../runtime/watch/change.ts";
 import type { Dice } from "./random.ts";
 
 /** One state of an object, or its deletion. */

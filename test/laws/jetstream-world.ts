@@ -1,7 +1,7 @@
-import type { Batch } from "../../runtime/checkpoint/batch.ts";
-import { JetstreamStore } from "../../runtime/checkpoint/jetstream.ts";
-import type { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import type { Batch } from "../../runtime/journal/batch.ts";
+import type { Nats } from "../../runtime/journal/nats/connection.ts";
+import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import type { Dice } from "./random.ts";
 import type { WorldPlace, WorldStore } from "./world.ts";

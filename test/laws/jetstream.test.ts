@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Nats } from "../../runtime/checkpoint/jetstream-connection.ts";
+import { Nats } from "../../runtime/journal/nats/connection.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { startNats } from "../tools/nats.ts";
 import { onJetstream } from "./jetstream-world.ts";

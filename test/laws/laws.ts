@@ -1,7 +1,7 @@
-import type { SpilledEvent } from "../../runtime/checkpoint/batch.ts";
-import type { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
-import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
-import { uidOf } from "../../runtime/dispatch/delivery/event-id.ts";
+import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
+import { uidOf } from "../../runtime/engine/delivery/event-id.ts";
+import type { SpilledEvent } from "../../runtime/journal/batch.ts";
+import type { MemoryDisk } from "../../runtime/journal/memory.ts";
 import { changeOf, type History, namespace, type Revision } from "./history.ts";
 import type { Setting } from "./world.ts";
 

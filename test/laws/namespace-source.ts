@@ -1,6 +1,6 @@
-import { isNewer, resourceVersion, resourceVersionIn } from "../../runtime/resource-version.ts";
+import { isNewer, resourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
 
-import type { ListReason, Subscriber } from "../../runtime/watch/subscriber.ts";
+import type { ListReason, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import { type BranchingHistory, changeOf, type State } from "./branching-history.ts";
 import type { Dice } from "./random.ts";
 

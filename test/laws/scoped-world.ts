@@ -1,9 +1,9 @@
-import { MemoryDisk } from "../../runtime/checkpoint/memory.ts";
-import type { Delivery, Outcome } from "../../runtime/dispatch/delivery/delivery.ts";
-import { Dispatcher } from "../../runtime/dispatch/dispatcher.ts";
-import type { FunctionDispatch } from "../../runtime/dispatch/function-dispatch.ts";
-import { manifest, trigger } from "../dispatch/fixture.ts";
-import { ModelExecutor } from "../dispatch/model-executor.ts";
+import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
+import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
+import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
+import { MemoryDisk } from "../../runtime/journal/memory.ts";
+import { manifest, trigger } from "../engine/fixture.ts";
+import { ModelExecutor } from "../engine/model-executor.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { BranchingHistory, changeOf, keyOf } from "./branching-history.ts";
 import { CrashingStore, roomy } from "./crashing-store.ts";

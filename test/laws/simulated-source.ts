@@ -1,5 +1,5 @@
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import type { Subscriber } from "../../runtime/watch/subscriber.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import { changeOf, type History } from "./history.ts";
 import type { Dice } from "./random.ts";
 

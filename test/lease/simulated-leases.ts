@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../runtime/clock.ts";
+import type { Clock, Timer } from "../../runtime/base/clock.ts";
 import type { LeaseApi } from "../../runtime/lease/lease-api.ts";
 import { changedLease, type LeaseRecord, microTime, readLease } from "../../runtime/lease/lease-record.ts";
 import type { VirtualClock } from "../virtual-clock.ts";

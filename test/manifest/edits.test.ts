@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { editsOf } from "../../runtime/manifest/edits.ts";
 import type { Delivery } from "../../runtime/manifest/function.ts";
 import { recordsOf, renamesOf } from "../../runtime/manifest/trigger-record.ts";
-import { manifest, trigger } from "../dispatch/fixture.ts";
+import { manifest, trigger } from "../engine/fixture.ts";
 
 const under = (over: Partial<ReturnType<typeof trigger>> = {}, mode: Delivery["mode"] = "All") =>
   recordsOf(manifest({ mode }, [trigger(over)]));

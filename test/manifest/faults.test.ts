@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkExpression } from "../../runtime/dispatch/filter/check-expression.ts";
+import { checkExpression } from "../../runtime/engine/filter/check-expression.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
 import { folderOf } from "../tools/folder.ts";
 import { loadSpec, manifest } from "./manifest.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { stringify } from "yaml";
-import { checkExpression } from "../../runtime/dispatch/filter/check-expression.ts";
+import { checkExpression } from "../../runtime/engine/filter/check-expression.ts";
 import { readManifests } from "../../runtime/manifest/read.ts";
 import { folderOf } from "../tools/folder.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { checkExpression } from "../../runtime/dispatch/filter/check-expression.ts";
+import { checkExpression } from "../../runtime/engine/filter/check-expression.ts";
 import { loadSpec } from "./manifest.ts";
 
 const shops = "    - { name: shops, watch: { apiVersion: shop.example/v1, kind: Shop } }";

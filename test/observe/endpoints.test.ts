@@ -3,16 +3,16 @@ import { connect } from "node:net";
 import { hostname } from "node:os";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
-import { emptyBatch, type NewDeadLetter } from "../../runtime/checkpoint/batch.ts";
-import { DeadLetters } from "../../runtime/checkpoint/dead-letters.ts";
-import { MemoryStore } from "../../runtime/checkpoint/memory.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { openRuntime } from "../../runtime/cli/dead-letter-desk.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
+import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
+import { MemoryStore } from "../../runtime/journal/memory.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import type { Question } from "../../runtime/observe/explanation.ts";
 import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
 
 let store = new MemoryStore();
 

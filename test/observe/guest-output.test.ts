@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { LoopTime } from "../../runtime/dispatch/account/loop-time.ts";
+import { LoopTime } from "../../runtime/engine/account/loop-time.ts";
 import { accounted } from "../../runtime/observe/guest-output.ts";
 import { caller } from "../access/api-server.ts";
 import { VirtualClock } from "../virtual-clock.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { WatchfireError } from "../../runtime/errors.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { RefusalLog } from "../../runtime/observe/refusal-log.ts";
 

@@ -1,9 +1,9 @@
 import { pino } from "pino";
 import { expect, test } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
-import { type Delivery, run } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type Delivery, run } from "../../runtime/engine/delivery/delivery.ts";
 import { loggedRunner } from "../../runtime/observe/run-log.ts";
-import { promisedRunner } from "../dispatch/promised-runner.ts";
+import { promisedRunner } from "../engine/promised-runner.ts";
 
 const delivery: Delivery = {
   function: "f",

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { SourceState } from "../../runtime/informer/fanout/observer.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { notServedYet, sourceLog } from "../../runtime/observe/source-log.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import type { SourceState } from "../../runtime/watch/observer.ts";
 
 const spec = { apiVersion: "v1", kind: "ConfigMap" };
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { WatchfireError } from "../../runtime/errors.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { UnderWay } from "../../runtime/observe/under-way.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
-import { KubernetesStore, type KubernetesStoreOptions } from "../../runtime/checkpoint/kubernetes.ts";
-import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
-import type { Clock } from "../../runtime/clock.ts";
+import type { Clock } from "../../runtime/base/clock.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import { type Batch, emptyBatch } from "../../runtime/journal/batch.ts";
+import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
+import { KubernetesStore, type KubernetesStoreOptions } from "../../runtime/journal/secrets/store.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import { letter, spilledEvent, storeContract } from "../checkpoint/store-contract.ts";
+import { letter, spilledEvent, storeContract } from "../journal/store-contract.ts";
 import { admin, createNamespace } from "../target/fixture.ts";
 import { ImpatientClock } from "../tools/impatient-clock.ts";
 import { RecordingTransport } from "../tools/recording-transport.ts";

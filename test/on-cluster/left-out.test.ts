@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
+import { Watches } from "../../runtime/informer/watches.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
-import { silentObserver } from "../../runtime/watch/observer.ts";
-import { Watches } from "../../runtime/watch/watches.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { type Access, Client } from "../target/client.ts";
 import { eventually, startOwn, unique } from "../target/fixture.ts";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 
 const { access } = inject("shared");
 

@@ -1,10 +1,10 @@
 // What an explanation asks of an API server: with the rights of a source, and answered by the server's own selectors.
 import { afterAll, expect, inject, test } from "vitest";
-import { type LiveObject, lookAt } from "../../runtime/app/explain/live-look.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { type LiveObject, lookAt } from "../../runtime/control/explain/live-look.ts";
+import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
-import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
 import { admin, createNamespace, eventually } from "../target/fixture.ts";
 
 const { access } = inject("shared");

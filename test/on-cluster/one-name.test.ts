@@ -1,14 +1,14 @@
 // Rights to one object by its name: what the API server takes for a request about it, and what the runtime asks with no others.
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
-import { lookAt } from "../../runtime/app/explain/live-look.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { lookAt } from "../../runtime/control/explain/live-look.ts";
+import { ObjectIdentity } from "../../runtime/informer/fanout/source-spec.ts";
+import { currentVersion } from "../../runtime/informer/stream/current-version.ts";
 import { connectDirect, type DirectConnection } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { requiredName } from "../../runtime/kube/field-selector.ts";
 import type { Resource } from "../../runtime/kube/resource.ts";
 import type { SharedTransport } from "../../runtime/kube/transport.ts";
-import { currentVersion } from "../../runtime/watch/current-version.ts";
-import { ObjectIdentity } from "../../runtime/watch/source-spec.ts";
 import type { Client } from "../target/client.ts";
 import { admin, asServiceAccount, createNamespace, eventually } from "../target/fixture.ts";
 

@@ -1,17 +1,17 @@
 // Positions on their way from a data folder into Secrets and back, and processes that end on the way.
 import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
-import { eligibleFor, openStore } from "../../runtime/app/positions/open-store.ts";
-import { type Batch, emptyBatch } from "../../runtime/checkpoint/batch.ts";
-import { checkpointSecrets } from "../../runtime/checkpoint/kubernetes-names.ts";
-import { SqliteStore } from "../../runtime/checkpoint/sqlite.ts";
-import type { CheckpointStore } from "../../runtime/checkpoint/store.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import { type Batch, emptyBatch } from "../../runtime/journal/batch.ts";
+import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import type { CheckpointStore } from "../../runtime/journal/store.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Elector } from "../../runtime/lease/elector.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
+import { eligibleFor, openStore } from "../../runtime/migrate/open-store.ts";
 import { createLog } from "../../runtime/observe/log.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import { letter } from "../checkpoint/store-contract.ts";
+import { letter } from "../journal/store-contract.ts";
 import { admin, createNamespace } from "../target/fixture.ts";
 import { folderOf } from "../tools/folder.ts";
 import { ImpatientClock } from "../tools/impatient-clock.ts";

@@ -4,7 +4,7 @@ import { pino } from "pino";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { Access } from "../../runtime/access/access.ts";
 import { OwnObjects } from "../../runtime/access/own-objects.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { connectDirect, type DirectConnection } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";

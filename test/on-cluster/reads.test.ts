@@ -1,6 +1,6 @@
 // `ctx.cache` of a whole runtime on an API server: what a handler sees of it, and what keeps a function from beginning.
 import { expect, inject, onTestFinished, test } from "vitest";
-import type { RuntimeOptions } from "../../runtime/app/components.ts";
+import type { RuntimeOptions } from "../../runtime/host/components.ts";
 import { Client } from "../target/client.ts";
 import { unique } from "../target/fixture.ts";
 import { Installation } from "../tools/installation.ts";

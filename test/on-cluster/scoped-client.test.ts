@@ -1,7 +1,7 @@
 import { pino } from "pino";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { Access } from "../../runtime/access/access.ts";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { HttpTransport } from "../../runtime/kube/http-transport.ts";
 import { bearer, fixedIdentity } from "../../runtime/kube/identity.ts";

@@ -3,18 +3,18 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
+import { NamespaceScope } from "../../runtime/informer/namespace-scope.ts";
+import { Watches } from "../../runtime/informer/watches.ts";
 import { clusterIdentity } from "../../runtime/kube/cluster-facts.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
-import { NamespaceScope } from "../../runtime/watch/namespace-scope.ts";
-import { silentObserver } from "../../runtime/watch/observer.ts";
-import { Watches } from "../../runtime/watch/watches.ts";
+import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import type { Access } from "../target/client.ts";
 import { createNamespace, describeHistory, removeAtEnd, startOwn, unique } from "../target/fixture.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
-import { RecordingSubscriber } from "../watch/recording-subscriber.ts";
 
 /** The runtime's own client and sources on a cluster. */
 function connect({ url, ca, token }: Access) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import { explanationOf } from "../../runtime/rbac/explanation.ts";
 import { manifestOf } from "../access/api-server.ts";
-import { schedule } from "../dispatch/schedule/fixture.ts";
+import { schedule } from "../engine/schedule/fixture.ts";
 import { trigger } from "./trigger.ts";
 
 const runtime = { namespace: "watchfire", account: "watchfire" };

@@ -1,6 +1,6 @@
 import { startCluster } from "@watchfire/cluster";
 import { afterAll, expect, test } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { faultOfRule } from "../../runtime/manifest/fault.ts";

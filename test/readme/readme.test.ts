@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { errorCodes } from "../../runtime/errors.ts";
+import { errorCodes } from "../../runtime/base/errors.ts";
 import { pages, read, refreshed } from "./sections.ts";
 
 const root = resolve(import.meta.dirname, "../..");
@@ -40,7 +40,7 @@ describe("the docs", () => {
 
 describe("the registry of errors", () => {
   const sources = globSync("{runtime,sdk}/**/*.{ts,js}", { cwd: root, exclude: (name) => name === "node_modules" })
-    .filter((file) => file !== "runtime/errors.ts" && !file.startsWith("runtime/error-codes/"))
+    .filter((file) => file !== "runtime/base/errors.ts" && !file.startsWith("runtime/base/error-codes/"))
     .map((file) => readFileSync(resolve(root, file), "utf8"))
     .join("\n");
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parse } from "yaml";
-import { reasons } from "../../runtime/app/function-status/reason.ts";
-import { errorCodes } from "../../runtime/errors.ts";
+import { errorCodes } from "../../runtime/base/errors.ts";
+import { reasons } from "../../runtime/control/function-status/reason.ts";
 import { metricsOf } from "./metrics-table.ts";
 import { read } from "./sections.ts";
 
@@ -51,6 +51,6 @@ it("it names no metric and no label's value that is not there", () => {
   expect(
     [...new Set(named)].filter((name) => !known.has(name) && !/^watchfire_(?:process|nodejs|user)$/.test(name)),
   ).toEqual([]);
-  const states = read("runtime/watch/observer.ts");
+  const states = read("runtime/informer/fanout/observer.ts");
   for (const state of ["backoff", "forbidden", "missing", "degraded"]) expect(states).toContain(`| "${state}"`);
 });

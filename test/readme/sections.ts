@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { errorCodes } from "../../runtime/base/errors.ts";
 import { help } from "../../runtime/cli/command.ts";
 import { commands as everyCommand } from "../../runtime/cli/main.ts";
-import { errorCodes } from "../../runtime/errors.ts";
 import { boundsTable, sharesTable } from "./bounds/table.ts";
 import { manifestTable } from "./manifest-table.ts";
 import { metricsTable } from "./metrics-table.ts";

@@ -1,11 +1,11 @@
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
+import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
+import type { Change } from "../../runtime/informer/scan/change.ts";
+import type { Watches } from "../../runtime/informer/watches.ts";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import { keep } from "../../runtime/reads/objects.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import type { Change } from "../../runtime/watch/change.ts";
-import type { SourceSpec } from "../../runtime/watch/source-spec.ts";
-import type { Subscriber } from "../../runtime/watch/subscriber.ts";
-import type { Watches } from "../../runtime/watch/watches.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { read, reading } from "./manifest.ts";
 

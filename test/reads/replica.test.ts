@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { Change } from "../../runtime/informer/scan/change.ts";
 import { Replica } from "../../runtime/reads/replica.ts";
-import { resourceVersion } from "../../runtime/resource-version.ts";
-import type { Change } from "../../runtime/watch/change.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
 const at = (version: number) => resourceVersion(String(version));

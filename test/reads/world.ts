@@ -1,16 +1,16 @@
-import { type Delivery, type Outcome, run } from "../../runtime/dispatch/delivery/delivery.ts";
+import { type ResourceVersion, resourceVersion } from "../../runtime/base/resource-version.ts";
+import { type Delivery, type Outcome, run } from "../../runtime/engine/delivery/delivery.ts";
+import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
+import type { ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
+import type { Change, ObjectMeta } from "../../runtime/informer/scan/change.ts";
+import { Watches } from "../../runtime/informer/watches.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
-import { type ResourceVersion, resourceVersion } from "../../runtime/resource-version.ts";
-import type { Change, ObjectMeta } from "../../runtime/watch/change.ts";
-import { silentObserver } from "../../runtime/watch/observer.ts";
-import type { ListReceiver, Subscriber } from "../../runtime/watch/subscriber.ts";
-import { Watches } from "../../runtime/watch/watches.ts";
-import { promisedRunner } from "../dispatch/promised-runner.ts";
+import { promisedRunner } from "../engine/promised-runner.ts";
+import { UnsteadyCluster } from "../informer/unsteady-cluster.ts";
 import { Dice } from "../laws/random.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { UnsteadyCluster } from "../watch/unsteady-cluster.ts";
 import { read, reading } from "./manifest.ts";
 
 const spec = { apiVersion: "v1", kind: "ConfigMap" };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
-import { run } from "../../runtime/dispatch/delivery/delivery.ts";
+import { run } from "../../runtime/engine/delivery/delivery.ts";
 import { guestOutput } from "../../runtime/observe/guest-output.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { memoryBeyond } from "../../runtime/sandbox/container-size.ts";
-import { limitIn } from "../../runtime/sandbox/warden/container-memory.ts";
+import { limitIn } from "../../runtime/sandbox/supervisor/container-memory.ts";
 
 it.each([
   ["1073741824\n", 2 ** 30],

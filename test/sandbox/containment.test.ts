@@ -3,7 +3,7 @@ import { existsSync, globSync, openSync, readdirSync, readFileSync, readlinkSync
 import { getPriority } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { run } from "../../runtime/dispatch/delivery/delivery.ts";
+import { run } from "../../runtime/engine/delivery/delivery.ts";
 import { childRights, executorProgram } from "../../runtime/sandbox/executor-program.ts";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import { fixtureForTest, unstoppable } from "./fixture.ts";

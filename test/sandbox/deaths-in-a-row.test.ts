@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import type { Launch, LinkListener } from "../../runtime/sandbox/host/link.ts";
 import type { Events, Load } from "../../runtime/sandbox/messages.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameDown } from "../../runtime/sandbox/wire.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { run } from "../../runtime/dispatch/delivery/delivery.ts";
+import { run } from "../../runtime/engine/delivery/delivery.ts";
 import { objectOf } from "../../runtime/sandbox/guest/object.guest.ts";
 import { fixtureForTest } from "./fixture.ts";
 

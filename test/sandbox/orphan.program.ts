@@ -2,8 +2,8 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../runtime/clock.ts";
-import { run } from "../../runtime/dispatch/delivery/delivery.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { run } from "../../runtime/engine/delivery/delivery.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import type { Launch, LinkListener } from "../../runtime/sandbox/host/link.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { systemClock } from "../../runtime/clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { launchChild } from "../../runtime/sandbox/host/child-link.ts";
 import type { Launch } from "../../runtime/sandbox/host/link.ts";
 import type { Load } from "../../runtime/sandbox/messages.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { run } from "../../runtime/dispatch/delivery/delivery.ts";
+import { run } from "../../runtime/engine/delivery/delivery.ts";
 import type { HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 

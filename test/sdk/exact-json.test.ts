@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { errorCodes } from "../../runtime/errors.ts";
+import { errorCodes } from "../../runtime/base/errors.ts";
 import { InvalidError } from "../../sdk/errors.ts";
 import { type NumbersReader, parseJson, writeJson } from "../../sdk/exact-json.ts";
 import { wholeNumber } from "../../sdk/index.ts";

@@ -5,12 +5,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { systemClock } from "../../runtime/base/clock.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
-import { systemClock } from "../../runtime/clock.ts";
-import { type Outcome, run } from "../../runtime/dispatch/delivery/delivery.ts";
-import { tuneEngine } from "../../runtime/engine.ts";
-import { residentBytes } from "../../runtime/resident-memory.ts";
+import { type Outcome, run } from "../../runtime/engine/delivery/delivery.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
+import { tuneEngine } from "../../runtime/v8/engine.ts";
+import { residentBytes } from "../../runtime/v8/resident-memory.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
 const { values } = parseArgs({

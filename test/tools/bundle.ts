@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { Builders } from "../../runtime/bundle/builders.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
-import { systemClock } from "../../runtime/clock.ts";
 
 const builders = new Map<string, Builders>();
 

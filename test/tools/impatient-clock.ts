@@ -1,4 +1,4 @@
-import { type Clock, systemClock, type Timer } from "../../runtime/clock.ts";
+import { type Clock, systemClock, type Timer } from "../../runtime/base/clock.ts";
 
 /** The machine's clock, but for long waits, which a test may cut short: real processes take part, so time itself must pass. */
 export class ImpatientClock implements Clock {

@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
-import type { Status } from "../../runtime/app/status.ts";
+import type { Status } from "../../runtime/host/status.ts";
 import { Hopeless, until } from "./until.ts";
 import { freePort } from "./watchfire-process.ts";
 

@@ -1,5 +1,5 @@
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import { WatchfireError } from "../../errors.ts";
+import { WatchfireError } from "../../base/errors.ts";
 import { faultLimit } from "../limits.ts";
 import { isInstalled } from "../source-path.ts";
 import type { Output } from "./output.ts";

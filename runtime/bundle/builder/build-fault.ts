@@ -1,6 +1,6 @@
 import type { Message } from "esbuild";
-import { type ErrorCode, type Place, WatchfireError } from "../../errors.ts";
-import { cut, lowerFirst } from "../../wording.ts";
+import { type ErrorCode, type Place, WatchfireError } from "../../base/errors.ts";
+import { cut, lowerFirst } from "../../base/wording.ts";
 import { faultLimit } from "../limits.ts";
 import type { BuildFault } from "../source-fault.ts";
 import { entrySource, isInstalled } from "../source-path.ts";

@@ -1,5 +1,5 @@
 import type { BuildFailure, BuildResult, Metafile } from "esbuild";
-import type { WatchfireError } from "../../errors.ts";
+import type { WatchfireError } from "../../base/errors.ts";
 import { mapLimit, scriptLimit } from "../limits.ts";
 import { acceptHandler } from "../script-bundle.ts";
 import { SourceFault } from "../source-fault.ts";

@@ -1,5 +1,5 @@
 import { isAbsolute, join, relative } from "node:path";
-import { WatchfireError } from "../../errors.ts";
+import { WatchfireError } from "../../base/errors.ts";
 import type { BuildRequest } from "../builder-wire.ts";
 import { faultLimit } from "../limits.ts";
 import { SourceFault } from "../source-fault.ts";

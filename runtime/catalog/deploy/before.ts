@@ -1,4 +1,4 @@
-import { WatchfireError } from "../../errors.ts";
+import { WatchfireError } from "../../base/errors.ts";
 import { type ApiObjects, type AppliedObject, type DeployedKind, type FoundObject, nameOf } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
 import { type IndexEntry, readIndex } from "../deployed-index.ts";

@@ -1,5 +1,5 @@
-import { type Clock, pause } from "../../clock.ts";
-import { WatchfireError } from "../../errors.ts";
+import { type Clock, pause } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
 import type { ApiObjects, AppliedObject, FoundObject } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
-import { type Clock, pause } from "../../clock.ts";
-import { WatchfireError } from "../../errors.ts";
+import { type Clock, pause } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { ApiObjects, type AppliedObject, type FoundObject, nameOf } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";

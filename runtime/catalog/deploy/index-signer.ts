@@ -1,4 +1,4 @@
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import type { ConfigMap } from "../config-map.ts";
 import { contentOf, signatureOf } from "../deployed-index.ts";
 import { audienceOf } from "../index-trust.ts";

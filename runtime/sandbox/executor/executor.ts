@@ -1,6 +1,6 @@
 import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
-import { TierUp } from "../../tier-up.ts";
+import { TierUp } from "../../v8/tier-up.ts";
 import type { Events, Hello, Load, Recall, Replies, Unload } from "../messages.ts";
 import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
 import { readEvents } from "./arrivals.ts";

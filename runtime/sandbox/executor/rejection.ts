@@ -1,4 +1,4 @@
-import { cut } from "../../wording.ts";
+import { cut } from "../../base/wording.ts";
 
 /** A rejection that nobody heard, as text. */
 export interface Rejection {

@@ -1,4 +1,4 @@
-import { cutMark } from "../../wording.ts";
+import { cutMark } from "../../base/wording.ts";
 import { charCodeAt, slice } from "./primordials.guest.ts";
 
 /** What `cut` of wording.ts gives, whatever the handler did to the language. */

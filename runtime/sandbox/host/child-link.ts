@@ -1,6 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import type { Duplex } from "node:stream";
-import { MemoryWatch } from "../../resident-memory.ts";
+import { MemoryWatch } from "../../v8/resident-memory.ts";
 import { executorProgram, type Program, spawnExecutor } from "../executor-program.ts";
 import type { Launch, Link, LinkListener } from "./link.ts";
 

@@ -1,4 +1,4 @@
-import type { Clock } from "../../clock.ts";
+import type { Clock } from "../../base/clock.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../wire.ts";
 import { type DownFrame, readUpFrame, type UpFrame } from "./frames.ts";
 import type { Launch, Link } from "./link.ts";

@@ -1,5 +1,5 @@
-import type { Clock } from "../../clock.ts";
-import { TransientMap } from "../../transient.ts";
+import type { Clock } from "../../base/clock.ts";
+import { TransientMap } from "../../v8/transient.ts";
 import { frameType } from "../wire.ts";
 import { type Involvement, involvementsOf } from "./blame.ts";
 import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.ts";

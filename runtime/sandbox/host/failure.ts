@@ -1,6 +1,6 @@
-import type { HandlerError, Outcome } from "../../dispatch/delivery/delivery.ts";
-import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../../errors.ts";
-import { clean } from "../../wording.ts";
+import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../../base/errors.ts";
+import { clean } from "../../base/wording.ts";
+import type { HandlerError, Outcome } from "../../engine/delivery/delivery.ts";
 import type { EndReason, Loaded } from "../messages.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";
 import { isStackLine } from "../positions/stack-text.ts";

@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { maxWardenFrame } from "../warden/frames.ts";
+import { maxWardenFrame } from "../supervisor/frames.ts";
 import { type Frame, FrameError, FrameReader } from "../wire.ts";
 
 /** Milliseconds that a connection has to say who it is. */

@@ -1,4 +1,4 @@
-import { clean } from "../../wording.ts";
+import { clean } from "../../base/wording.ts";
 import type { Caller, GuestOutput } from "../host-calls.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";
 import type { Attempt } from "./attempt.ts";

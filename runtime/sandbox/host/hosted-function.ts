@@ -1,6 +1,6 @@
-import { pause } from "../../clock.ts";
-import type { Delivery, DeliveryListener, Outcome } from "../../dispatch/delivery/delivery.ts";
-import { describeFault, WatchfireError } from "../../errors.ts";
+import { pause } from "../../base/clock.ts";
+import { describeFault, WatchfireError } from "../../base/errors.ts";
+import type { Delivery, DeliveryListener, Outcome } from "../../engine/delivery/delivery.ts";
 import { Attempt, type AttemptGiver } from "./attempt.ts";
 import type { Blame, Involvement } from "./blame.ts";
 import type { Executor } from "./executor.ts";

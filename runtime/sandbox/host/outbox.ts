@@ -1,4 +1,4 @@
-import { clean, controlCharacters } from "../../wording.ts";
+import { clean, controlCharacters } from "../../base/wording.ts";
 import { shapeFault } from "./json-shape.ts";
 
 /** How the guest says that an event ended. */

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 
 /** Milliseconds for what waits to be read, or is to come with the next heartbeat (200 ms), if this process or the machine stood still. */
 const catchUpMs = 250;

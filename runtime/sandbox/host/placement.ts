@@ -1,10 +1,10 @@
+import type { Clock } from "../../base/clock.ts";
+import type { WatchfireError } from "../../base/errors.ts";
 import type { Bundle } from "../../bundle/bundle.ts";
 import { scriptName } from "../../bundle/script-bundle.ts";
-import type { Clock } from "../../clock.ts";
-import type { Outcome } from "../../dispatch/delivery/delivery.ts";
-import type { WatchfireError } from "../../errors.ts";
+import type { Outcome } from "../../engine/delivery/delivery.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
-import { TransientMap } from "../../transient.ts";
+import { TransientMap } from "../../v8/transient.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import type { Ended, EndReason, EventItem, Loaded, Returned } from "../messages.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";

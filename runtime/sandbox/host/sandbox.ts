@@ -1,8 +1,8 @@
 import type { Logger } from "pino";
+import { type Clock, pause } from "../../base/clock.ts";
+import { describeFault } from "../../base/errors.ts";
 import type { Bundle } from "../../bundle/bundle.ts";
-import { type Clock, pause } from "../../clock.ts";
-import type { Delivery, DeliveryListener, Runner } from "../../dispatch/delivery/delivery.ts";
-import { describeFault } from "../../errors.ts";
+import type { Delivery, DeliveryListener, Runner } from "../../engine/delivery/delivery.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import { MappingThread } from "../positions/mapping-thread.ts";
 import { StackMapper } from "../positions/stack-mapper.ts";

@@ -1,5 +1,5 @@
+import type { Clock } from "../../base/clock.ts";
 import type { Bundle } from "../../bundle/bundle.ts";
-import type { Clock } from "../../clock.ts";
 import type { Version } from "./placement.ts";
 import { Sandbox } from "./sandbox.ts";
 

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
-import type { Clock, Timer } from "../../clock.ts";
-import type { Place } from "../../errors.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
+import type { Place } from "../../base/errors.ts";
 import { positionsProgram } from "../positions-program.ts";
 import { QuestionQueue } from "./question-queue.ts";
 import type { Question, ThreadReply, ThreadRequest } from "./thread-messages.ts";

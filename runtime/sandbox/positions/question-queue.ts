@@ -1,5 +1,5 @@
-import type { Clock } from "../../clock.ts";
-import { TokenBucket } from "../../token-bucket.ts";
+import type { Clock } from "../../base/clock.ts";
+import { TokenBucket } from "../../base/token-bucket.ts";
 
 /** Stacks a second that are mapped for one function, and how many at once. A person reads fewer; an error log repeats them. */
 export const mappedPerSecond = 10;

@@ -1,6 +1,6 @@
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
+import type { Place } from "../../base/errors.ts";
 import { entrySource } from "../../bundle/source-path.ts";
-import type { Place } from "../../errors.ts";
 import { bundleFrameOf, mayHoldFrames, mostFrames, rewriteFrames, rewriteStrings } from "./stack-text.ts";
 
 /** Characters of a file's name: Linux' PATH_MAX. A map may name a file by a mebibyte, and each frame would repeat it. */

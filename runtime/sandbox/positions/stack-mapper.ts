@@ -1,6 +1,6 @@
+import type { Place } from "../../base/errors.ts";
 import type { Bundle } from "../../bundle/bundle.ts";
 import { appliedMapLimit } from "../../bundle/limits.ts";
-import type { Place } from "../../errors.ts";
 import type { Answer, MappingThread, MapSource, Refusal } from "./mapping-thread.ts";
 import { mappedPerSecond } from "./question-queue.ts";
 import { mayHoldFrames, rewriteStrings, unmappedText } from "./stack-text.ts";

@@ -1,4 +1,4 @@
-import type { Place } from "../../errors.ts";
+import type { Place } from "../../base/errors.ts";
 
 /** What a source map is asked: to rewrite a text or the strings of a JSON text, for a stack's place, or for the handler's. */
 export interface Question {

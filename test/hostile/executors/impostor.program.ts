@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { wardenFrame } from "../../../runtime/sandbox/warden/frames.ts";
+import { wardenFrame } from "../../../runtime/sandbox/supervisor/frames.ts";
 import { encodeFrame } from "../../../runtime/sandbox/wire.ts";
 
 const [socket = "", ...deeds] = process.argv.slice(2);

@@ -1,13 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../../runtime/clock.ts";
-import { type Delivery, run } from "../../../runtime/dispatch/delivery/delivery.ts";
-import { residentBytes } from "../../../runtime/resident-memory.ts";
+import { systemClock } from "../../../runtime/base/clock.ts";
+import { type Delivery, run } from "../../../runtime/engine/delivery/delivery.ts";
 import { launchChild } from "../../../runtime/sandbox/host/child-link.ts";
 import type { Launch } from "../../../runtime/sandbox/host/link.ts";
 import { Sandbox } from "../../../runtime/sandbox/host/sandbox.ts";
 import type { Caller, HostReply } from "../../../runtime/sandbox/host-calls.ts";
+import { residentBytes } from "../../../runtime/v8/resident-memory.ts";
 import { bundleFunction } from "../../tools/bundle.ts";
 import { watchLoopLag } from "../../tools/loop-lag.ts";
 import { Connection } from "./connection.ts";

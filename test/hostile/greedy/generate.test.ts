@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { checkExpression } from "../../../runtime/dispatch/filter/check-expression.ts";
+import { checkExpression } from "../../../runtime/engine/filter/check-expression.ts";
 import { loadFunctions } from "../../../runtime/manifest/load.ts";
 import { schemaPaths } from "../../laws/edits/schema-paths.ts";
 import { folderOf } from "../../tools/folder.ts";

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, it } from "vitest";
-import { WatchfireError } from "../../../runtime/errors.ts";
+import { WatchfireError } from "../../../runtime/base/errors.ts";
 import { askOurs, outcomeOf, printedInfo } from "./asked.ts";
 import { casesOf, expectedOf, informedCasesOf } from "./cases.ts";
 import { openSite } from "./site.ts";

@@ -1,6 +1,6 @@
+import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import type { Change, ObjectMeta } from "../../../runtime/informer/scan/change.ts";
 import type { ChangeType, Trigger } from "../../../runtime/manifest/function.ts";
-import { resourceVersion } from "../../../runtime/resource-version.ts";
-import type { Change, ObjectMeta } from "../../../runtime/watch/change.ts";
 import type { Dice } from "../random.ts";
 import { type Content, maybe, names, namespaceLabels, namespaces } from "./choices.ts";
 import { kinds } from "./spec.ts";

@@ -1,5 +1,5 @@
-import { MemoryDisk } from "../../../runtime/checkpoint/memory.ts";
-import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
+import { MemoryDisk } from "../../../runtime/journal/memory.ts";
+import type { CheckpointStore } from "../../../runtime/journal/store.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 import { CrashingStore, roomy } from "../crashing-store.ts";
 import { ApiServer } from "../fleet/api-server.ts";

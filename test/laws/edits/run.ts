@@ -3,7 +3,7 @@
 // program NATS_SERVER names. --only: names of edits, joined by commas. --seeds: a line for each seed. --stories: how many of a
 // law, 1. It ends with 1 where a law is broken.
 import { parseArgs } from "node:util";
-import { Nats } from "../../../runtime/checkpoint/jetstream-connection.ts";
+import { Nats } from "../../../runtime/journal/nats/connection.ts";
 import { NatsServer } from "../../tools/nats-server.ts";
 import { onJetstream } from "../jetstream-world.ts";
 import { type Law, laws } from "./law-names.ts";

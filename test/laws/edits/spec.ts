@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { checkExpression } from "../../../runtime/dispatch/filter/check-expression.ts";
+import { checkExpression } from "../../../runtime/engine/filter/check-expression.ts";
 import type { FunctionManifest } from "../../../runtime/manifest/function.ts";
 import { normalise } from "../../../runtime/manifest/normalise.ts";
 import { ruleFaults } from "../../../runtime/manifest/rules.ts";

@@ -1,6 +1,6 @@
-import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
+import type { ResourceVersion } from "../../../runtime/base/resource-version.ts";
+import type { Delivery, Outcome } from "../../../runtime/engine/delivery/delivery.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
-import type { ResourceVersion } from "../../../runtime/resource-version.ts";
 import { digestOf, holds } from "./choices.ts";
 import { bodyOf, type Cluster, keyOf, type Revision, selects } from "./cluster.ts";
 import { formFault, isMetadataForm, oldFault } from "./forms.ts";

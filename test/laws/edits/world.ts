@@ -1,10 +1,9 @@
-import { selectionOf } from "../../../runtime/app/positions/spread.ts";
-import type { Delivery, Look, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
-import { Dispatcher } from "../../../runtime/dispatch/dispatcher.ts";
-import type { FunctionDispatch } from "../../../runtime/dispatch/function-dispatch.ts";
-
+import type { Delivery, Look, Outcome } from "../../../runtime/engine/delivery/delivery.ts";
+import { Dispatcher } from "../../../runtime/engine/dispatcher.ts";
+import type { FunctionDispatch } from "../../../runtime/engine/function-dispatch.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
-import { ModelExecutor } from "../../dispatch/model-executor.ts";
+import { selectionOf } from "../../../runtime/migrate/spread.ts";
+import { ModelExecutor } from "../../engine/model-executor.ts";
 import { Dice } from "../random.ts";
 import { bodyOf, Cluster, metaOf, namespacesOf, selects } from "./cluster.ts";
 import { Identities, type Identity } from "./identities.ts";

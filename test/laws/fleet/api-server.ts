@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { Clock } from "../../../runtime/clock.ts";
+import type { Clock } from "../../../runtime/base/clock.ts";
 import { readApiError } from "../../../runtime/kube/api-error.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../../../runtime/kube/transport.ts";
 import type { Dice } from "../random.ts";

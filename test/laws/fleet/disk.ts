@@ -11,10 +11,10 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { KubernetesStore } from "../../../runtime/checkpoint/kubernetes.ts";
-import { SqliteStore } from "../../../runtime/checkpoint/sqlite.ts";
-import type { CheckpointStore } from "../../../runtime/checkpoint/store.ts";
-import type { Clock } from "../../../runtime/clock.ts";
+import type { Clock } from "../../../runtime/base/clock.ts";
+import { KubernetesStore } from "../../../runtime/journal/secrets/store.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import type { CheckpointStore } from "../../../runtime/journal/store.ts";
 import type { KubeTransport } from "../../../runtime/kube/transport.ts";
 import type { Dice } from "../random.ts";
 

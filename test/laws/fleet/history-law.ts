@@ -1,5 +1,5 @@
-import type { Subscriber } from "../../../runtime/watch/subscriber.ts";
-import type { Watch, Watches } from "../../../runtime/watch/watches.ts";
+import type { Subscriber } from "../../../runtime/informer/fanout/subscriber.ts";
+import type { Watch, Watches } from "../../../runtime/informer/watches.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Past } from "./laws.ts";
 

@@ -1,4 +1,4 @@
-import type { Delivery, Outcome } from "../../../runtime/dispatch/delivery/delivery.ts";
+import type { Delivery, Outcome } from "../../../runtime/engine/delivery/delivery.ts";
 import { type Cluster, keyOf, objectOf, type Revision } from "./cluster.ts";
 import { Collection } from "./collection.ts";
 import type { Plan } from "./plan.ts";

@@ -1,5 +1,5 @@
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
-import { manifest, trigger } from "../../dispatch/fixture.ts";
+import { manifest, trigger } from "../../engine/fixture.ts";
 import type { Dice } from "../random.ts";
 import { keyOf, namespaces, type Revision } from "./cluster.ts";
 

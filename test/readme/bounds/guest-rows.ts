@@ -4,7 +4,7 @@ import { type Bound, constant, inFile, inFolder, perFunctionOnly, runtimeAlone, 
 export const guestRows = (): readonly Bound[] => [...manifests(), ...executors(), ...calls(), ...said()];
 
 function executors(): Bound[] {
-  const processes = constant("app/components.ts", "executorLimit");
+  const processes = constant("host/components.ts", "executorLimit");
   const [untaken, frames] = [
     constant("sandbox/host/executor-process.ts", "mostUntaken"),
     constant("sandbox/host/executor-process.ts", "maxFrames"),
@@ -15,7 +15,7 @@ function executors(): Bound[] {
   const waits = constant("sandbox/host/executor.ts", "mostWaiting");
   const blames = constant("sandbox/host/sandbox.ts", "maxBlames");
   const strangers = constant("sandbox/host/warden-door.ts", "maxStrangers");
-  const warden = constant("sandbox/warden/frames.ts", "maxWardenFrame");
+  const warden = constant("sandbox/supervisor/frames.ts", "maxWardenFrame");
   const values = constant("sandbox/host/json-shape.ts", "maxValues");
   const map = constant("bundle/limits.ts", "appliedMapLimit");
   const [heap, held, questions, accounts, mapped] = [
@@ -222,10 +222,7 @@ function manifests(): Bound[] {
   const list = constant("manifest/schema.ts", "listLimit");
   const map = constant("catalog/function-parts.ts", "mapLimit");
   const script = constant("bundle/limits.ts", "scriptLimit");
-  const [expression, trigger] = [
-    constant("dispatch/filter/cel/meter.ts", "expressionLimit"),
-    constant("dispatch/filter/cel/meter.ts", "triggerLimit"),
-  ];
+  const [expression, trigger] = [constant("cel/meter.ts", "expressionLimit"), constant("cel/meter.ts", "triggerLimit")];
   const [maps, one, functions] = [
     constant("catalog/cluster-source.ts", "heldLimit"),
     constant("catalog/packed-function.ts", "configMapLimit"),
@@ -244,7 +241,7 @@ function manifests(): Bound[] {
       ofFunction: `a cost of ${expression.n}, and ${trigger.n} a trigger`,
       ofRuntime: "half of the event loop's time, shared",
       beyond: "it has no value; it waits (`Throttled`)",
-      set: [expression.of, trigger.of, ...inFolder("dispatch/filter/cel/")],
+      set: [expression.of, trigger.of, ...inFolder("cel/")],
     },
     {
       what: "deployed functions, packed in ConfigMaps",

@@ -1,4 +1,4 @@
-import { sharesOf } from "../../../runtime/checkpoint/disk-room.ts";
+import { sharesOf } from "../../../runtime/journal/sqlite/disk-room.ts";
 import { type Bound, constant, perFunctionOnly, runtimeAlone, sizeOf } from "./bound.ts";
 import { guestRows } from "./guest-rows.ts";
 
@@ -37,20 +37,20 @@ export function bounds({ memory, volume }: Defaults): readonly Bound[] {
 type Named = ReturnType<typeof constant>;
 
 function received(): Bound[] {
-  const event = constant("watch/value-reader.ts", "valueLimit");
+  const event = constant("informer/scan/value-reader.ts", "valueLimit");
   const [changes, bytes, lists] = [
-    constant("watch/held-changes.ts", "heldLimit"),
-    constant("watch/held-changes.ts", "heldBytesLimit"),
-    constant("watch/list-slots.ts", "defaultSlots"),
+    constant("informer/list/held-changes.ts", "heldLimit"),
+    constant("informer/list/held-changes.ts", "heldBytesLimit"),
+    constant("informer/list/list-slots.ts", "defaultSlots"),
   ];
-  const counted = constant("watch/unwanted.ts", "mostCounted");
+  const counted = constant("informer/fanout/skip-set.ts", "mostCounted");
   const [leftOut, pieces, envelope] = [
-    constant("watch/unwanted.ts", "most"),
-    constant("watch/value-reader.ts", "piecesLimit"),
-    constant("watch/list-splitter.ts", "envelopeLimit"),
+    constant("informer/fanout/skip-set.ts", "most"),
+    constant("informer/scan/value-reader.ts", "piecesLimit"),
+    constant("informer/scan/list-splitter.ts", "envelopeLimit"),
   ];
   const answer = constant("kube/http-transport.ts", "jsonLimit");
-  const objects = constant("app/components.ts", "cacheLimit");
+  const objects = constant("host/components.ts", "cacheLimit");
   return [
     {
       what: "one object of a watch or a list",
@@ -108,26 +108,23 @@ function received(): Bound[] {
 
 function waiting(budget: number, spill: number): Bound[] {
   const [events, bytes] = [
-    constant("dispatch/queue/spill.ts", "defaultMemoryLimit", "events"),
-    constant("dispatch/queue/spill.ts", "defaultMemoryLimit", "bytes"),
+    constant("engine/work/spill.ts", "defaultMemoryLimit", "events"),
+    constant("engine/work/spill.ts", "defaultMemoryLimit", "bytes"),
   ];
-  const stubs = constant("dispatch/queue/spill.ts", "stubLimit");
-  const chunks = constant("dispatch/queue/chunks.ts", "mostBytes");
+  const stubs = constant("engine/work/spill.ts", "stubLimit");
+  const chunks = constant("engine/work/chunks.ts", "mostBytes");
   const [way, turns] = [
-    constant("dispatch/queue/rota.ts", "mostUnderWay"),
-    constant("dispatch/queue/rota.ts", "mostWaiting"),
+    constant("engine/work/rota.ts", "mostUnderWay"),
+    constant("engine/work/rota.ts", "mostWaiting"),
   ];
-  const [ahead, brief] = [
-    constant("dispatch/queue/ahead.ts", "most"),
-    constant("dispatch/queue/ahead.ts", "mostBrief"),
-  ];
-  const quiet = constant("dispatch/queue/quiet.ts", "mostTimes");
-  const batch = constant("dispatch/batch/batching-runner.ts", "mostBytes");
-  const digests = constant("dispatch/filter/changed-fields.ts", "mostRemembered");
-  const patterns = constant("dispatch/filter/cel/regex.ts", "mostKept");
-  const missed = constant("dispatch/schedule/scheduled-trigger.ts", "mostMissed");
+  const [ahead, brief] = [constant("engine/work/ahead.ts", "most"), constant("engine/work/ahead.ts", "mostBrief")];
+  const quiet = constant("engine/work/quiet.ts", "mostTimes");
+  const batch = constant("engine/batch/batching-runner.ts", "mostBytes");
+  const digests = constant("engine/filter/changed-fields.ts", "mostRemembered");
+  const patterns = constant("cel/regex.ts", "mostKept");
+  const missed = constant("engine/schedule/scheduled-trigger.ts", "mostMissed");
   const [kept, key, message] = ["mostKept", "longestKey", "longestMessage"].map((name) =>
-    constant("dispatch/history/history.ts", name),
+    constant("engine/history/history.ts", name),
   ) as [Named, Named, Named];
   return [
     {
@@ -143,7 +140,7 @@ function waiting(budget: number, spill: number): Bound[] {
       ofFunction: "an equal share of all functions'",
       ofRuntime: `an eighth of the disk, ${sizeOf(spill)}; twice that at most, as above`,
       beyond: "one object's backlog collapses; then the function steps aside (`Backlogged`)",
-      set: [{ file: "checkpoint/disk-room.ts", name: "sharesOf" }],
+      set: [{ file: "journal/sqlite/disk-room.ts", name: "sharesOf" }],
       disk: 2 * spill,
     },
     {
@@ -214,21 +211,21 @@ function waiting(budget: number, spill: number): Bound[] {
 
 function keys(): Bound[] {
   const [none, unknown] = [
-    constant("dispatch/reconcile/key-room.ts", "mostWithoutObject"),
-    constant("dispatch/reconcile/key-room.ts", "mostUnknown"),
+    constant("engine/work/reconcile/key-room.ts", "mostWithoutObject"),
+    constant("engine/work/reconcile/key-room.ts", "mostUnknown"),
   ];
-  const bytes = constant("dispatch/queue/spill.ts", "mostKeyBytes");
+  const bytes = constant("engine/work/spill.ts", "mostKeyBytes");
   const [ready, timed] = [
-    constant("dispatch/reconcile/key-queue.ts", "mostReady"),
-    constant("dispatch/reconcile/key-queue.ts", "mostTimed"),
+    constant("engine/work/reconcile/key-queue.ts", "mostReady"),
+    constant("engine/work/reconcile/key-queue.ts", "mostTimed"),
   ];
   const [causes, due] = [
-    constant("dispatch/reconcile/causes.ts", "mostCauses"),
-    constant("dispatch/reconcile/due-keys.ts", "mostInATurn"),
+    constant("engine/work/reconcile/causes.ts", "mostCauses"),
+    constant("engine/work/reconcile/due-keys.ts", "mostInATurn"),
   ];
-  const rests = constant("dispatch/reconcile/rests.ts", "mostRests");
-  const woken = constant("dispatch/filter/key-rule.ts", "mostKeys");
-  const told = constant("dispatch/reconcile/waiting-keys.ts", "mostBytes");
+  const rests = constant("engine/work/reconcile/rests.ts", "mostRests");
+  const woken = constant("engine/filter/key-rule.ts", "mostKeys");
+  const told = constant("engine/work/reconcile/waiting-keys.ts", "mostBytes");
   return [
     {
       what: "keys of a reconciler without an object, with their timers (`requeueAfter`)",
@@ -297,30 +294,30 @@ function keys(): Bound[] {
 }
 
 function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
-  const rows = constant("dispatch/commit/commit-share.ts", "mostRows");
+  const rows = constant("engine/commit/commit-share.ts", "mostRows");
   const [eager, congestedRows, congested] = [
-    constant("dispatch/commit/commits.ts", "eagerBytes"),
-    constant("dispatch/commit/commits.ts", "congestedRows"),
-    constant("dispatch/commit/commits.ts", "congestedBytes"),
+    constant("engine/commit/commits.ts", "eagerBytes"),
+    constant("engine/commit/commits.ts", "congestedRows"),
+    constant("engine/commit/commits.ts", "congestedBytes"),
   ];
-  const bodies = constant("dispatch/commit/last-bodies.ts", "mostBytes");
-  const resting = constant("dispatch/commit/resting-rows.ts", "mostRows");
-  const young = constant("dispatch/commit/open-rows.ts", "mostYoung");
-  const logged = constant("checkpoint/sqlite-known.ts", "mostLoggedRows");
-  const mostLog = constant("checkpoint/disk-room.ts", "mostLog");
+  const bodies = constant("engine/commit/last-bodies.ts", "mostBytes");
+  const resting = constant("engine/commit/resting-rows.ts", "mostRows");
+  const young = constant("engine/commit/open-rows.ts", "mostYoung");
+  const logged = constant("journal/sqlite/known.ts", "mostLoggedRows");
+  const mostLog = constant("journal/sqlite/disk-room.ts", "mostLog");
   const [slot, secretsLog, secretsBodies, spill, secretLetters, object] = [
-    constant("checkpoint/kubernetes.ts", "slotBytes"),
-    constant("checkpoint/kubernetes.ts", "logBytes"),
-    constant("checkpoint/kubernetes.ts", "bodyBytes"),
-    constant("checkpoint/kubernetes.ts", "spillBytes"),
-    constant("checkpoint/kubernetes.ts", "letterBytes"),
-    constant("checkpoint/kubernetes-secrets.ts", "objectLimit"),
+    constant("journal/secrets/store.ts", "slotBytes"),
+    constant("journal/secrets/store.ts", "logBytes"),
+    constant("journal/secrets/store.ts", "bodyBytes"),
+    constant("journal/secrets/store.ts", "spillBytes"),
+    constant("journal/secrets/store.ts", "letterBytes"),
+    constant("journal/secrets/secrets.ts", "objectLimit"),
   ] as const;
-  const room = constant("app/positions/open-nats.ts", "roomOfAll");
+  const room = constant("migrate/open-nats.ts", "roomOfAll");
   const [least, natsRoom, packed] = [
-    constant("app/positions/open-nats.ts", "leastRoom"),
-    constant("checkpoint/jetstream.ts", "defaultRoom"),
-    constant("checkpoint/packing.ts", "plainLimit"),
+    constant("migrate/open-nats.ts", "leastRoom"),
+    constant("journal/nats/store.ts", "defaultRoom"),
+    constant("journal/packing.ts", "plainLimit"),
   ];
   return [
     {
@@ -367,7 +364,7 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
       ofFunction: "its `delivery.deadLetters`",
       ofRuntime: `an eighth of the disk, ${sizeOf(letters)}`,
       beyond: "who has most loses the oldest body",
-      set: [{ file: "checkpoint/disk-room.ts", name: "sharesOf" }],
+      set: [{ file: "journal/sqlite/disk-room.ts", name: "sharesOf" }],
       disk: letters,
     },
     {
@@ -411,11 +408,11 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
 
 function asked(): Bound[] {
   const [recordings, one, waits] = [
-    constant("app/record/recorder.ts", "mostRecordings"),
-    constant("app/record/recorder.ts", "mostOfOne"),
-    constant("app/record/recorder.ts", "mostWaiting"),
+    constant("control/record/recorder.ts", "mostRecordings"),
+    constant("control/record/recorder.ts", "mostOfOne"),
+    constant("control/record/recorder.ts", "mostWaiting"),
   ];
-  const errands = constant("app/redeliver/errands.ts", "mostKept");
+  const errands = constant("control/redeliver/errands.ts", "mostKept");
   const connections = constant("observe/connections.ts", "most");
   const answers = constant("observe/under-way.ts", "most");
   return [

@@ -1,4 +1,0 @@
-import { WatchfireError } from "../../errors.ts";
-
-/** Positions are in another place, and are waited for. */
-export const awaited = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_AWAITED", { what });

@@ -1,0 +1,22 @@
+import { TypeError as CelTypeError, ParseError } from "@marcbachmann/cel-js";
+import { lowerFirst } from "../base/wording.ts";
+
+/** Why an expression does not compile, in words, with the character that it is about, from 1. */
+export class ExpressionError extends Error {
+  override readonly name = "ExpressionError";
+  readonly code: "WF_FILTER_CONDITION_SYNTAX" | "WF_FILTER_CONDITION_TYPE";
+
+  constructor(code: ExpressionError["code"], message: string, at?: number) {
+    super(at === undefined ? message : `${message} at character ${at + 1}`);
+    this.code = code;
+  }
+
+  /** What the parser or the type checker threw. */
+  static from(code: ExpressionError["code"], error: unknown): ExpressionError {
+    const at = error instanceof ParseError || error instanceof CelTypeError ? error.range?.start : undefined;
+    return new ExpressionError(code, `does not compile: ${lowerFirst(firstLine(error))}`, at);
+  }
+}
+
+export const firstLine = (error: unknown): string =>
+  ((error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "").trim();

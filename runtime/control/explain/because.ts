@@ -1,0 +1,36 @@
+import type { HeldBack } from "../../engine/filter/reason.ts";
+import type { EventType, Trigger } from "../../manifest/function.ts";
+
+/** The changed fields as a manifest has them. */
+export const fieldsOf = ({ changedFields }: Trigger): string =>
+  changedFields.map((path) => `.${path.join(".")}`).join(", ");
+
+/** Why an event is held back, in words. @param show makes a condition's message fit to be shown */
+export function because(why: HeldBack, type: EventType, trigger: Trigger, show: (text: string) => string): string {
+  switch (why.type) {
+    case "events":
+      return `${type} is none of its events: ${trigger.events.join(", ")}`;
+    case "changedFields":
+      return `none of its changedFields differs: ${fieldsOf(trigger)}`;
+    case "condition":
+      return `the condition ${why.condition} is false`;
+    case "conditionError":
+      return `the condition ${why.condition} has no value: ${show(why.message)}`;
+    case "lastAnswer":
+      return "its conditions did not hold when the object was last seen";
+    case "initialEvents":
+      return "the object was there when the function was deployed, and initialEvents is Skip";
+    case "gone":
+      return "it waited while the manifest was edited, and its object is gone";
+    case "unselected":
+      return "it waited while the manifest was edited, and its trigger selects its object no more";
+    case "backlog":
+      return `more changes of the object waited than its share of the queue: a newer event stands for ${why.collapsed} of them`;
+    case "key":
+      return trigger.key?.type === "owner"
+        ? `it has no owner of kind ${trigger.key.kind}, by which its trigger's key would wake one`
+        : "its trigger's key gives no name for it";
+    case "keyError":
+      return `its trigger's key has no value that is a name: ${show(why.message)}`;
+  }
+}

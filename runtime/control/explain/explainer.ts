@@ -1,0 +1,128 @@
+import { cut } from "../../base/wording.ts";
+import type { FunctionDispatch } from "../../engine/function-dispatch.ts";
+import type { FilteredEvent, PastRun } from "../../engine/history/history.ts";
+import { mostTold, type ObjectReport } from "../../engine/object-report.ts";
+import type { SourceStatus } from "../../informer/fanout/observer.ts";
+import type { SourceSpec } from "../../informer/fanout/source-spec.ts";
+import type { DeadLetterSummary } from "../../journal/batch.ts";
+import { type DeadLetterPage, deadLetterPageSize } from "../../journal/store.ts";
+import type { Schedule, Trigger } from "../../manifest/function.ts";
+import type { Explanation, Question, TriggerExplanation } from "../../observe/explanation.ts";
+import { answerOf, nextOf } from "./answer.ts";
+import { because } from "./because.ts";
+import { checksOf } from "./checks.ts";
+import type { Facts } from "./facts.ts";
+import { type LiveObject, type LookParts, lookAt } from "./live-look.ts";
+import { explainSchedule } from "./schedule.ts";
+
+/** Characters of a text that others wrote. */
+const longestText = 300;
+/** Pages of a function's dead letters that are looked through. */
+const mostPages = 20;
+
+/** Reasons of a function that are one source's matter: the source says it where it is the object's. */
+const ofOneSource: ReadonlySet<string> = new Set(["KindMissing", "Degraded", "Unreachable", "CatchingUp"]);
+
+/** The function that is asked about. */
+export interface Subject {
+  /** As `/status` has it. */
+  readonly report: Explanation["function"];
+  readonly triggers: readonly Trigger[];
+  readonly schedules: readonly Schedule[];
+  /** Undefined where it is not loaded. */
+  readonly dispatch: FunctionDispatch | undefined;
+  /** What its trigger reads in a namespace, "" of all. */
+  sourceOf(trigger: Trigger, namespace: string): SourceSpec;
+  /** How that source stands. */
+  statusOf(spec: SourceSpec): SourceStatus | undefined;
+}
+
+export interface ExplainerParts extends LookParts {
+  readonly deadLetters: { list(page: DeadLetterPage): Promise<readonly DeadLetterSummary[]> };
+  readonly redact: (functionName: string, text: string) => string;
+}
+
+/** Says why a function was not told of an object; of a schedule, by its name, when it ran. It changes nothing. */
+export async function explain(subject: Subject, question: Question, parts: ExplainerParts): Promise<Explanation> {
+  const { report, dispatch, triggers } = subject;
+  const { namespace, name } = question;
+  const show = (text: string) => cut(parts.redact(report.name, text), longestText);
+  const letters = dispatch ? await lettersOf(question, parts) : [];
+  const isStopped = !report.ready && !ofOneSource.has(report.reason ?? "");
+  const trouble = isStopped ? show(`${report.reason}: ${report.message}`) : undefined;
+  const explained: TriggerExplanation[] = [];
+  for (const trigger of dispatch ? triggers : []) {
+    if (!dispatch) break;
+    const read = trigger.namespaces.type === "all" ? "" : namespace;
+    const isRead = (await dispatch.object(trigger.name, question)).position !== undefined;
+    const spec = subject.sourceOf(trigger, namespace);
+    const live: LiveObject = isRead ? await lookAt({ spec, name }, parts) : notRead;
+    const seen = live.type === "there" ? live.change : undefined;
+    const facts: Facts = {
+      trigger,
+      namespace,
+      name,
+      live,
+      report: await dispatch.object(trigger.name, question, seen),
+      source: subject.statusOf(subject.sourceOf(trigger, read)),
+      letters: letters.filter((letter) => letter.trigger === trigger.name),
+      trouble,
+      show,
+    };
+    explained.push(describe(facts));
+  }
+  const asked = subject.schedules.filter((schedule) => namespace === "" && schedule.name === name);
+  const scheduled = dispatch
+    ? asked.map((schedule) => explainSchedule(schedule, dispatch.schedule(schedule.name), trouble, show))
+    : [];
+  // Who asks for a schedule's name alone means it, and no object of another trigger.
+  const told = scheduled.length > 0 ? scheduled : explained;
+  return { function: report, object: { namespace, name }, triggers: told };
+}
+
+const notRead: LiveObject = { type: "unknown", why: "not looked for: the trigger does not read its namespace" };
+
+/** The object's dead letters, newest first. */
+async function lettersOf({ function: name, ...object }: Question, { deadLetters }: ExplainerParts) {
+  let found: DeadLetterSummary[] = [];
+  let after: string | undefined;
+  for (let page = 0; page < mostPages; page++) {
+    const letters = await deadLetters.list({ function: name, after });
+    const own = letters.filter((letter) => letter.namespace === object.namespace && letter.name === object.name);
+    found = [...found, ...own].slice(-mostTold);
+    after = letters.at(-1)?.letter;
+    if (letters.length < deadLetterPageSize) break;
+  }
+  return found.reverse();
+}
+
+function describe(facts: Facts): TriggerExplanation {
+  const { trigger, report, show } = facts;
+  const checks = checksOf(facts);
+  const next = nextOf(facts);
+  return {
+    trigger: trigger.name,
+    apiVersion: trigger.apiVersion,
+    kind: trigger.kind,
+    ...answerOf(facts, checks),
+    ...(next !== undefined && { next }),
+    checks,
+    filtered: filteredOf(report, trigger, show),
+    runs: report.runs.map((run) => ({
+      ...when(run),
+      attempt: run.attempt,
+      outcome: run.outcome,
+      durationMs: run.durationMs,
+      ...(run.error !== undefined && { error: show(run.error) }),
+    })),
+  };
+}
+
+const filteredOf = ({ filtered }: ObjectReport, trigger: Trigger, show: Facts["show"]) =>
+  filtered.map((event) => ({ ...when(event), because: because(event.why, event.type, trigger, show) }));
+
+const when = ({ at, type, resourceVersion }: FilteredEvent | PastRun) => ({
+  at: new Date(at).toISOString(),
+  type,
+  resourceVersion,
+});

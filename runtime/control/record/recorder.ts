@@ -1,0 +1,155 @@
+import type { Clock } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import { parseExactly } from "../../base/exact-json.ts";
+import type { Delivery, Runner } from "../../engine/delivery/delivery.ts";
+import { eventFields } from "../../engine/delivery/event-fields.ts";
+import type { RecordAnswer, RecordQuestion } from "../../observe/function-desk.ts";
+import { withoutSecrets } from "./redaction.ts";
+
+/** Recordings at once, over all functions. */
+const mostRecordings = 4;
+/** Bytes of what one delivery has; a larger one is counted and left out. */
+const mostOfOne = 2 ** 20;
+/** What any delivery takes, in bytes, beside its objects and causes. */
+const leastOfOne = 2 ** 10;
+/** Bytes that wait for whoever records. */
+const mostWaiting = 4 * 2 ** 20;
+/** Whoever does not ask for so long has gone, in milliseconds. */
+const patienceMs = 30_000;
+
+interface Recording {
+  readonly of: string;
+  /** How many are wanted yet; undefined: without end. */
+  wanted: number | undefined;
+  taken: RecordAnswer["taken"];
+  bytes: number;
+  left: number;
+  askedAt: number;
+  wake: () => void;
+}
+
+/** Hands what functions are given to whoever asks for it, as fixtures, from that moment on. Nothing is kept otherwise. */
+export class Recorder {
+  private readonly clock: Clock;
+  private readonly redact: (functionName: string, data: unknown) => unknown;
+  private readonly recordings = new Map<string, Recording>();
+  private number = 0;
+
+  /** `redact` takes out the values of a function's own environment. */
+  constructor(clock: Clock, redact: (functionName: string, data: unknown) => unknown) {
+    this.clock = clock;
+    this.redact = redact;
+  }
+
+  /** The runner, with an ear for what handlers are given as they begin. */
+  listening(runner: Runner): Runner {
+    return {
+      recall: (functionName) => runner.recall(functionName),
+      give: (delivery, listener) => {
+        if (this.recordings.size === 0) {
+          runner.give(delivery, listener);
+          return;
+        }
+        const begins = () => {
+          this.heard(delivery);
+          listener.begins();
+        };
+        runner.give(delivery, { begins, ended: (outcome) => listener.ended(outcome) });
+      },
+    };
+  }
+
+  /** @throws WatchfireError WF_RUNTIME_NOT_RECORDED for a recording that is not there, or one too many */
+  async ask(of: string, question: RecordQuestion): Promise<RecordAnswer> {
+    this.forget();
+    const id = "recording" in question ? question.recording : this.begin(of, question.count);
+    const recording = this.recordings.get(id);
+    if (recording?.of !== of) throw refused("the runtime knows of no such recording", id);
+    recording.askedAt = this.clock.monotonic();
+    const waitMs = "recording" in question ? question.wait * 1000 : 0;
+    if (recording.taken.length === 0 && recording.left === 0 && waitMs > 0) {
+      await new Promise<void>((resolve) => {
+        const late = this.clock.after(waitMs, resolve, { unref: true });
+        recording.wake = () => {
+          late.cancel();
+          resolve();
+        };
+      });
+    }
+    const { taken, left } = recording;
+    Object.assign(recording, { taken: [], bytes: 0, left: 0, askedAt: this.clock.monotonic(), wake: () => {} });
+    const isDone = recording.wanted === 0;
+    if (isDone) this.recordings.delete(id);
+    return { taken, left, ...(!isDone && { recording: id }) };
+  }
+
+  private begin(of: string, wanted: number | undefined): string {
+    if (this.recordings.size >= mostRecordings) throw refused(`${mostRecordings} recordings go on already`, of);
+    const id = String(++this.number);
+    const askedAt = this.clock.monotonic();
+    this.recordings.set(id, { of, wanted, taken: [], bytes: 0, left: 0, askedAt, wake: () => {} });
+    return id;
+  }
+
+  private heard(delivery: Delivery): void {
+    this.forget();
+    for (const recording of this.recordings.values()) {
+      if (recording.of !== delivery.function || recording.wanted === 0) continue;
+      const bytes = bytesOf(delivery);
+      const taken = bytes > mostOfOne || recording.bytes + bytes > mostWaiting ? undefined : this.described(delivery);
+      if (!taken) recording.left++;
+      else {
+        recording.taken.push(taken);
+        recording.bytes += bytes;
+        if (recording.wanted !== undefined) recording.wanted--;
+      }
+      recording.wake();
+    }
+  }
+
+  /** Undefined where an object is too deep to be copied: its handler is told all the same. */
+  private described(delivery: Delivery): RecordAnswer["taken"][number] | undefined {
+    const { type, object, batch, causes } = delivery;
+    const what = causes ? "run" : batch ? "batch" : type.toLowerCase();
+    try {
+      const fixture = this.redact(delivery.function, withoutSecrets(fixtureFrom(delivery)));
+      return { what, object: object.name, fixture: fixture as Record<string, unknown> };
+    } catch {
+      return undefined;
+    }
+  }
+
+  private forget(): void {
+    const now = this.clock.monotonic();
+    for (const [id, { askedAt }] of this.recordings) if (now - askedAt > patienceMs) this.recordings.delete(id);
+  }
+}
+
+/** What `watchfire test` gives the function to give it the same. */
+function fixtureFrom(delivery: Delivery): object {
+  const { causes, members, object, body, attempt, redelivered } = delivery;
+  if (members) return { events: members.map(eventFrom) };
+  if (!causes) return { event: eventFrom(delivery) };
+  const { namespace, name } = object;
+  const key = namespace === "" ? { name } : { namespace, name };
+  return { run: { key, ...(body.length > 0 && { object: parsed(body) }), causes, attempt, redelivered } };
+}
+
+function eventFrom(delivery: Delivery): object {
+  const { type, body, oldBody } = delivery;
+  return {
+    ...eventFields(delivery),
+    ...(type !== "Scheduled" && { object: parsed(body) }),
+    ...(oldBody && { oldObject: parsed(oldBody) }),
+  };
+}
+
+const parsed = (body: Buffer): unknown => parseExactly(body.toString("utf8"));
+
+function bytesOf({ body, oldBody, causes = [], members = [] }: Delivery): number {
+  const own = leastOfOne + body.length + (oldBody?.length ?? 0) + JSON.stringify(causes).length;
+  return members.reduce((sum, each) => sum + (each.oldBody?.length ?? 0), own);
+}
+
+const refused = (what: string, actual: string): WatchfireError =>
+  new WatchfireError("WF_RUNTIME_NOT_RECORDED", { what, actual });

@@ -1,0 +1,192 @@
+import { pause } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import { systemReason } from "../../base/wording.ts";
+import type { FunctionDispatch } from "../../engine/function-dispatch.ts";
+import type { Redelivery } from "../../engine/replay.ts";
+import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "../../informer/fanout/source-spec.ts";
+import { listCollection } from "../../informer/list/list.ts";
+import { type Change, objectKey } from "../../informer/scan/change.ts";
+import type { DeadLetterSummary } from "../../journal/batch.ts";
+import { type DeadLetterPage, deadLetterPageSize } from "../../journal/store.ts";
+import { resourcePath } from "../../kube/resource.ts";
+import type { Trigger } from "../../manifest/function.ts";
+import { type LiveObject, type LookParts, lookAt } from "../explain/live-look.ts";
+
+/** How often one object is looked at while an event of its own is under way, and how long apart in milliseconds. */
+const look = { most: 12, apartMs: 250 } as const;
+/** How long the lists of all objects may take, in milliseconds. */
+const listMs = 30 * 60_000;
+
+export interface RedelivererParts extends LookParts {
+  readonly deadLetters: {
+    list(page: DeadLetterPage): Promise<readonly DeadLetterSummary[]>;
+    replay(letters: readonly string[]): Promise<void>;
+  };
+}
+
+/** The function whose handler is told again. */
+export interface Retold {
+  readonly name: string;
+  readonly triggers: readonly Trigger[];
+  readonly dispatch: FunctionDispatch;
+  /** What a trigger reads in a namespace, "" of all. */
+  sourceOf(trigger: Trigger, namespace: string): SourceSpec;
+}
+
+/** How many objects became what, once for each trigger that reads them. */
+export type Tally = Map<Redelivery, number>;
+
+const add = (tally: Tally, became: Redelivery) => tally.set(became, (tally.get(became) ?? 0) + 1);
+
+/** Tells a function's handler again: of one object, of all that its triggers choose, or what one run was told. */
+export class Redeliverer {
+  private readonly parts: RedelivererParts;
+
+  constructor(parts: RedelivererParts) {
+    this.parts = parts;
+  }
+
+  /** Of an object as it is now, under each trigger that chooses it. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED */
+  async object(of: Retold, object: Pick<Change["meta"], "namespace" | "name">): Promise<Tally> {
+    assertWatches(of, shown(objectKey(object)));
+    const tally: Tally = new Map();
+    const whys: string[] = [];
+    for (const trigger of of.triggers) {
+      const { position } = await of.dispatch.object(trigger.name, object);
+      const became = position
+        ? await this.tell(of, trigger, object)
+        : { why: `it does not read ${object.namespace === "" ? "objects without a namespace" : object.namespace}` };
+      if (typeof became === "string") add(tally, became);
+      else whys.push(`by the trigger ${trigger.name}, ${became.why}`);
+    }
+    if (tally.size === 0) throw refused(whys.join("; "), shown(objectKey(object)));
+    await of.dispatch.saved();
+    return tally;
+  }
+
+  /**
+   * Of every object that the triggers choose now, as it is. What is told is counted in `tally` as it goes.
+   * @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED
+   */
+  async all(of: Retold, tally: Tally): Promise<void> {
+    const { triggers, dispatch, sourceOf } = of;
+    assertWatches(of, of.name);
+    for (const trigger of triggers) {
+      for (const namespace of dispatch.namespaces(trigger.name)) {
+        const item = (change: Change) => {
+          if (dispatch.concerns(trigger.name, change)) add(tally, dispatch.redeliver(trigger.name, change));
+        };
+        await this.list(sourceOf(trigger, namespace), item, () => dispatch.congested);
+      }
+    }
+    await dispatch.saved();
+  }
+
+  /**
+   * What a run was told: as its dead letter has it, or of its object where that is still as it was.
+   * @throws WatchfireError WF_RUNTIME_NO_RUN, WF_RUNTIME_NOT_REDELIVERED, or why the letter cannot be replayed
+   */
+  async run({ name, dispatch, triggers, sourceOf }: Retold, id: string): Promise<Tally> {
+    const letter = await this.letterOf(name, id);
+    if (letter) {
+      await this.parts.deadLetters.replay([letter.letter]);
+      return new Map([["told", 1]]);
+    }
+    const run = [...dispatch.runs].find((each) => each.id === id);
+    if (run?.type === "Scheduled") {
+      const became = dispatch.runAgain(run);
+      await dispatch.saved();
+      return new Map([[became, 1]]);
+    }
+    const trigger = run && triggers.find((each) => each.name === run.trigger);
+    if (!run || !trigger) {
+      throw new WatchfireError("WF_RUNTIME_NO_RUN", {
+        what: `none of the last runs of ${name}, and none of its dead letters, has this ID`,
+        actual: id,
+      });
+    }
+    const [namespace = "", object = ""] = run.key.split("/");
+    const found = await this.look(sourceOf(trigger, namespace), object);
+    const isSame = found.type === "there" && found.change.meta.resourceVersion === run.resourceVersion;
+    if (!isSame || run.type === "Deleted") {
+      const state = found.type === "there" ? "has changed since" : "is not there any more";
+      const hint = `what is there now is told by \`watchfire redeliver ${name} --object ${shown(run.key)}\``;
+      throw refused(`the object ${state}, and what the run was told of it is not kept`, id, hint);
+    }
+    const became = dispatch.redeliver(trigger.name, found.change, run);
+    await dispatch.saved();
+    return new Map([[became, 1]]);
+  }
+
+  /** Tells of one object, once its own events have been received. */
+  private async tell(
+    { dispatch, sourceOf }: Retold,
+    trigger: Trigger,
+    { namespace, name }: Pick<Change["meta"], "namespace" | "name">,
+  ): Promise<Redelivery | { readonly why: string }> {
+    for (let looks = 1; ; looks++) {
+      const found = await this.look(sourceOf(trigger, namespace), name);
+      if (found.type === "gone") return { why: "there is no such object" };
+      if (found.type !== "there") return found;
+      if (!found.labels || !found.fields) return { why: "its selectors do not choose the object" };
+      if (!dispatch.concerns(trigger.name, found.change)) return { why: "another shard has the object" };
+      const became = dispatch.redeliver(trigger.name, found.change);
+      if (became !== "news" || looks === look.most) return became;
+      await pause(this.parts.clock, look.apartMs);
+    }
+  }
+
+  private look(spec: SourceSpec, name: string): Promise<LiveObject> {
+    return lookAt({ spec, name }, this.parts);
+  }
+
+  /** @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED where the source cannot be listed */
+  private async list(
+    spec: SourceSpec,
+    item: (change: Change) => void,
+    congested: () => Promise<void> | undefined,
+  ): Promise<void> {
+    const { discovery, transport, clock } = this.parts;
+    try {
+      const found = await discovery.resolve(spec.apiVersion, spec.kind);
+      if (found.type !== "Served") throw new Error(found.reason);
+      await listCollection({
+        transport,
+        clock,
+        path: resourcePath(found.resource, spec.namespace ?? ""),
+        query: selectorQuery(spec),
+        headers: acceptHeader(spec, "list"),
+        identity: new ObjectIdentity(found.resource, spec.representation),
+        from: {},
+        paged: true,
+        signal: AbortSignal.timeout(listMs),
+        congested,
+        item,
+      });
+    } catch (error) {
+      throw refused(`${spec.kind} cannot be listed: ${systemReason(error)}`, spec.namespace || undefined);
+    }
+  }
+
+  private async letterOf(name: string, id: string): Promise<DeadLetterSummary | undefined> {
+    for (let after: string | undefined; ; ) {
+      const letters = await this.parts.deadLetters.list({ function: name, after });
+      const found = letters.find((letter) => letter.id === id);
+      if (found || letters.length < deadLetterPageSize) return found;
+      after = letters.at(-1)?.letter;
+    }
+  }
+}
+
+/** A key as a person writes it: the name alone where there is no namespace. */
+const shown = (key: string): string => key.replace(/^\//, "");
+
+const refused = (what: string, actual?: string, hint?: string): WatchfireError =>
+  new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", { what, actual, ...(hint !== undefined && { hint }) });
+
+/** A schedule is about no object: its time is told again by its run. */
+function assertWatches({ name, triggers }: Retold, actual: string): void {
+  if (triggers.length > 0) return;
+  const hint = `\`watchfire runs ${name}\` shows the runs, and \`watchfire redeliver ${name} --run ID\` has one told again`;
+  throw refused("the function has schedules alone, which are about no object", actual, hint);
+}

@@ -1,0 +1,136 @@
+import type { Clock, Timer } from "../../base/clock.ts";
+import type { Batch } from "../../manifest/function.ts";
+import {
+  type Delivery,
+  type DeliveryListener,
+  type HandlerError,
+  type Outcome,
+  type Runner,
+  run,
+} from "../delivery/delivery.ts";
+import { batchDelivery } from "./batch-delivery.ts";
+
+/** Bodies of one batch, in bytes: all of them are in the isolate's memory at once, parsed. */
+const mostBytes = 4 * 1024 * 1024;
+
+export interface BatchingParts {
+  readonly runner: Runner;
+  readonly clock: Clock;
+  readonly batch: Batch;
+  /** Batches that run at once. */
+  readonly concurrency: number;
+}
+
+/** An event that waits for its batch, or is in it. */
+interface Item {
+  readonly delivery: Delivery;
+  readonly listener: DeliveryListener;
+  /** Monotonic milliseconds. */
+  readonly since: number;
+  hasBegun: boolean;
+}
+
+/**
+ * Runs one function's events in batches, and tells of each how it ended. A batch that fails whole is halved, until what
+ * fails is one event, which then has failed alone.
+ */
+export class BatchingRunner implements Runner {
+  private readonly parts: BatchingParts;
+  /** Events that failed before wait apart, so that one that fails again takes no new ones with it. */
+  private readonly queues: readonly [fresh: Item[], again: Item[]] = [[], []];
+  private running = 0;
+  private timer: Timer | undefined;
+
+  constructor(parts: BatchingParts) {
+    this.parts = parts;
+  }
+
+  give(delivery: Delivery, listener: DeliveryListener): void {
+    const since = this.parts.clock.monotonic();
+    const [fresh, again] = this.queues;
+    (delivery.attempt > 1 ? again : fresh).push({ delivery, listener, since, hasBegun: false });
+    this.proceed();
+  }
+
+  recall(functionName: string): void {
+    this.timer?.cancel();
+    for (const queue of this.queues) endAll(queue.splice(0), { type: "unbegun" });
+    this.parts.runner.recall(functionName);
+  }
+
+  private proceed(): void {
+    this.timer?.cancel();
+    this.timer = undefined;
+    const { concurrency, clock, batch } = this.parts;
+    const now = clock.monotonic();
+    while (this.running < concurrency) {
+      const [fresh, again] = this.queues;
+      const first = this.take(again, now);
+      const items = first.length > 0 ? first : this.take(fresh, now);
+      if (items.length === 0) break;
+      this.running++;
+      void this.attempt(items).then(() => {
+        this.running--;
+        this.proceed();
+      });
+    }
+    const oldest = Math.min(...this.queues.flatMap(([first]) => first?.since ?? []));
+    if (this.running >= concurrency || oldest === Number.POSITIVE_INFINITY) return;
+    this.timer = clock.after(oldest + batch.maxWaitMs - now, () => this.proceed());
+  }
+
+  /** The next batch of a queue, oldest first; nothing while it has neither its size nor waited its time. */
+  private take(queue: Item[], now: number): Item[] {
+    const { maxSize, maxWaitMs } = this.parts.batch;
+    let bytes = 0;
+    let count = 0;
+    for (const { delivery } of queue) {
+      bytes += delivery.body.length + (delivery.oldBody?.length ?? 0);
+      if (count === maxSize || (count > 0 && bytes > mostBytes)) break;
+      count++;
+    }
+    const isFull = count === maxSize || bytes > mostBytes;
+    const isDue = queue[0] !== undefined && now - queue[0].since >= maxWaitMs;
+    return isFull || isDue ? queue.splice(0, count) : [];
+  }
+
+  /** Runs a batch until each of its events has ended. */
+  private async attempt(items: readonly Item[]): Promise<void> {
+    const isAgain = items.some(({ hasBegun }) => hasBegun);
+    const told = items.map(({ delivery, hasBegun }) => (hasBegun ? { ...delivery, redelivered: true } : delivery));
+    const outcome = await run(this.parts.runner, batchDelivery(told), () => {
+      for (const item of items) if (!item.hasBegun) item.listener.begins();
+      for (const item of items) item.hasBegun = true;
+    });
+    const { type } = outcome;
+    // It has run once in this attempt: that must not be forgotten.
+    if (type === "unbegun" && isAgain) endAll(items, { type: "interrupted" });
+    else if (type === "unbegun" || type === "interrupted") endAll(items, outcome);
+    else if (type === "ok") endEach(items, outcome);
+    else if (items.length === 1 || (type === "failed" && outcome.retryAfterMs !== undefined)) endAll(items, outcome);
+    else {
+      const half = Math.ceil(items.length / 2);
+      await this.attempt(items.slice(0, half));
+      await this.attempt(items.slice(half));
+    }
+  }
+}
+
+function endAll(items: readonly Item[], outcome: Outcome): void {
+  for (const { listener } of items) listener.ended(outcome);
+}
+
+function endEach(items: readonly Item[], outcome: Extract<Outcome, { type: "ok" }>): void {
+  const { failed, ...done } = outcome;
+  const named = new Set(failed);
+  const { durationMs } = outcome;
+  for (const [index, { listener }] of items.entries()) {
+    listener.ended(named.has(index) ? { type: "failed", error: namedError, durationMs } : done);
+  }
+}
+
+const namedError: HandlerError = {
+  name: "FailedInBatch",
+  message: "the handler named the event in `failed`",
+  stack: "",
+};

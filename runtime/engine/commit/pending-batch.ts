@@ -1,0 +1,141 @@
+import type {
+  Batch,
+  Cursor,
+  JournalRow,
+  KnownBody,
+  KnownState,
+  KnownWrite,
+  LastBody,
+  NewDeadLetter,
+  SpilledEvent,
+  StartedEvent,
+} from "../../journal/batch.ts";
+
+/** Writes that gather for the next commit; later ones of the same row replace earlier ones. */
+export class PendingBatch {
+  /** Of the journal: where its started events go. */
+  readonly row: number;
+  /** Rows, as a measure of when to commit. */
+  rows = 0;
+  /** Bytes of bodies. */
+  bytes = 0;
+  readonly started: StartedEvent[] = [];
+  /** Of each of them, called with the row when the batch is durable. */
+  readonly begun: ((row: number) => void)[] = [];
+  /** Called when the batch is durable, behind those. */
+  readonly waiters: (() => void)[] = [];
+  private readonly known = new Map<number, Map<string, KnownState | undefined>>();
+  private bodies: readonly LastBody[] = [];
+  private readonly settledJournal: number[] = [];
+  private readonly journal = new Map<number, JournalRow>();
+  private readonly spill: SpilledEvent[] = [];
+  private readonly unspill: { function: string; sequence: number }[] = [];
+  private readonly deadLetters: NewDeadLetter[] = [];
+  private readonly droppedDeadLetters: string[] = [];
+  private readonly droppedCursors: Pick<Cursor, "view" | "namespace">[] = [];
+
+  constructor(row: number) {
+    this.row = row;
+  }
+
+  putKnown(view: number, key: string, state: KnownState | undefined): void {
+    let ofView = this.known.get(view);
+    if (!ofView) {
+      ofView = new Map();
+      this.known.set(view, ofView);
+    }
+    ofView.set(key, state);
+    this.count(state?.body === "older" ? undefined : state?.body);
+  }
+
+  /** What it has of an object's body: a write of it, that there is none, or nothing. */
+  bodyOf(view: number, key: string): { readonly body: KnownBody | undefined } | undefined {
+    const last = this.bodies.find((each) => each.view === view && each.key === key);
+    if (last) return { body: { bytes: last.body, isOlder: false } };
+    const ofView = this.known.get(view);
+    if (!ofView?.has(key)) return undefined;
+    const body = ofView.get(key)?.body;
+    if (body === "older") return undefined;
+    return { body: body && { bytes: body, isOlder: false } };
+  }
+
+  /** Whether it writes what is known of the object. */
+  has(view: number, key: string): boolean {
+    return this.known.get(view)?.has(key) ?? false;
+  }
+
+  /** Whether it has no write of the object's body. */
+  leavesBody(view: number, key: string): boolean {
+    const ofView = this.known.get(view);
+    return !ofView?.has(key) || ofView.get(key)?.body === "older";
+  }
+
+  /** Bodies of objects that were known without them. They are written with what else there is of the object. */
+  takeBodies(bodies: readonly LastBody[]): void {
+    this.bodies = bodies.filter(({ view, key, body }) => {
+      const ofView = this.known.get(view);
+      const state = ofView?.get(key);
+      if (!state) return true;
+      ofView?.set(key, { ...state, body });
+      return false;
+    });
+  }
+
+  addSpilled(event: SpilledEvent): void {
+    this.spill.push(event);
+    this.count(event.body);
+  }
+
+  dropSpilled(functionName: string, sequence: number): void {
+    this.unspill.push({ function: functionName, sequence });
+    this.rows++;
+  }
+
+  addDeadLetter(letter: NewDeadLetter): void {
+    this.deadLetters.push(letter);
+    this.count(letter.body);
+  }
+
+  dropDeadLetter(letter: string): void {
+    this.droppedDeadLetters.push(letter);
+    this.rows++;
+  }
+
+  putJournal(row: JournalRow): void {
+    this.journal.set(row.id, row);
+  }
+
+  settleJournal(row: number): void {
+    this.journal.delete(row);
+    this.settledJournal.push(row);
+  }
+
+  dropCursor(view: number, namespace: string): void {
+    this.droppedCursors.push({ view, namespace });
+    this.rows++;
+  }
+
+  /** As the store takes it, with the cursors as they stand now. */
+  seal(cursors: readonly Cursor[]): Batch {
+    const known: KnownWrite[] = [];
+    for (const [view, states] of this.known) for (const [key, state] of states) known.push({ view, key, state });
+    const started = this.started.length === 0 ? [] : [{ id: this.row, started: this.started }];
+    return {
+      known,
+      bodies: this.bodies,
+      cursors,
+      droppedCursors: this.droppedCursors,
+      journal: [...this.journal.values(), ...started],
+      settledJournal: this.settledJournal,
+      spill: this.spill,
+      unspill: this.unspill,
+      deadLetters: this.deadLetters,
+      droppedDeadLetters: this.droppedDeadLetters,
+    };
+  }
+
+  private count(body: Buffer | undefined): void {
+    this.rows++;
+    this.bytes += body?.length ?? 0;
+  }
+}

@@ -1,0 +1,65 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log, Observer } from "./delivery/observer.ts";
+import type { ConditionError } from "./filter/conditions.ts";
+
+/** One condition is logged so often at most, in milliseconds: each event may fail it. */
+const logEveryMs = 60_000;
+
+/** How often a trigger's condition could not be evaluated since the start. */
+export interface ConditionTrouble {
+  readonly trigger: string;
+  readonly condition: string;
+  readonly count: number;
+  /** Of the last time. */
+  readonly message: string;
+}
+
+interface Tally {
+  count: number;
+  message: string;
+  logged: number;
+  loggedAt: number;
+}
+
+export interface ConditionErrorsParts {
+  readonly functionName: string;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  readonly log: Log;
+}
+
+/** What a function's conditions could not answer: counted, logged now and then, and kept for the status. */
+export class ConditionErrors {
+  private readonly parts: ConditionErrorsParts;
+  /** By trigger and condition, as the manifest has them. */
+  private readonly tallies = new Map<string, Map<string, Tally>>();
+
+  constructor(parts: ConditionErrorsParts) {
+    this.parts = parts;
+  }
+
+  add(trigger: string, { condition, message, doubtful }: ConditionError): void {
+    const { functionName, clock, observer, log } = this.parts;
+    observer.conditionError?.(functionName, trigger, condition, doubtful ? "limit" : "error");
+    const ofTrigger = this.tallies.get(trigger) ?? new Map<string, Tally>();
+    const tally = ofTrigger.get(condition) ?? { count: 0, message, logged: 0, loggedAt: Number.NEGATIVE_INFINITY };
+    this.tallies.set(trigger, ofTrigger.set(condition, tally));
+    tally.count++;
+    tally.message = message;
+    const now = clock.monotonic();
+    if (now - tally.loggedAt < logEveryMs) return;
+    const times = tally.count - tally.logged;
+    tally.logged = tally.count;
+    tally.loggedAt = now;
+    log.warn(
+      { function: functionName, trigger, condition, error: message, times, delivered: doubtful },
+      "condition not evaluated",
+    );
+  }
+
+  list(): ConditionTrouble[] {
+    return [...this.tallies].flatMap(([trigger, ofTrigger]) =>
+      [...ofTrigger].map(([condition, { count, message }]) => ({ trigger, condition, count, message })),
+    );
+  }
+}

@@ -1,0 +1,57 @@
+import type { Code } from "../../cel/code.ts";
+import { compile } from "../../cel/compile.ts";
+import { firstLine } from "../../cel/expression-error.ts";
+import { EvaluationError, LimitExceeded, type Meter } from "../../cel/meter.ts";
+import { parseCondition } from "../../cel/parse.ts";
+import { typeName } from "../../cel/value.ts";
+import { Demand } from "./demand.ts";
+import { type Path, pathsOf } from "./named-fields.ts";
+
+/** Whether an expression holds; where nobody can tell, why. */
+export type Outcome =
+  | { readonly type: "holds" }
+  | { readonly type: "fails" }
+  /** It has no value, or none that is a bool, as where a field is missing. */
+  | { readonly type: "error"; readonly message: string }
+  /** It used up its cost. */
+  | { readonly type: "limit"; readonly message: string };
+
+const holds: Outcome = { type: "holds" };
+const fails: Outcome = { type: "fails" };
+
+/** A compiled expression over `object` and `oldObject`. */
+export class Expression {
+  /** The fields that it names, of either. */
+  readonly objectPaths: readonly Path[];
+  readonly oldObjectPaths: readonly Path[];
+  private readonly code: Code;
+  /** What it asks of a field before all else; undefined where it begins with something else. */
+  readonly demand: Demand | undefined;
+
+  /** @throws ExpressionError unless it compiles to a bool, or to what may turn out as one */
+  constructor(text: string) {
+    const ast = parseCondition(text);
+    this.objectPaths = pathsOf(ast, "object");
+    this.oldObjectPaths = pathsOf(ast, "oldObject");
+    this.code = compile(ast);
+    this.demand = Demand.of(ast);
+  }
+
+  get usesOldObject(): boolean {
+    return this.oldObjectPaths.length > 0;
+  }
+
+  /** Takes parsed JSON, of the named fields at least; `oldObject` is called where the expression comes to name it. Throws nothing. */
+  evaluate(meter: Meter, object: unknown, oldObject: () => unknown): Outcome {
+    try {
+      const value = this.code({ meter, object, oldObject, slots: [] });
+      if (typeof value === "boolean") return value ? holds : fails;
+      return { type: "error", message: `yields ${typeName(value)}, not bool` };
+    } catch (error) {
+      if (error instanceof EvaluationError) return { type: "error", message: error.message };
+      // Whatever else goes wrong, such as a full stack, says nothing of the object.
+      const message = error instanceof LimitExceeded ? error.message : `cannot be evaluated: ${firstLine(error)}`;
+      return { type: "limit", message };
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import type { Clock } from "../../base/clock.ts";
+import type { ResourceVersion } from "../../base/resource-version.ts";
+import type { Tally } from "../../informer/fanout/subscriber.ts";
+import { type Change, type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
+import type { ChangeType } from "../../manifest/function.ts";
+import type { Observer } from "../delivery/observer.ts";
+import type { View } from "../state/view.ts";
+
+/**
+ * Changes of objects that a trigger knows nothing of, and that lack what its conditions demand. Where many functions share
+ * a source, most of its changes are such to most of them. So they are counted, and accounted for together. The observer is told of
+ * them more rarely, since that costs as much as all the rest.
+ */
+export class Passing {
+  private readonly view: View;
+  private readonly observer: Observer;
+  private readonly clock: Clock;
+  /** Those that the observer has not been told of, and how many of them have been accounted for. */
+  private readonly counts: Record<ChangeType, number> = { Added: 0, Modified: 0, Deleted: 0 };
+  private settled = 0;
+  /** What has passed at the source, without a call. */
+  private tally: Tally | undefined;
+  /** Of the last one. */
+  private type: ChangeType = "Modified";
+  private meta: ObjectMeta | undefined;
+
+  constructor(view: View, observer: Observer, clock: Clock) {
+    this.view = view;
+    this.observer = observer;
+    this.clock = clock;
+  }
+
+  /** Counts such a change. @returns whether it is the first one that is to be accounted for */
+  count({ type, meta }: Pick<Change, "type" | "meta">): boolean {
+    this.collect();
+    const isFirst = this.meta === undefined;
+    this.counts[type]++;
+    this.type = type;
+    this.meta = meta;
+    return isFirst;
+  }
+
+  /** Changes pass at the source from now on, where they are counted. */
+  standBy(tally: Tally): void {
+    this.collect();
+    this.tally = tally;
+  }
+
+  /** What passes at the source from now on is not to be accounted for. */
+  end(): void {
+    this.collect();
+    this.tally?.end();
+    this.tally = undefined;
+  }
+
+  private collect(): void {
+    const passed = this.tally?.take();
+    if (!passed) return;
+    const { counts, last } = passed;
+    for (const type of ["Added", "Modified", "Deleted"] as const) this.counts[type] += counts[type];
+    this.type = last.type;
+    this.meta = last.meta;
+  }
+
+  /** Accounts for them. @returns the last one's resourceVersion; undefined where none has passed. */
+  settle(): ResourceVersion | undefined {
+    this.collect();
+    const { view, counts, settled, type, meta } = this;
+    if (!meta) return undefined;
+    this.meta = undefined;
+    this.settled = counts.Added + counts.Modified + counts.Deleted;
+    const event = { view, key: objectKey(meta), type, meta };
+    view.history.held(event, view.whyPassed(type), this.clock.now(), this.settled - settled);
+    return meta.resourceVersion;
+  }
+
+  /** Tells the observer of all that have been accounted for. */
+  tell(): void {
+    const { view, observer, counts } = this;
+    if (this.settled === 0) return;
+    this.settled = 0;
+    for (const type of ["Added", "Modified", "Deleted"] as const) {
+      if (counts[type] > 0) observer.event?.(view.functionName, view.trigger.name, type, "filtered", counts[type]);
+      counts[type] = 0;
+    }
+  }
+}

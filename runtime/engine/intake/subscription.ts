@@ -1,0 +1,502 @@
+import type { Clock } from "../../base/clock.ts";
+import { isUpTo, newerOf, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
+import type { Interest, ListReason, ListReceiver, Place, Subscriber, Tally } from "../../informer/fanout/subscriber.ts";
+import { MassDeletionGuard } from "../../informer/list/diff.ts";
+import { type Change, objectKey } from "../../informer/scan/change.ts";
+import { Turns } from "../../informer/scan/turns.ts";
+import type { Cursor } from "../../journal/batch.ts";
+import type { Trigger } from "../../manifest/function.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { Observer } from "../delivery/observer.ts";
+import type { Verdict } from "../filter/filter.ts";
+import type { HeldBack } from "../filter/reason.ts";
+import { Aftermath } from "../redelivery/aftermath.ts";
+import type { Doubt } from "../redelivery/doubt.ts";
+import { nameOf } from "../state/by-namespace.ts";
+import { LowWaterMark, type MarkEntry } from "../state/low-water-mark.ts";
+import { endsAsItWas, isStale, type Standing } from "../state/standing.ts";
+import type { Judged, View } from "../state/view.ts";
+import { type LaneEvent, type MarkOwner, withUid } from "../work/event.ts";
+import type { EventMaker, EventOrigin, EventSource } from "../work/event-maker.ts";
+import type { Concern } from "./concern.ts";
+import { Passing } from "./passing.ts";
+import { type ListedSource, type Reader, Reading, type ReadingPlan, type Rebase } from "./reading.ts";
+import { type State, stateOf } from "./state.ts";
+
+export interface SubscriptionParts {
+  readonly view: View;
+  readonly concerns: Concern;
+  /** Whether each change concerns it. */
+  readonly isWhole: boolean;
+  /** Whether an object of a namespace can concern it at all. */
+  readonly wants: (namespace: string) => boolean;
+  readonly cursor: Cursor;
+  /** Stands for the source's selectors now. */
+  readonly selection: string;
+  /** The last writes before the start may be missing. */
+  readonly lostWrites: boolean;
+  readonly maker: EventMaker;
+  readonly commits: Commits;
+  readonly clock: Clock;
+  readonly observer: Observer;
+  /** Bodies of a list that may wait for its end, in bytes. */
+  readonly listLimit: number;
+  /** Takes events for the function's lanes. */
+  readonly queue: {
+    accept(event: LaneEvent): void;
+    /** Undefined where the function has had its share of the parent's time for now. */
+    judge(view: View, judged: Judged, body: Buffer): Verdict | undefined;
+    refuses(view: View, change: Change): HeldBack | undefined;
+    keepBacklog(): void;
+    adopt(view: View, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
+    readonly congested: Promise<void> | undefined;
+    readonly full: Promise<void> | undefined;
+    readonly holdsQueues: boolean;
+  };
+}
+
+/**
+ * What it takes. `open`: everything. `aside`: nothing until its function has room, its place at the source given up.
+ * `closed`: nothing any more, while the cursor follows the events that are still to end. `left`: nothing, with the
+ * cursor given up.
+ */
+type Intake = "open" | "aside" | "closed" | "left";
+
+/** One trigger on one source: turns what is received into events, and keeps the cursor. */
+export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin {
+  readonly id: string;
+  readonly namespace: string;
+  readonly view: View;
+  readonly isSelective: boolean;
+  readonly clock: Clock;
+  readonly listLimit: number;
+  private readonly parts: SubscriptionParts;
+  private readonly mark: LowWaterMark;
+  private readonly guard = new MassDeletionGuard();
+  /** A list that is being told of, and what came after it. */
+  private readonly turns: Turns;
+  private readonly aftermath: Aftermath;
+  private readonly passing: Passing;
+  private state: State;
+  private intake: Intake = "open";
+  private place: Place | undefined;
+  /** A list is being read. */
+  private listing = false;
+  /** As the cursor has it: that of the last list that was done. */
+  private selection: string;
+  epoch: number;
+  /** As the cursor has it: what the first list shows was not all told. */
+  private initial: boolean;
+  /** What the first list brought is on disk: a process that is killed from now on does not take itself for new. */
+  private recorded: boolean;
+  /** What was received up to here had happened before the source connected, perhaps long before. */
+  private backlogUpTo: ResourceVersion | undefined;
+  /** Up to here this process has taken everything. */
+  private received: ResourceVersion | undefined;
+  /** The last complete list. */
+  private listVersion: ResourceVersion | undefined;
+  /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
+  newestKnown: ResourceVersion | undefined;
+
+  constructor(parts: SubscriptionParts) {
+    const { view, cursor, selection, clock } = parts;
+    this.parts = parts;
+    this.view = view;
+    this.isSelective = isSelective(view.trigger);
+    this.clock = clock;
+    this.listLimit = parts.listLimit;
+    this.id = `${view.functionName}/${view.trigger.name}/${view.resource}/${cursor.namespace}`;
+    this.namespace = cursor.namespace;
+    this.turns = new Turns(clock);
+    this.mark = new LowWaterMark(cursor.lowWaterMark);
+    this.aftermath = new Aftermath(parts.lostWrites);
+    this.passing = new Passing(view, parts.observer, clock);
+    this.selection = cursor.selection;
+    this.epoch = cursor.epoch;
+    this.initial = cursor.initial && cursor.lowWaterMark === undefined;
+    this.recorded = !this.initial;
+    this.newestKnown = view.newest(this.namespace);
+    this.state = stateOf(cursor, selection);
+  }
+
+  /** Whether what comes next may have been handled without a record of it. */
+  get isInDoubt(): boolean {
+    return this.aftermath.doubt !== "none";
+  }
+
+  /** Whether it may have been told before that an object which stands at this has left. */
+  doubtOf(resourceVersion: ResourceVersion): Doubt {
+    return this.aftermath.doubtOf(resourceVersion);
+  }
+
+  /** Where this process has come to, or the one before it. What was received up to there waits in the queue, if not on disk. */
+  get resumeFrom(): ResourceVersion | undefined {
+    return this.state.type === "resumed" ? (this.received ?? this.mark.value) : undefined;
+  }
+
+  get lowWaterMark(): ResourceVersion | undefined {
+    return this.mark.value;
+  }
+
+  /** Whether its first list, or the position it resumed from, is there, and will be after a kill. */
+  get isReady(): boolean {
+    return this.state.type === "resumed" && this.recorded;
+  }
+
+  wants(namespace: string): boolean {
+    return this.parts.wants(namespace);
+  }
+
+  get congested(): Promise<void> | undefined {
+    if (this.intake !== "open") return undefined;
+    const { commits, queue } = this.parts;
+    // A list does not wait for handlers: others wait for their turn to list. It does where there is no disk, for a moment.
+    const waits = !this.listing || !queue.holdsQueues;
+    return this.turns.busy ?? commits.congested ?? (waits ? queue.congested : undefined);
+  }
+
+  placed(place: Place): void {
+    this.place = place;
+  }
+
+  /** Whether it takes something now. Where its function has no room, its sources go on without it, and its position stands. */
+  takes(): boolean {
+    const full = this.intake === "open" ? this.parts.queue.full : undefined;
+    if (!full) return this.intake === "open";
+    this.settlePassing();
+    this.passing.end();
+    this.intake = "aside";
+    // Not before it has left: what it did not take until then would be behind it.
+    this.place?.stepAside(async () => {
+      await full;
+      if (this.intake === "aside") this.intake = "open";
+    });
+    return false;
+  }
+
+  change(given: Change): void {
+    const isBusy = this.turns.busy !== undefined;
+    // What a list is still to tell of an object is not known yet.
+    if (!isBusy && this.intake === "open" && this.view.lets(given) && this.concerns(given)) {
+      if (this.passing.count(given)) this.passes();
+      return;
+    }
+    if (isBusy) this.turns.queue(() => this.take(given));
+    else this.take(given);
+  }
+
+  concerns(change: Change): boolean {
+    return this.parts.concerns(change);
+  }
+
+  /** What it would let pass need not be told to it, while it takes everything and knows what there is. */
+  get interest(): Interest | undefined {
+    const standsBy = this.parts.isWhole && this.intake === "open" && this.turns.busy === undefined;
+    return standsBy ? this.view.interest : undefined;
+  }
+
+  passedBy(tally: Tally): void {
+    this.passing.standBy(tally);
+  }
+
+  /** The cursor is asked for soon, and then all that passed is accounted for. */
+  passes(): void {
+    this.parts.commits.cursorMovedLater(this);
+  }
+
+  /** Moves the position past what passed: that comes before whatever is to be done. */
+  private settlePassing(): void {
+    const to = this.passing.settle();
+    if (to === undefined) return;
+    this.aftermath.sees(to);
+    this.received = newerOf(this.received, to);
+    this.mark.note(to);
+  }
+
+  private take(given: Change): void {
+    this.settlePassing();
+    if (!this.takes()) return;
+    this.aftermath.sees(given.meta.resourceVersion);
+    this.received = newerOf(this.received, given.meta.resourceVersion);
+    const { view } = this;
+    // The position passes it with the next bookmark, or with the next change that does: a commit for each would cost more.
+    if (!this.concerns(given)) return;
+    const change = withUid(given, view.resource);
+    const { meta } = change;
+    const key = objectKey(meta);
+    const isStranger = view.isStranger(key);
+    const standing = isStranger ? undefined : view.standing(key);
+    if (this.isReplay(change, standing)) {
+      this.parts.observer.stale?.(view.functionName, view.trigger.name);
+      this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
+      this.moved();
+      return;
+    }
+    const { body, members, receivedAt } = change;
+    const plain = isStranger ? view.plainRefusal(change) : undefined;
+    const stranger = { type: change.type, key, doubt: "none", members } as const;
+    const verdict = isStranger && !plain ? this.parts.queue.judge(view, stranger, body) : undefined;
+    const heldBack = plain ?? verdict?.heldBack;
+    if (heldBack) {
+      this.mark.note(meta.resourceVersion);
+      this.spare(key, change, heldBack);
+      return;
+    }
+    const replaces = standing && !standing.deleted && standing.uid !== meta.uid ? standing : undefined;
+    const entry: MarkEntry = { resourceVersion: meta.resourceVersion, outstanding: replaces ? 2 : 1, firm: false };
+    this.mark.push(entry);
+    const mark = { owner: this, entry };
+    // An event that had begun comes again as it was: nothing more is kept of its object, either.
+    const isUnkept = view.isUnkept(key);
+    const live = isUnkept ? change.type === "Modified" : standing !== undefined && !standing.deleted && !replaces;
+    const type = change.type === "Deleted" ? "Deleted" : live ? "Modified" : "Added";
+    if (replaces) {
+      // The deletion of the object that had the name before was missed: the handler is told of it first.
+      const { uid, resourceVersion } = replaces;
+      const deletedBy = predecessor(meta.resourceVersion) ?? meta.resourceVersion;
+      const flags = { synthetic: true, finalStateUnknown: true } as const;
+      const gone = { ...nameOf(key), uid, resourceVersion };
+      this.accept({ type: "Deleted", key, meta: gone, receivedAt: this.clock.monotonic(), mark, flags, deletedBy });
+    }
+    this.accept({ type, key, meta, body, members, receivedAt, mark, verdict });
+  }
+
+  spares(change: Change): boolean {
+    const { view } = this;
+    const key = objectKey(change.meta);
+    const heldBack = view.isStranger(key) ? this.parts.queue.refuses(view, change) : undefined;
+    if (heldBack) this.spare(key, change, heldBack);
+    return heldBack !== undefined;
+  }
+
+  /** The function is not concerned by a change of an object that has not met its conditions yet: nothing is kept of it. */
+  private spare(key: string, { type, meta }: Change, heldBack: HeldBack): void {
+    const { view, clock } = this;
+    view.history.held({ view, key, type, meta }, heldBack, clock.now());
+    this.parts.observer.event?.(view.functionName, view.trigger.name, type, "filtered");
+    this.moved(true);
+  }
+
+  isNews(deletion: Change): boolean {
+    const given = withUid(deletion, this.view.resource);
+    const standing = this.view.standing(objectKey(given.meta));
+    return standing !== undefined && endsAsItWas(standing, given);
+  }
+
+  bookmark(resourceVersion: ResourceVersion): void {
+    if (this.turns.busy) this.turns.queue(() => this.pass(resourceVersion));
+    else this.pass(resourceVersion);
+  }
+
+  private pass(resourceVersion: ResourceVersion): void {
+    this.settlePassing();
+    if (this.intake !== "open") return;
+    this.aftermath.hasAllUpTo(resourceVersion);
+    this.received = resourceVersion;
+    this.mark.push({ resourceVersion, outstanding: 0, firm: true });
+    this.moved();
+  }
+
+  serverIsAt(resourceVersion: ResourceVersion): void {
+    this.aftermath.serverIsAt(resourceVersion);
+    this.backlogUpTo = resourceVersion;
+  }
+
+  /** The position goes at once: whatever comes before the next list is done, there is none to go on from. */
+  rewound(): void {
+    this.settlePassing();
+    const { state, newestKnown, intake } = this;
+    if (intake === "closed" || intake === "left" || (state.type === "fresh" && newestKnown === undefined)) return;
+    this.turns.finish();
+    this.newestKnown = undefined;
+    this.received = undefined;
+    this.leaveEpoch("rewind");
+  }
+
+  /** Nothing was there when the function was deployed: what comes is news. */
+  kindIsMissing(): void {
+    if (this.state.type !== "fresh" || this.listing) return;
+    this.initial = false;
+    this.state = { type: "rebasing", because: "kind" };
+    this.parts.commits.cursorMoved(this);
+  }
+
+  list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
+    this.settlePassing();
+    const { state, initial, selection } = this;
+    this.turns.finish();
+    this.listing = true;
+    const entry: MarkEntry = { resourceVersion: undefined, outstanding: 1, firm: true };
+    this.mark.push(entry);
+    const rewinds = reason === "rv-rewind";
+    this.received = undefined;
+    const resumed = state.type === "resumed";
+    // An edit came before the first list was done: what that has told is of another selection.
+    const isEdited = state.type === "fresh" && selection !== "" && selection !== this.parts.selection;
+    const due = state.type === "rebasing" ? state.because : isEdited ? "selection" : undefined;
+    return new Reading(this, entry, {
+      reason,
+      from: gapFrom ?? this.mark.value ?? null,
+      initial,
+      begins: initial && !resumed && !rewinds,
+      rebases: due ?? (rewinds ? "rewind" : undefined),
+      // A position that was given up when time went back, and nothing since: what is known may be of the future still.
+      anew: rewinds || (this.epoch > 0 && this.mark.value === undefined),
+      believed: !resumed && selection !== this.parts.selection,
+    });
+  }
+
+  settle(entry: MarkEntry): void {
+    if (this.mark.settle(entry)) this.moved();
+  }
+
+  isBacklog({ resourceVersion, firm }: MarkEntry): boolean {
+    return resourceVersion !== undefined && (firm || isWithin(resourceVersion, this.backlogUpTo));
+  }
+
+  cursor(): Cursor | undefined {
+    if (this.intake === "left") return undefined;
+    this.settlePassing();
+    this.passing.tell();
+    const { namespace, selection, epoch, initial } = this;
+    return { view: this.view.id, namespace, selection, epoch, lowWaterMark: this.mark.value, initial };
+  }
+
+  /** Takes nothing any more; the cursor follows what is still to end. */
+  close(): void {
+    this.settlePassing();
+    this.passing.end();
+    this.passing.tell();
+    this.intake = "closed";
+    this.turns.cancel();
+  }
+
+  /** Takes nothing any more, and gives the cursor up, as it is now. */
+  leave(): Cursor | undefined {
+    const cursor = this.cursor();
+    this.close();
+    this.intake = "left";
+    return cursor;
+  }
+
+  beginEpoch(entry: MarkEntry, because: Rebase): void {
+    const { view } = this;
+    // What was told of the namespace when it left may still be under way.
+    if (because !== "rewind") this.parts.queue.adopt(view, this.namespace, { owner: this, entry });
+    this.leaveEpoch(because, entry);
+  }
+
+  /** What was received before (`entry`) is no position any more. */
+  private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
+    this.epoch++;
+    if (because === "rewind") this.aftermath.beginAgain();
+    this.state = { type: "rebasing", because };
+    this.listVersion = undefined;
+    this.mark.restart(entry);
+    this.view.begin(this.namespace, this.epoch);
+    this.parts.commits.cursorMoved(this);
+  }
+
+  shows(resourceVersion: ResourceVersion): void {
+    this.newestKnown = newerOf(this.newestKnown, resourceVersion);
+  }
+
+  /** An event of the list that is being read. */
+  emit(source: ListedSource, entry: MarkEntry): void {
+    this.accept({ ...source, mark: { owner: this, entry } });
+  }
+
+  believes(deleted: number, known: number): boolean {
+    return this.guard.believes(deleted, known, this.clock.monotonic());
+  }
+
+  complete({ entry, plan }: Reading, to: ResourceVersion, tell: Generator<void>): void {
+    const { selection, commits } = this.parts;
+    this.listing = false;
+    this.listVersion = to;
+    entry.reached = () => {
+      this.selection = selection;
+      this.initial = false;
+      commits.cursorMoved(this);
+    };
+    // Who skips what was there knows all of it now: what comes from here on is news, even if the mark cannot follow yet.
+    if (this.view.trigger.initialEvents === "Skip") this.initial = false;
+    commits.cursorMoved(this);
+    this.state = { type: "resumed" };
+    this.newestKnown = undefined;
+    this.turns.run(this.finish(entry, plan, to, tell));
+  }
+
+  abandon(entry: MarkEntry, told: boolean): "counted" | "held" {
+    this.listing = false;
+    // What the list told is newer than the changes that a stream would bring next.
+    if (told && this.state.type === "resumed") this.state = { type: "behind" };
+    this.settle(entry);
+    return this.intake === "closed" || this.intake === "left" ? "counted" : "held";
+  }
+
+  /** Tells what a complete list leaves to tell, piece by piece; then it is a position. */
+  private *finish(
+    entry: MarkEntry,
+    { reason, rebases }: ReadingPlan,
+    to: ResourceVersion,
+    tell: Generator<void>,
+  ): Generator<void> {
+    const { commits, queue } = this.parts;
+    for (;;) {
+      if (!rebases && !this.takes()) {
+        // What was told is known, what was not is found again by the next list; until then there is no other position.
+        entry.resourceVersion = undefined;
+        this.state = { type: "behind" };
+        this.settle(entry);
+        return;
+      }
+      if (tell.next().done) break;
+      yield;
+    }
+    if (reason === "rv-rewind" || rebases === "rewind") this.aftermath.end();
+    else this.aftermath.isListedUpTo(to);
+    this.received = to;
+    this.settle(entry);
+    queue.keepBacklog();
+    if (this.recorded) return;
+    // A store that is lost for good says so itself.
+    const recorded = () => {
+      this.recorded = true;
+    };
+    void commits.sync().then(recorded, () => undefined);
+  }
+
+  /** Whether a change was received before: the object stands there, the last list covers it, or the mark is past it. */
+  private isReplay(change: Change, standing: Standing | undefined): boolean {
+    const { resourceVersion } = change.meta;
+    if (standing && endsAsItWas(standing, change)) return false;
+    if (isWithin(resourceVersion, this.listVersion) || isWithin(resourceVersion, this.mark.value)) return true;
+    return standing !== undefined && isStale(standing, change);
+  }
+
+  private accept(source: EventSource): void {
+    const { queue, maker } = this.parts;
+    queue.accept(maker.make(source, this, this.aftermath.doubt));
+  }
+
+  /**
+   * The mark has moved: the cursor is to be saved, and no replay reaches behind it any more. `later`: what came before it left
+   * no row, so that an older cursor will do for a moment.
+   */
+  private moved(later = false): void {
+    const { commits } = this.parts;
+    const { value, length } = this.mark;
+    const hasForgotten = value !== undefined && this.view.exhume(this.namespace, value, length === 0);
+    // A replay from behind what was forgotten would tell of it again: the position is in the same commit.
+    if (later && !hasForgotten) commits.cursorMovedLater(this);
+    else commits.cursorMoved(this);
+  }
+}
+
+/** Whether objects can come and go without being created or deleted. */
+const isSelective = ({ labelSelector, fieldSelector, namespaces }: Trigger): boolean =>
+  labelSelector !== "" || fieldSelector !== "" || namespaces.type === "labels";
+
+const isWithin = (resourceVersion: ResourceVersion, limit: ResourceVersion | undefined): boolean =>
+  limit !== undefined && isUpTo(resourceVersion, limit);

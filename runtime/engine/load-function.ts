@@ -1,0 +1,312 @@
+import type { Clock, Random } from "../base/clock.ts";
+import { runSequence, type SpillHeader } from "../journal/batch.ts";
+import { OfflineReplayer } from "../journal/dead-letters.ts";
+import { spillByTurns } from "../journal/spill-by-turns.ts";
+import type { CheckpointStore } from "../journal/store.ts";
+import { editsBetween, type Waiting } from "../manifest/edits.ts";
+import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import { scheduleKind } from "../manifest/schedule.ts";
+import { recordsOf, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
+import { BatchingRunner } from "./batch/batching-runner.ts";
+import type { Commits } from "./commit/commits.ts";
+import { ConditionErrors } from "./condition-errors.ts";
+import type { Look, Runner } from "./delivery/delivery.ts";
+import { epochOf, uidOf } from "./delivery/event-id.ts";
+import type { Log, Observer } from "./delivery/observer.ts";
+import { Filter } from "./filter/filter.ts";
+import { KeyOf } from "./filter/key-rule.ts";
+import { FunctionDispatch } from "./function-dispatch.ts";
+import { History } from "./history/history.ts";
+import { Doubts } from "./redelivery/doubt.ts";
+import type { StartedBefore } from "./redelivery/started-before.ts";
+import type { Retirement } from "./retirement.ts";
+import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
+import type { Holders } from "./state/holders.ts";
+import { type KeptBody, RecordForm } from "./state/record-form.ts";
+import type { Shard } from "./state/shard.ts";
+import { View } from "./state/view.ts";
+import { openViews, type TriggerView } from "./trigger-views.ts";
+import { Attempts } from "./work/attempts.ts";
+import { Backlogs } from "./work/backlog.ts";
+import { Backpressure } from "./work/backpressure.ts";
+import type { Budget } from "./work/budget.ts";
+import { EventMaker } from "./work/event-maker.ts";
+import { FunctionQueue } from "./work/function-queue.ts";
+import { ReadyLanes } from "./work/ready-lanes.ts";
+import { reconcilingOf } from "./work/reconcile/reconciling.ts";
+import { resyncTrigger } from "./work/reconcile/resync.ts";
+import { tellWaitingKeys } from "./work/reconcile/waiting-keys.ts";
+import type { Place, Rota } from "./work/rota.ts";
+import { type LoadedEvent, type MemoryLimit, Spill } from "./work/spill.ts";
+
+export interface LoadParts {
+  readonly manifest: FunctionManifest;
+  readonly usesOldObject: boolean;
+  /** The part of the function that this is; undefined: all of it. */
+  readonly shard: Shard | undefined;
+  readonly startedBefore: StartedBefore;
+  readonly commits: Commits;
+  readonly store: CheckpointStore;
+  readonly runner: Runner;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: Observer;
+  readonly log: Log;
+  readonly memoryLimit: MemoryLimit;
+  /** Shared by all functions: what may wait in memory, and on disk. */
+  readonly budgets: { readonly memory: Budget; readonly disk: Budget };
+  /** Asked for an object whose body the store has not. */
+  readonly look: Look;
+  /** Of all functions: which knows something of an object. */
+  readonly holders: Holders<View>;
+  /** Of all functions. */
+  readonly rota: Rota;
+  readonly retirement: Retirement;
+}
+
+/** Of what a function may hold in memory, how much a list may that waits for its end. */
+const listShare = 0.5;
+
+/** Builds a function's dispatch from its manifest and what the store has of it. Where that fails, nothing of it is left. */
+export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
+  const byId = new Map<number, View>();
+  const place = parts.rota.place(parts.manifest.name);
+  try {
+    return await build(parts, byId, place);
+  } catch (error) {
+    for (const view of byId.values()) view.close();
+    place.time.close();
+    throw error;
+  }
+}
+
+/** @param byId takes the function's views */
+async function build(parts: LoadParts, byId: Map<number, View>, place: Place): Promise<FunctionDispatch> {
+  const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
+  await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
+  const isReconciler = manifest.delivery.mode === "Reconcile";
+  const views = new Map<string, View>();
+  const rules = new Map<number, KeyOf>();
+  const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
+  const history = new History(manifest.name, log);
+  const opened = await openViews(store, manifest);
+  for (const trigger of manifest.triggers) {
+    const resource = resourceOf(trigger);
+    const { id, identity, cursors } = viewOf(opened, trigger.name).view;
+    const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error), undefined, place.time);
+    const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
+    const compares = isReconciler || usesOldObject || filter.needsOldBody;
+    const form = new RecordForm(trigger, kept);
+    const of = { id, functionName: manifest.name, trigger, resource, identity, form };
+    const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key, place.time) : undefined;
+    if (keyOf) rules.set(id, keyOf);
+    const view = new View({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
+    byId.set(id, view);
+    await store.known(id, (key, known) => view.restore(key, known));
+    // What waits, or was begun, is of the epochs that the positions are of.
+    for (const { namespace, epoch } of cursors) view.enter(namespace, epoch);
+    views.set(trigger.name, view);
+  }
+  const schedules = await openSchedules(parts, opened, history);
+  for (const { view } of schedules) byId.set(view.id, view);
+  // Opened also where the manifest has no resync: an edit may bring one while the function runs.
+  const resync = isReconciler ? await store.openView(manifest.name, resyncTrigger, scheduleResource) : undefined;
+  await retireUnused(parts, new Set([...byId.keys(), ...(resync ? [resync.id] : [])]));
+  const lostWrites = store.previousEnd === "power-loss";
+  const primary = isReconciler ? [...views.values()].find(({ trigger }) => !trigger.key) : undefined;
+  const { last, waiting, keys, replays } = await expectSpilled(store, manifest.name, byId);
+  const [ours, others] = partition(keys, ({ view }) => view === primary?.id);
+  const doubts = new Doubts(parts.startedBefore);
+  const maker = new EventMaker(clock, doubts, last);
+  for (const event of parts.startedBefore) {
+    if (parts.startedBefore.isReplay(event) || runSequence(event.id) !== undefined) continue;
+    byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
+  }
+  logEdits(parts, opened, { events: waiting.events, keys: keys.length });
+  const told = await tellWaitingKeys(others, {
+    functionName: manifest.name,
+    commits,
+    startedBefore: parts.startedBefore,
+    primary,
+    views: byId,
+    nextSequence: () => maker.nextSequence(),
+    log,
+  });
+  const spill = new Spill({
+    functionName: manifest.name,
+    store,
+    commits,
+    views: byId,
+    waiting: { events: waiting.events + told.events.length, bytes: waiting.bytes + told.bytes },
+    limit: parts.memoryLimit,
+    budgets: parts.budgets,
+  });
+  const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
+  const reconciling =
+    primary &&
+    resync &&
+    (await reconcilingOf(parts, {
+      primary,
+      rules,
+      names,
+      keys: ours,
+      replays: [...replays, ...told.events],
+      resync,
+      maker,
+      history,
+      spill,
+    }));
+  const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
+  const sink = reconciling?.wakes;
+  const { batch, concurrency } = manifest.delivery;
+  const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
+  const attempts = new Attempts(
+    { manifest, usesOldObject },
+    { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look },
+  );
+  const ready = new ReadyLanes();
+  const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });
+  const queue = new FunctionQueue({
+    attempts,
+    spill,
+    backpressure,
+    backlogs: new Backlogs({ functionName: manifest.name, spill, clock, observer, log }),
+    ready,
+    place,
+    restore,
+    commits,
+    clock,
+    observer,
+    log,
+  });
+  return new FunctionDispatch({
+    manifest,
+    views,
+    time: place.time,
+    cursors: manifest.triggers.flatMap(({ name }) => viewOf(opened, name).view.cursors),
+    queue,
+    reconciling,
+    maker,
+    shard: parts.shard,
+    schedules: schedules.map(
+      (each) =>
+        new ScheduledTrigger({
+          ...each,
+          lostWrites,
+          nextSequence: () => maker.nextSequence(),
+          commits,
+          clock,
+          log,
+          queue,
+        }),
+    ),
+    conditionErrors,
+    history,
+    commits,
+    clock,
+    observer,
+    listLimit: parts.memoryLimit.bytes * listShare,
+    lostWrites,
+    letterStock: () => store.deadLetterStock(manifest.name),
+    limitLetters: (limit) => store.limitDeadLetters(manifest.name, limit),
+    drop: (letter) => new OfflineReplayer(store, (batch) => commits.past(batch)).drop(letter),
+  });
+}
+
+/** Says what the edit of each trigger does to what is known and to what waits. */
+function logEdits({ manifest, log }: LoadParts, opened: ReadonlyMap<string, TriggerView>, waiting: Waiting): void {
+  const triggers = recordsOf(manifest).map((each) => [each, viewOf(opened, each.name).before] as const);
+  const edits = editsBetween(triggers, waiting);
+  if (edits.length > 0) log.info({ function: manifest.name, edits }, "manifest edited");
+}
+
+/** A view stands for the schedule's runs as it does for an object's changes: those that wait, and those that had begun. */
+async function openSchedules(
+  { manifest, store, commits, shard }: LoadParts,
+  opened: ReadonlyMap<string, TriggerView>,
+  history: History,
+) {
+  const found = [];
+  // In mode Reconcile each shard wakes its own keys at that time.
+  const isHere = !shard || shard.isFirst || manifest.delivery.mode === "Reconcile";
+  for (const schedule of isHere ? manifest.schedules : []) {
+    const trigger: Trigger = { ...everything, ...scheduleKind, name: schedule.name };
+    const { id, identity, cursors } = viewOf(opened, schedule.name).view;
+    const form = new RecordForm(trigger, "None");
+    const of = { id, functionName: manifest.name, trigger, resource: scheduleResource, identity, form };
+    const view = new View({ ...of, filter: new Filter(trigger), compares: false, commits, history });
+    await store.known(id, (key, known) => view.restore(key, known));
+    found.push({ schedule, view, cursor: cursors[0] });
+  }
+  return found;
+}
+
+/** What a trigger says that keeps nothing back. */
+const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
+  namespaces: { type: "all" },
+  labelSelector: "",
+  fieldSelector: "",
+  events: ["Scheduled"],
+  initialEvents: "Skip",
+  changedFields: [],
+  matchConditions: [],
+  object: "Full",
+  lastBody: "Metadata",
+};
+
+/** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
+async function expectSpilled(store: CheckpointStore, name: string, views: ReadonlyMap<number, View>) {
+  let last = 0;
+  const waiting = { events: 0, bytes: 0 };
+  /** Those that stand for keys. */
+  const keys: SpillHeader[] = [];
+  const replays: SpillHeader[] = [];
+  for await (const header of spillByTurns(store, name)) {
+    last = header.sequence;
+    const view = views.get(header.view);
+    if (!view) continue;
+    if (header.pending) {
+      keys.push(header);
+      continue;
+    }
+    waiting.events++;
+    waiting.bytes += header.size;
+    const key = `${header.namespace}/${header.name}`;
+    if (header.replayed) replays.push(header);
+    else view.expect({ ...header, key, epoch: epochOf(header.id) });
+  }
+  return { last, waiting, keys, replays };
+}
+
+/** Bodies are kept only where something will read them: a Deleted that is found, or the previous object. */
+function keptBody({ lastBody, events }: Trigger, usesOldObject: boolean, filtersOnOld: boolean): KeptBody {
+  return usesOldObject || filtersOnOld || events.includes("Deleted") ? lastBody : "None";
+}
+
+/** Whole of the objects that are reconciled; of others what says which keys they count for. */
+const keptForKeys = ({ key, lastBody }: Trigger): KeptBody =>
+  key?.type === "owner" ? "Metadata" : key ? lastBody : "Full";
+
+/** Views of triggers that the manifest no longer has. */
+async function retireUnused(
+  { manifest, store, commits, retirement }: LoadParts,
+  used: ReadonlySet<number>,
+): Promise<void> {
+  const unused = (await store.views(manifest.name)).filter(({ id }) => !used.has(id));
+  // A schedule that comes back begins from then: nobody waits for what it would have missed.
+  for (const { id, resource, cursors } of unused) {
+    if (resource === scheduleResource) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
+  }
+  await retirement.retire(unused);
+  retirement.forget(used);
+}
+
+function viewOf<K, T>(views: ReadonlyMap<K, T>, key: K): T {
+  const view = views.get(key);
+  if (!view) throw new TypeError(`no view ${key}`);
+  return view;
+}
+
+function partition<T>(all: readonly T[], isFirst: (one: T) => boolean): readonly [readonly T[], readonly T[]] {
+  return [all.filter(isFirst), all.filter((one) => !isFirst(one))];
+}

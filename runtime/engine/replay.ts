@@ -1,0 +1,80 @@
+import type { Clock } from "../base/clock.ts";
+import { type Change, objectKey } from "../informer/scan/change.ts";
+import type { SpilledEvent } from "../journal/batch.ts";
+import type { EventType } from "../manifest/function.ts";
+import { eventId } from "./delivery/event-id.ts";
+import type { View } from "./state/view.ts";
+import { withUid } from "./work/event.ts";
+import type { EventMaker } from "./work/event-maker.ts";
+import type { FunctionQueue } from "./work/function-queue.ts";
+
+/** What becomes of an object that is to be told again. */
+export type Redelivery =
+  | "told"
+  /** An event of it waits already. */
+  | "waits"
+  /** The trigger has not come to this state of it: an event of its own is under way, or a list is. */
+  | "news"
+  /** The trigger's conditions do not hold for it, or its events name deletions alone. */
+  | "filtered"
+  /** There is no room for what waits. */
+  | "full";
+
+/** An event that ran before. */
+export interface Told {
+  readonly id: string;
+  readonly type: EventType;
+}
+
+export interface RedeliveryParts {
+  readonly queue: Pick<FunctionQueue, "acceptSpilled" | "takesReplay">;
+  readonly maker: Pick<EventMaker, "nextSequence">;
+  readonly clock: Clock;
+}
+
+/**
+ * Puts an object's state at the end of its lane, as a replay. It is durable and flagged as redelivered, and changes
+ * nothing in what is known. It must be the state that the trigger knows, and all of it told. Otherwise an event
+ * of its own could come after it, under the same id and without a flag.
+ * @param again the event of that state that is to be told; without it one is made
+ */
+export function redeliver(view: View, given: Change, parts: RedeliveryParts, again?: Told): Redelivery {
+  const change = withUid(given, view.resource);
+  const { meta, body } = change;
+  const key = objectKey(meta);
+  if (!view.isIdle(key)) return "waits";
+  const standing = view.standing(key);
+  if (view.isStranger(key) && !view.matches(key, body)) return "filtered";
+  if (!standing || standing.deleted || standing.uid !== meta.uid) return "news";
+  if (standing.resourceVersion !== meta.resourceVersion) return "news";
+  const { events } = view.trigger;
+  const type = again?.type ?? (["Modified", "Added"] as const).find((each) => events.includes(each));
+  if (!type || !(again || view.matches(key, body))) return "filtered";
+  const { queue, maker, clock } = parts;
+  if (!queue.takesReplay(body.length)) return "full";
+  const { namespace, name, uid, resourceVersion } = meta;
+  const epoch = view.epochOf(key);
+  const identity = { trigger: view.identity, type, uid, resourceVersion, lastKnown: false, selective: false, epoch };
+  const event: SpilledEvent = {
+    view: view.id,
+    function: view.functionName,
+    trigger: view.trigger.name,
+    namespace,
+    name,
+    uid,
+    resourceVersion,
+    type,
+    id: again?.id ?? eventId(identity),
+    flags: {},
+    deletedBy: resourceVersion,
+    body,
+    oldBody: undefined,
+    form: view.form.ofEvents,
+    receivedAt: clock.now(),
+    sequence: maker.nextSequence(),
+    replayed: true,
+    redelivered: true,
+  };
+  queue.acceptSpilled(event);
+  return "told";
+}

@@ -1,0 +1,44 @@
+import type { AskedField } from "../../informer/fanout/subscriber.ts";
+
+/** Who knows something of an object, of those who let most objects pass: all functions ask for the same key, one after the other. */
+export class Holders<T> {
+  private readonly byKey = new Map<string, Set<T>>();
+  private lastKey: string | undefined;
+  private last: Set<T> | undefined;
+  private readonly fields = new Map<string, AskedField>();
+
+  has(key: string, holder: T): boolean {
+    if (key !== this.lastKey) {
+      this.lastKey = key;
+      this.last = this.byKey.get(key);
+    }
+    return this.last?.has(holder) ?? false;
+  }
+
+  /** The one field of that name that holders ask for values of. `make` is called for the first. */
+  field(name: string, make: () => AskedField): AskedField {
+    const found = this.fields.get(name);
+    if (found) return found;
+    const made = make();
+    this.fields.set(name, made);
+    return made;
+  }
+
+  /** All who know something of it. */
+  of(key: string): Iterable<T> {
+    return this.byKey.get(key) ?? [];
+  }
+
+  add(key: string, holder: T): void {
+    const holders = this.byKey.get(key);
+    if (holders) holders.add(holder);
+    else this.byKey.set(key, new Set([holder]));
+    this.lastKey = undefined;
+  }
+
+  delete(key: string, holder: T): void {
+    const holders = this.byKey.get(key);
+    if (holders?.delete(holder) && holders.size === 0) this.byKey.delete(key);
+    this.lastKey = undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import type { CheckpointStore, StoredView, ViewRecord } from "../journal/store.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { readFields, recordsOf, renamesOf, type TriggerRecord } from "../manifest/trigger-record.ts";
+
+/** A trigger or a schedule with its view, as the store has that. */
+export interface TriggerView {
+  readonly view: StoredView;
+  /** What it was when its records were last written; undefined of a new one. */
+  readonly before: TriggerRecord | undefined;
+}
+
+/** What the store has of a trigger. */
+interface RecordedTrigger extends TriggerRecord {
+  readonly view: StoredView;
+}
+
+/**
+ * Finds or creates the view of each trigger and schedule of a function. A trigger that was renamed keeps its known objects,
+ * its positions and its event ids.
+ * @returns by trigger and schedule name
+ */
+export async function openViews(
+  store: CheckpointStore,
+  manifest: FunctionManifest,
+): Promise<ReadonlyMap<string, TriggerView>> {
+  const { name } = manifest;
+  const wanted = recordsOf(manifest);
+  const live = (await store.views(name)).map(recorded);
+  const retired = (await store.retiredViews()).filter((view) => view.function === name).map(recorded);
+  const all = [...live, ...retired];
+  await store.recordViews(renames(renamesOf(wanted, live, retired), all));
+  const opened = new Map<string, TriggerView>();
+  const records: ViewRecord[] = [];
+  for (const { name: trigger, resource, fields } of wanted) {
+    const found = await store.openView(name, trigger, resource);
+    const before = all.find(({ view }) => view.id === found.id);
+    const others = [...all, ...opened.values()].map(({ view }) => view).filter(({ id }) => id !== found.id);
+    const identity = before && isItsOwn(before.view, others) ? before.view.identity : unused(trigger, others);
+    const text = JSON.stringify(fields);
+    if (text !== before?.view.manifest) records.push({ id: found.id, trigger, identity, manifest: text });
+    opened.set(trigger, { view: { ...found, identity, manifest: text }, before });
+  }
+  await store.recordViews(records);
+  return opened;
+}
+
+/** Gives views their new names. What else has such a name is left without one: no trigger asks for it. */
+function renames(found: ReadonlyMap<TriggerRecord, RecordedTrigger>, all: readonly RecordedTrigger[]): ViewRecord[] {
+  const moved = new Set([...found.values()].map(({ view }) => view));
+  return [...found].flatMap(([{ name, resource }, { view }]) => {
+    const other = all.find((each) => each.name === name && each.resource === resource && !moved.has(each.view));
+    const nameless = other && { ...other.view, trigger: `${name}.${other.view.id}` };
+    return [...(nameless ? [nameless] : []), { ...view, trigger: name }];
+  });
+}
+
+/** Of a view whose identity was never noted the store gives its name, and a renamed one of the resource may have that. */
+const isItsOwn = ({ identity, manifest, resource }: StoredView, others: readonly StoredView[]): boolean =>
+  manifest !== undefined || others.every((each) => each.identity !== identity || each.resource !== resource);
+
+/** An identity that no other view of the function has. A trigger's name holds no dot. */
+function unused(trigger: string, others: readonly StoredView[]): string {
+  const identities = new Set(others.map(({ identity }) => identity));
+  for (let number = 1; ; number++) {
+    const identity = number === 1 ? trigger : `${trigger}.${number}`;
+    if (!identities.has(identity)) return identity;
+  }
+}
+
+const recorded = (view: StoredView): RecordedTrigger => ({
+  name: view.trigger,
+  resource: view.resource,
+  fields: readFields(view.manifest),
+  view,
+});

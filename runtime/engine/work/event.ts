@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto";
+import type { ResourceVersion } from "../../base/resource-version.ts";
+import type { Change } from "../../informer/scan/change.ts";
+import type { ObjectMembers } from "../../informer/scan/object-members.ts";
+import type { SpilledEvent, StoredEvent } from "../../journal/batch.ts";
+import type { Hold } from "../commit/resting-rows.ts";
+import type { EventFlags } from "../delivery/delivery.ts";
+import type { Verdict } from "../filter/filter.ts";
+import type { Doubt } from "../redelivery/doubt.ts";
+import type { MarkEntry } from "../state/low-water-mark.ts";
+import type { View, ViewEvent } from "../state/view.ts";
+import type { Chunk } from "./chunks.ts";
+
+/** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
+export interface MarkOwner {
+  settle(entry: MarkEntry): void;
+  /**
+   * Whether the history that holds it may be gone any moment. Either it had happened when the source connected, at a
+   * time that is not known. Or a complete list told of it, which is read where there is no history.
+   */
+  isBacklog(entry: MarkEntry): boolean;
+}
+
+/**
+ * `memory`: there alone, so that it holds the mark. `both`: on disk as well. `disk`: with its place in the lane in memory.
+ */
+export type Place = "memory" | "both" | "disk";
+
+/** An event on its way through a lane. */
+export interface LaneEvent extends ViewEvent {
+  readonly view: View;
+  /** The function's order of arrival. */
+  readonly sequence: number;
+  readonly id: string;
+  /** Others where it stands for events of its object that gave way. */
+  flags: EventFlags;
+  /** Undefined while only the disk holds it, and of a deletion that was found: the view has the last one known. */
+  body: Buffer | undefined;
+  /** What the body is a part of, while the event waits. */
+  chunk: Chunk | undefined;
+  /** Where the object's members are in that, where it is as it was received. */
+  readonly members: ObjectMembers | undefined;
+  /** Only of a replayed dead letter; otherwise it is what the view knows. */
+  readonly oldBody: Buffer | undefined;
+  /** Its size, whether in memory or not, in bytes. */
+  readonly size: number;
+  /** Monotonic milliseconds; of one that stands for others, when the first of them came. */
+  receivedAt: number;
+  /** Wall milliseconds. */
+  readonly receivedWall: number;
+  /** A dead letter put back: filtered and known already. */
+  readonly replayed: boolean;
+  /** Its body is no state of its own: the one on disk had another form, and the API server was asked. */
+  isAsked: boolean;
+  /** The state that its handler has begun with where that is newer than its own. */
+  shown: ResourceVersion | undefined;
+  /** It waited on disk, and its trigger selects its object no more. */
+  readonly isUnselected: boolean;
+  /** What holds the low-water mark; undefined once the mark may pass. */
+  mark: { readonly owner: MarkOwner; readonly entry: MarkEntry } | undefined;
+  place: Place;
+  /** Attempts that began. */
+  attempts: number;
+  interruptions: number;
+  /** Epoch milliseconds: its handler asked for it to come again then, and not before. */
+  notBefore: number | undefined;
+  doubt: Doubt;
+  verdict: Verdict | undefined;
+  /** The journal's row of the last attempt that began. */
+  journalRow: number | undefined;
+}
+
+/** The mark may pass it. */
+export const letGo = ({ mark }: LaneEvent): void => mark?.owner.settle(mark.entry);
+
+/**
+ * What it holds up while its row rests. Undefined where the mark may be past it already, since it was on disk. It keeps
+ * nothing of the event, whose body is a part of a whole chunk: a row may rest for seconds.
+ */
+export function holdOf({ mark }: LaneEvent): Hold | undefined {
+  return mark && { owner: mark.owner, ended: () => mark.owner.settle(mark.entry) };
+}
+
+/** Begins what stands in for a missing uid. */
+const surrogate = "~";
+
+/** The change with a uid: its own, or for the rare API that gives none a digest of what makes the object that object. */
+export function withUid(change: Change, resource: string): Change {
+  if (change.meta.uid !== "") return change;
+  const { namespace, name } = change.meta;
+  const created = creationTimestamp(change.body);
+  const digest = createHash("sha256").update([resource, namespace, name, created].join("\0")).digest("base64url");
+  return { ...change, meta: { ...change.meta, uid: `${surrogate}${digest.slice(0, 22)}` } };
+}
+
+/** The uid as the API gave it. */
+export const givenUid = (uid: string): string => (uid.startsWith(surrogate) ? "" : uid);
+
+function creationTimestamp(body: Buffer): string {
+  const object: unknown = JSON.parse(body.toString());
+  const metadata = object !== null && typeof object === "object" && "metadata" in object ? object.metadata : undefined;
+  const named = metadata !== null && typeof metadata === "object" && "creationTimestamp" in metadata;
+  return named ? String(metadata.creationTimestamp) : "";
+}
+
+/** The event as the spill and the dead letters keep it; an empty body stands for one that the view has. */
+export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): StoredEvent {
+  const { view, meta, type, id, flags } = event;
+  return {
+    view: view.id,
+    function: view.functionName,
+    trigger: view.trigger.name,
+    namespace: meta.namespace,
+    name: meta.name,
+    uid: meta.uid,
+    resourceVersion: meta.resourceVersion,
+    type,
+    id,
+    flags: { ...flags },
+    deletedBy: event.deletedBy,
+    body: event.body ?? Buffer.alloc(0),
+    oldBody,
+    form: view.form.ofEvents,
+    receivedAt: event.receivedWall,
+  };
+}
+
+/** The event as the spill keeps it. */
+export function spilledEvent(event: LaneEvent): SpilledEvent {
+  const { sequence, replayed, doubt, notBefore, isAsked } = event;
+  const stored = storedEvent(event, event.oldBody);
+  // The object as it stood at one attempt is asked for again at the next: on disk it would pass for the event's own state.
+  const body = isAsked ? Buffer.alloc(0) : stored.body;
+  return { ...stored, body, sequence, replayed, redelivered: doubt !== "none", notBefore };
+}

@@ -1,0 +1,148 @@
+import { resourceVersion } from "../../../base/resource-version.ts";
+import { type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../../journal/batch.ts";
+import type { View } from "../../state/view.ts";
+import type { InLine, Line } from "../line.ts";
+import { causeAlone, hasCause, noCauses, type Waking, withCause } from "./causes.ts";
+import type { Due } from "./due-keys.ts";
+
+/** Of an object that is not there, or not known yet. */
+export const unknownVersion = resourceVersion("0");
+
+/** Why a key does not run now. It failed, its executor died, its handler asked for a later time, or its objects still change. */
+export type Waits = "retry" | "interrupted" | "requeue" | "quiet";
+
+/** Whether a key has an object. Unknown before the first list of the object's namespace is complete. */
+export type Standing = "object" | "none" | "unknown";
+
+/** A key that is to be reconciled: one row on disk, one run at a time. */
+export class KeyLane implements PendingKey, Due, InLine<KeyLane> {
+  /** `namespace/name`. */
+  readonly key: string;
+  /** Of its row. */
+  readonly sequence: number;
+  /** When it was woken first since its last run ended well; wall and monotonic milliseconds. */
+  wokenAt: { readonly wall: number; readonly monotonic: number };
+  causes: readonly Waking[];
+  begun: number;
+  forgiven: number;
+  interruptions = 0;
+  /** A run of it may have begun in a process before this one, or where it was cut off. */
+  doubt: boolean;
+  /** The journal's row of the last run that began. */
+  journalRow: number | undefined;
+  running = false;
+  /** What woke it since its run began. */
+  since: readonly Waking[] = noCauses;
+  waits: Waits | undefined;
+  dueAt = 0;
+  place = -1;
+  /** As what it counts; undefined before it does. */
+  standing: Standing | undefined;
+  /** Bytes that it counts for. */
+  counted = 0;
+  /** Its place among those that may run. */
+  line: Line<KeyLane> | undefined;
+  before: KeyLane | undefined;
+  behind: KeyLane | undefined;
+  /** It is out of attempts, and tries again for ever, as the manifest asks. */
+  blocked = false;
+
+  constructor(
+    key: string,
+    sequence: number,
+    { causes, begun, forgiven }: PendingKey & { readonly causes: readonly Waking[] },
+    wokenAt: KeyLane["wokenAt"],
+    doubt: boolean,
+  ) {
+    this.key = key;
+    this.sequence = sequence;
+    this.wokenAt = wokenAt;
+    this.causes = causes;
+    this.begun = begun;
+    this.forgiven = forgiven;
+    this.doubt = doubt;
+  }
+
+  /** What the journal calls its runs. */
+  get id(): string {
+    return runId(this.sequence);
+  }
+
+  /** What logs and people call the run that began last. */
+  get runId(): string {
+    return `${this.id}/${this.begun}`;
+  }
+
+  /** Runs that count as attempts. */
+  get attempts(): number {
+    return this.begun - this.forgiven;
+  }
+
+  get namespace(): string {
+    return this.key.slice(0, this.key.indexOf("/"));
+  }
+
+  get name(): string {
+    return this.key.slice(this.key.indexOf("/") + 1);
+  }
+
+  /** No attempt of it counts and it could run: it waits for nothing but its function's turn. */
+  get isDue(): boolean {
+    return this.waits === undefined && this.attempts === 0;
+  }
+
+  /** Something newer counts from here on: no attempt before does. */
+  forgive(): void {
+    this.forgiven = this.begun;
+    this.blocked = false;
+  }
+
+  /** Notes a cause of its next run. Gives whether it was not noted yet. */
+  isNews(cause: Waking): boolean {
+    const before = this.running ? this.since : this.causes;
+    if (this.running) this.since = withCause(before, cause);
+    else this.causes = withCause(before, cause);
+    return !hasCause(before, cause);
+  }
+
+  /** As it is kept on disk. `notBefore`: wall milliseconds. */
+  row(view: View, notBefore: number): SpilledEvent {
+    const { sequence, causes, since, begun, forgiven } = this;
+    return {
+      ...this.stored(view),
+      sequence,
+      // No event of the view: it waits for nobody, and nobody is compared with it.
+      replayed: true,
+      redelivered: this.doubt,
+      notBefore,
+      // What woke it since its run began is newer than that attempt.
+      pending: {
+        causes: since.reduce(withCause, causes).map(causeAlone),
+        begun,
+        forgiven: since.length > 0 ? begun : forgiven,
+      },
+    };
+  }
+
+  /** What it has of an event. */
+  stored(view: View): StoredEvent {
+    const { id, namespace, name } = this;
+    return {
+      view: view.id,
+      function: view.functionName,
+      trigger: view.trigger.name,
+      namespace,
+      name,
+      uid: "",
+      resourceVersion: unknownVersion,
+      type: "Modified",
+      id,
+      flags: {},
+      deletedBy: unknownVersion,
+      body: Buffer.alloc(0),
+      oldBody: undefined,
+      form: view.form.ofEvents,
+      receivedAt: this.wokenAt.wall,
+    };
+  }
+}

@@ -1,0 +1,470 @@
+import type { Clock, Random, Timer } from "../../../base/clock.ts";
+import type { NewDeadLetter } from "../../../journal/batch.ts";
+import type { FunctionManifest } from "../../../manifest/function.ts";
+import { CommitShare } from "../../commit/commit-share.ts";
+import type { Commits } from "../../commit/commits.ts";
+import type { Newest } from "../../delivery/delivery.ts";
+import type { Log } from "../../delivery/observer.ts";
+import { crashLoopError } from "../attempt.ts";
+import { Gate } from "../gate.ts";
+import type { LaneReport } from "../lane.ts";
+import { Line } from "../line.ts";
+import { quietMs } from "../quiet.ts";
+import { interruptedDelay, isCrashLoop, requeueDelay } from "../retry.ts";
+import type { Spill } from "../spill.ts";
+import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
+import { DueKeys } from "./due-keys.ts";
+import { KeyLane, type Standing, type Waits } from "./key-lane.ts";
+import { KeyRoom } from "./key-room.ts";
+import type { KeyRuns, RunEnd } from "./key-runs.ts";
+import type { Primary } from "./primary.ts";
+import { Rests } from "./rests.ts";
+
+/** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
+const mostReady = 100_000;
+
+/** Keys among which the oldest is looked for: they are about in the order in which they were woken. */
+const mostTimed = 1_000;
+
+/** When a state that could not be read is read again, in milliseconds. */
+const readRetryMs = 1_000;
+
+/** How often it is looked whether changes that wait for fewer keys may go on, in milliseconds: others may have made room. */
+const roomPollMs = 1_000;
+
+/** How often keys are counted anew while there are too many, in milliseconds: it looks at each of 10,000. */
+const recountMs = 5_000;
+
+/** How often it is looked whether objects are known by now without which no key may run, in milliseconds. */
+const settlePollMs = 100;
+
+export interface KeyQueueParts {
+  readonly primary: Primary;
+  readonly runs: KeyRuns;
+  readonly commits: Commits;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
+  /** Of a new row. */
+  readonly nextSequence: () => number;
+}
+
+/** One function's keys: at most one run of each at a time, a row on disk for each that is to run. */
+export class KeyQueue {
+  /** Called when it takes changes again. */
+  roomAgain: () => void = () => {};
+  /** Runs that are on their way to the runner, or there. */
+  readonly gate: Gate;
+  /** What its rows and runs may take of a commit. */
+  readonly share: CommitShare;
+  private readonly parts: KeyQueueParts;
+  private readonly rests: Rests;
+  private readonly room: KeyRoom;
+  private readonly lanes = new Map<string, KeyLane>();
+  private readonly ready = new Line<KeyLane>();
+  /** Those whose objects are not known yet. */
+  private readonly unsettled = new Set<KeyLane>();
+  private readonly waiting: DueKeys<KeyLane>;
+  private settling: Timer | undefined;
+  private recountedAt = Number.NEGATIVE_INFINITY;
+  /** Changes wait until there are fewer keys. */
+  private roomPoll: Timer | undefined;
+  private started = false;
+
+  constructor(parts: KeyQueueParts) {
+    this.parts = parts;
+    this.room = new KeyRoom(parts.spill);
+    this.share = new CommitShare(parts.commits, () => {
+      this.pump();
+      this.roomAgain();
+    });
+    this.rests = new Rests(parts.clock, parts.random);
+    this.waiting = new DueKeys(parts.clock, (lanes) => {
+      for (const lane of lanes) this.endWait(lane);
+      this.pump();
+    });
+    this.gate = new Gate({
+      recall: () => parts.runs.recall(),
+      retryAll: () => this.retryAll(),
+      pump: () => this.pump(),
+    });
+  }
+
+  /** For the status: milliseconds are wall time. What its handler wants later does not wait. */
+  counts() {
+    let [due, blocked, timed] = [0, 0, 0];
+    let oldestAt: number | undefined;
+    let dueSince: number | undefined;
+    for (const lane of this.lanes.values()) {
+      if (lane.waits === "requeue") continue;
+      due++;
+      if (lane.blocked) blocked++;
+      if (timed++ >= mostTimed) continue;
+      const { wall } = lane.wokenAt;
+      oldestAt = Math.min(oldestAt ?? wall, wall);
+      if (lane.isDue) dueSince = Math.min(dueSince ?? wall, wall);
+    }
+    const begun = this.parts.runs.counts();
+    const requeued = this.lanes.size - due;
+    const since = this.gate.isShut() ? undefined : dueSince;
+    const keys = { count: this.lanes.size, withoutObject: this.room.withoutObject, full: this.roomPoll !== undefined };
+    return { queued: due - begun.inFlight, blocked, oldestAt, dueSince: since, requeued, keys, ...begun };
+  }
+
+  /** Whether changes are to wait until there are fewer keys. */
+  get isFull(): boolean {
+    const isFull = this.roomPoll
+      ? !this.hasRoom
+      : this.ready.length + this.unsettled.size >= mostReady || this.room.isFull;
+    if (isFull) this.awaitRoom();
+    return isFull;
+  }
+
+  /** How a key stands; undefined where nothing of it is to run. */
+  lane(key: string): LaneReport | undefined {
+    const lane = this.lanes.get(key);
+    if (!lane) return undefined;
+    const { causes, attempts, running, waits, blocked } = lane;
+    const [last] = causes.slice(-1);
+    const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : "Modified";
+    const { primary, runs } = this.parts;
+    const trigger = last?.trigger === undefined ? primary.view.trigger.name : runs.nameOf(last.trigger);
+    const head = { type, attempts, trigger } as const;
+    return {
+      waiting: 1,
+      head,
+      running,
+      retrying: waits !== undefined && waits !== "quiet",
+      requeued: waits === "requeue",
+      blocked,
+      held: this.gate.isShut(),
+    };
+  }
+
+  /** A key that was to run when the last process ended, after so many milliseconds from now. */
+  restore(lane: KeyLane, restMs: number): void {
+    const { commits, primary } = this.parts;
+    if (this.lanes.has(lane.key)) {
+      commits.dropSpilled(primary.view.functionName, lane.sequence);
+      return;
+    }
+    this.lanes.set(lane.key, lane);
+    const hasRun = restMs > 0;
+    this.room.note(lane, primary.has(lane.key) ? "object" : hasRun ? "none" : "unknown");
+    const isRequeued = lane.attempts === 0 && lane.causes.every(({ type }) => type === "Requeue");
+    if (hasRun) this.wait(lane, isRequeued ? "requeue" : "retry", restMs);
+    else this.ready.push(lane);
+  }
+
+  start(): void {
+    this.started = true;
+    this.pump();
+  }
+
+  /** The key is to run, and the run begins after this. Its row is in the next commit. */
+  wake(key: string, cause: Waking): void {
+    const { clock, nextSequence } = this.parts;
+    const lane = this.lanes.get(key);
+    // A person asks for it: the rest is for changes.
+    if (cause.type === "Replay") this.rests.end(key);
+    if (!lane) {
+      const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+      const isFlagged = cause.hasBegun === true;
+      const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, isFlagged);
+      this.lanes.set(key, made);
+      this.room.note(made, this.standingOf(key, cause));
+      this.writeWoken(made);
+      this.quieten(made);
+    } else if (cause.type !== "Resync" || lane.waits === "requeue") this.wakeAgain(lane, cause);
+    // Not yet: what has changed is known once its event has ended, which it does in this turn.
+    queueMicrotask(() => this.pump());
+  }
+
+  /** Goes on with new code: what waits for a retry is tried at once. */
+  resumeWith(manifest: FunctionManifest): void {
+    this.parts.runs.manifest = manifest;
+    if (this.room.isFull) this.askAnew();
+    this.gate.renew();
+  }
+
+  /** Keys without an object, whose times keep changes from being taken, are due: the new code may have none of them. */
+  private askAnew(): void {
+    for (const lane of this.lanes.values())
+      if (lane.waits === "requeue" && lane.standing === "none") this.endWait(lane);
+  }
+
+  /** Whether a key has an object. A change of the object itself says so before the view does. */
+  private standingOf(key: string, cause?: Waking): Standing {
+    const { primary } = this.parts;
+    if (cause?.trigger === primary.view.identity) return cause.type === "Deleted" ? "none" : "object";
+    if (primary.has(key)) return "object";
+    return primary.isSettled(key) ? "none" : "unknown";
+  }
+
+  /** Nothing begins any more. Resolves when nothing runs. */
+  stop(): Promise<void> {
+    this.settling?.cancel();
+    this.roomPoll?.cancel();
+    this.waiting.stop();
+    return this.gate.stop();
+  }
+
+  /** A change of a key that is to run anyway. It counts no failure before, and runs at once where it does not rest. Where it runs, it does once more. */
+  private wakeAgain(lane: KeyLane, cause: Waking): void {
+    const { clock } = this.parts;
+    // Who asked for a later time is asked again by then.
+    const isRequeued = lane.waits === "requeue";
+    if (isRequeued) {
+      lane.causes = noCauses;
+      lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+    }
+    const isNews = lane.isNews(cause);
+    this.room.note(lane, this.standingOf(lane.key, cause));
+    lane.doubt ||= cause.hasBegun === true;
+    const failed = !lane.running && lane.attempts > 0;
+    if (!lane.running) lane.forgive();
+    if (lane.waits && lane.waits !== "interrupted") this.quieten(lane);
+    // Otherwise its row says already that it is due.
+    if (isNews || failed || isRequeued) this.writeWoken(lane);
+  }
+
+  private pump(): void {
+    while (this.started && !this.gate.isShut()) {
+      const { concurrency } = this.parts.runs.manifest.delivery;
+      if (this.gate.isFull(concurrency)) return;
+      const lane = this.ready.first;
+      if (!lane || this.share.isSpent) return;
+      this.ready.remove(lane);
+      if (this.isAtHome(lane)) void this.run(lane);
+    }
+  }
+
+  /** Whether the key may run. It waits while its object is not known, and another one runs for it where it has a wrong namespace. */
+  private isAtHome(lane: KeyLane): boolean {
+    const { primary, commits } = this.parts;
+    if (!primary.isSettled(lane.key)) {
+      this.unsettled.add(lane);
+      this.awaitSettled();
+      return false;
+    }
+    const home = primary.home(lane.key);
+    if (home === lane.key) {
+      this.room.note(lane, this.standingOf(lane.key));
+      return true;
+    }
+    this.room.forget(lane);
+    this.lanes.delete(lane.key);
+    commits.dropSpilled(primary.view.functionName, lane.sequence);
+    if (lane.journalRow !== undefined)
+      commits.settle(lane.journalRow, { view: primary.view.id, key: lane.key, id: lane.id });
+    for (const cause of lane.causes) this.wake(home, cause);
+    return false;
+  }
+
+  private awaitSettled(): void {
+    if (this.settling || this.gate.isStopped) return;
+    this.settling = this.parts.clock.after(
+      settlePollMs,
+      () => {
+        this.settling = undefined;
+        for (const lane of this.unsettled) this.ready.push(lane);
+        this.unsettled.clear();
+        this.pump();
+      },
+      { unref: true },
+    );
+  }
+
+  private async run(lane: KeyLane): Promise<void> {
+    const { primary, runs, log, commits } = this.parts;
+    this.gate.enter();
+    this.share.add();
+    lane.running = true;
+    let newest: Newest | undefined;
+    try {
+      newest = await primary.newest(lane.key);
+    } catch (error) {
+      const { functionName } = primary.view;
+      log.error({ function: functionName, object: lane.key, error: String(error) }, "run could not begin");
+      this.returned(lane, () => {
+        this.absorb(lane);
+        this.wait(lane, "interrupted", readRetryMs);
+      });
+      return;
+    }
+    const { retry, onFailure } = runs.manifest.delivery;
+    if (onFailure !== "Block" && isCrashLoop(lane.attempts, retry)) {
+      const { id, journalRow } = lane;
+      if (journalRow !== undefined) commits.settle(journalRow, { view: primary.view.id, key: lane.key, id });
+      const letter = () => runs.letterOf(lane, newest, crashLoopError(lane.attempts));
+      this.returned(lane, () => this.giveUp(lane, letter));
+      return;
+    }
+    runs.run(lane, newest, this.gate.isShut, (end) => this.returned(lane, () => this.conclude(lane, end)));
+  }
+
+  /** `conclude` says what becomes of the key; what woke it meanwhile is still in `since`. */
+  private returned(lane: KeyLane, conclude: () => void): void {
+    lane.running = false;
+    conclude();
+    this.gate.leave();
+    if (this.roomPoll && this.hasRoom) this.endFull();
+  }
+
+  private get hasRoom(): boolean {
+    return this.ready.length + this.unsettled.size <= mostReady / 2 && !this.room.isFull;
+  }
+
+  private awaitRoom(): void {
+    if (this.roomPoll || this.gate.isStopped) return;
+    this.roomPoll = this.parts.clock.after(roomPollMs, () => (this.hasRoom ? this.endFull() : this.pollAgain()), {
+      unref: true,
+    });
+  }
+
+  private pollAgain(): void {
+    this.roomPoll = undefined;
+    const now = this.parts.clock.monotonic();
+    if (now - this.recountedAt >= recountMs) this.recount(now);
+    this.awaitRoom();
+  }
+
+  /** Objects of keys that had none may have come since. */
+  private recount(now: number): void {
+    this.recountedAt = now;
+    const { primary } = this.parts;
+    for (const lane of this.lanes.values())
+      if (lane.standing === "none" && primary.has(lane.key)) this.room.note(lane, "object");
+  }
+
+  private endFull(): void {
+    this.roomPoll?.cancel();
+    this.roomPoll = undefined;
+    this.roomAgain();
+  }
+
+  private conclude(lane: KeyLane, end: RunEnd): void {
+    if (end.type === "finished") {
+      lane.interruptions = 0;
+      this.finish(lane, end);
+      return;
+    }
+    this.absorb(lane);
+    if (end.type === "unbegun") this.ready.push(lane);
+    else this.wait(lane, "interrupted", interruptedDelay(++lane.interruptions));
+  }
+
+  /** Its run did not come to its end: what woke it meanwhile is a cause of the next one. */
+  private absorb(lane: KeyLane): void {
+    if (lane.since.length === 0) return;
+    lane.causes = lane.since.reduce(withCause, lane.causes);
+    lane.since = noCauses;
+    lane.forgive();
+    this.writeWoken(lane);
+  }
+
+  private finish(lane: KeyLane, { outcome, newest }: Extract<RunEnd, { readonly type: "finished" }>): void {
+    const { clock, runs } = this.parts;
+    const { retry, onFailure } = runs.manifest.delivery;
+    const { since } = lane;
+    const isWoken = since.length > 0;
+    lane.since = noCauses;
+    if (outcome.type === "ok") lane.causes = isWoken ? since : requeued;
+    else lane.causes = since.reduce(withCause, lane.causes);
+    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
+    const delayMs = outcome.type === "ok" ? 0 : this.rests.begin(lane.key, retry, lane.attempts, asked);
+    if (outcome.type === "ok") this.rests.end(lane.key);
+    if (isWoken) {
+      lane.forgive();
+      if (outcome.type === "ok") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+      this.writeWoken(lane);
+      this.quieten(lane);
+      return;
+    }
+    if (outcome.type === "ok") {
+      lane.forgive();
+      if (outcome.requeueAfterMs === undefined) this.drop(lane);
+      else {
+        // The row says when the wait began, in case wall time is set back.
+        lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+        this.later(lane, "requeue", requeueDelay(outcome.requeueAfterMs));
+      }
+      return;
+    }
+    const isSpent = outcome.type === "permanent" || lane.attempts >= retry.maxAttempts;
+    if (isSpent && onFailure !== "Block") {
+      this.giveUp(lane, () => runs.letterOf(lane, newest, outcome.error));
+      return;
+    }
+    lane.blocked = isSpent;
+    this.later(lane, "retry", isSpent ? retry.maxDelayMs : delayMs);
+  }
+
+  /** Until its next change, or the next resync. What woke it meanwhile runs. */
+  private giveUp(lane: KeyLane, letter: () => NewDeadLetter): void {
+    const { commits, runs } = this.parts;
+    if (runs.manifest.delivery.onFailure === "DeadLetter") commits.putDeadLetter(letter());
+    this.drop(lane);
+    for (const cause of lane.since) this.wake(lane.key, cause);
+  }
+
+  private drop(lane: KeyLane): void {
+    this.share.add();
+    this.room.forget(lane);
+    this.lanes.delete(lane.key);
+    this.parts.commits.dropSpilled(this.parts.primary.view.functionName, lane.sequence);
+  }
+
+  /** It runs again after a time, also where this process ends before. */
+  private later(lane: KeyLane, why: Waits, delayMs: number): void {
+    this.room.note(lane, this.standingOf(lane.key));
+    this.write(lane, this.parts.clock.now() + delayMs);
+    this.wait(lane, why, delayMs);
+  }
+
+  private wait(lane: KeyLane, why: Waits, delayMs: number): void {
+    if (this.gate.isStopped) return;
+    lane.waits = why;
+    this.waiting.add(lane, delayMs);
+  }
+
+  /** Something has changed: the key runs once that is quiet and its rest is over, in place of what it waits for. */
+  private quieten(lane: KeyLane): void {
+    const { clock, runs } = this.parts;
+    const now = clock.monotonic();
+    const waitMs = quietMs(runs.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
+    this.waiting.remove(lane);
+    lane.waits = undefined;
+    const restMs = this.rests.msOf(lane.key);
+    if (restMs > waitMs) this.wait(lane, "retry", restMs);
+    else if (waitMs > 0) this.wait(lane, "quiet", waitMs);
+    else this.ready.push(lane);
+  }
+
+  private endWait(lane: KeyLane): void {
+    const { clock } = this.parts;
+    if (lane.waits === "requeue") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+    this.waiting.remove(lane);
+    lane.waits = undefined;
+    this.ready.push(lane);
+  }
+
+  private retryAll(): void {
+    for (const lane of this.lanes.values()) {
+      lane.blocked = false;
+      if (lane.waits && lane.waits !== "requeue") this.endWait(lane);
+    }
+  }
+
+  /** Something has changed: it is due, once its rest is over. */
+  private writeWoken(lane: KeyLane): void {
+    this.write(lane, this.parts.clock.now() + this.rests.msOf(lane.key));
+  }
+
+  private write(lane: KeyLane, dueAt: number): void {
+    const { commits, primary } = this.parts;
+    this.share.add();
+    commits.putSpilled(lane.row(primary.view, dueAt));
+  }
+}

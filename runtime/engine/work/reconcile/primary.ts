@@ -1,0 +1,62 @@
+import type { Look, Newest } from "../../delivery/delivery.ts";
+import { nameOf, namespaceOf } from "../../state/by-namespace.ts";
+import type { View } from "../../state/view.ts";
+import type { UntoldStates } from "./untold-states.ts";
+
+/** The trigger without `key`: of which kind the objects are that are reconciled, and how they stand. */
+export class Primary {
+  readonly view: View;
+  private readonly look: Look;
+  /** Of such a kind no key has a namespace. Undefined while no object of the kind was seen. */
+  private isClusterScoped: boolean | undefined;
+  /** Whether what is known of a namespace is as new as the server was when this process began to read it. */
+  private readonly isSettledIn: (namespace: string) => boolean;
+  private readonly untold: UntoldStates;
+
+  constructor(view: View, look: Look, untold: UntoldStates, isSettledIn: (namespace: string) => boolean) {
+    this.untold = untold;
+    this.view = view;
+    this.look = look;
+    this.isSettledIn = isSettledIn;
+  }
+
+  /** Whether a key may run: before its object is known, one that is there would be taken for gone. Nor before what waits of it has ended. */
+  isSettled(key: string): boolean {
+    return this.isSettledIn(nameOf(key).namespace) && !this.view.isToCome(key) && !this.untold.has(key);
+  }
+
+  /** Whether a key has an object, or one whose first event waits, as far as is known. */
+  has(key: string): boolean {
+    return this.view.stands(key) !== undefined || this.view.isToCome(key);
+  }
+
+  /** The object of a key, no older than what has woken it; undefined where there is none. Rejects where it cannot be read. */
+  async newest(key: string): Promise<Newest | undefined> {
+    const { view } = this;
+    const known = view.stands(key);
+    if (!known) return undefined;
+    const body = await view.body(key);
+    if (!body) return this.look(view.functionName, view.trigger.name, nameOf(key));
+    const { uid, resourceVersion } = view.stands(key) ?? known;
+    return { uid, resourceVersion, body };
+  }
+
+  /** An object of the kind has this key. */
+  saw(key: string): void {
+    this.isClusterScoped = namespaceOf(key) === "";
+  }
+
+  /** The key as the kind has it: that of a cluster-scoped object has no namespace, also once no object of the kind is left. */
+  home(key: string): string {
+    if (this.isClusterScoped === undefined) {
+      const { anyKey } = this.view;
+      if (anyKey !== undefined) this.saw(anyKey);
+    }
+    return this.isClusterScoped ? `/${nameOf(key).name}` : key;
+  }
+
+  /** Of all objects that stand. */
+  *keys(): Iterable<string> {
+    for (const [key] of this.view.live("")) yield key;
+  }
+}

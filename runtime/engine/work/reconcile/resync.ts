@@ -1,0 +1,142 @@
+import type { Clock, Random, Timer } from "../../../base/clock.ts";
+import { resourceVersion } from "../../../base/resource-version.ts";
+import type { Cursor } from "../../../journal/batch.ts";
+import type { Commits, CursorOwner } from "../../commit/commits.ts";
+
+/**
+ * Name of the view that holds a reconciler's resync position. No trigger can have it, because a trigger's name is a DNS
+ * label. The view counts as a schedule's, so a store copies it, merges it and retires it as one.
+ */
+export const resyncTrigger = "(resync)";
+
+/** Looks for keys whose moment has passed: this many in each round, and within these bounds, in milliseconds. */
+const looksPerRound = 600;
+const lookMs = { least: 1_000, most: 60_000 };
+
+/** After a downtime the position moves at this multiple of real time until it has reached the present. */
+const catchUpFactor = 10;
+
+/** While no key's moment passes, the position is written once in this share of a round, and once a minute at most. */
+const recordsPerRound = 60;
+const leastRecordMs = 60_000;
+
+export interface ResyncParts {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly commits: Pick<Commits, "cursorMoved" | "dropCursor">;
+  /** The view that holds the position. */
+  readonly view: number;
+  /** The position as the store has it; undefined if there was no resync before. */
+  readonly cursor: Cursor | undefined;
+  /** The length of a round, in milliseconds; undefined: no resync. Read at each look, because it can be edited. */
+  readonly everyMs: () => number | undefined;
+  readonly keys: () => Iterable<string>;
+  readonly wake: (key: string) => void;
+}
+
+/**
+ * Wakes each key once in a round. A key's moment in the round is a hash of its name, counted in wall time. So keys are
+ * spread over the round, and a restart moves none.
+ *
+ * The position is the wall time up to which every moment was served. One commit has both the position and the rows of the
+ * keys that it woke. So a moment that passes while no runtime is up is served after the next start.
+ */
+export class Resync implements CursorOwner {
+  private readonly parts: ResyncParts;
+  private timer: Timer | undefined;
+  /** When it looked last, by the monotonic clock. */
+  private lookedAt: number;
+  /** Epoch milliseconds. */
+  private position: number;
+  /** The position that was written last; undefined if the store has none. */
+  private recorded: number | undefined;
+
+  constructor(parts: ResyncParts) {
+    const { clock, cursor } = parts;
+    this.parts = parts;
+    this.lookedAt = clock.monotonic();
+    this.recorded = cursor?.lowWaterMark === undefined ? undefined : Number(cursor.lowWaterMark);
+    this.position = this.recorded ?? clock.now();
+  }
+
+  /** Begins to look. */
+  start(): void {
+    if (this.parts.everyMs() === undefined) this.leave();
+    else if (this.recorded === undefined) this.record();
+    this.lookSoon();
+  }
+
+  /** Ends looking, and has the position written with the next commit. */
+  stop(): void {
+    this.timer?.cancel();
+    if (this.recorded !== undefined) this.record();
+  }
+
+  cursor(): Cursor | undefined {
+    if (this.recorded === undefined) return undefined;
+    const lowWaterMark = resourceVersion(String(Math.floor(this.position)));
+    return { view: this.parts.view, namespace: "", selection: "", epoch: 0, lowWaterMark, initial: false };
+  }
+
+  /** Without a round it looks once a minute whether an edit has brought one. */
+  private lookSoon(): void {
+    const { clock, random, everyMs } = this.parts;
+    const round = everyMs() ?? Number.POSITIVE_INFINITY;
+    const delay = Math.min(lookMs.most, Math.max(lookMs.least, round / looksPerRound));
+    this.timer = clock.after(delay * (1 + random() / 2), () => this.look(), { unref: true });
+  }
+
+  private look(): void {
+    const { clock, everyMs } = this.parts;
+    const now = clock.monotonic();
+    const passedMs = now - this.lookedAt;
+    this.lookedAt = now;
+    const round = everyMs();
+    if (round === undefined) this.leave();
+    else this.advance(round, passedMs);
+    this.lookSoon();
+  }
+
+  private advance(round: number, passedMs: number): void {
+    const { clock, keys, wake } = this.parts;
+    const now = clock.now();
+    // Wall time that was set back wakes no key now; its moments come again later. Of several rounds that passed, each key gets one.
+    const from = Math.min(now, Math.max(this.position, now - round));
+    const to = Math.min(now, from + catchUpFactor * passedMs);
+    let hasWoken = false;
+    for (const key of to > from ? [...keys()] : []) {
+      if (!isBetween(from / round, to / round, shareOf(key))) continue;
+      wake(key);
+      hasWoken = true;
+    }
+    this.position = to;
+    const sinceRecord = Math.abs(to - (this.recorded ?? Number.NEGATIVE_INFINITY));
+    if (hasWoken || sinceRecord >= Math.max(leastRecordMs, round / recordsPerRound)) this.record();
+  }
+
+  private record(): void {
+    this.recorded = this.position;
+    this.parts.commits.cursorMoved(this);
+  }
+
+  /** There is no resync: one that an edit brings begins from then. */
+  private leave(): void {
+    this.position = this.parts.clock.now();
+    if (this.recorded === undefined) return;
+    this.recorded = undefined;
+    this.parts.commits.dropCursor(this.parts.view, "");
+  }
+}
+
+/** Whether a moment of a round, as a share of it, lies between two times, counted in rounds. */
+const isBetween = (from: number, to: number, share: number): boolean =>
+  Math.floor(to - share) > Math.floor(from - share);
+
+/** A key's moment, as a share of the round: FNV-1a, and murmur3's last step, since names differ in their last characters. */
+function shareOf(key: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return ((hash ^ (hash >>> 16)) >>> 0) / 2 ** 32;
+}

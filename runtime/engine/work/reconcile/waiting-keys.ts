@@ -1,0 +1,211 @@
+import { type Cause, runSequence, type SpilledEvent, type SpillHeader } from "../../../journal/batch.ts";
+import type { ChangeType } from "../../../manifest/function.ts";
+import type { Commits } from "../../commit/commits.ts";
+import { eventId } from "../../delivery/event-id.ts";
+import type { Log } from "../../delivery/observer.ts";
+import type { RecordedStart } from "../../redelivery/started-before.ts";
+import { nameOf } from "../../state/by-namespace.ts";
+import type { View } from "../../state/view.ts";
+import { hasLostCauses } from "./causes.ts";
+import { unknownVersion } from "./key-lane.ts";
+
+export interface WaitingKeysParts {
+  readonly functionName: string;
+  readonly commits: Commits;
+  readonly startedBefore: Iterable<RecordedStart>;
+  /** Of the keys that are reconciled: their runs are not settled here. */
+  readonly primary: View | undefined;
+  /** By number. */
+  readonly views: ReadonlyMap<number, View>;
+  readonly nextSequence: () => number;
+  readonly log: Log;
+}
+
+/** An object that keys waited for. */
+interface Awaited {
+  readonly view: View;
+  readonly key: string;
+  readonly cause: Cause;
+  /** The first row of those that waited for it. */
+  readonly row: SpillHeader;
+  /** A handler may have seen it. */
+  redelivered: boolean;
+}
+
+/** Bytes of bodies that the commit takes. The others are asked for before their attempts. */
+const mostBytes = 16 * 1024 * 1024;
+
+/**
+ * Replaces keys that waited for a run, and that are not reconciled any more, by events of the objects that woke them. All of
+ * it is one commit, and an object is told once, whatever number of keys it woke. The events are replays: their states are
+ * known and filtered already. Events that the trigger does not ask for are left out.
+ * @returns the events that were written, and the bytes of their bodies
+ */
+export async function tellWaitingKeys(
+  rows: readonly SpillHeader[],
+  parts: WaitingKeysParts,
+): Promise<{ readonly events: readonly SpilledEvent[]; readonly bytes: number }> {
+  const { commits, views } = parts;
+  const begun = runsBefore(parts);
+  const awaiting = new Awaiting(views);
+  const replaced = rows.filter(({ view }) => views.has(view));
+  for (const row of replaced) awaiting.note(row, begun.get(row.sequence) !== undefined);
+  const events: SpilledEvent[] = [];
+  let bytes = 0;
+  for (const awaited of awaiting.objects.values()) {
+    const event = await eventOf(awaited, bytes < mostBytes, parts.nextSequence);
+    if (!event) continue;
+    bytes += event.body.length;
+    events.push(event);
+  }
+  for (const event of events) commits.putSpilled(event);
+  for (const { view, sequence } of replaced) commits.dropSpilled(views.get(view)?.functionName ?? "", sequence);
+  // The events bear the flag from now on, also those of states that only the runs have seen.
+  for (const runs of begun.values()) for (const run of runs) settleRun(run, views.get(run.view));
+  const { crowded: keys } = awaiting;
+  if (keys > 0)
+    parts.log.warn(
+      { function: parts.functionName, keys },
+      "keys had more causes than are noted, deletions may be untold",
+    );
+  return { events, bytes };
+}
+
+/** A run that had begun, and has no row any more. What it has shown stays on record until the state's own event comes. */
+export function settleRun({ key, resourceVersion, ...run }: RecordedStart, view: View | undefined): void {
+  const uid = view?.stands(key)?.uid ?? "";
+  view?.settle({ ...run, key, uid, shown: resourceVersion === unknownVersion ? undefined : resourceVersion });
+}
+
+/** Runs that had begun when the last process ended, by row, those whose rows are gone as well. */
+function runsBefore({ startedBefore, primary, views }: WaitingKeysParts): ReadonlyMap<number, RecordedStart[]> {
+  const begun = new Map<number, RecordedStart[]>();
+  for (const event of startedBefore) {
+    const sequence = runSequence(event.id);
+    if (sequence === undefined || event.view === primary?.id || !views.has(event.view)) continue;
+    begun.set(sequence, [...(begun.get(sequence) ?? []), event]);
+  }
+  return begun;
+}
+
+/** Knows for which objects keys waited. */
+class Awaiting {
+  /** Each once. */
+  readonly objects = new Map<string, Awaited>();
+  /** Keys that woke for more than their rows name. */
+  crowded = 0;
+  private readonly views: ReadonlyMap<number, View>;
+  private readonly byIdentity: ReadonlyMap<string, View>;
+  /** By key, all objects that count for it; made once a key asks for it. */
+  private counting: ReadonlyMap<string, readonly Pick<Awaited, "view" | "key">[]> | undefined;
+
+  constructor(views: WaitingKeysParts["views"]) {
+    this.views = views;
+    this.byIdentity = new Map([...views.values()].map((view) => [view.identity, view]));
+  }
+
+  /** Notes those whose changes woke a key, and its own where something else did. Where some are not named, all that may be. */
+  note(row: SpillHeader, hasBegun: boolean): void {
+    const { namespace, name, pending, redelivered } = row;
+    const home = this.views.get(row.view);
+    if (!home || !pending) return;
+    const own = `${namespace}/${name}`;
+    const { causes, begun } = pending;
+    const isRun = redelivered || hasBegun || begun > 0;
+    if (hasLostCauses(causes)) {
+      this.crowded++;
+      this.counting ??= this.allCounting();
+      for (const each of [{ view: home, key: own }, ...(this.counting.get(own) ?? [])])
+        this.add({ ...each, cause: unnamed, row, redelivered: true });
+    }
+    for (const cause of causes) {
+      const changed = cause.trigger === undefined ? undefined : this.byIdentity.get(cause.trigger);
+      const isChange = changed !== undefined && cause.name !== undefined;
+      const key = isChange ? `${cause.namespace ?? ""}/${cause.name}` : own;
+      // Where nothing changed, a run has seen it.
+      const isSeen = isRun || !isChange || cause.told === true;
+      const of = { view: isChange ? changed : home, key, row, redelivered: isSeen };
+      // The object that had the name before goes first. One that the trigger selects again was none.
+      if (cause.replaced !== undefined && cause.replaced !== of.view.stands(key)?.uid)
+        this.add({ ...of, cause: { type: "Deleted", uid: cause.replaced } }, cause.replaced);
+      this.add({ ...of, cause });
+    }
+  }
+
+  private add(awaited: Awaited, uid = ""): void {
+    const id = `${awaited.view.id}/${awaited.key}/${uid}`;
+    const before = this.objects.get(id);
+    if (!before) this.objects.set(id, awaited);
+    else
+      this.objects.set(id, { ...before, cause: awaited.cause, redelivered: before.redelivered || awaited.redelivered });
+  }
+
+  private allCounting(): ReadonlyMap<string, readonly Pick<Awaited, "view" | "key">[]> {
+    const found = new Map<string, Pick<Awaited, "view" | "key">[]>();
+    for (const view of this.views.values()) {
+      for (const [key, keys] of view.counting()) {
+        // The key of a cluster-scoped object has no namespace, whatever its owner reference stands in.
+        for (const each of new Set(keys.flatMap((one) => [one, `/${nameOf(one).name}`]))) {
+          const of = found.get(each) ?? [];
+          found.set(each, of);
+          of.push({ view, key });
+        }
+      }
+    }
+    return found;
+  }
+}
+
+/** Of an object that may have woken a key: nobody knows, so that its event is flagged. */
+const unnamed: Cause = { type: "Modified" };
+
+/** @returns undefined where the trigger does not ask for it, or nothing of the object is known */
+async function eventOf(
+  { view, key, cause, row, redelivered }: Awaited,
+  withBody: boolean,
+  nextSequence: () => number,
+): Promise<SpilledEvent | undefined> {
+  const { trigger, form, identity } = view;
+  const standing = view.stands(key);
+  const known = cause.type === "Deleted" && cause.uid !== standing?.uid ? undefined : standing;
+  const type = known ? stateType(cause, trigger.events) : trigger.events.find((each) => each === "Deleted");
+  const uid = known?.uid ?? cause.uid ?? view.gone(key)?.uid;
+  if (!type || uid === undefined) return undefined;
+  const isWhole = form.keepsWholeObjects || trigger.object === "Metadata";
+  // Events of it that wait come before this one, with newer states.
+  const isLast = !view.isIdle(key);
+  // Left out, it is asked for before the attempt.
+  const body = known && isWhole && withBody && !isLast ? await view.body(key) : undefined;
+  if (body && !view.matches(key, body)) return undefined;
+  // Its deletion is told.
+  if (known && !form.selectsNow({ ...nameOf(key), body: body ?? Buffer.alloc(0) })) return undefined;
+  const { resourceVersion } = known ?? view.gone(key) ?? { resourceVersion: unknownVersion };
+  const epoch = view.epochOf(key);
+  const of = { trigger: identity, type, uid, resourceVersion, lastKnown: !known, selective: false, epoch };
+  return {
+    view: view.id,
+    function: view.functionName,
+    trigger: trigger.name,
+    ...nameOf(key),
+    uid,
+    resourceVersion,
+    type,
+    id: eventId(of),
+    flags: { synthetic: true, reason: "edited", ...(known ? {} : { finalStateUnknown: true }) },
+    deletedBy: resourceVersion,
+    body: body ?? Buffer.alloc(0),
+    oldBody: undefined,
+    form: form.ofEvents,
+    receivedAt: row.receivedAt,
+    sequence: nextSequence(),
+    replayed: true,
+    redelivered: redelivered || isLast,
+    notBefore: row.notBefore,
+  };
+}
+
+/** As which event a state is told; undefined where the trigger asks for none. */
+function stateType({ type }: Cause, events: readonly string[]): ChangeType | undefined {
+  const first = type === "Added" ? "Added" : "Modified";
+  return [first, first === "Added" ? "Modified" : "Added"].find((each): each is ChangeType => events.includes(each));
+}

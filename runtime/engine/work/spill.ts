@@ -1,0 +1,418 @@
+import type { SpilledEvent } from "../../journal/batch.ts";
+import type { CheckpointStore } from "../../journal/store.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { View } from "../state/view.ts";
+import type { Budget } from "./budget.ts";
+import { Chunks } from "./chunks.ts";
+import { type LaneEvent, spilledEvent } from "./event.ts";
+
+/** What a function may hold in memory: events, and bytes of their bodies. */
+export interface MemoryLimit {
+  readonly events: number;
+  readonly bytes: number;
+}
+
+export const defaultMemoryLimit: MemoryLimit = { events: 1000, bytes: 32 * 1024 * 1024 };
+
+/** Lanes whose head waits long, with its body on disk alone; what remains of each in memory is about half a kilobyte. */
+const stubLimit = 10_000;
+
+/** What a row on disk takes beside its body, in bytes: its header and its place in two indices. */
+const rowBytes = 512;
+
+/** What a function's keys without an object may take in memory, in bytes, and as much again on disk. Of a small store a quarter. */
+const mostKeyBytes = 16 * 1024 * 1024;
+
+/** How much of a function's memory, or of its room on disk, one lane may keep where others need it. */
+const laneShare = 0.25;
+const leastLaneShare = 1 / 16;
+
+/** How full a function's memory is at most, as a share, when one that was full takes events again. */
+export const freeAt = 0.5;
+
+/**
+ * An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it. An API server
+ * keeps 75 s of history (`watch_cache_history.go`).
+ */
+export const pinnedMs = 60_000;
+
+/** What a function's spill is made of. */
+export interface SpillParts {
+  readonly functionName: string;
+  readonly store: CheckpointStore;
+  readonly commits: Commits;
+  /** By number. */
+  readonly views: ReadonlyMap<number, View>;
+  /** The events of the function's live views that the store holds, and the bytes of their bodies. */
+  readonly waiting: { readonly events: number; readonly bytes: number };
+  readonly limit: MemoryLimit;
+  readonly budgets: { readonly memory: Budget; readonly disk: Budget };
+}
+
+/** An event that was read back from disk. */
+export interface LoadedEvent extends SpilledEvent {
+  /** Of its body on disk, in bytes. */
+  readonly size: number;
+  /** The trigger selects its object no more. */
+  readonly isUnselected: boolean;
+}
+
+/**
+ * The part of a function's queue that is on disk. Events arrive with rising sequence, and those in memory precede those
+ * that overflowed. So reading back in order of sequence never lets one event overtake another of its lane.
+ */
+export class Spill {
+  private readonly functionName: string;
+  private readonly store: CheckpointStore;
+  private readonly commits: Commits;
+  private readonly views: ReadonlyMap<number, View>;
+  private readonly most: MemoryLimit;
+  private readonly memory: Budget;
+  private readonly disk: Budget;
+  private readonly chunks = new Chunks();
+  /** Events that are on disk alone, behind all that are in lanes. */
+  private overflow: number;
+  /** How many were put there. */
+  private puts = 0;
+  /** Events that are on disk alone, in the place that their lanes keep for them. */
+  private shelved = 0;
+  /** The newest sequence that left the disk for memory, or never was on it. */
+  private loaded = 0;
+  private fresh = 0;
+  private bytes = 0;
+  private stubs = 0;
+  private loading = false;
+  private closed = false;
+  /** Bytes that its events take in the store. */
+  private stored = 0;
+  /** Bytes that its keys without an object take, in memory and in the store each. */
+  private keys = 0;
+
+  constructor({ functionName, store, commits, views, waiting, limit, budgets }: SpillParts) {
+    this.most = limit;
+    this.memory = budgets.memory;
+    this.disk = budgets.disk;
+    this.memory.share(1);
+    this.disk.share(1);
+    this.functionName = functionName;
+    this.store = store;
+    this.commits = commits;
+    this.views = views;
+    this.overflow = waiting.events;
+    this.keep(waiting.bytes + waiting.events * rowBytes);
+  }
+
+  /** Events that are on disk alone. */
+  get waiting(): number {
+    return this.overflow + this.shelved;
+  }
+
+  /** What one lane may keep in memory where others need it. */
+  get laneLimit(): MemoryLimit {
+    return this.part(laneShare);
+  }
+
+  /**
+   * What each of so many lanes may keep where memory is short and there is no disk. All of them together then take half of it. Where
+   * many are stuck, it is no object's fault: none keeps less than its least share, and the function waits.
+   */
+  fairLimit(lanes: number): MemoryLimit {
+    return this.part(Math.max(leastLaneShare, Math.min(laneShare, freeAt / lanes)));
+  }
+
+  /** What one lane may keep where no more of its function fits on disk. */
+  get recordLimit(): MemoryLimit {
+    return { ...this.laneLimit, bytes: this.roomOnDisk * laneShare };
+  }
+
+  private part(share: number): MemoryLimit {
+    const { events, bytes } = this.limit;
+    return { events: Math.max(1, Math.floor(events * share)), bytes: bytes * share };
+  }
+
+  /** A store that holds no queues shares its room as functions come: each takes a quarter of it at most. */
+  private get roomOnDisk(): number {
+    return this.holdsQueues ? this.disk.fairShare : this.store.spillLimit / 4;
+  }
+
+  /** Whether events wait behind all that are in lanes. */
+  get overflows(): boolean {
+    return this.overflow > 0;
+  }
+
+  /** Whether an event that was there when the function was loaded has been read, or is gone. */
+  hasRead(sequence: number): boolean {
+    return this.overflow === 0 || this.loaded >= sequence;
+  }
+
+  /** How much of the function's memory is in use, as a share; 1 and more where something waits on disk. */
+  get fill(): number {
+    const share = Math.max(this.fresh / this.limit.events, this.bytes / this.limit.bytes);
+    return this.overflow > 0 ? Math.max(1, share) : share;
+  }
+
+  /** Whether the disk takes what memory cannot. */
+  get holdsQueues(): boolean {
+    return this.store.holdsQueues;
+  }
+
+  /** Whether the function's share of the disk is used up. */
+  get isSpent(): boolean {
+    return this.disk.isSpent(this.stored);
+  }
+
+  /** Whether a lane with so much on disk has more than it may keep there where others need the function's room. */
+  isCrowdedBy({ events, bytes }: MemoryLimit): boolean {
+    return this.disk.isShort(this.stored, freeAt) && bytes + events * rowBytes > this.roomOnDisk * leastLaneShare;
+  }
+
+  /** A shelved event that gives way to a newer one. */
+  dropShelved(event: LaneEvent): void {
+    this.shelved--;
+    this.keep(-event.size - rowBytes);
+    this.commits.dropSpilled(this.functionName, event.sequence);
+  }
+
+  /** Keys without an object came, or went where negative: so many bytes in memory, and as many on disk. */
+  holdKeys(bytes: number): void {
+    this.keys += bytes;
+    if (this.closed) return;
+    this.memory.hold(bytes);
+    this.disk.hold(bytes);
+  }
+
+  /** Whether they take as much as they may, or others need what goes beyond the function's share. */
+  get isFullOfKeys(): boolean {
+    const { keys, memory, disk, store } = this;
+    if (keys === 0) return false;
+    return keys >= Math.min(mostKeyBytes, store.spillLimit / 4) || memory.isSpent(keys) || disk.isSpent(keys);
+  }
+
+  /** How much of its share of the disk is in use; 1 and more only where others need theirs. */
+  get diskFill(): number {
+    return this.stored / this.disk.fairShare;
+  }
+
+  /** Whether the next event must go to disk: memory is full, or others are there before it. */
+  get isFull(): boolean {
+    if (!this.holdsQueues) return this.overflow > 0;
+    return (
+      this.overflow > 0 ||
+      this.fresh >= this.limit.events ||
+      this.bytes >= this.limit.bytes ||
+      this.stubs >= stubLimit ||
+      this.memory.isSpent(this.bytes)
+    );
+  }
+
+  /** An event that goes to disk instead of into its lane. */
+  put(event: SpilledEvent): void {
+    if (this.overflow === 0) this.loaded = event.sequence - 1;
+    this.overflow++;
+    this.puts++;
+    this.keep(event.body.length + rowBytes);
+    this.commits.putSpilled(event);
+  }
+
+  /** An event that goes to disk, into the place that its lane keeps for it. */
+  putShelved(event: SpilledEvent): void {
+    this.shelved++;
+    this.keep(event.body.length + rowBytes);
+    this.commits.putSpilled(event);
+  }
+
+  /** The event is in its lane's memory from now on. */
+  entered(event: LaneEvent): void {
+    this.fresh++;
+    this.hold(event.size);
+    this.chunks.hold(event);
+  }
+
+  /** The event is terminal. */
+  left(event: LaneEvent): void {
+    this.letGo(event);
+    if (event.place === "memory") return;
+    this.keep(-event.size - rowBytes);
+    this.commits.dropSpilled(this.functionName, event.sequence);
+  }
+
+  /** The event, which is on disk, leaves its lane's memory; the lane keeps its place. */
+  shelve(event: LaneEvent): void {
+    this.letGo(event);
+    this.shelved++;
+  }
+
+  private letGo(event: LaneEvent): void {
+    this.chunks.release(event);
+    if (event.place === "disk") this.stubs--;
+    else {
+      this.fresh--;
+      this.hold(-event.size);
+    }
+  }
+
+  /** The function is unloaded: what it still holds is given back to the others. */
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.memory.hold(-this.bytes - this.keys);
+    this.memory.share(-1);
+    this.disk.hold(-this.stored - this.keys);
+    this.disk.share(-1);
+  }
+
+  /** Writes an event that holds the mark up to disk, and lets the mark pass. Where the share is used up, the mark waits. */
+  pin(event: LaneEvent): void {
+    if (event.place === "memory" && this.hasRoomFor(event.size)) this.write(event);
+  }
+
+  /** The same of events that follow each other in a lane, up to the first without room: a lane has no holes. Returns whether all fit. */
+  pinAll(events: Iterable<LaneEvent>): boolean {
+    for (const event of events) {
+      this.pin(event);
+      if (event.place === "memory") return false;
+    }
+    return true;
+  }
+
+  /** Writes an event that is to come again at a time, with that time: once it is on disk, a restart waits for that too. */
+  defer(event: LaneEvent): void {
+    if (event.place === "memory") this.pin(event);
+    else this.rewrite(event);
+  }
+
+  /** Writes an event to disk because one behind it in its lane goes there, whatever the share: a lane has no holes. */
+  write(event: LaneEvent): void {
+    if (event.place !== "memory") return;
+    this.keep(event.size + rowBytes);
+    this.commits.putSpilled(spilledEvent(event));
+    event.place = "both";
+    if (event.doubt === "unnoted") event.doubt = "noted";
+    event.mark?.owner.settle(event.mark.entry);
+    event.mark = undefined;
+  }
+
+  /** Writes an event that is on disk as it is now. */
+  rewrite(event: LaneEvent): void {
+    this.commits.putSpilled(spilledEvent(event));
+  }
+
+  /** Lets go of the body of an event that will wait, where the disk has it. Each attempt brings it back. */
+  release(event: LaneEvent): void {
+    if (event.place === "memory") return;
+    this.chunks.release(event);
+    event.body = undefined;
+    if (event.place === "disk") return;
+    event.place = "disk";
+    this.fresh--;
+    this.hold(-event.size);
+    this.stubs++;
+  }
+
+  /** The body of an event that was let go of. */
+  async body(event: LaneEvent): Promise<Buffer> {
+    const [found] = await this.read([event.sequence]);
+    return found?.body ?? Buffer.alloc(0);
+  }
+
+  /** Shelved events, by rising sequence, back for their lane. */
+  async takeBack(sequences: readonly number[]): Promise<readonly LoadedEvent[]> {
+    const events = await this.read(sequences);
+    this.shelved -= events.length;
+    return events;
+  }
+
+  private async read(sequences: readonly number[]): Promise<readonly LoadedEvent[]> {
+    await this.commits.flush();
+    const found: SpilledEvent[] = [];
+    while (found.length < sequences.length) {
+      const first = sequences[found.length] ?? 0;
+      // Those that lie side by side are read together.
+      const run = sequences.slice(found.length).findIndex((sequence, index) => sequence !== first + index);
+      const count = run < 0 ? sequences.length - found.length : run;
+      const events = await this.store.spilled(this.functionName, first - 1, count);
+      if (events.length < count || events.some(({ sequence }, index) => sequence !== first + index)) {
+        throw new Error(`of the spilled events ${first} to ${first + count - 1} one is gone`);
+      }
+      found.push(...events);
+    }
+    return found.map((event) => this.ofToday(event));
+  }
+
+  /** Its body as the trigger's objects are now. One that cannot be made so is left out: it is asked for before the attempt. */
+  private ofToday(event: SpilledEvent): LoadedEvent {
+    const { body, form, type, flags } = event;
+    const size = body.length;
+    const now = this.views.get(event.view)?.form;
+    if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, size, isUnselected: false };
+    const loaded = { ...event, size, isUnselected: !now.selects(event, form), form: now.ofEvents };
+    const same = size === 0 ? body : now.eventBody(body, form);
+    if (same === body) return loaded;
+    const edited = { synthetic: true, reason: "edited", ...(type === "Deleted" && { finalStateUnknown: true }) };
+    const remains = same ?? (type === "Deleted" ? now.remains(body) : Buffer.alloc(0));
+    // One without a form is of an older runtime: most are what they were.
+    const oldBody = form === undefined && remains.equals(body) ? event.oldBody : undefined;
+    return { ...loaded, body: remains, oldBody, flags: same ? flags : { ...flags, ...edited } };
+  }
+
+  /**
+   * Reads events back, in order, as memory allows. Nothing while another call reads.
+   * @param give takes an event into its lane, or shelves it
+   */
+  async load(give: (event: LoadedEvent) => "taken" | "shelved"): Promise<void> {
+    if (this.loading) return;
+    this.loading = true;
+    try {
+      while (this.overflow > 0 && this.hasRoom) {
+        const { puts } = this;
+        await this.commits.flush();
+        const { events: atMost, bytes } = this.limit;
+        const events = await this.store.spilled(this.functionName, this.loaded, atMost / 2, bytes / 2);
+        if (events.length === 0) {
+          // What was counted when the function was loaded had ended: a commit that failed took its row away later.
+          if (puts === this.puts) this.overflow = 0;
+          return;
+        }
+        for (const event of events) {
+          if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
+          this.loaded = event.sequence;
+          // What stands for a key is no event: its queue has it.
+          if (!this.views.has(event.view) || event.pending) continue;
+          this.overflow--;
+          if (give(this.ofToday(event)) === "shelved") this.shelved++;
+        }
+      }
+    } finally {
+      this.loading = false;
+    }
+  }
+
+  /** Whether so many more bytes of the function fit on disk. */
+  hasRoomFor(bytes: number): boolean {
+    return this.holdsQueues ? !this.isSpent : this.stored + bytes <= this.roomOnDisk;
+  }
+
+  /** An event may overflow with all that waits in memory before it in its lane: half of what the disk has room for now. */
+  private get limit(): MemoryLimit {
+    const { most, store } = this;
+    const bytes = store.holdsQueues ? store.spillLimit / 2 : Number.POSITIVE_INFINITY;
+    return bytes < most.bytes ? { events: most.events, bytes } : most;
+  }
+
+  private get hasRoom(): boolean {
+    if (!this.holdsQueues) return this.bytes < this.limit.bytes && !this.memory.isSpent(this.bytes);
+    const { events, bytes } = this.limit;
+    const room = this.fresh <= events / 2 && this.bytes <= bytes / 2 && this.stubs < stubLimit;
+    return room && !this.memory.isSpent(this.bytes);
+  }
+
+  private hold(bytes: number): void {
+    this.bytes += bytes;
+    if (!this.closed) this.memory.hold(bytes);
+  }
+
+  private keep(bytes: number): void {
+    this.stored += bytes;
+    if (!this.closed) this.disk.hold(bytes);
+  }
+}

@@ -1,0 +1,132 @@
+import { WatchfireError } from "../../base/errors.ts";
+import type { FunctionOffer, FunctionSet, FunctionSource, Origin } from "../../catalog/function-source.ts";
+import { isAsAsked, type Spread, shardIn, spreadOf } from "../../migrate/spread.ts";
+import { slotOf, slotsOf } from "../../slots/rendezvous.ts";
+import type { Spreads } from "./spreads.ts";
+
+/** How a function is spread by the positions that a slot has of it; undefined where it has none. */
+export type Recorded = (name: string) => Promise<Spread | undefined>;
+
+/** All functions of a fleet, read once for all the slots that a replica has. */
+export class Catalogue {
+  private readonly source: FunctionSource;
+  private readonly slots: number;
+  private readonly spreads: Spreads;
+  private readonly first = Promise.withResolvers<FunctionSet>();
+  private latest: Promise<FunctionSet> = this.first.promise;
+  private known: readonly string[] = [];
+  private spreadFunctions: readonly string[] = [];
+  /** By function, the file that declared it last, also while that is refused. */
+  private files: ReadonlyMap<string, string> = new Map();
+  private origins: ReadonlyMap<string, Origin> = new Map();
+  /** Functions whose file declares another one now, which is refused: what runs of them goes on. */
+  private kept: readonly string[] = [];
+
+  constructor(source: FunctionSource, slots: number, spreads: Spreads) {
+    this.source = source;
+    this.slots = slots;
+    this.spreads = spreads;
+  }
+
+  /** The names that were read last. */
+  get names(): readonly string[] {
+    return this.known;
+  }
+
+  /** Those that are to be spread, and nobody has agreed how. */
+  get unsettled(): readonly string[] {
+    return this.spreadFunctions.filter((name) => !this.spreads.of(name));
+  }
+
+  /** Where a function's code lies; undefined where nothing declares it now. */
+  originOf(name: string): Origin | undefined {
+    return this.origins.get(name);
+  }
+
+  /** The slots that a function is in, that of its first shard first. */
+  slotsOf(name: string): readonly number[] {
+    return slotsOf(name, this.spreads.of(name)?.shards ?? 1, this.slots);
+  }
+
+  /** Reads all anew. @throws the signal's reason */
+  async read(signal: AbortSignal): Promise<void> {
+    const set = await this.source.read(signal);
+    this.latest = Promise.resolve(set);
+    // Slots that were taken before wait for it.
+    this.first.resolve(set);
+    this.spreadFunctions = set.functions
+      .filter(({ manifest }) => spreadOf(manifest).shards > 1)
+      .map(({ manifest }) => manifest.name);
+    const refused = set.rejected.flatMap(({ name }) => name ?? []);
+    const now = [...set.functions.map(({ manifest }) => manifest.name), ...refused];
+    const renamed = set.rejected.filter(({ name = "", file }) => this.files.get(name) !== file).map(({ file }) => file);
+    const former = [...this.files].filter(([name, file]) => refused.includes(name) || renamed.includes(file));
+    this.files = new Map([...former, ...set.functions.map(({ manifest: { name, file } }) => [name, file] as const)]);
+    this.origins = new Map([
+      ...set.rejected.flatMap(({ name, origin }) => (name === undefined ? [] : [[name, origin] as const])),
+      ...set.functions.map(({ manifest, origin }) => [manifest.name, origin] as const),
+    ]);
+    this.kept = [...this.files.keys()].filter((name) => !now.includes(name));
+    this.known = [...now, ...this.kept];
+  }
+
+  /** Those of one slot. What has no name is told of in the slot that its file falls into. */
+  of(slot: number, recorded: Recorded): FunctionSource {
+    const isFirst = (name: string) => slotOf(name, this.slots) === slot;
+    return {
+      read: async () => {
+        const { functions, rejected, faults, complete } = await this.latest;
+        for (const { manifest } of functions) if (isFirst(manifest.name)) await this.settle(manifest, recorded);
+        const unsettled = new Set(this.unsettled);
+        return {
+          functions: functions.flatMap((offer) => {
+            return unsettled.has(offer.manifest.name) ? [] : this.offerIn(slot, offer);
+          }),
+          rejected: rejected.filter(({ name, file }) => isFirst(name ?? file)),
+          withheld: [...unsettled, ...this.kept, ...rejected.flatMap(({ name }) => name ?? [])],
+          faults: isFirst("") ? faults : [],
+          complete,
+        };
+      },
+    };
+  }
+
+  /** The slot of its first shard has something of each function: it says how it is spread. */
+  private async settle(manifest: FunctionOffer["manifest"], recorded: Recorded): Promise<void> {
+    if (!this.unsettled.includes(manifest.name)) return;
+    const spread = (await recorded(manifest.name)) ?? spreadOf(manifest);
+    // An API server that is away is asked again.
+    await this.spreads.propose(manifest.name, spread).catch(() => undefined);
+  }
+
+  private offerIn(slot: number, offer: FunctionOffer): FunctionOffer[] {
+    const { manifest } = offer;
+    const asked = spreadOf(manifest);
+    const spread = this.spreads.of(manifest.name) ?? asked;
+    const shard = shardIn(slot, manifest.name, spread, this.slots);
+    if (!shard) return [];
+    return [
+      {
+        ...offer,
+        ...(offer.isGone && { isGone: () => offer.isGone?.() ?? false }),
+        bundle: (signal) => offer.bundle(signal),
+        ...(shard !== "whole" && { shard }),
+        ...(!isAsAsked(asked, spread) && { refused: otherShards(manifest, asked, spread) }),
+      },
+    ];
+  }
+}
+
+function otherShards({ file }: FunctionOffer["manifest"], asked: Spread, runs: Spread): WatchfireError {
+  const [path, actual] = differing(asked, runs);
+  const by = path === "spec.delivery.shards" ? "" : `, by ${runs.by}`;
+  const what = `its positions are in ${runs.shards === 1 ? "one shard" : `${runs.shards} shards${by}`}, and it runs so`;
+  return new WatchfireError("WF_LEASE_SHARDS", { what, place: { file }, path, actual });
+}
+
+/** The field that asks for something else, and its value. */
+function differing(asked: Spread, runs: Spread): readonly [path: string, actual: string] {
+  if (asked.shards !== runs.shards) return ["spec.delivery.shards", String(asked.shards)];
+  if (asked.by === "namespace") return ["spec.delivery.shardBy", "Namespace"];
+  return runs.by === "namespace" ? ["spec.delivery.shardBy", "Key"] : ["spec.delivery.mode", "Reconcile"];
+}

@@ -1,0 +1,60 @@
+import { WatchfireError } from "../../base/errors.ts";
+import type { DeadLetterSummary } from "../../journal/batch.ts";
+import type { DeadLetters } from "../../journal/dead-letters.ts";
+import { deadLetterPageSize } from "../../journal/store.ts";
+import type { DeadLetterDesk } from "../../observe/endpoints.ts";
+
+/** Before the id of each dead letter of a slot. */
+export const slotPrefix = (slot: number): string => `${slot}-`;
+
+/**
+ * The dead letters of all slots that this replica has, slot by slot. Those of each have its prefix. `elsewhere`: who has a
+ * slot that is not here, in words; undefined of one that the fleet does not have.
+ */
+export function fleetLetters(
+  of: () => ReadonlyMap<number, DeadLetters>,
+  elsewhere: (slot: number) => string | undefined,
+): DeadLetterDesk {
+  const place = (id: string): { id: string; slot: number; letters: DeadLetters } => {
+    const slot = Number(/^(\d{1,4})-\d{1,15}$/.exec(id)?.[1]);
+    const letters = of().get(slot);
+    if (letters) return { id, slot, letters };
+    const owner = elsewhere(slot);
+    if (owner !== undefined) {
+      const hint = "ask that replica: its name begins with that of its host, which is its pod's";
+      throw new WatchfireError("WF_LEASE_STANDBY", { what: `the dead letter's ${owner}`, actual: id, hint });
+    }
+    const what = "no slot of this replica has a dead letter of this id";
+    throw new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", { what, actual: id });
+  };
+  const bySlot = (ids: readonly string[]): [DeadLetters, string[]][] =>
+    [...Map.groupBy(ids.map(place), ({ letters }) => letters)].map(([letters, own]) => [
+      letters,
+      own.map(({ id }) => id),
+    ]);
+  return {
+    async list({ after, function: name }) {
+      const from = after === undefined ? undefined : place(after);
+      const found: DeadLetterSummary[] = [];
+      for (const [slot, letters] of [...of()].toSorted(([a], [b]) => a - b)) {
+        if (from && slot < from.slot) continue;
+        const limit = deadLetterPageSize - found.length;
+        if (limit === 0) break;
+        found.push(...(await letters.list({ function: name, after: slot === from?.slot ? after : undefined, limit })));
+      }
+      return found;
+    },
+    show: async (id) => place(id).letters.show(id),
+    // Nothing is done in any slot where one of them refuses a letter.
+    async replay(ids) {
+      const placed = bySlot(ids);
+      for (const [letters, own] of placed) await letters.assertReplayable(own);
+      for (const [letters, own] of placed) await letters.replay(own);
+    },
+    async drop(ids) {
+      const placed = bySlot(ids);
+      for (const [letters, own] of placed) await letters.assertThere(own);
+      for (const [letters, own] of placed) await letters.drop(own);
+    },
+  };
+}

@@ -1,0 +1,78 @@
+import { type Clock, pause } from "../../base/clock.ts";
+import type { LeaseApi } from "../../lease/lease-api.ts";
+import type { LeaseRecord } from "../../lease/lease-record.ts";
+import { annotationsOf, type Place, placeIn } from "../../migrate/place.ts";
+import { type Spread, spreadsIn, spreadsNote } from "../../migrate/spread.ts";
+
+/** How often it is looked whether the Lease is there, in milliseconds. */
+const lookMs = 5_000;
+/** One request, in milliseconds. */
+const requestMs = 3_000;
+
+/** What a replica at work knows of its fleet. */
+export interface FleetFacts {
+  readonly place: Place;
+  readonly spreads: ReadonlyMap<string, Spread>;
+}
+
+/**
+ * The runtime's Lease, which says where a fleet's positions are and how functions are spread. Where somebody deletes it, or
+ * what it says, each reading of a replica at work makes it again: whoever came later would begin with nothing.
+ */
+export class KeptLease implements LeaseApi {
+  readonly create: LeaseApi["create"];
+  readonly update: LeaseApi["update"];
+  private readonly api: LeaseApi;
+  private readonly facts: () => FleetFacts | undefined;
+  private readonly log: { warn(fields: object, message: string): void };
+
+  /** @param facts undefined of a replica that is not, or no longer, at work: others may have carried positions since */
+  constructor(
+    api: LeaseApi,
+    facts: () => FleetFacts | undefined,
+    log: { warn(fields: object, message: string): void },
+  ) {
+    this.api = api;
+    this.facts = facts;
+    this.log = log;
+    this.create = (...asked) => api.create(...asked);
+    this.update = (...asked) => api.update(...asked);
+  }
+
+  async get(timeoutMs: number): Promise<LeaseRecord | undefined> {
+    for (;;) {
+      const found = await this.api.get(timeoutMs);
+      const facts = this.facts();
+      const annotations = facts && lacking(found?.annotations ?? {}, facts);
+      if (!annotations) return found;
+      const written = await (found
+        ? this.api.update(found, { annotations }, timeoutMs)
+        : this.api.create({ holder: "", annotations }, timeoutMs));
+      if (written === "conflict") continue;
+      this.log.warn({ lease: written.name }, "the runtime's lease had lost what it says, written again");
+      return written;
+    }
+  }
+
+  /** Looks after it every few seconds. Never rejects. */
+  async keep(clock: Clock, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await pause(clock, lookMs, signal).catch(() => undefined);
+      if (!signal.aborted) await this.get(requestMs).catch(() => undefined);
+    }
+  }
+}
+
+/** What of the facts the annotations lack; undefined where they say all, and where they say another place. */
+function lacking(
+  annotations: Readonly<Record<string, string>>,
+  { place, spreads }: FleetFacts,
+): Record<string, string> | undefined {
+  const { where, set } = placeIn(annotations);
+  const said = spreadsIn(annotations);
+  const note = spreadsNote(new Map([...spreads, ...said]));
+  if (where === "") return { ...annotationsOf(place), ...note };
+  // Of another set functions may be spread otherwise.
+  if (where !== place.where || set !== place.set) return undefined;
+  return [...spreads.keys()].every((name) => said.has(name)) ? undefined : note;
+}

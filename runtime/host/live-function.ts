@@ -1,0 +1,427 @@
+import type { ResolvedEnv } from "../access/env.ts";
+import { pause } from "../base/clock.ts";
+import { type ErrorCode, WatchfireError } from "../base/errors.ts";
+import type { Bundle } from "../bundle/bundle.ts";
+import { sourceText } from "../bundle/source-text.ts";
+import type { FunctionOffer, Origin } from "../catalog/function-source.ts";
+import type { FunctionDispatch } from "../engine/function-dispatch.ts";
+import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
+import { NamespaceScope } from "../informer/namespace-scope.ts";
+import type { Watch } from "../informer/watches.ts";
+import { passingCodes } from "../journal/nats/fault.ts";
+import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import { selectionOf } from "../migrate/spread.ts";
+import type { Logger } from "../observe/log.ts";
+import type { UserMetrics } from "../observe/user-metrics.ts";
+import type { ActiveComponents } from "./components.ts";
+import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
+import { sourceOf } from "./selection-source.ts";
+
+export interface LiveFunctionParts
+  extends FunctionEnvParts,
+    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "tenants"> {
+  readonly reads: Pick<ActiveComponents["reads"], "set" | "delete" | "of">;
+  readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
+  readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
+  readonly log: Logger;
+}
+
+/** What is wrong, by its code and in words. */
+export type Trouble = Pick<WatchfireError, "code" | "message">;
+
+/** Why a function comes to run: with the runtime, or with a change in the folder. */
+export type Occasion = "start" | "added" | "mended";
+
+/** How a function stands. */
+export type LiveState =
+  | { readonly type: "starting" }
+  | { readonly type: "running" }
+  /** Something outside is missing, such as a Secret; tried again by itself. */
+  | { readonly type: "waiting"; readonly fault: Trouble }
+  /** It cannot run until its files change. */
+  | { readonly type: "disabled"; readonly fault: Trouble };
+
+/** A source that one trigger reads. */
+interface Place {
+  readonly trigger: string;
+  /** As `sourceKey` names it. */
+  readonly key: string;
+  readonly watch: Watch;
+  /** Whether its first list, or the position it resumed from, is there. */
+  caughtUp(): boolean;
+}
+
+/** One function, from its manifest to its sources. */
+export class LiveFunction {
+  readonly name: string;
+  /** What the sandbox calls it: each shard of a function has isolates of its own. */
+  readonly instance: string;
+  private readonly parts: LiveFunctionParts;
+  private readonly environment: FunctionEnv;
+  private offered: FunctionOffer;
+  private current: FunctionManifest;
+  private bundled: Bundle | undefined;
+  private env: ResolvedEnv | undefined;
+  /** Why `env` cannot be read any more: it goes on with the values that it has. */
+  private envFault: string | undefined;
+  private dispatch: FunctionDispatch | undefined;
+  private places: Place[] = [];
+  /** Namespace scopes that have not listed yet. */
+  private unlisted = new Set<NamespaceScope>();
+  /** Aborts when something newer is asked for: what waits for a Secret must not keep that waiting. */
+  private latest: AbortController | undefined;
+  private now: LiveState = { type: "starting" };
+  private refused: Trouble | undefined;
+  /** Counts what was offered and what was refused: how its files stand, only the last of these says. */
+  private newest = 0;
+  /** The files change faster than a build at times: one step after the other. */
+  private last: Promise<void> = Promise.resolve();
+
+  constructor(offer: FunctionOffer, parts: LiveFunctionParts) {
+    this.name = offer.manifest.name;
+    this.instance = offer.shard ? `${this.name}@${offer.shard.number}` : this.name;
+    this.offered = offer;
+    this.current = offer.manifest;
+    this.parts = parts;
+    this.environment = new FunctionEnv(this.name, parts);
+  }
+
+  get state(): LiveState {
+    return this.now;
+  }
+
+  get manifest(): FunctionManifest {
+    return this.current;
+  }
+
+  /** Where the code that was offered last lies, be it what runs or not. */
+  get origin(): Origin {
+    return this.offered.origin;
+  }
+
+  /** Why its newest files are not what runs; undefined where they are. */
+  get refusal(): Trouble | undefined {
+    return this.refused;
+  }
+
+  /** The trigger's sources, as `sourceKey` names them. */
+  sources(trigger: string): string[] {
+    return this.places.filter((place) => place.trigger === trigger).map(({ key }) => key);
+  }
+
+  /** The sources that have not given a first list yet, as `sourceKey` names them. */
+  get behind(): string[] {
+    const first = this.parts.reads.of(this.name)?.behind ?? [];
+    return [...this.places.filter((place) => !place.caughtUp()).map(({ key }) => key), ...first];
+  }
+
+  /** The files whose change means new code; absolute. */
+  get inputs(): readonly string[] {
+    return this.bundled?.inputs ?? [this.current.handler];
+  }
+
+  /** The text of a file as it went into the code that runs, by the name that stacks have. */
+  sourceText(file: string): string | undefined {
+    return this.bundled && sourceText(this.bundled, file);
+  }
+
+  /** Builds, loads and subscribes. A failure is a state, said in the log and in the status, and never thrown. */
+  start(occasion: Occasion): Promise<void> {
+    return this.ask(this.offered, occasion);
+  }
+
+  /**
+   * Takes new code or a new manifest up, whole or not at all. Code that fails to build or to load leaves the running
+   * code as it is. An update that still waits gives way to a newer one.
+   */
+  update(offer: FunctionOffer): Promise<void> {
+    return this.ask(offer, "mended");
+  }
+
+  /** Its manifest cannot be used any more: what runs goes on as it is. */
+  refuse(faults: readonly WatchfireError[]): void {
+    this.newest++;
+    const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
+    this.disable({ code, message: faults.map(({ message }) => message).join("\n") });
+  }
+
+  /** Begins nothing any more; what runs is the dispatcher's to end. */
+  freeze(): void {
+    this.latest?.abort();
+  }
+
+  /** Leaves its sources and its isolate. `retire`: the function was removed; its positions are kept for seven days. */
+  stop({ retire }: { readonly retire: boolean }): Promise<void> {
+    this.latest?.abort();
+    return this.next(async () => {
+      await this.leaveAll({ retire });
+      await this.parts.sandbox.unload(this.instance);
+      this.parts.pauses.heed(this.name, false);
+      // Of another slot's shard of it that is the same.
+      if (!this.parts.tenants.leave(this.name, this)) return;
+      this.parts.manifests.delete(this.name);
+      this.parts.reads.delete(this.name);
+      this.parts.redactor.forget(this.name);
+      this.parts.metrics.user.forget(this.name);
+      this.parts.grants?.forget(this.name);
+      this.parts.accounts?.forget(this.name);
+    });
+  }
+
+  private ask(offer: FunctionOffer, occasion: Occasion): Promise<void> {
+    this.offered = offer;
+    this.latest?.abort();
+    this.latest = new AbortController();
+    const { signal } = this.latest;
+    const number = ++this.newest;
+    const brought = this.next(() => this.bring(offer, occasion, signal, number));
+    const refresh = () => this.next(() => this.refreshEnv(signal));
+    void brought.then(() => this.environment.follow(this.current, signal, refresh));
+    return brought;
+  }
+
+  private next(step: () => Promise<void>): Promise<void> {
+    this.last = this.last.then(step, step);
+    return this.last;
+  }
+
+  private async bring(offer: FunctionOffer, occasion: Occasion, signal: AbortSignal, number: number): Promise<void> {
+    if (signal.aborted) return;
+    const isNewest = () => number === this.newest;
+    const { manifest } = offer;
+    const ran = this.dispatch !== undefined;
+    try {
+      const bundle = await offer.bundle(signal);
+      if (signal.aborted) return;
+      if (ran && bundle.hash === this.bundled?.hash && same(manifest, this.current)) {
+        if (this.refused?.message !== offer.refused?.message && isNewest()) this.tell("mended", bundle);
+        return;
+      }
+      // Undefined: it was stopped, or something newer was asked for, while it waited.
+      const env = await this.environment.awaited(manifest, signal, (error) => this.lacks(error, manifest));
+      if (!env) return;
+      const { dispatch } = this;
+      if (dispatch) await this.swap(dispatch, manifest, bundle, env);
+      else await this.load(manifest, bundle, env);
+      // It runs from here on, also where something newer is asked for by now: what ran before may come back.
+      this.current = manifest;
+      this.bundled = bundle;
+      if (signal.aborted) return;
+      if (!this.dispatch) await this.begin(manifest, bundle, signal);
+      // What was refused before anything ran is refused still.
+      const refused = this.now.type === "disabled" ? this.now.fault : this.refused;
+      this.now = { type: "running" };
+      this.tell(ran ? "changed" : occasion, bundle);
+      if (!isNewest()) this.refused = refused;
+    } catch (error) {
+      if ((signal.aborted && error === signal.reason) || !isNewest()) return;
+      this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest), offer.isGone?.());
+    }
+  }
+
+  /** It runs as its files say, but for a part that may be refused. One line: at the runtime's start of interest to few. */
+  private tell(occasion: Occasion | "changed", bundle: Bundle): void {
+    const { log } = this.parts;
+    const before = this.refused;
+    this.refused = this.offered.refused;
+    const level = occasion === "start" ? "debug" : "info";
+    log[level]({ function: this.name, bundle: bundle.hash.slice(0, 12) }, occasions[occasion]);
+    if (!this.refused || this.refused.message === before?.message) return;
+    log.error({ function: this.name, error: this.refused.message }, "a part of the manifest refused");
+  }
+
+  /** Said once, however often it is tried. */
+  private lacks(error: unknown, manifest: FunctionManifest): void {
+    const fault = asFault(error, "WF_ACCESS_ENV", manifest);
+    const before = this.dispatch ? this.refused : this.now.type === "waiting" ? this.now.fault : undefined;
+    if (this.dispatch) this.refused = fault;
+    else this.now = { type: "waiting", fault };
+    if (before?.message === fault.message) return;
+    this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
+  }
+
+  /** Takes changed values up by a fresh isolate, once the attempts that have the old ones are over. */
+  private async refreshEnv(signal: AbortSignal): Promise<void> {
+    const { dispatch, bundled, current } = this;
+    if (signal.aborted || !dispatch || !bundled) return;
+    try {
+      const env = await this.environment.read(current, signal);
+      this.envFault = undefined;
+      if (signal.aborted || same(env.values, this.env?.values)) return;
+      await this.swap(dispatch, current, bundled, env);
+      this.parts.log.info({ function: this.name }, "changed environment taken up");
+    } catch (error) {
+      if (signal.aborted) return;
+      const { message } = asFault(error, "WF_ACCESS_ENV", current);
+      if (message === this.envFault) return;
+      this.envFault = message;
+      this.parts.log.warn(
+        { function: this.name, error: message },
+        "environment not taken up anew, the old values stay",
+      );
+    }
+  }
+
+  /** Code and permissions change together, while no attempt runs. Where the triggers change too, it is to begin anew. */
+  private async swap(
+    dispatch: FunctionDispatch,
+    manifest: FunctionManifest,
+    bundle: Bundle,
+    env: ResolvedEnv,
+  ): Promise<void> {
+    // What is kept of objects depends on both.
+    const rewired =
+      !same(manifest.triggers, this.current.triggers) ||
+      !same(manifest.schedules, this.current.schedules) ||
+      isReconciler(manifest) !== isReconciler(this.current) ||
+      !same(batchingOf(manifest), batchingOf(this.current)) ||
+      bundle.usesOldObject !== this.bundled?.usesOldObject;
+    await dispatch.replace(manifest, bundle.usesOldObject, async () => {
+      await this.load(manifest, bundle, env);
+      if (rewired) await this.leaveAll({ retire: false });
+    });
+  }
+
+  private async begin(manifest: FunctionManifest, bundle: Bundle, signal: AbortSignal): Promise<void> {
+    this.dispatch = await this.dispatched(manifest, bundle, signal);
+    for (const trigger of manifest.triggers) this.subscribe(this.dispatch, trigger);
+  }
+
+  /** Tries again while the store takes nothing, as on a disk that is full: its files are not at fault. */
+  private async dispatched(manifest: FunctionManifest, bundle: Bundle, signal: AbortSignal): Promise<FunctionDispatch> {
+    const { dispatcher, clock } = this.parts;
+    const { shard } = this.offered;
+    for (;;) {
+      try {
+        return await dispatcher.function(manifest, { usesOldObject: bundle.usesOldObject, shard });
+      } catch (error) {
+        if (!(error instanceof WatchfireError) || !passing.has(error.code)) throw error;
+        this.lacks(error, manifest);
+      }
+      await pause(clock, storeRetryMs, signal);
+    }
+  }
+
+  private async leaveAll({ retire }: { readonly retire: boolean }): Promise<void> {
+    await this.unsubscribe();
+    this.dispatch = undefined;
+    await this.parts.dispatcher.remove(this.name, { retire });
+  }
+
+  private async load(manifest: FunctionManifest, bundle: Bundle, env: ResolvedEnv): Promise<void> {
+    const { redactor, sandbox, manifests, pauses, reads, tenants } = this.parts;
+    tenants.enter(this.name, this);
+    redactor.learn(this.name, env.sensitive);
+    try {
+      await sandbox.load(manifest, bundle, env.values, this.instance);
+    } catch (error) {
+      if (this.env) redactor.learn(this.name, this.env.sensitive);
+      throw error;
+    }
+    this.env = env;
+    manifests.set(this.name, manifest);
+    pauses.heed(this.name, manifest.paused ?? false);
+    reads.set(manifest);
+  }
+
+  private subscribe(dispatch: FunctionDispatch, trigger: Trigger): void {
+    const { namespaces } = trigger;
+    if (namespaces.type === "all") this.enter(dispatch, trigger, "");
+    else if (namespaces.type === "labels") this.follow(dispatch, trigger, namespaces.labelSelector);
+    else for (const name of namespaces.names) if (this.mayOwnIn(name)) this.enter(dispatch, trigger, name);
+  }
+
+  /** Whether objects of a namespace may be its own, and not all another shard's. */
+  private mayOwnIn(namespace: string): boolean {
+    return this.offered.shard?.mayOwnIn(namespace) ?? true;
+  }
+
+  private follow(dispatch: FunctionDispatch, trigger: Trigger, labelSelector: string): void {
+    const scope = new NamespaceScope({
+      watches: this.parts.watches,
+      clock: this.parts.clock,
+      id: `${this.name}/${trigger.name}/namespaces`,
+      labelSelector,
+      concerns: (namespace) => this.mayOwnIn(namespace),
+      believes: (namespaces) => dispatch.believes(trigger.name, namespaces),
+      // All at once on record, before any of them can have listed: those that come later bring news.
+      begin: (namespaces) => dispatch.retain(trigger.name, namespaces),
+      enter: (namespace) => this.enter(dispatch, trigger, namespace),
+      leave: (namespace) => {
+        void this.leave(trigger, namespace);
+        dispatch.retain(trigger.name, scope.namespaces);
+      },
+      ready: () => this.unlisted.delete(scope),
+    });
+    this.unlisted.add(scope);
+    const caughtUp = () => !this.unlisted.has(scope);
+    this.places.push({ trigger: trigger.name, key: sourceKey(scope.spec), watch: scope, caughtUp });
+  }
+
+  private enter(dispatch: FunctionDispatch, trigger: Trigger, namespace: string): void {
+    const { labelSelector, fieldSelector } = trigger;
+    const spec = this.specOf(trigger, namespace);
+    const { shard } = this.offered;
+    const selection = selectionOf(labelSelector, fieldSelector, shard?.spread);
+    const subscription = dispatch.subscription(trigger.name, { selection, namespace });
+    const watch = this.parts.watches.subscribe(spec, subscription);
+    const caughtUp = () => subscription.isReady;
+    this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch, caughtUp });
+  }
+
+  /** What a trigger reads in a namespace, "" of all. */
+  specOf(trigger: Trigger, namespace: string): SourceSpec {
+    return sourceOf(trigger, namespace, this.parts.own);
+  }
+
+  private async leave(trigger: Trigger, namespace: string): Promise<void> {
+    const key = sourceKey(this.specOf(trigger, namespace));
+    const left = this.places.filter((place) => place.trigger === trigger.name && place.key === key);
+    this.places = this.places.filter((place) => !left.includes(place));
+    await Promise.all(left.map(({ watch }) => watch.close()));
+  }
+
+  private async unsubscribe(): Promise<void> {
+    const left = this.places;
+    this.places = [];
+    this.unlisted.clear();
+    await Promise.all(left.map(({ watch }) => watch.close()));
+  }
+
+  /** Said once, however often the folder is read meanwhile. `isGone`: its removal is what will be said. */
+  private disable(fault: Trouble, isGone = false): void {
+    const before = this.dispatch ? this.refused : this.now.type === "disabled" ? this.now.fault : undefined;
+    if (this.dispatch) this.refused = fault;
+    else this.now = { type: "disabled", fault };
+    if (isGone || before?.message === fault.message) return;
+    const message = this.dispatch ? "change refused, the old version runs on" : "function disabled";
+    this.parts.log.error({ function: this.name, error: fault.message }, message);
+  }
+}
+
+/** A store that takes nothing is tried again after so many milliseconds. */
+const storeRetryMs = 5_000;
+
+/** What a store says that may take something again later. */
+const passing: ReadonlySet<ErrorCode> = new Set(["WF_CHECKPOINT_WRITE_FAILED", "WF_CHECKPOINT_FULL", ...passingCodes]);
+
+const occasions: Readonly<Record<Occasion | "changed", string>> = {
+  start: "function loaded",
+  added: "function added",
+  changed: "change taken up",
+  mended: "function mended",
+};
+
+/** What the batches of a function are made by; undefined where it has none. */
+const batchingOf = ({ delivery: { batch, concurrency } }: FunctionManifest) => batch && { batch, concurrency };
+
+const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** Keys wait on disk in another form than events. */
+const isReconciler = ({ delivery }: FunctionManifest): boolean => delivery.mode === "Reconcile";
+
+function asFault(error: unknown, code: ErrorCode, manifest: FunctionManifest): WatchfireError {
+  if (error instanceof WatchfireError) return error;
+  const what = error instanceof Error ? error.message : String(error);
+  return new WatchfireError(code, { what, place: { file: manifest.file }, cause: error });
+}

@@ -1,0 +1,413 @@
+import type { FunctionReport } from "../control/function-status/function-report.ts";
+import { type Reason, reasonOfCode, reasonOfState } from "../control/function-status/reason.ts";
+import type { Pause } from "../control/pauses.ts";
+import type { FunctionStatus, KeyCounts } from "../engine/function-dispatch.ts";
+import type { SourceStatus } from "../informer/fanout/observer.ts";
+import type { FunctionManifest, Trigger } from "../manifest/function.ts";
+import type { RejectedFunction } from "../manifest/load.ts";
+import { scheduleKind } from "../manifest/schedule.ts";
+import type { FunctionReads } from "../reads/function-reads.ts";
+import { memoryBeyond } from "../sandbox/container-size.ts";
+import type { FunctionState } from "../sandbox/host/hosted-function.ts";
+import type { ExecutorRights } from "../sandbox/rights.ts";
+import type { LiveFunction, Trouble } from "./live-function.ts";
+import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
+import { describeReads, readsNote, readsTrouble } from "./reads-status.ts";
+
+/** What `/status` says. */
+export interface Status {
+  readonly role: "active" | "standby";
+  /**
+   * Of a standby: who holds the Lease ("" for nobody), and why this one does not take it, or has it and cannot begin. Of the
+   * active one: why it cannot annotate the Lease, while that is so.
+   */
+  readonly lease?: { readonly holder: string; readonly obstacle?: string | undefined };
+  /** Of a replica that shares the functions with others. */
+  readonly fleet?: FleetReport;
+  /** Why positions cannot be saved, while that is so; no handler starts meanwhile. */
+  readonly checkpoint?: { readonly reason: string; readonly message: string };
+  /** Why what is deployed in the cluster is not what runs, by its code and in words, while that is so. */
+  readonly deployment?: { readonly reason: string; readonly message: string };
+  /** What executors may do, once one could be started, and why none can be, while that is so. */
+  readonly sandbox: { readonly rights?: ExecutorRights; readonly reason?: string; readonly message?: string };
+  readonly functions: readonly FunctionReport[];
+  readonly sources: readonly (SourceReport | StandbySource)[];
+}
+
+/** A fleet, as one of its replicas sees it. */
+export interface FleetReport {
+  /** Who says so. */
+  readonly replica: string;
+  /** How many take slots. */
+  readonly replicas: number;
+  /** Why this one takes no slot. */
+  readonly obstacle?: string;
+  readonly slots: readonly {
+    readonly slot: number;
+    /** "" for nobody. */
+    readonly owner: string;
+    /** `damaged`, wherever it is: its positions cannot be read, and it stands still until they are repaired. */
+    readonly state: "running" | "opening" | "leaving" | "elsewhere" | "free" | "damaged";
+    /** Why this replica lacks it, does not work on it, or cannot write its Lease. Of one that is damaged, the remedy too. */
+    readonly reason?: string;
+    /** All that fall into it, wherever they run. */
+    readonly functions: readonly string[];
+    /** Of those that run here: for how long the oldest event that is not done has waited. */
+    readonly oldestEventSeconds?: number;
+  }[];
+}
+
+/** One list and watch. */
+export interface SourceReport extends SourceStatus {
+  /** Why it is not read; absent where it is. */
+  readonly reason?: Reason;
+}
+
+/** What a standby would watch. */
+export interface StandbySource {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string;
+  readonly state: "standby";
+}
+
+/** The executors, as far as they are no function's. */
+export interface ExecutorParts {
+  readonly rights: ExecutorRights | undefined;
+  /** Why none can be started. */
+  readonly trouble: Trouble | undefined;
+  /** The memory limit of their own container, in bytes, where they have one. */
+  readonly memoryLimit?: number | undefined;
+}
+
+export interface StatusParts extends ReadinessParts {
+  readonly liveFunctions: readonly LiveFunction[];
+  readonly role: Status["role"];
+  /** Why the last write to the checkpoint failed. */
+  readonly checkpoint: Trouble | undefined;
+  readonly executors: ExecutorParts;
+  readonly rejected: readonly RejectedFunction[];
+  readonly dispatch: readonly FunctionStatus[];
+  /** What a function keeps in memory. Default: nothing. */
+  readonly reads?: (functionName: string) => FunctionReads | undefined;
+  readonly redact: (functionName: string, text: string) => string;
+  /** Why a function begins no attempt, where somebody wants that. */
+  readonly paused: (functionName: string) => Pause | undefined;
+  /** What a running function's account lacks at the API server. */
+  readonly forbidden: (functionName: string) => Trouble | undefined;
+}
+
+/** From healthy to what needs a person most. */
+const severity = ["watching", "listing", "discovering", "backoff", "missing", "forbidden", "degraded"];
+
+/** A source that is not connected for so long holds its functions up, in milliseconds; until then it is a moment's trouble. */
+const awayLimitMs = 60_000;
+
+const nothingYet = {
+  deadLetters: 0,
+  deadLettersWithoutBody: 0,
+  lagSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  requeued: 0,
+  blockedLanes: 0,
+  failures: 0,
+};
+
+/** Puts together what the components say of every function and source. */
+export function describeStatus(parts: StatusParts): Status {
+  const running = standingsOf(parts).map((standing) => describeFunction(standing, parts));
+  const refused = refusedOf(parts).map(describeRefused);
+  const { role, checkpoint, deployment } = parts;
+  return {
+    role,
+    ...(checkpoint && { checkpoint: describeTrouble(checkpoint) }),
+    ...(deployment && { deployment: describeTrouble(deployment) }),
+    sandbox: describeExecutors(parts.executors),
+    functions: [...running, ...refused],
+    sources: parts.sources.map((source) => {
+      const reason = reasonOfState(source.state);
+      return reason ? { ...source, reason } : source;
+    }),
+  };
+}
+
+const describeExecutors = ({ rights, trouble }: ExecutorParts): Status["sandbox"] => ({
+  ...(rights && { rights }),
+  ...(trouble && describeTrouble(trouble)),
+});
+
+const describeTrouble = ({ code, message }: Trouble) => ({ reason: code, message });
+
+/** What a standby says: which functions it would run, and whom it waits for. */
+export function describeStandby(
+  manifests: readonly FunctionManifest[],
+  rejected: readonly RejectedFunction[],
+  lease: Status["lease"],
+  deployment: Trouble | undefined,
+  executors: ExecutorParts,
+): Status {
+  const message = lease?.obstacle ?? (lease?.holder ? `${lease.holder} is the active one` : "it runs for the Lease");
+  const sources = manifests.flatMap(({ triggers }) => triggers).flatMap(standbySources);
+  return {
+    role: "standby",
+    ...(lease && { lease }),
+    ...(deployment && { deployment: describeTrouble(deployment) }),
+    sandbox: describeExecutors(executors),
+    functions: [
+      ...manifests.map(({ name, triggers, schedules }) => ({
+        name,
+        ready: false,
+        reason: "Standby" as const,
+        message,
+        ...nothingYet,
+        triggers: [
+          ...triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
+          ...schedules.map(({ name }) => ({ name, ...scheduleKind, state: "standby" })),
+        ],
+      })),
+      ...rejected.map(describeRefused),
+    ],
+    sources: [...new Map(sources.map((source) => [JSON.stringify(source), source])).values()],
+  };
+}
+
+function standbySources({ apiVersion, kind, namespaces }: Trigger): StandbySource[] {
+  const source = { apiVersion, kind, state: "standby" } as const;
+  return namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...source, namespace })) : [source];
+}
+
+export function describeRefused({ name, file, faults }: RejectedFunction): FunctionReport {
+  const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
+  return {
+    name: name ?? file,
+    ready: false,
+    reason: reasonOfCode(code),
+    code,
+    message: faults.map((fault) => fault.message).join("\n"),
+    ...nothingYet,
+    triggers: [],
+  };
+}
+
+/** The same of every function without its counts, which are dear: whether it is ready, and why not. */
+export function describeStandings(parts: StatusParts): Pick<FunctionReport, "name" | "ready" | "reason">[] {
+  const running = standingsOf(parts).map(({ liveFunction: { name }, trouble, said }) => {
+    return { name, ready: trouble === undefined, ...(said && { reason: said.reason }) };
+  });
+  return [...running, ...refusedOf(parts).map(describeRefused)];
+}
+
+/** What does not run at all: where a version of it runs, that one is described. */
+function refusedOf({ rejected, liveFunctions }: StatusParts): readonly RejectedFunction[] {
+  const names = new Set(liveFunctions.map(({ name }) => name));
+  return rejected.filter(({ name }) => name === undefined || !names.has(name));
+}
+
+/** How a function that was brought stands. */
+type Standing = ReturnType<typeof standingOf>;
+
+function standingsOf(parts: StatusParts): Standing[] {
+  const sources = sourcesByKey(parts.sources);
+  const counts = new Map(parts.dispatch.map((each) => [each.function, each]));
+  return parts.liveFunctions.map((each) => standingOf(each, parts, sources, counts.get(each.name)));
+}
+
+function standingOf(
+  liveFunction: LiveFunction,
+  parts: StatusParts,
+  sources: ReadonlyMap<string, SourceStatus>,
+  counts: FunctionStatus | undefined,
+) {
+  const { sandbox, forbidden, paused, checkpoint, executors } = parts;
+  const { name, state, manifest, refusal } = liveFunction;
+  const sourcesOf = (trigger: string) => liveFunction.sources(trigger).flatMap((key) => sources.get(key) ?? []);
+  const triggers = manifest.triggers.map((trigger) => {
+    const own = sourcesOf(trigger.name);
+    const worst = worstOf(own);
+    return {
+      name: trigger.name,
+      apiVersion: trigger.apiVersion,
+      kind: trigger.kind,
+      state: worst?.state ?? "idle",
+      ...(worst?.message === undefined ? {} : { message: worst.message }),
+      ...conditionErrorsOf(counts, trigger.name),
+    };
+  });
+  const kept = parts.reads?.(name);
+  const reads = describeReads(kept, sources, worstOf);
+  const lacking = forbidden(name);
+  const pause = paused(name);
+  const mayRun = state.type === "starting" || state.type === "running";
+  const trouble =
+    (mayRun ? saidOf(executors.trouble) : undefined) ??
+    stopOf(lacking ? { type: "waiting", fault: lacking } : state, sandbox(name), triggers) ??
+    saidOf(checkpoint) ??
+    (pause && pausedBy(name, pause)) ??
+    readsTrouble(kept, reads) ??
+    (counts?.keys?.full ? tooManyKeys(counts.keys) : undefined) ??
+    (counts?.full ? backlogged : undefined) ??
+    awayOf(manifest.triggers.flatMap(({ name }) => sourcesOf(name))) ??
+    (liveFunction.behind.length > 0 ? (backingOff(triggers) ?? catchingUp) : undefined);
+  const said =
+    trouble ??
+    refusalOf(refusal) ??
+    backingOff(triggers) ??
+    beyondContainer(manifest, executors) ??
+    overShare(counts) ??
+    readsNote(reads);
+  return { liveFunction, counts, triggers, reads, pause, trouble, said };
+}
+
+function describeFunction(standing: Standing, { redact }: StatusParts): FunctionReport {
+  const { liveFunction, counts, triggers, reads, pause, trouble, said } = standing;
+  const { name, manifest } = liveFunction;
+  const { lastEvent } = counts ?? {};
+  return {
+    name,
+    ...(manifest.trustGroup !== undefined && { trustGroup: manifest.trustGroup }),
+    ready: trouble === undefined,
+    ...(said && { ...said, message: redact(name, said.message) }),
+    ...(pause && { paused: pause.by }),
+    ...(counts ? pick(counts) : nothingYet),
+    ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
+    ...filteredOf(counts),
+    triggers: [...triggers, ...manifest.schedules.map(({ name: trigger }) => describeSchedule(trigger, counts))],
+    ...(reads.length > 0 && { reads }),
+  };
+}
+
+function describeSchedule(name: string, counts: FunctionStatus | undefined): FunctionReport["triggers"][number] {
+  const next = counts?.schedules.find(({ trigger }) => trigger === name)?.next;
+  const when = next === undefined ? {} : { next: new Date(next).toISOString() };
+  return { name, ...scheduleKind, state: "scheduled", ...when };
+}
+
+const worstOf = (sources: readonly SourceStatus[]): SourceStatus | undefined =>
+  sources.length < 2
+    ? sources[0]
+    : sources.toSorted((a, b) => severity.indexOf(b.state) - severity.indexOf(a.state))[0];
+
+function filteredOf(counts: FunctionStatus | undefined): Pick<FunctionReport, "filtered"> {
+  if (!counts || counts.filtered.length === 0) return {};
+  return { filtered: counts.filtered.map((each) => ({ ...each, last: new Date(each.last).toISOString() })) };
+}
+
+function conditionErrorsOf(counts: FunctionStatus | undefined, trigger: string) {
+  const own = (counts?.conditionErrors ?? []).filter((trouble) => trouble.trigger === trigger);
+  if (own.length === 0) return {};
+  return { conditionErrors: own.map(({ condition, count, message }) => ({ condition, count, message })) };
+}
+
+const pick = ({
+  letterStock,
+  lagSeconds,
+  queued,
+  inFlight,
+  spilled,
+  requeued,
+  keys,
+  blockedLanes,
+  failures,
+}: FunctionStatus) => ({
+  deadLetters: letterStock.count,
+  deadLettersWithoutBody: letterStock.withoutBody,
+  lagSeconds,
+  queued,
+  inFlight,
+  spilled,
+  requeued,
+  ...(keys && { keys: { count: keys.count, withoutObject: keys.withoutObject } }),
+  blockedLanes,
+  failures,
+});
+
+type Said = Required<Pick<FunctionReport, "reason" | "message">> & Pick<FunctionReport, "code">;
+
+const backlogged: Said = {
+  reason: "Backlogged",
+  message:
+    "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
+};
+
+/** What is over within a second is no news: a list, say. */
+const overShareSeconds = 1;
+
+function overShare(counts: FunctionStatus | undefined): Said | undefined {
+  const { overShareSeconds: seconds = 0, parentSeconds } = counts ?? {};
+  if (seconds < overShareSeconds) return undefined;
+  const spent = [...(parentSeconds ?? [])].map(([work, of]) => `${work} ${of.toFixed(1)} s`).join(", ");
+  const message = `it has had its share of the runtime's own time for ${seconds.toFixed(0)} s (so far ${spent}): what it watches and asks for waits for its turns, and no other function waits for it`;
+  return { reason: "Throttled", message };
+}
+
+/** It runs while its handlers use less than they may. One that uses all of it takes the container down. */
+function beyondContainer({ resources }: FunctionManifest, { memoryLimit }: ExecutorParts): Said | undefined {
+  return memoryLimit === undefined ? undefined : saidOf(memoryBeyond(resources.memoryBytes, memoryLimit));
+}
+
+const tooManyKeys = ({ count, withoutObject }: KeyCounts): Said => ({
+  reason: "KeysFull",
+  message: `it has ${count} keys that are to run, now or later, ${withoutObject} of them without an object: changes wait, in order, until it has fewer`,
+});
+
+function pausedBy(name: string, pause: Pause): Said {
+  const who =
+    pause.by === "manifest"
+      ? "its manifest says `paused: true`"
+      : `paused by a command at ${new Date(pause.since).toISOString()}, until \`watchfire resume ${name}\``;
+  return { reason: "Paused", message: `${who}; what happens meanwhile waits, in order` };
+}
+
+const saidOf = (trouble: Trouble | undefined): Said | undefined =>
+  trouble && { reason: reasonOfCode(trouble.code), code: trouble.code, message: trouble.message };
+
+const catchingUp: Said = { reason: "CatchingUp", message: "its first lists are being read" };
+
+/** Why it takes no events, or not as it should. */
+function stopOf(
+  state: LiveFunction["state"],
+  sandbox: FunctionState | undefined,
+  triggers: FunctionReport["triggers"],
+): Said | undefined {
+  if (state.type === "starting") return { reason: "Starting", message: "it is being built and loaded" };
+  if (state.type !== "running") {
+    const { code, message } = state.fault;
+    return { reason: reasonOfCode(code), code, message };
+  }
+  if (sandbox?.state === "failed") return { reason: "LoadFailed", message: sandbox.detail };
+  if (sandbox?.state === "parked") return { reason: "Parked", message: sandbox.detail };
+  if (sandbox?.state === "loading" && sandbox.detail !== "") return { reason: "Starting", message: sandbox.detail };
+  if (sandbox?.state === "quarantined") return { reason: "Quarantined", message: sandbox.detail };
+  return triggerTrouble(triggers.find(({ state }) => explainedStates.has(state)));
+}
+
+/** That its newest files are not what runs. */
+function refusalOf(refusal: LiveFunction["refusal"]): Said | undefined {
+  if (!refusal) return undefined;
+  const { code, message } = refusal;
+  // How it is spread is all that is refused: its code and the rest of its manifest run.
+  const how =
+    code === "WF_LEASE_SHARDS"
+      ? "it runs as its files say, but for this"
+      : "the change is refused, the old version runs on";
+  return { reason: "ChangeRefused", code, message: `${how}: ${message}` };
+}
+
+/** That one of its sources was connected, and is not for longer than a moment. */
+function awayOf(sources: readonly SourceStatus[]): Said | undefined {
+  const away = sources.find(({ awayMs = 0 }) => awayMs >= awayLimitMs);
+  if (!away) return undefined;
+  return { reason: "Unreachable", message: away.lastError?.message ?? `not connected for ${away.awayMs} ms` };
+}
+
+/** That the API server is away: for a function that had caught up a moment's trouble. */
+const backingOff = (triggers: FunctionReport["triggers"]): Said | undefined =>
+  triggerTrouble(triggers.find(({ state }) => state === "backoff"));
+
+function triggerTrouble(trigger: FunctionReport["triggers"][number] | undefined): Said | undefined {
+  const reason = trigger && reasonOfState(trigger.state);
+  if (!reason) return undefined;
+  return { reason, message: trigger.message ?? `the trigger ${trigger.name} is in state ${trigger.state}` };
+}

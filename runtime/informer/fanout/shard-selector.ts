@@ -1,0 +1,28 @@
+import { namespaceHash } from "../../slots/namespace-hash.ts";
+
+const field = "object.metadata.namespace";
+/** Beyond the last hash. */
+const end = 2n ** 64n;
+
+/**
+ * A `shardSelector` (KEP-5866) of all objects but those of some namespaces: the ranges of hashes between theirs. Nothing
+ * else is left out, whatever a server makes of it, because each hash that is left out is one of 2^64. "" leaves out none.
+ */
+export function allBut(namespaces: Iterable<string>): string {
+  const hashes = [...new Set([...namespaces].map(hashOf))].sort((a, b) => (a < b ? -1 : 1));
+  if (hashes.length === 0) return "";
+  const starts = [0n, ...hashes.map((hash) => hash + 1n)];
+  return [...hashes, end]
+    .flatMap((to, index) => {
+      const from = starts[index] ?? end;
+      return from < to ? [`shardRange(${field},'${hex(from)}','${hex(to)}')`] : [];
+    })
+    .join("||");
+}
+
+function hashOf(namespace: string): bigint {
+  const { high, low } = namespaceHash(namespace);
+  return (BigInt(high) << 32n) | BigInt(low);
+}
+
+const hex = (hash: bigint): string => `0x${hash.toString(16).padStart(16, "0")}`;

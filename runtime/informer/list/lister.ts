@@ -1,0 +1,444 @@
+import { type Clock, pause, type Random } from "../../base/clock.ts";
+import { isNewer, isUpTo, type ResourceVersion } from "../../base/resource-version.ts";
+import type { Resource } from "../../kube/resource.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import type { WatchObserver } from "../fanout/observer.ts";
+import type { SourceSpec } from "../fanout/source-spec.ts";
+import type { Subscriber } from "../fanout/subscriber.ts";
+import { Connection } from "../stream/connection.ts";
+import { Ended, type Ending, endingOf } from "../stream/failure.ts";
+import type { Lived, Liveness } from "../stream/liveness.ts";
+import type { History } from "../stream/next-step.ts";
+import { type Cause, causesOf, Setbacks } from "../stream/retry-state.ts";
+import type { ServedKind } from "../stream/served-kind.ts";
+import type { SourceHealth, Voice } from "../stream/status.ts";
+import type { Brought } from "../stream/stream.ts";
+import type { Turnstile } from "../stream/turnstile.ts";
+import { secondOpinionMs } from "./diff.ts";
+import { InitialEvents } from "./initial-events.ts";
+import type { ListSlots } from "./list-slots.ts";
+import { type Applicant, Listing } from "./listing.ts";
+import { PagedList } from "./paged-list.ts";
+
+/** Initial events that pause longer than this, or take longer than that, do not end: some servers never mark their end. */
+const initialIdleMs = 30_000;
+const initialTotalMs = 300_000;
+/** A server without WatchList is read by LIST for so long. */
+const listInsteadMs = 3_600_000;
+
+/**
+ * Milliseconds that a list waits after the one before: some for each list so far, up to a most. Those who come one by one share it.
+ * Without it 1,000 functions that start take 190 to 290 lists, each on a connection of its own. With it they take 50.
+ */
+const share = { eachMs: 5, mostMs: 100 };
+
+const doubt: Cause = {
+  cause: "doubt",
+  message: "by this list most of what is known would be gone; a second one, 30 s later, decides",
+};
+
+/** Those who have the list, and where it ends. */
+export interface Handover {
+  readonly subscribers: readonly Subscriber[];
+  readonly at: ResourceVersion;
+  /** A connection that runs from there, where one is open already. */
+  readonly brought: Brought | undefined;
+}
+
+export interface ListerParts {
+  readonly spec: SourceSpec;
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: WatchObserver;
+  readonly health: SourceHealth;
+  readonly liveness: Liveness;
+  readonly kind: ServedKind;
+  readonly listSlots: ListSlots;
+  readonly turnstile: Turnstile;
+  /** Aborts when the source stops. */
+  readonly signal: AbortSignal;
+  /** The newest resourceVersion that anybody at the source knows of. */
+  newest(): ResourceVersion | undefined;
+  /** A list asks for a resourceVersion that may lie in the server's future. */
+  resumed(resource: Resource): void;
+  listed(handover: Handover): void;
+  /** A list is older than what was received before it began. */
+  rewound(cause: Cause): void;
+}
+
+/** What is known of the list that is being read. */
+interface Reading {
+  readonly listing: Listing;
+  readonly resource: Resource;
+  readonly began: number;
+  /** No list that is complete may be older: somebody had received so much before it began. */
+  readonly floor: ResourceVersion | undefined;
+  /** What it is asked to show at least. */
+  readonly notOlderThan: ResourceVersion | undefined;
+  /** Aborts when nobody waits for it any more. */
+  readonly over: AbortController;
+}
+
+/**
+ * Reads lists for those subscribers of a source that need one, and for nobody else; then they are a stream's. One list is
+ * read at a time: who asks meanwhile has the next. It tries until everybody has a list.
+ */
+export class Lister {
+  /** Complete lists so far, and when the last one was, in monotonic milliseconds. */
+  lists = 0;
+  listedAtMs = Number.NEGATIVE_INFINITY;
+  private readonly parts: ListerParts;
+  private readonly voice: Voice;
+  private readonly setbacks: Setbacks;
+  private waiting: Applicant[] = [];
+  private reading: Reading | undefined;
+  private listInsteadUntil = Number.NEGATIVE_INFINITY;
+  /**
+   * The last list's resourceVersion was gone (client-go `reflector.go`, isLastSyncResourceVersionUnavailable), or its
+   * server was behind others. The next asks for none, and is read consistently.
+   */
+  private unversioned = false;
+  /** A continue token was gone when it was used: the next list is read in one piece. */
+  private whole = false;
+  /** What the next list waits for. */
+  private setback: Cause | undefined;
+  /** Aborts when nobody needs a list any more. */
+  private idle = new AbortController();
+  /** Aborts when somebody else comes. */
+  private nap = new AbortController();
+  private running: Promise<void> | undefined;
+
+  constructor(parts: ListerParts) {
+    this.parts = parts;
+    this.voice = parts.health.voice();
+    const signal = () => AbortSignal.any([parts.signal, this.idle.signal]);
+    this.setbacks = new Setbacks({
+      ...parts,
+      voice: this.voice,
+      get signal() {
+        return signal();
+      },
+    });
+  }
+
+  get size(): number {
+    return this.waiting.length + (this.reading?.listing.size ?? 0);
+  }
+
+  /** Those who need a list, or are being given one. */
+  get applicants(): readonly Applicant[] {
+    return [...this.waiting, ...(this.reading?.listing.applicants ?? [])];
+  }
+
+  /** Whether somebody is to be told all anew, because resourceVersions went back. */
+  get rewinds(): boolean {
+    return this.applicants.some(({ reason }) => reason === "rv-rewind");
+  }
+
+  /** These need a list. @param setback it waits as after a failure, for this reason. */
+  ask(applicants: readonly Applicant[], setback?: Cause): void {
+    if (applicants.length === 0) return;
+    this.waiting.push(...applicants);
+    this.setback ??= setback;
+    if (!this.nap.signal.aborted) this.nap.abort();
+    this.running ??= this.run();
+  }
+
+  /** @returns whether it was here. */
+  leave(subscriber: Subscriber): boolean {
+    const before = this.size;
+    this.waiting = this.waiting.filter((applicant) => applicant.subscriber !== subscriber);
+    this.reading?.listing.leave(subscriber);
+    if (this.reading?.listing.size === 0) this.reading.over.abort();
+    if (this.size === 0) {
+      this.idle.abort();
+      this.voice.silence();
+    }
+    return this.size < before;
+  }
+
+  /** resourceVersions went back: the list that is being read says nothing, and what is known may be of the future. */
+  rewind(): void {
+    const all = this.applicants;
+    this.cancel();
+    this.waiting = all.map((applicant) => {
+      const knows = applicant.at !== undefined || applicant.subscriber.newestKnown !== undefined;
+      return { ...applicant, reason: knows ? "rv-rewind" : applicant.reason, dueAt: this.parts.clock.monotonic() };
+    });
+  }
+
+  /** Says why the next list is read. */
+  explain(cause: Cause): void {
+    this.voice.enter("listing", cause);
+  }
+
+  /**
+   * The kind was removed with its objects: everybody who knows of any is given an empty list. It is asked again where a
+   * subscriber doubts it: the definition's absence is the second opinion.
+   */
+  async removed(at: ResourceVersion): Promise<void> {
+    this.cancel();
+    let told: readonly Subscriber[] = [];
+    for (let held = true; held; ) {
+      held = false;
+      for (const applicant of this.waiting) {
+        const { subscriber } = applicant;
+        if (told.includes(subscriber) || (applicant.at === undefined && subscriber.newestKnown === undefined)) continue;
+        if (subscriber.list("crd-removed", applicant.at).end(at) === "held") held = true;
+        else told = [...told, subscriber];
+      }
+      // Not until nobody needs a list: that may have been so before these came.
+      if (held) await pause(this.parts.clock, secondOpinionMs, this.parts.signal);
+    }
+    this.waiting = this.waiting.map((applicant) =>
+      told.includes(applicant.subscriber) ? { ...applicant, at, reason: "relist" } : applicant,
+    );
+  }
+
+  /** Resolves when it does nothing any more. The source's signal aborts before. */
+  async stop(): Promise<void> {
+    this.reading?.over.abort();
+    await this.running;
+  }
+
+  /** The list that is being read is given up; those whom it was for wait again. */
+  private cancel(): void {
+    const { reading } = this;
+    if (!reading) return;
+    this.waiting.push(...reading.listing.applicants);
+    reading.listing.abort();
+    reading.over.abort();
+  }
+
+  private async run(): Promise<void> {
+    // Those who subscribe in the same turn of the event loop are served by one list.
+    await Promise.resolve();
+    const { signal } = this.parts;
+    while (!signal.aborted && this.waiting.length > 0) {
+      this.idle = new AbortController();
+      try {
+        await this.round();
+      } catch (error) {
+        if (signal.aborted || this.idle.signal.aborted) continue;
+        // Even if what is made of a failure fails itself, the loop goes on, and not in a spin.
+        await this.setbacks.backOff(causesOf(endingOf(error))).catch(() => {});
+      }
+    }
+    this.running = undefined;
+    if (!signal.aborted) this.voice.silence();
+  }
+
+  /** One list, for all who are due, and what follows from how it ended. */
+  private async round(): Promise<void> {
+    const { kind, turnstile, listSlots } = this.parts;
+    const signal = AbortSignal.any([this.parts.signal, this.idle.signal]);
+    const { setback } = this;
+    this.setback = undefined;
+    if (setback) await this.setbacks.backOff(setback);
+    await this.untilDue(signal);
+    await this.untilShared(signal);
+    const resource = await kind.served(signal);
+    await turnstile.pass(signal);
+    const release = await listSlots.take(signal);
+    try {
+      await this.read(resource);
+    } finally {
+      this.reading = undefined;
+      release();
+    }
+  }
+
+  private async untilDue(signal: AbortSignal): Promise<void> {
+    for (;;) {
+      const waitMs = Math.min(...this.waiting.map(({ dueAt }) => dueAt)) - this.parts.clock.monotonic();
+      if (waitMs <= 0) return;
+      this.voice.enter("backoff", { ...doubt, delayMs: waitMs });
+      this.nap = new AbortController();
+      await pause(this.parts.clock, waitMs, AbortSignal.any([signal, this.nap.signal])).catch(() => {});
+      signal.throwIfAborted();
+    }
+  }
+
+  /** For others to join. */
+  private async untilShared(signal: AbortSignal): Promise<void> {
+    const until = this.listedAtMs + Math.min(share.mostMs, share.eachMs * this.lists);
+    const waitMs = until - this.parts.clock.monotonic();
+    if (waitMs > 0) await pause(this.parts.clock, waitMs, signal);
+  }
+
+  private async read(resource: Resource): Promise<void> {
+    const { clock } = this.parts;
+    const now = clock.monotonic();
+    const due = this.waiting.filter(({ dueAt }) => dueAt <= now);
+    if (due.length === 0) return;
+    const listing = new Listing(due);
+    this.waiting = this.waiting.filter((applicant) => !due.includes(applicant));
+    const over = new AbortController();
+    const notOlderThan = this.newestOf(due);
+    const reading: Reading = { listing, resource, began: now, floor: this.parts.newest(), notOlderThan, over };
+    this.reading = reading;
+    this.voice.enter("listing");
+    const phase = now >= this.listInsteadUntil ? "initial" : "list";
+    const read = phase === "initial" ? this.readInitialEvents(reading) : this.readPages(reading);
+    const { ending, lived } = await read;
+    // What is left of it has no list. Where nothing is, it is complete, or was given up.
+    const left = listing.applicants;
+    listing.abort();
+    this.reading = undefined;
+    if (left.length === 0) return;
+    this.waiting.unshift(...left);
+    await this.react(ending, phase, lived, reading);
+  }
+
+  /** What exists and then what changes, on one connection (WatchList). */
+  private async readInitialEvents(reading: Reading): Promise<{ ending: Ending; lived: Lived }> {
+    const { clock } = this.parts;
+    const { listing, resource, over, notOlderThan } = reading;
+    const complete = Promise.withResolvers<Ending>();
+    let running = true;
+    const initial = new InitialEvents((change) => listing.item(change));
+    const connection: Connection = new Connection(this.parts, {
+      resource,
+      from: undefined,
+      notOlderThan,
+      idleMs: () => (running ? initialIdleMs : undefined),
+      // From a position in its future the server would keep silent here as well.
+      opened: () => notOlderThan !== undefined && this.parts.resumed(resource),
+      sink: {
+        change: (change) => initial.change(change),
+        bookmark: (marked, initialEnd) => {
+          if (!initialEnd) return;
+          const at = initial.listVersion(marked);
+          if (at === undefined) throw new Ended({ type: "unmarked" });
+          running = false;
+          complete.resolve(stopped);
+          this.complete(reading, at, { connection, resource, held: initial.held.take(), marked });
+        },
+        get congested() {
+          return listing.congested;
+        },
+      },
+    });
+    const end = () => connection.end(stopped);
+    over.signal.addEventListener("abort", end, { once: true });
+    if (over.signal.aborted) end();
+    const overdue = clock.after(initialTotalMs, () => connection.end({ type: "unmarked" }));
+    const ending = await Promise.race([connection.ended, complete.promise]);
+    overdue.cancel();
+    over.signal.removeEventListener("abort", end);
+    // A subscriber that throws at the end of its list ends the connection.
+    return { ending: listing.size > 0 ? await connection.ended : ending, lived: connection.lived };
+  }
+
+  /** What exists, page by page. */
+  private async readPages(reading: Reading): Promise<{ ending: Ending; lived: Lived }> {
+    const { listing, resource, over, notOlderThan } = reading;
+    const pages = new PagedList(this.parts, {
+      resource,
+      listing,
+      notOlderThan,
+      paged: !this.whole,
+      signal: over.signal,
+    });
+    const lived = { timeoutSeconds: 0, lastedMs: 0, events: 0, bookmarks: 0 };
+    try {
+      const at = await pages.read();
+      this.complete(reading, at, pages.brought());
+      this.whole = false;
+      return { ending: stopped, lived };
+    } catch (error) {
+      await pages.giveUp();
+      if (!pages.expired || this.whole) return { ending: endingOf(error), lived };
+      this.whole = true;
+      return { ending: stopped, lived };
+    }
+  }
+
+  /** Throws where it does not count, or a subscriber threw. */
+  private complete(reading: Reading, at: ResourceVersion, brought: Brought | undefined): void {
+    const { listing, began } = reading;
+    const { clock, observer, spec, health } = this.parts;
+    const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
+    if (!rewinds) this.assertNew(reading, at);
+    assertGoesOn(reading, at);
+    const { counted, held, fault } = listing.end(at);
+    const now = clock.monotonic();
+    this.lists++;
+    this.listedAtMs = now;
+    this.unversioned = false;
+    this.setbacks.worked();
+    observer.listed(spec, listing.items, now - began);
+    if (held.length > 0) health.reconnected(doubt.cause);
+    this.waiting.push(...held.map((applicant) => ({ ...applicant, dueAt: now + secondOpinionMs })));
+    if (brought?.marked !== undefined && brought.held.length === 0) {
+      for (const subscriber of counted) subscriber.bookmark(brought.marked);
+    }
+    this.parts.listed({ subscribers: counted, at, brought: fault === undefined ? brought : undefined });
+    if (fault !== undefined) throw fault;
+  }
+
+  /**
+   * A list older than what was received before it began would turn back time for everybody who knows better. One that was
+   * asked for an older resourceVersion shows no more than a server that is behind: the next one is read consistently.
+   */
+  private assertNew({ floor, notOlderThan }: Reading, at: ResourceVersion): void {
+    if (floor === undefined || !isNewer(floor, at)) return;
+    if (notOlderThan === undefined || isNewer(notOlderThan, at)) throw new Ended({ type: "closed", by: "rewind" });
+    this.unversioned = true;
+    throw new Ended(stopped);
+  }
+
+  private async react(ending: Ending, phase: History["phase"], lived: Lived, reading: Reading): Promise<void> {
+    const { parts, setbacks } = this;
+    if (ending === stopped) return;
+    const cause = causesOf(ending);
+    const sinceListMs = parts.clock.monotonic() - this.listedAtMs;
+    if (ending.type === "refused" && ending.error.tooLargeResourceVersion) parts.resumed(reading.resource);
+    const step = setbacks.judge({ ending, phase, lived, after: reading.floor, sinceListMs });
+    switch (step.next) {
+      case "resume":
+        return setbacks.resume(step, cause);
+      case "expired":
+      case "relist":
+        if (reading.notOlderThan === undefined || this.unversioned) return setbacks.backOff(cause);
+        this.unversioned = true;
+        return undefined;
+      case "rewind":
+        parts.rewound(cause);
+        return undefined;
+      case "list-instead":
+        this.listInsteadUntil = parts.clock.monotonic() + listInsteadMs;
+        return undefined;
+      case "missing":
+        this.voice.silence();
+        parts.kind.lost(reading.resource, cause);
+        return undefined;
+      case "forbidden":
+        return setbacks.forbidden(cause);
+      case "degraded":
+        return setbacks.degraded(cause);
+    }
+  }
+
+  /** What a list for these must show at least; undefined: it is read consistently. */
+  private newestOf(applicants: readonly Applicant[]): ResourceVersion | undefined {
+    if (this.unversioned || applicants.some(({ reason }) => reason === "rv-rewind")) return undefined;
+    let newest: ResourceVersion | undefined;
+    for (const { at, subscriber } of applicants) {
+      for (const version of [at, subscriber.newestKnown]) {
+        if (version !== undefined && (newest === undefined || isNewer(version, newest))) newest = version;
+      }
+    }
+    return newest;
+  }
+}
+
+/** A list that is no older than all that is known, and contradicts it, is of a cluster whose state went back. */
+function assertGoesOn({ floor, listing }: Reading, at: ResourceVersion): void {
+  const coversAll = floor === undefined || isUpTo(floor, at);
+  if (coversAll && listing.provesRewind(at)) throw new Ended({ type: "closed", by: "rewind" });
+}
+
+/** Nobody waits for it any more, or everybody has it. */
+const stopped: Ending = { type: "closed", by: "stop" };

@@ -1,0 +1,90 @@
+import type { Clock } from "../../base/clock.ts";
+import { abortable } from "../../kube/abortable.ts";
+import { requiredName } from "../../kube/field-selector.ts";
+import { type Resource, resourcePath } from "../../kube/resource.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import { ObjectIdentity, type SourceSpec } from "../fanout/source-spec.ts";
+import { type Answer, currentVersion } from "../stream/current-version.ts";
+import type { ListSlots } from "./list-slots.ts";
+
+/** A server without WatchList is asked by LIST for so long. */
+const listInsteadMs = 3_600_000;
+
+interface Question {
+  readonly resource: Resource;
+  readonly place: Place;
+  readonly signal: AbortSignal;
+  readonly answer: (answer: Answer) => void;
+}
+
+/** Where it may be asked: what the source's own rights reach. */
+type Place = Pick<SourceSpec, "namespace" | "fieldSelector">;
+
+export interface NewestVersionsParts {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  readonly listSlots: ListSlots;
+}
+
+/**
+ * Asks for the newest resourceVersion of resources, read consistently. Each question costs the server as much as a
+ * list, so it takes a list's slot. One answer serves all who had asked by then of the same resource, in whatever
+ * namespace: resourceVersions of one resource are of one order.
+ */
+export class NewestVersions {
+  private readonly parts: NewestVersionsParts;
+  private readonly questions = new Map<string, Question[]>();
+  private listInsteadUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(parts: NewestVersionsParts) {
+    this.parts = parts;
+  }
+
+  /** Never rejects: without a version it could not be learnt. Who leaves waits for nobody else's question. */
+  ask(resource: Resource, place: Place, signal: AbortSignal): Promise<Answer> {
+    const { promise, resolve } = Promise.withResolvers<Answer>();
+    const question = { resource, place, signal, answer: resolve };
+    const key = `${resource.group}/${resource.plural}`;
+    const waiting = this.questions.get(key);
+    if (waiting) waiting.push(question);
+    else {
+      const questions = [question];
+      this.questions.set(key, questions);
+      void this.serve(key, questions);
+    }
+    return abortable(promise, signal).catch(() => ({}));
+  }
+
+  private async serve(key: string, questions: Question[]): Promise<void> {
+    while (questions.length > 0) {
+      const [first] = questions;
+      if (first) await this.answerFor(first, questions);
+    }
+    this.questions.delete(key);
+  }
+
+  /** Answers the first question, and with it all that are asked before it is sent. */
+  private async answerFor(first: Question, questions: Question[]): Promise<void> {
+    const { listSlots, clock, transport } = this.parts;
+    const { resource, place, signal } = first;
+    const release = await listSlots.take(signal, { yields: true }).catch(() => undefined);
+    const asked = questions.splice(0);
+    if (!release) {
+      questions.push(...asked.slice(1));
+      first.answer({});
+      return;
+    }
+    const watchList = clock.monotonic() >= this.listInsteadUntil;
+    const path = resourcePath(resource, place.namespace);
+    const identity = new ObjectIdentity(resource);
+    const name = requiredName(place.fieldSelector ?? "");
+    const answer = await currentVersion({ transport, clock, path, identity, name, signal, watchList });
+    release();
+    if (answer.unsupported) this.listInsteadUntil = clock.monotonic() + listInsteadMs;
+    // Who may not look here may elsewhere; who left was not answered.
+    const own = answer.version === undefined && (answer.refused || signal.aborted);
+    first.answer(answer);
+    if (own) questions.unshift(...asked.slice(1));
+    else for (const question of asked.slice(1)) question.answer(answer);
+  }
+}

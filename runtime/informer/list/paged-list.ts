@@ -1,0 +1,100 @@
+import type { Clock } from "../../base/clock.ts";
+import type { ResourceVersion } from "../../base/resource-version.ts";
+import { type Resource, resourcePath } from "../../kube/resource.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import { acceptHeader, ObjectIdentity, selectorQuery } from "../fanout/source-spec.ts";
+import type { Change } from "../scan/change.ts";
+import { Connection, type ConnectionParts, type Sink } from "../stream/connection.ts";
+import type { Brought } from "../stream/stream.ts";
+import { HeldChanges } from "./held-changes.ts";
+import { ListExpired, listCollection } from "./list.ts";
+import type { Listing } from "./listing.ts";
+
+export interface PagedListParts extends ConnectionParts {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+}
+
+export interface PagedListOptions {
+  readonly resource: Resource;
+  readonly listing: Listing;
+  readonly notOlderThan: ResourceVersion | undefined;
+  /** False: everything in one answer. */
+  readonly paged: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * A LIST of pages. Its resourceVersion is the first page's, so that the last page may come when the server's history no
+ * longer reaches back to it. Therefore a watch from there is opened beside the second page, and its changes are held.
+ */
+export class PagedList implements Sink {
+  readonly congested = undefined;
+  /** A continue token expired between two pages. */
+  expired = false;
+  private readonly parts: PagedListParts;
+  private readonly options: PagedListOptions;
+  private readonly held = new HeldChanges();
+  private connection: Connection | undefined;
+  private over = false;
+
+  constructor(parts: PagedListParts, options: PagedListOptions) {
+    this.parts = parts;
+    this.options = options;
+  }
+
+  /** @returns the list's resourceVersion. Rejects as `listCollection`, or with the signal's reason. */
+  async read(): Promise<ResourceVersion> {
+    const { transport, clock, spec } = this.parts;
+    const { resource, listing, notOlderThan, paged, signal } = this.options;
+    try {
+      return await listCollection({
+        transport,
+        clock,
+        path: resourcePath(resource, spec.namespace),
+        query: selectorQuery(spec),
+        headers: acceptHeader(spec, "list"),
+        identity: new ObjectIdentity(resource, spec.representation),
+        from: { notOlderThan },
+        paged,
+        signal,
+        congested: () => listing.congested,
+        item: (change) => listing.item(change),
+        begun: (from) => this.follow(from),
+      });
+    } catch (error) {
+      this.expired = error instanceof ListExpired;
+      throw error;
+    }
+  }
+
+  /** The watch that was opened beside it, and what it has brought; undefined where none runs. */
+  brought(): Brought | undefined {
+    const { connection, over } = this;
+    if (!connection || over) return undefined;
+    return { connection, resource: this.options.resource, held: this.held.take(), marked: undefined };
+  }
+
+  /** Nobody wants the list any more. Resolves when no connection is left of it. */
+  async giveUp(): Promise<void> {
+    this.over = true;
+    this.held.take();
+    this.connection?.end({ type: "closed", by: "stop" });
+    await this.connection?.ended;
+  }
+
+  change(change: Change): void {
+    if (!this.held.add(change)) void this.giveUp();
+  }
+
+  bookmark(): void {}
+
+  private follow(from: ResourceVersion): void {
+    const { resource } = this.options;
+    this.connection = new Connection(this.parts, { resource, from, sink: this });
+    void this.connection.ended.then(() => {
+      this.over = true;
+      this.held.take();
+    });
+  }
+}

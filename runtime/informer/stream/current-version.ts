@@ -1,0 +1,121 @@
+import type { Clock } from "../../base/clock.ts";
+import { type ResourceVersion, resourceVersionIn } from "../../base/resource-version.ts";
+import { ApiError } from "../../kube/api-error.ts";
+import { escapedValue } from "../../kube/field-selector.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import type { ObjectIdentity } from "../fanout/source-spec.ts";
+import { Session } from "./session.ts";
+
+/** An API server with nothing to send marks the end of the initial events after about a second. */
+const markMs = 5000;
+/** What a server answers of a collection that may be otherwise of another one. */
+const refusals: ReadonlySet<number> = new Set([401, 403, 404]);
+/** No object can have the name `-`. Who may ask for one name alone asks for that and not for that. */
+function nobody(name: string | undefined): string {
+  if (name === undefined) return "metadata.name=-";
+  const value = escapedValue(name);
+  return `metadata.name!=${value},metadata.name=${value}`;
+}
+
+export interface Collection {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  readonly path: string;
+  readonly identity: ObjectIdentity;
+  /** The one name that may be asked for; undefined: any. */
+  readonly name: string | undefined;
+  readonly signal: AbortSignal;
+  /** Whether the server may know WatchList. */
+  readonly watchList: boolean;
+}
+
+/** What was answered; without a version it could not be learnt now, and is not to be asked before `retryAfterMs`. */
+export interface Answer {
+  readonly version?: ResourceVersion | undefined;
+  /** Milliseconds. */
+  readonly retryAfterMs?: number | undefined;
+  /** It may not be asked here. */
+  readonly refused?: boolean;
+  /** The server does not know WatchList. */
+  readonly unsupported?: boolean;
+}
+
+/**
+ * The newest resourceVersion of a collection, read consistently. A WatchList of nothing says it without listing
+ * anything. A server that has none is asked for a list of one item, but not one that is too busy for either.
+ */
+export async function currentVersion(collection: Collection): Promise<Answer> {
+  if (!collection.watchList) return byList(collection);
+  const answer = await byWatchList(collection);
+  return answer === undefined || answer.unsupported ? { ...(await byList(collection)), ...answer } : answer;
+}
+
+/** Undefined where a list may know more. */
+async function byWatchList({
+  transport,
+  clock,
+  path,
+  identity,
+  name,
+  signal,
+}: Collection): Promise<Answer | undefined> {
+  let version: ResourceVersion | undefined;
+  const session = new Session({
+    transport,
+    clock,
+    path,
+    query: {
+      watch: "1",
+      sendInitialEvents: "true",
+      resourceVersionMatch: "NotOlderThan",
+      allowWatchBookmarks: "true",
+      fieldSelector: nobody(name),
+      timeoutSeconds: String(markMs / 1000),
+    },
+    headers: {},
+    identity,
+    timeoutMs: markMs,
+    idleMs: () => markMs,
+    spaceEndsSilence: () => false,
+    congested: () => undefined,
+    opened: () => {},
+    change: () => {},
+    bookmark: (resourceVersion, initialEnd) => {
+      if (!initialEnd) return;
+      version = resourceVersion;
+      session.end({ type: "closed", by: "stop" });
+    },
+  });
+  const stop = () => session.end({ type: "closed", by: "stop" });
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  const ending = await session.run();
+  signal.removeEventListener("abort", stop);
+  if (version !== undefined || signal.aborted) return { version };
+  if (ending.type !== "refused") return undefined;
+  if (isBusy(ending.error)) return { retryAfterMs: ending.error.retryAfterMs };
+  return unknown.has(ending.error.status) ? { unsupported: true } : undefined;
+}
+
+/** What a server answers that does not know WatchList. */
+const unknown: ReadonlySet<number> = new Set([400, 422]);
+
+const isBusy = ({ status }: ApiError): boolean => status === 429 || status >= 500;
+
+async function byList({ transport, path, name, signal }: Collection): Promise<Answer> {
+  try {
+    const list = await transport.json<{ metadata?: { resourceVersion?: unknown } }>({
+      method: "GET",
+      path,
+      // Of all names a server would look through the whole collection for none.
+      query: { limit: "1", fieldSelector: name === undefined ? undefined : nobody(name) },
+      signal,
+    });
+    const version = list.metadata?.resourceVersion;
+    return { version: typeof version === "string" ? resourceVersionIn(version) : undefined };
+  } catch (error) {
+    // What fails here, the source's own requests will run into and report.
+    if (!(error instanceof ApiError)) return {};
+    return { retryAfterMs: error.retryAfterMs, refused: refusals.has(error.status) };
+  }
+}

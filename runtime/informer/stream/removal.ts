@@ -1,0 +1,46 @@
+import type { Clock } from "../../base/clock.ts";
+import { type DefinedKind, type DefinitionPresence, definitionPresence } from "../../kube/cluster-facts.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+
+/** A definition that is replaced is gone for a moment; one that is gone this long was removed, and its objects with it. */
+const certainMs = 60_000;
+const recheckMs = 20_000;
+
+/**
+ * Decides whether a kind that is no longer served was removed with its objects. Two looks a minute apart must both find
+ * no CustomResourceDefinition. Anything else (it is there, it cannot be read, the server does not answer) is no proof.
+ */
+export class Removal {
+  private readonly transport: KubeTransport;
+  private readonly clock: Clock;
+  private absentSince: number | undefined;
+  private lookedAt = Number.NEGATIVE_INFINITY;
+  private reported = false;
+
+  constructor(transport: KubeTransport, clock: Clock) {
+    this.transport = transport;
+    this.clock = clock;
+  }
+
+  /** Looks, if it is time to. @returns true once per removal, when it is certain. */
+  async certain(of: DefinedKind): Promise<boolean> {
+    const now = this.clock.monotonic();
+    if (this.reported || now - this.lookedAt < recheckMs) return false;
+    this.lookedAt = now;
+    const presence: DefinitionPresence = await definitionPresence(this.transport, of).catch(() => "unknown");
+    if (presence !== "absent") {
+      this.absentSince = undefined;
+      return false;
+    }
+    this.absentSince ??= now;
+    this.reported = now - this.absentSince >= certainMs;
+    return this.reported;
+  }
+
+  /** The kind is served. */
+  served(): void {
+    this.absentSince = undefined;
+    this.reported = false;
+    this.lookedAt = Number.NEGATIVE_INFINITY;
+  }
+}

@@ -1,0 +1,141 @@
+import { type Clock, pause, type Random } from "../../base/clock.ts";
+import type { ResourceVersion } from "../../base/resource-version.ts";
+import type { WatchObserver } from "../fanout/observer.ts";
+import type { SourceSpec } from "../fanout/source-spec.ts";
+import { Backoff, forbiddenCurve } from "./backoff.ts";
+import { causeOf, type Ending, messageOf } from "./failure.ts";
+import type { Lived } from "./liveness.ts";
+import { type History, isOdd, judge, type NextStep } from "./next-step.ts";
+import type { SourceHealth, Voice } from "./status.ts";
+
+/** A short name for why something is as it is, and the same in words. */
+export interface Cause {
+  readonly cause: string;
+  readonly message: string;
+}
+
+export const causesOf = (ending: Ending): Cause => ({ cause: causeOf(ending), message: messageOf(ending) });
+
+/** Watching cannot work as things are: somebody has to mend them. */
+export const degradedMs = 300_000;
+/** A server that ends its streams in good order is not asked by all at once. */
+const soonMs = 1000;
+
+export interface SetbackParts {
+  readonly spec: SourceSpec;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: WatchObserver;
+  readonly health: SourceHealth;
+  readonly voice: Voice;
+  /** Aborts when nothing is to be waited for any more. */
+  readonly signal: AbortSignal;
+}
+
+/** What ended, and where. */
+export interface Setback {
+  readonly ending: Ending;
+  readonly phase: History["phase"];
+  readonly lived: Lived;
+  /** Up to where everything was received before. */
+  readonly after: ResourceVersion | undefined;
+  /** Milliseconds since the last complete list. */
+  readonly sinceListMs: number;
+}
+
+/** What a stream, or the lister, has been through, and how it waits before it tries again. */
+export class Setbacks {
+  private readonly parts: SetbackParts;
+  private readonly backoff: Backoff;
+  private readonly refusals: Backoff;
+  private readonly poison = { after: "", count: 0 };
+  private oddErrors = 0;
+  private brokenInitials = 0;
+
+  constructor(parts: SetbackParts) {
+    this.parts = parts;
+    this.backoff = new Backoff(parts.clock, parts.random);
+    this.refusals = new Backoff(parts.clock, parts.random, forbiddenCurve);
+  }
+
+  /** Counts an ending, says so, and gives what follows from it. */
+  judge({ ending, phase, lived, after, sinceListMs }: Setback): NextStep {
+    const { health, observer, spec, voice } = this.parts;
+    const { cause, message } = causesOf(ending);
+    health.reconnected(cause);
+    if (ending.type !== "closed" && ending.type !== "eof") health.failed(cause, message);
+    if (ending.type === "poison") {
+      observer.poisoned(spec, message);
+      this.poison.count = this.poison.after === (after ?? "") ? this.poison.count + 1 : 1;
+      this.poison.after = after ?? "";
+    }
+    this.oddErrors = ending.type === "refused" && ending.inStream && isOdd(ending.error) ? this.oddErrors + 1 : 0;
+    const broke = phase === "initial" && isBreak(ending, lived);
+    if (broke) this.brokenInitials++;
+    voice.attempt = this.backoff.attempt;
+    const { oddErrors } = this;
+    const brokenInitials = broke ? this.brokenInitials : 0;
+    const { lastedMs, events } = lived;
+    return judge(ending, {
+      lastedMs,
+      events,
+      phase,
+      poisons: this.poison.count,
+      oddErrors,
+      brokenInitials,
+      sinceListMs,
+    });
+  }
+
+  /** It is allowed, and a list is complete or a stream open. */
+  worked(): void {
+    this.refusals.reset();
+    this.brokenInitials = 0;
+  }
+
+  /** Waits as a step says that leaves everything as it is. */
+  async resume({ wait, atLeastMs }: Extract<NextStep, { next: "resume" }>, cause: Cause): Promise<void> {
+    if (wait === "soon") await this.sleep(this.parts.random() * soonMs);
+    else if (wait === "backoff") await this.backOff(cause, atLeastMs);
+  }
+
+  async backOff(cause: Cause, atLeastMs = 0): Promise<void> {
+    const delayMs = Math.max(this.backoff.next(), atLeastMs);
+    this.parts.voice.attempt = this.backoff.attempt;
+    this.parts.voice.enter("backoff", { ...cause, delayMs });
+    await this.sleep(delayMs);
+  }
+
+  /** The API server's own words name user, verb, resource and namespace. */
+  async forbidden({ message }: Cause): Promise<void> {
+    const delayMs = this.refusals.next();
+    this.parts.voice.attempt = this.refusals.attempt;
+    this.parts.voice.enter("forbidden", { cause: "Forbidden", message, delayMs });
+    await this.sleep(delayMs);
+  }
+
+  async degraded(cause: Cause): Promise<void> {
+    this.parts.voice.enter("degraded", { ...cause, delayMs: degradedMs });
+    await this.sleep(degradedMs);
+  }
+
+  async sleep(ms: number): Promise<void> {
+    if (ms > 0) await pause(this.parts.clock, ms, this.parts.signal);
+  }
+}
+
+/** Whether a WatchList was answered and then broke off, or was answered with something else. */
+function isBreak(ending: Ending, { events }: Lived): boolean {
+  switch (ending.type) {
+    case "eof":
+    case "poison":
+    case "protocol":
+      return true;
+    case "network":
+      return events > 0;
+    case "refused":
+      return ending.inStream;
+    default:
+      return false;
+  }
+}

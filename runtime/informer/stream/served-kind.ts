@@ -1,0 +1,161 @@
+import { type Clock, pause, type Random } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import { abortable } from "../../kube/abortable.ts";
+import type { DefinedKind } from "../../kube/cluster-facts.ts";
+import { assertIn, assertWatchable, type Discovery, splitApiVersion } from "../../kube/discovery.ts";
+import type { Resource } from "../../kube/resource.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import type { WatchObserver } from "../fanout/observer.ts";
+import type { SourceSpec } from "../fanout/source-spec.ts";
+import { endingOf } from "./failure.ts";
+import { Removal } from "./removal.ts";
+import { type Cause, causesOf, degradedMs, Setbacks } from "./retry-state.ts";
+import type { SourceHealth, Voice } from "./status.ts";
+
+/** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
+const missingPollMs = { from: 3000, to: 4000 };
+
+export interface ServedKindParts {
+  readonly spec: SourceSpec;
+  readonly transport: KubeTransport;
+  readonly discovery: Discovery;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: WatchObserver;
+  readonly health: SourceHealth;
+  /** Aborts when the source stops. */
+  readonly signal: AbortSignal;
+  /** Whether anything is known of its objects: only then it matters whether they are gone. */
+  known(): boolean;
+  /** Discovery does not find it. */
+  notServed(): void;
+  /** The kind was removed with its objects. Resolves when everybody has been told. */
+  removed(): Promise<void>;
+}
+
+/** The kind that a source watches: found by discovery, waited for while it is not served, lost when it is removed. */
+export class ServedKind {
+  private readonly parts: ServedKindParts;
+  private readonly voice: Voice;
+  private readonly setbacks: Setbacks;
+  private readonly removal: Removal;
+  private found: Resource | undefined;
+  /** The kind's plural, once it was served. */
+  private plural: string | undefined;
+  private search: Promise<Resource> | undefined;
+  private missingBecause: Cause | undefined;
+  /** What discovery said last: that there is no such kind. */
+  private absent = false;
+
+  constructor(parts: ServedKindParts) {
+    this.parts = parts;
+    this.voice = parts.health.voice();
+    this.setbacks = new Setbacks({ ...parts, voice: this.voice });
+    this.removal = new Removal(parts.transport, parts.clock);
+  }
+
+  /** Undefined while it is not known. */
+  get resource(): Resource | undefined {
+    return this.found;
+  }
+
+  /** Whether discovery did not find it, and has not found it since: who comes now comes before the kind. */
+  get isAbsent(): boolean {
+    return this.absent;
+  }
+
+  /** Waits until it is served, in one search for all who wait. Rejects with the signal's reason. */
+  served(signal: AbortSignal): Promise<Resource> {
+    signal.throwIfAborted();
+    if (this.found) return Promise.resolve(this.found);
+    this.search ??= this.find();
+    return abortable(this.search, signal);
+  }
+
+  /** The server says that there is no such collection. */
+  lost(resource: Resource, cause: Cause): void {
+    if (this.found !== resource) return;
+    this.found = undefined;
+    this.parts.discovery.invalidate(this.parts.spec.apiVersion);
+    this.missingBecause = cause;
+    this.voice.enter("missing", cause);
+  }
+
+  private async find(): Promise<Resource> {
+    const { signal } = this.parts;
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        const resource = await this.look().catch((error) => this.failed(error));
+        if (!resource) continue;
+        this.removal.served();
+        this.plural = resource.plural;
+        this.found = resource;
+        this.voice.silence();
+        return resource;
+      }
+    } finally {
+      this.search = undefined;
+    }
+  }
+
+  /** Undefined after a wait because there is none yet. */
+  private async look(): Promise<Resource | undefined> {
+    const { discovery, spec, signal } = this.parts;
+    const { missingBecause } = this;
+    this.missingBecause = undefined;
+    if (missingBecause) return this.missing(missingBecause);
+    if (this.voice.state !== "missing") this.voice.enter("discovering");
+    const lookup = await abortable(discovery.resolve(spec.apiVersion, spec.kind), signal);
+    this.absent = lookup.type === "NotServed";
+    if (lookup.type === "NotServed") {
+      this.parts.notServed();
+      return this.missing({ cause: "not_served", message: lookup.reason });
+    }
+    try {
+      assertWatchable(lookup.resource);
+      assertIn(spec.namespace, lookup.resource);
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+      discovery.invalidate(spec.apiVersion);
+      this.voice.enter("degraded", { cause: error.code, message: error.message, delayMs: degradedMs });
+      await this.setbacks.sleep(degradedMs);
+      return undefined;
+    }
+    return lookup.resource;
+  }
+
+  /** The kind is not served now. Its objects count as deleted only once its definition is certainly gone. */
+  private async missing(cause: Cause): Promise<undefined> {
+    const { random, clock, signal } = this.parts;
+    this.voice.enter("missing", cause);
+    // Also of one that was removed while nobody watched: then only the subscribers' positions say that there was one.
+    if (this.parts.known() && (await abortable(this.removal.certain(this.definedKind), signal))) {
+      await this.parts.removed();
+    }
+    await pause(clock, missingPollMs.from + random() * (missingPollMs.to - missingPollMs.from), signal);
+  }
+
+  private async failed(error: unknown): Promise<undefined> {
+    this.parts.signal.throwIfAborted();
+    const ending = endingOf(error);
+    const lived = { timeoutSeconds: 0, lastedMs: 0, events: 0, bookmarks: 0 };
+    const cause = causesOf(ending);
+    const step = this.setbacks.judge({
+      ending,
+      phase: "list",
+      lived,
+      after: undefined,
+      sinceListMs: Number.POSITIVE_INFINITY,
+    });
+    if (step.next === "resume" && step.wait === "backoff") await this.setbacks.backOff(cause, step.atLeastMs);
+    else if (step.next === "forbidden") await this.setbacks.forbidden(cause);
+    else if (step.next === "missing") await this.missing(cause);
+    else await this.setbacks.backOff(cause);
+  }
+
+  private get definedKind(): DefinedKind {
+    const { apiVersion, kind } = this.parts.spec;
+    return { group: splitApiVersion(apiVersion).group, kind, plural: this.plural };
+  }
+}

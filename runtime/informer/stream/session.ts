@@ -1,0 +1,222 @@
+import type { Clock } from "../../base/clock.ts";
+import type { ResourceVersion } from "../../base/resource-version.ts";
+import { parseStatus, readApiError, readLimited } from "../../kube/api-error.ts";
+import type { KubeResponse, KubeTransport } from "../../kube/transport.ts";
+import type { ObjectIdentity } from "../fanout/source-spec.ts";
+import type { Change } from "../scan/change.ts";
+import { EnvelopeScanner } from "../scan/envelope.ts";
+import { Turn } from "../scan/turn.ts";
+import { ValueReader } from "../scan/value-reader.ts";
+import { type Ending, endingOf } from "./failure.ts";
+import { beginningOf, excerptLength, foreignAnswer, typeOf } from "./foreign-answer.ts";
+import { SessionTimers } from "./session-timers.ts";
+
+/** A refusal is told by its status line; its body is waited for no longer than this, in milliseconds. */
+const refusalMs = 10_000;
+/** A page for people comes at once. An answer of another type than JSON that is silent for so long, in milliseconds, is a watch. */
+const pageMs = 1000;
+
+export interface SessionOptions {
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  readonly path: string;
+  readonly query: Readonly<Record<string, string | undefined>>;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly identity: ObjectIdentity;
+  readonly timeoutMs: number;
+  /** Silence that is allowed after so many events, in milliseconds. */
+  idleMs(events: number): number;
+  /** Whether white space between events, as proxies send it to keep a connection open, ends a silence. */
+  spaceEndsSilence(): boolean;
+  /** A promise while no more can be taken. */
+  congested(): Promise<void> | undefined;
+  /** The server accepted the watch. */
+  opened(): void;
+  change(change: Change): void;
+  /** @param initialEnd it also ends the initial events. */
+  bookmark(resourceVersion: ResourceVersion, initialEnd: boolean): void;
+}
+
+const changeTypes: Readonly<Record<string, Change["type"] | undefined>> = {
+  ADDED: "Added",
+  MODIFIED: "Modified",
+  DELETED: "Deleted",
+};
+
+/** One connection of a watch, from request to end. It reports what it reads and decides nothing. */
+export class Session {
+  /** Events read, bookmarks included. */
+  events = 0;
+  private readonly options: SessionOptions;
+  private readonly abort = new AbortController();
+  /** Ends the wait for those who can take no more. */
+  private goOn: (() => void) | undefined;
+  private readonly scanner = new EnvelopeScanner();
+  private ending: Ending | undefined;
+  private timers: SessionTimers | undefined;
+  private isOpen = false;
+
+  constructor(options: SessionOptions) {
+    this.options = options;
+  }
+
+  /** When the last byte came; undefined before the request was accepted. */
+  get lastByteAt(): number | undefined {
+    return this.timers?.lastByteAt;
+  }
+
+  /** Ends the session; the first ending counts. */
+  end(ending: Ending): void {
+    this.ending ??= ending;
+    this.goOn?.();
+    this.abort.abort(new Error(ending.type));
+  }
+
+  /** Runs to the end. Never rejects. */
+  async run(): Promise<Ending> {
+    // What ended the session first is why it ended: after an abort the reader fails as well.
+    const read = await this.read().catch(endingOf);
+    this.ending ??= read;
+    this.timers?.stop();
+    this.abort.abort();
+    return this.ending;
+  }
+
+  private async read(): Promise<Ending> {
+    const { transport, clock, path, query, headers, timeoutMs } = this.options;
+    const signal = this.abort.signal;
+    const response = await transport.request({ method: "GET", path, query, headers, purpose: "watch", signal });
+    if (response.status !== 200) return this.refusal(response);
+    this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(this.events), timeoutMs }, (type) =>
+      this.end({ type }),
+    );
+    // The body alone decides: a proxy may have left the type out, or may call its own page JSON.
+    const isNamed = typeOf(response).includes("json");
+    if (isNamed) this.open();
+    const quiet = isNamed ? undefined : clock.after(pageMs, () => this.open());
+    try {
+      return await this.readBody(response);
+    } finally {
+      quiet?.cancel();
+    }
+  }
+
+  private async readBody(response: KubeResponse): Promise<Ending> {
+    const { clock } = this.options;
+    const { scanner } = this;
+    const reader = new ValueReader((bytes, start, end) => scanner.scan(bytes, start, end));
+    const turn = new Turn(clock);
+    let begun = false;
+    for await (const chunk of response.body as AsyncIterable<Buffer>) {
+      const now = clock.monotonic();
+      const beginning = reader.pending === 0 ? beginningOf(chunk) : "json";
+      if (beginning !== "space" || this.options.spaceEndsSilence()) this.timers?.received(now);
+      if (beginning === "space") continue;
+      if (beginning === "foreign" && !begun) return foreign(response, chunk);
+      begun = true;
+      this.open();
+      reader.push(chunk, (bytes) => this.event(bytes, now));
+      if (this.ending) return this.ending;
+      this.timers?.tighten();
+      await this.whileCongested();
+      if (turn.isOver) await turn.next();
+    }
+    return { type: "eof", truncated: reader.pending > 0 };
+  }
+
+  private open(): void {
+    if (this.isOpen || this.ending) return;
+    this.isOpen = true;
+    this.options.opened();
+  }
+
+  private async whileCongested(): Promise<void> {
+    let congested = this.options.congested();
+    if (!congested) return;
+    this.timers?.hold(true);
+    while (congested && !this.ending) {
+      await this.untilFree(congested);
+      congested = this.options.congested();
+    }
+    this.timers?.hold(false);
+  }
+
+  /** Or until the session ends. A race with a promise that lasts as long as that would keep something of each wait. */
+  private async untilFree(congested: Promise<void>): Promise<void> {
+    await new Promise<void>((resolve, reject) => {
+      this.goOn = resolve;
+      congested.then(resolve, reject);
+    });
+    this.goOn = undefined;
+  }
+
+  private async refusal(response: KubeResponse): Promise<Ending> {
+    const { clock } = this.options;
+    const limit = clock.after(refusalMs, () => response.body.destroy());
+    try {
+      if (response.status >= 400) {
+        return { type: "refused", error: await readApiError(response, clock.now()), inStream: false };
+      }
+      return foreign(response, await readLimited(response.body, excerptLength));
+    } finally {
+      limit.cancel();
+    }
+  }
+
+  /** Takes the event that was just scanned. @returns false when nothing after it may be read. */
+  private event(bytes: Buffer, receivedAt: number): boolean {
+    this.events++;
+    const { scanner } = this;
+    const type = changeTypes[scanner.type];
+    if (type !== undefined && Object.hasOwn(changeTypes, scanner.type)) return this.change(type, bytes, receivedAt);
+    if (scanner.type === "ERROR") {
+      const error = parseStatus(bytes.toString("utf8", scanner.objectStart, scanner.objectEnd), 500);
+      return this.stop({ type: "refused", error, inStream: true });
+    }
+    if (scanner.type !== "BOOKMARK") return this.poison(`an event has the unknown type ${scanner.type.slice(0, 32)}`);
+    if (scanner.objectEnd === 0) return this.poison("a bookmark has no object");
+    const { resourceVersion, kind } = scanner.object;
+    const { identity } = this.options;
+    if (identity.refusesBookmark(kind)) {
+      return this.unsupported(`the server sends a bookmark of ${kind} instead of ${identity.kind}`);
+    }
+    if (resourceVersion === "") return this.unsupported("a bookmark has no resourceVersion");
+    this.options.bookmark(resourceVersion, scanner.endsInitialEvents(bytes));
+    return this.ending === undefined;
+  }
+
+  private change(type: Change["type"], bytes: Buffer, receivedAt: number): boolean {
+    const { objectStart, objectEnd, object } = this.scanner;
+    if (objectEnd === 0) return this.poison("an event has no object");
+    const { identity } = this.options;
+    const body = identity.bodyOf(object, bytes, objectStart, objectEnd);
+    if (!body) {
+      const expected = `${identity.apiVersion} ${identity.kind}`;
+      return this.unsupported(`the server sends ${object.apiVersion} ${object.kind} instead of ${expected}`);
+    }
+    if (object.resourceVersion === "" || object.name === "") {
+      return this.poison("an event's object has no name or no resourceVersion");
+    }
+    const members = identity.membersOf(object, objectStart);
+    this.options.change({ type, meta: object.meta(), body, members, receivedAt });
+    return this.ending === undefined;
+  }
+
+  private poison(message: string): boolean {
+    return this.stop({ type: "poison", message });
+  }
+
+  private unsupported(message: string): boolean {
+    return this.stop({ type: "unsupported", message });
+  }
+
+  private stop(ending: Ending): boolean {
+    this.ending ??= ending;
+    return false;
+  }
+}
+
+const foreign = (response: KubeResponse, text: Buffer | string): Ending => ({
+  type: "protocol",
+  message: foreignAnswer("watch", response, text),
+});

@@ -1,0 +1,162 @@
+import type { Clock } from "../../base/clock.ts";
+import type { ResourceVersion } from "../../base/resource-version.ts";
+import type { SourceState, SourceStatus, StateChange, WatchObserver } from "../fanout/observer.ts";
+import type { SourceSpec } from "../fanout/source-spec.ts";
+
+/** Why a state was entered. */
+export type Reason = Pick<StateChange, "cause" | "message" | "delayMs">;
+
+/** From healthy to what needs a person most. */
+const severity: readonly SourceState[] = [
+  "watching",
+  "listing",
+  "discovering",
+  "backoff",
+  "missing",
+  "forbidden",
+  "degraded",
+  "stopped",
+];
+
+/** How one part of a source stands: a stream, the lister, or the search for the kind. It says nothing once it is silent. */
+export class Voice {
+  private readonly changed: (voice: Voice) => void;
+  private current: SourceState | undefined;
+  /** Why it is in that state. */
+  reason: Reason = {};
+  /** Failures in a row, as of the last change. */
+  attempt = 0;
+
+  constructor(changed: (voice: Voice) => void) {
+    this.changed = changed;
+  }
+
+  /** Undefined while it is silent. */
+  get state(): SourceState | undefined {
+    return this.current;
+  }
+
+  enter(to: SourceState, reason: Reason = {}): void {
+    this.current = to;
+    this.reason = reason;
+    this.changed(this);
+  }
+
+  silence(): void {
+    this.current = undefined;
+    this.reason = {};
+    this.changed(this);
+  }
+}
+
+/** A source's state, which is the worst of its parts' states, and what is told of it. */
+export class SourceHealth {
+  private readonly spec: SourceSpec;
+  private readonly clock: Clock;
+  private readonly observer: WatchObserver;
+  private readonly voices = new Set<Voice>();
+  private current: SourceState = "discovering";
+  private reason: Reason = {};
+  private reconnects = 0;
+  private wasConnected = false;
+  /** When the last stream ended, since when none has run. */
+  private leftAt: number | undefined;
+  private lastError: { cause: string; message: string; at: number } | undefined;
+  /** Up to where everything was received. */
+  received: ResourceVersion | undefined;
+  lastByteAt: number | undefined;
+  bookmarkAt: number | undefined;
+
+  constructor(spec: SourceSpec, clock: Clock, observer: WatchObserver) {
+    this.spec = spec;
+    this.clock = clock;
+    this.observer = observer;
+  }
+
+  /** A part of the source speaks from now on. */
+  voice(): Voice {
+    const voice = new Voice(() => this.changed());
+    this.voices.add(voice);
+    return voice;
+  }
+
+  /** A part of the source is gone. */
+  dismiss(voice: Voice): void {
+    this.voices.delete(voice);
+    this.changed();
+  }
+
+  /** The source has ended. */
+  stop(): void {
+    this.voices.clear();
+    this.enter("stopped", {}, 0);
+  }
+
+  reconnected(cause: string): void {
+    this.reconnects++;
+    this.observer.reconnected(this.spec, cause);
+  }
+
+  failed(cause: string, message: string): void {
+    this.lastError = { cause, message, at: this.clock.monotonic() };
+  }
+
+  /** Whoever it was not connected for has left. */
+  forgive(): void {
+    this.wasConnected = false;
+    this.leftAt = undefined;
+  }
+
+  status(subscribers: number): SourceStatus {
+    const { apiVersion, kind, namespace, labelSelector, fieldSelector, representation } = this.spec;
+    const now = this.clock.monotonic();
+    const age = (at: number | undefined) => (at === undefined ? undefined : Math.round(now - at));
+    return {
+      apiVersion,
+      kind,
+      namespace,
+      labelSelector,
+      fieldSelector,
+      representation,
+      state: this.current,
+      cause: this.reason.cause,
+      message: this.reason.message,
+      resourceVersion: this.received,
+      lastByteAgeMs: age(this.lastByteAt),
+      lastBookmarkAgeMs: age(this.bookmarkAt),
+      subscribers,
+      awayMs: age(this.leftAt),
+      reconnects: this.reconnects,
+      lastError: this.lastError && {
+        cause: this.lastError.cause,
+        message: this.lastError.message,
+        ageMs: Math.round(now - this.lastError.at),
+      },
+    };
+  }
+
+  private changed(): void {
+    let worst: Voice | undefined;
+    let connected = false;
+    for (const voice of this.voices) {
+      if (voice.state === undefined) continue;
+      connected ||= voice.state === "watching";
+      if (!worst?.state || severity.indexOf(voice.state) > severity.indexOf(worst.state)) worst = voice;
+    }
+    if (connected) {
+      this.wasConnected = true;
+      this.leftAt = undefined;
+    } else if (this.wasConnected) this.leftAt ??= this.clock.monotonic();
+    // Between two parts, one of which ends where the other begins, nothing is said.
+    if (worst?.state) this.enter(worst.state, worst.reason, worst.attempt);
+  }
+
+  /** Says a change once: the same state for the same reason is none. */
+  private enter(to: SourceState, reason: Reason, attempt: number): void {
+    const from = this.current;
+    const same = from === to && reason.cause === this.reason.cause && reason.message === this.reason.message;
+    this.current = to;
+    this.reason = reason;
+    if (!same) this.observer.stateChanged(this.spec, { from, to, ...reason, resourceVersion: this.received, attempt });
+  }
+}

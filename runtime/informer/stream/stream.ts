@@ -1,0 +1,355 @@
+import type { Clock, Random, Timer } from "../../base/clock.ts";
+import { isNewer, isUpTo, noResourceVersion, type ResourceVersion } from "../../base/resource-version.ts";
+import type { Resource } from "../../kube/resource.ts";
+import type { KubeTransport } from "../../kube/transport.ts";
+import { Members, type Placed } from "../fanout/members.ts";
+import type { WatchObserver } from "../fanout/observer.ts";
+import type { Unwanted } from "../fanout/skip-set.ts";
+import type { SourceSpec } from "../fanout/source-spec.ts";
+import type { Subscriber } from "../fanout/subscriber.ts";
+import type { Change } from "../scan/change.ts";
+import { Connection, type Sink } from "./connection.ts";
+import { type Ending, endingOf } from "./failure.ts";
+import { type Lived, type Liveness, wasCutShort } from "./liveness.ts";
+import { type Cause, causesOf, Setbacks } from "./retry-state.ts";
+import type { ServedKind } from "./served-kind.ts";
+import type { SourceHealth, Voice } from "./status.ts";
+import type { Turnstile } from "./turnstile.ts";
+
+/** An API server accepts a watch whose history is gone, and says so at once in its first event: after this the watch holds. */
+const acceptedMs = 1000;
+
+/** A connection that runs already, and what it has brought. */
+export interface Brought {
+  readonly connection: Connection;
+  readonly resource: Resource;
+  /** Live changes, in their order. */
+  readonly held: readonly Change[];
+  /** A bookmark that came after them. */
+  readonly marked: ResourceVersion | undefined;
+}
+
+/** Why the newest resourceVersion of the server is asked for, or will be at the next chance. */
+export type Doubt = "resumed" | "older-bookmark" | "silent" | "broken";
+
+export interface StreamParts {
+  readonly spec: SourceSpec;
+  readonly transport: KubeTransport;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: WatchObserver;
+  readonly health: SourceHealth;
+  readonly liveness: Liveness;
+  readonly kind: ServedKind;
+  readonly turnstile: Turnstile;
+  readonly unwanted: Unwanted;
+  /** Milliseconds since the source's last complete list. */
+  sinceListMs(): number;
+  /** Whether another stream has taken its members, so that it need not connect. */
+  moved(stream: Stream): boolean;
+  /** It runs, and serves everybody in it. */
+  runs(stream: Stream): void;
+  /** It has come as far as the stream that it is to catch up with. */
+  caughtUp(stream: Stream, target: Stream): void;
+  /** These stand before where it began. */
+  place(placed: readonly Placed[]): void;
+  /** The server's history does not reach back to these. @param setback why their list waits as after a failure. */
+  gone(expired: readonly Placed[], setback: Cause | undefined): void;
+  doubtful(resource: Resource, why: Doubt): void;
+}
+
+/**
+ * A watch, kept up for as long as anybody listens. It follows changes from the oldest position of its members, and
+ * comes back from every failure to where it was. It never lists: whose history is gone leaves it.
+ */
+export class Stream implements Sink {
+  /** The stream that this one is behind, and will join. */
+  target: Stream | undefined;
+  private readonly parts: StreamParts;
+  private readonly members = new Members();
+  private readonly voice: Voice;
+  private readonly setbacks: Setbacks;
+  private readonly stopping = new AbortController();
+  private connection: Connection | undefined;
+  private resource: Resource | undefined;
+  /** Where the connection began. */
+  private from: ResourceVersion = noResourceVersion;
+  /** Up to where the connection has brought everything; undefined until it is known to serve those who stand there. */
+  private received: ResourceVersion | undefined;
+  /** Those whose position is gone wait until it is known of everybody else whether theirs is. */
+  private expired: Placed[] = [];
+  private setback: Cause | undefined;
+  private readonly running: Promise<void>;
+
+  constructor(parts: StreamParts, placed: readonly Placed[]) {
+    this.parts = parts;
+    this.voice = parts.health.voice();
+    this.setbacks = new Setbacks({ ...parts, voice: this.voice, signal: this.stopping.signal });
+    for (const each of placed) this.members.join(each, false);
+    this.running = this.run();
+  }
+
+  /** Goes on with a connection that runs from `from`, where everybody in it stands; before the event loop's next turn. */
+  adopt(from: ResourceVersion, { connection, resource, held, marked }: Brought): void {
+    const { signal } = this.stopping;
+    this.resource = resource;
+    this.connection = connection;
+    this.from = from;
+    connection.handTo(this);
+    this.accept();
+    for (const change of held) if (!signal.aborted) this.change(change);
+    if (marked !== undefined && held.length > 0 && !signal.aborted) this.bookmark(marked);
+  }
+
+  get size(): number {
+    return this.members.size + this.expired.length;
+  }
+
+  /** Up to where everything was received, while it runs. */
+  get at(): ResourceVersion | undefined {
+    return this.received;
+  }
+
+  /** So many namespaces the server was asked to leave out. */
+  get leftOut(): number {
+    return this.connection?.without.size ?? 0;
+  }
+
+  /** When the connection's last byte came. */
+  get lastByteAt(): number | undefined {
+    return this.connection?.lastByteAt;
+  }
+
+  /** Undefined while it is not connected. */
+  get connected(): { readonly resource: Resource; readonly end: (ending: Ending) => void } | undefined {
+    const { connection, resource } = this;
+    if (!connection || !resource || this.voice.state !== "watching") return undefined;
+    return { resource, end: (ending) => connection.end(ending) };
+  }
+
+  /** Whether it can serve that position without being disturbed. */
+  suits(at: ResourceVersion): boolean {
+    if (this.received !== undefined) return isUpTo(this.received, at);
+    return this.voice.state !== "degraded" && !this.stopping.signal.aborted && this.members.suits(at);
+  }
+
+  /** Whether it could serve all of another's members without being disturbed. */
+  suitsAll(other: Stream): boolean {
+    for (const at of other.positions) if (!this.suits(at)) return false;
+    return true;
+  }
+
+  /** Whether it waits before it connects, and not because of what it would receive. */
+  get waits(): boolean {
+    return this.connection === undefined && this.voice.state !== "degraded";
+  }
+
+  /** Somebody joins whom it suits. */
+  join(placed: readonly Placed[]): void {
+    for (const each of placed) this.members.join(each, this.received !== undefined);
+    // What they need is left out of what the connection brings: another begins where this one has come to.
+    const without = [...(this.connection?.without ?? [])];
+    if (without.some((namespace) => this.members.want(namespace))) this.connection?.end({ type: "closed", by: "join" });
+  }
+
+  leave(subscriber: Subscriber): void {
+    this.members.leave(subscriber);
+    this.expired = this.expired.filter((placed) => placed.subscriber !== subscriber);
+    // With whom it was to go on are gone: those whose position is gone need not wait for them.
+    if (this.members.size === 0) this.release();
+  }
+
+  *subscribers(): Iterable<Subscriber> {
+    yield* this.members.subscribers();
+    for (const { subscriber } of this.expired) yield subscriber;
+  }
+
+  /** Where its members stand. */
+  get positions(): Iterable<ResourceVersion> {
+    return this.members.positions(this.received);
+  }
+
+  /** Ends it. @returns everybody, and when its connection is closed and no timer is left. */
+  dissolve(): { readonly placed: readonly Placed[]; readonly stopped: Promise<unknown> } {
+    const placed = [...this.members.moveOut(this.received), ...this.expired];
+    const { connection } = this;
+    this.expired = [];
+    this.stopping.abort(new Error("the stream ends"));
+    connection?.end({ type: "closed", by: "join" });
+    this.parts.health.dismiss(this.voice);
+    return { placed, stopped: Promise.all([this.running, connection?.ended]) };
+  }
+
+  // What a connection brings.
+
+  change(change: Change): void {
+    this.accept();
+    this.account(change.meta.namespace);
+    this.members.change(change);
+    this.parts.observer.received(this.parts.spec, change.type, change.body.length);
+    this.advance(change.meta.resourceVersion);
+  }
+
+  bookmark(resourceVersion: ResourceVersion): void {
+    const { clock, health, observer, spec } = this.parts;
+    this.accept();
+    health.bookmarkAt = clock.monotonic();
+    observer.received(spec, "Bookmark", 0);
+    const older = this.received !== undefined && isNewer(this.received, resourceVersion);
+    if (!older) this.members.bookmark(resourceVersion);
+    this.advance(resourceVersion);
+    if (older && this.resource) this.parts.doubtful(this.resource, "older-bookmark");
+  }
+
+  get congested(): Promise<void> | undefined {
+    return this.members.untilFree();
+  }
+
+  /** Says of a change that nobody wants that it came. */
+  private account(namespace: string): void {
+    const { unwanted } = this.parts;
+    if (this.connection?.without.has(namespace)) unwanted.ignored();
+    else if (!this.members.want(namespace)) unwanted.came(namespace);
+  }
+
+  private advance(resourceVersion: ResourceVersion): void {
+    if (this.received !== undefined && isNewer(this.received, resourceVersion)) {
+      this.parts.observer.stale(this.parts.spec);
+      return;
+    }
+    this.received = resourceVersion;
+    const { target } = this;
+    if (!target) this.parts.health.received = resourceVersion;
+    else if (target.at !== undefined && isUpTo(target.at, resourceVersion)) this.parts.caughtUp(this, target);
+  }
+
+  private async run(): Promise<void> {
+    // Those who subscribe in the same turn of the event loop are served by one connection.
+    await Promise.resolve();
+    const { signal } = this.stopping;
+    while (!signal.aborted) {
+      try {
+        await this.round();
+      } catch (error) {
+        if (signal.aborted) return;
+        // Even if what is made of a failure fails itself, the loop goes on, and not in a spin.
+        await this.setbacks.backOff(causesOf(endingOf(error))).catch(() => {});
+      }
+    }
+  }
+
+  /** One connection, and what follows from how it ended. */
+  private async round(): Promise<void> {
+    const { kind, turnstile, health, liveness } = this.parts;
+    const { signal } = this.stopping;
+    const resource = this.connection ? this.resource : await kind.served(signal);
+    if (!this.connection) {
+      await turnstile.pass(signal);
+      if (this.parts.moved(this)) return;
+    }
+    const from = this.members.start();
+    if (!resource || from === undefined) return;
+    this.resource = resource;
+    let silence: Timer | undefined;
+    if (!this.connection) {
+      this.from = from;
+      health.received ??= from;
+      const opened = () => {
+        if (this.expired.length > 0 || this.members.unsure) {
+          silence = this.parts.clock.after(acceptedMs, () => this.accept());
+        } else this.accept();
+      };
+      const without = this.parts.unwanted.leaveOut((namespace) => this.members.want(namespace));
+      this.connection = new Connection(this.parts, { resource, sink: this, from, without, opened });
+    }
+    const { connection } = this;
+    const ending = await connection.ended;
+    silence?.cancel();
+    const { lived } = connection;
+    const refuted = this.received !== undefined;
+    const after = this.received ?? health.received;
+    health.lastByteAt = connection.lastByteAt ?? health.lastByteAt;
+    if (refuted) this.from = this.received ?? this.from;
+    this.members.uncover(this.received);
+    this.received = undefined;
+    this.connection = undefined;
+    signal.throwIfAborted();
+    // The next one asks for nothing that could be the reason.
+    if (connection.without.size > 0 && !connection.wasAccepted) this.parts.unwanted.failed();
+    liveness.ended(lived);
+    await this.react(ending, { resource, lived, refuted, after });
+  }
+
+  /** The server has the history that the connection began with. */
+  private accept(): void {
+    const { parts, members, connection, resource } = this;
+    if (this.received !== undefined || !connection || !resource || this.stopping.signal.aborted) return;
+    this.received = this.from;
+    const all = members.cover(this.from);
+    if (!all && members.unsure) {
+      connection.end({ type: "closed", by: "join" });
+      return;
+    }
+    this.setbacks.worked();
+    this.voice.enter("watching");
+    this.release();
+    if (!all) parts.place(members.moveOutUncovered());
+    parts.doubtful(resource, "resumed");
+    parts.runs(this);
+    if (!this.target && !this.stopping.signal.aborted) parts.health.received = this.from;
+  }
+
+  private async react(
+    ending: Ending,
+    {
+      resource,
+      lived,
+      refuted,
+      after,
+    }: { resource: Resource; lived: Lived; refuted: boolean; after: Placed["at"] | undefined },
+  ): Promise<void> {
+    const { parts, setbacks } = this;
+    const cause = causesOf(ending);
+    const step = setbacks.judge({ ending, phase: "live", lived, after, sinceListMs: parts.sinceListMs() });
+    // The server may have been started anew, on other data; one that is stopped in good order ends its streams early.
+    if (ending.type === "network" || (ending.type === "eof" && wasCutShort(lived))) parts.doubtful(resource, "broken");
+    const tooLarge = ending.type === "refused" && ending.error.tooLargeResourceVersion;
+    if (tooLarge || parts.liveness.suspicious) {
+      parts.liveness.cleared();
+      parts.doubtful(resource, "silent");
+    }
+    switch (step.next) {
+      case "resume":
+        return setbacks.resume(step, cause);
+      case "expired":
+        this.expired.push(...this.members.expire({ from: this.from, oldest: step.oldest, refuted }));
+        this.setback = step.wait === "backoff" ? cause : this.setback;
+        if (this.members.size === 0) this.release();
+        return undefined;
+      case "relist":
+        // What comes after this position is of no use; who stands further on is not concerned.
+        this.expired.push(...this.members.moveOut(undefined, ({ at }) => after === undefined || !isNewer(at, after)));
+        this.setback = cause;
+        return this.release();
+      case "missing":
+        this.voice.silence();
+        return parts.kind.lost(resource, cause);
+      case "forbidden":
+        return setbacks.forbidden(cause);
+      case "degraded":
+        return setbacks.degraded(cause);
+      case "rewind":
+      case "list-instead":
+        return setbacks.backOff(cause);
+    }
+  }
+
+  /** Those whose position is gone wait no longer. */
+  release(): void {
+    const { expired, setback } = this;
+    if (expired.length === 0) return;
+    this.expired = [];
+    this.setback = undefined;
+    this.parts.gone(expired, setback);
+  }
+}

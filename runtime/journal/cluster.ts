@@ -1,0 +1,26 @@
+import { WatchfireError } from "../base/errors.ts";
+import type { CheckpointStore } from "./store.ts";
+
+/**
+ * Ties the store to a cluster, named by the uid of its kube-system namespace. Positions of one cluster mean nothing in
+ * another: a store that belongs to another is refused with WF_CHECKPOINT_OTHER_CLUSTER.
+ */
+export async function claimCluster(store: CheckpointStore, uid: string): Promise<void> {
+  const owner = await store.cluster();
+  if (owner === uid) return;
+  if (owner === undefined) return store.setCluster(uid);
+  throw otherCluster("the positions are", owner, uid);
+}
+
+/** @param positions such as `the positions are` */
+export const otherCluster = (
+  positions: string,
+  owner: string,
+  actual: string | undefined,
+  hint?: string,
+): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_OTHER_CLUSTER", {
+    what: `${positions} of the cluster whose kube-system namespace has the uid ${owner}`,
+    actual,
+    ...(hint !== undefined && { hint }),
+  });

@@ -1,0 +1,160 @@
+import { WatchfireError } from "../base/errors.ts";
+import { resourceOf } from "../manifest/trigger-record.ts";
+import { type Batch, type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
+import type { CheckpointStore, DeadLetterPage, StoredView } from "./store.ts";
+
+/** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
+export interface Replayer {
+  replay(letter: DeadLetter): Promise<void>;
+  drop(letter: DeadLetter): Promise<void>;
+}
+
+/**
+ * What the commands and the endpoints do with dead letters: over a running dispatcher, or over the store alone
+ * while no runtime holds it. Unknown ids are refused, all of the call with them, with WF_CHECKPOINT_NO_DEAD_LETTER.
+ */
+export class DeadLetters {
+  private readonly store: CheckpointStore;
+  private readonly replayer: Replayer;
+  private readonly prefix: string;
+  /** One call after the other, so that none takes a letter that another has just taken. */
+  private last: Promise<void> = Promise.resolve();
+  private lastDrop: Promise<void> = Promise.resolve();
+  /** The letters of each call that is in `last`. */
+  private readonly waiting = new Set<readonly string[]>();
+
+  /** @param prefix comes before the store's id of each letter: that of its slot, in a fleet */
+  constructor(store: CheckpointStore, replayer: Replayer = new OfflineReplayer(store), prefix = "") {
+    this.store = store;
+    this.replayer = replayer;
+    this.prefix = prefix;
+  }
+
+  /** Oldest first, a page at a time. */
+  async list({ after, ...page }: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
+    const from = after === undefined ? {} : { after: this.idOf(after) };
+    return (await this.store.deadLetters({ ...page, ...from })).map((letter) => this.named(letter));
+  }
+
+  async show(letter: string): Promise<DeadLetter> {
+    return this.named(await this.find(letter));
+  }
+
+  /**
+   * Delivers again, as a first attempt flagged as redelivered. Letters of functions and triggers that are gone are
+   * refused with WF_CHECKPOINT_LETTER_HOMELESS, and all of the call with them. Those whose bodies were dropped are
+   * refused with WF_CHECKPOINT_LETTER_EMPTY: the object's state of today would be another event.
+   */
+  replay(letters: readonly string[]): Promise<void> {
+    return this.next(letters, async () => {
+      for (const letter of await this.replayable(letters)) await this.replayer.replay(letter);
+    });
+  }
+
+  /** Refuses letters as `replay` does, and does nothing. */
+  async assertReplayable(letters: readonly string[]): Promise<void> {
+    await this.replayable(letters);
+  }
+
+  /** @throws WatchfireError WF_CHECKPOINT_NO_DEAD_LETTER where one of them is not there */
+  async assertThere(letters: readonly string[]): Promise<void> {
+    await this.all(letters);
+  }
+
+  /** Forgets for good. A replay of others is not waited for: it may wait for a full store, in which this makes room. */
+  drop(letters: readonly string[]): Promise<void> {
+    const call = async () => {
+      for (const letter of await this.all(letters)) await this.replayer.drop(letter);
+    };
+    if ([...this.waiting].some((taken) => taken.some((letter) => letters.includes(letter)))) {
+      return this.next(letters, call);
+    }
+    const done = this.lastDrop.then(call);
+    this.lastDrop = done.catch(() => undefined);
+    return done;
+  }
+
+  private next(letters: readonly string[], call: () => Promise<void>): Promise<void> {
+    const taken = [...letters];
+    this.waiting.add(taken);
+    const done = Promise.all([this.last, this.lastDrop])
+      .then(call)
+      .finally(() => this.waiting.delete(taken));
+    this.last = done.catch(() => undefined);
+    return done;
+  }
+
+  /** As the store has them, each with the view that takes it. */
+  private async replayable(letters: readonly string[]): Promise<DeadLetter[]> {
+    const found = await this.all(letters);
+    const empty = found.find(({ bodyDropped }) => bodyDropped);
+    if (empty) {
+      const what = `the body of a dead letter of function ${empty.function} was dropped`;
+      throw new WatchfireError("WF_CHECKPOINT_LETTER_EMPTY", { what, actual: this.named(empty).letter });
+    }
+    const views = await this.store.views();
+    return found.map((letter) => ({ ...letter, view: this.homeOf(letter, views).id }));
+  }
+
+  /** The view that takes it: the one it was of, or the one that its trigger has now. */
+  private homeOf(letter: DeadLetter, views: readonly StoredView[]): StoredView {
+    const { function: name, trigger } = letter;
+    const resource = resourceOf(letter);
+    const ofIt = views.filter((it) => it.function === name && it.resource === resource);
+    // Its trigger may have another name by now.
+    const home = ofIt.find(({ id }) => id === letter.view) ?? ofIt.find((it) => it.trigger === trigger);
+    if (home) return home;
+    const what = `function ${name} has no trigger ${trigger} any more that could take it`;
+    throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: this.named(letter).letter });
+  }
+
+  private all(letters: readonly string[]): Promise<DeadLetter[]> {
+    return Promise.all([...new Set(letters)].map((letter) => this.find(letter)));
+  }
+
+  private async find(letter: string): Promise<DeadLetter> {
+    const isOurs = letter.startsWith(this.prefix);
+    const found = isOurs ? await this.store.deadLetter(this.idOf(letter)) : undefined;
+    if (found) return found;
+    throw new WatchfireError("WF_CHECKPOINT_NO_DEAD_LETTER", { what: "no dead letter has this id", actual: letter });
+  }
+
+  private idOf(letter: string): string {
+    return letter.slice(this.prefix.length);
+  }
+
+  private named<T extends DeadLetterSummary>(letter: T): T {
+    return { ...letter, letter: this.prefix + letter.letter };
+  }
+}
+
+/** A dead letter as the spilled event that replays it. */
+export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
+  const { view, function: name, trigger, namespace, uid, resourceVersion, type, id, flags, deletedBy } = letter;
+  const { body, oldBody, form, receivedAt } = letter;
+  const event = { view, function: name, trigger, namespace, name: letter.name, uid, resourceVersion, type, id, flags };
+  return { ...event, deletedBy, body, oldBody, form, receivedAt, sequence, replayed: true, redelivered: true };
+}
+
+/** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */
+export class OfflineReplayer implements Replayer {
+  private readonly store: Pick<CheckpointStore, "spillHeaders">;
+  private readonly commit: (batch: Batch) => Promise<unknown>;
+
+  /** @param commit beside a running dispatcher: by its commits */
+  constructor(store: CheckpointStore, commit: (batch: Batch) => Promise<unknown> = (batch) => store.commit(batch)) {
+    this.store = store;
+    this.commit = commit;
+  }
+
+  async replay(letter: DeadLetter): Promise<void> {
+    let last = 0;
+    for (const { sequence } of await this.store.spillHeaders(letter.function)) last = sequence;
+    const event = replayedEvent(letter, last + 1);
+    await this.commit({ ...emptyBatch, spill: [event], droppedDeadLetters: [letter.letter] });
+  }
+
+  async drop(letter: DeadLetter): Promise<void> {
+    await this.commit({ ...emptyBatch, droppedDeadLetters: [letter.letter] });
+  }
+}

@@ -1,0 +1,283 @@
+import { isUtf8 } from "node:buffer";
+import { z } from "zod";
+import { resourceVersion } from "../base/resource-version.ts";
+import type { Batch } from "./batch.ts";
+import type { LetterCut } from "./letter-ledger.ts";
+import type { MemoryDisk } from "./memory.ts";
+import { headerOf, readLetter, readSpilled, startedRows } from "./rows.ts";
+
+const version = z.string().transform(resourceVersion);
+const body = z.union([z.string(), z.object({ base64: z.string() }), z.null()]);
+const bodyMark = z.enum(["own", "older"]);
+const gone = z.tuple([z.union([z.string(), z.number()])]);
+
+/** Rows that changed, as they are, and the keys of rows that are gone. Of all rows, it is a snapshot. */
+const entrySchema = z.object({
+  nextView: z.number(),
+  nextLetter: z.number(),
+  cluster: z.string().nullable(),
+  /** All of them, with each write; an entry of an older runtime has none. */
+  paused: z.record(z.string(), z.number()).default({}),
+  views: z.array(z.union([z.tuple([z.number(), z.string(), z.string(), z.string(), z.number().nullable()]), gone])),
+  cursors: z.array(
+    z.union([
+      z.tuple([z.number(), z.string(), z.string(), version.nullable(), z.number(), z.boolean()]),
+      z.tuple([z.number(), z.string()]),
+    ]),
+  ),
+  known: z.array(
+    z.union([
+      z.tuple([z.number(), z.string(), z.string(), version, z.string(), z.boolean(), z.boolean()]),
+      z.tuple([z.number(), z.string(), z.string(), version, z.string(), z.boolean(), z.boolean(), bodyMark]),
+      z.tuple([z.number(), z.string()]),
+    ]),
+  ),
+  /** Of known objects in this entry, their keys. Apart from these, so that an older runtime can read the others. */
+  keys: z.array(z.tuple([z.number(), z.string(), z.array(z.string())])).default([]),
+  /** Of views in this entry, what is on record of them beside their rows. Apart from these for the same reason. */
+  records: z.array(z.tuple([z.number(), z.string(), z.string().nullable()])).default([]),
+  /** Of known objects in this entry, by view: a form, and the keys that have it. No keys: all that the others do not name. */
+  forms: z.array(z.tuple([z.number(), z.string(), z.array(z.string())])).default([]),
+  journal: z.array(z.union([z.tuple([z.number(), z.unknown()]), gone])),
+  spill: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
+  letters: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
+});
+type Entry = z.infer<typeof entrySchema>;
+
+/** In memory stands for a known object's body that is on record elsewhere. */
+export const bodyElsewhere = Buffer.alloc(0);
+
+/** Which rows have changed since the last write. */
+export class Changes {
+  readonly views = new Set<number>();
+  readonly cursors = new PairSet();
+  readonly known = new PairSet();
+  readonly journal = new Set<number>();
+  readonly spill = new Set<string>();
+  readonly letters = new Set<string>();
+
+  /** Every row that there is. */
+  static all(disk: MemoryDisk): Changes {
+    const all = new Changes();
+    for (const { id, cursors, known } of disk.views.values()) {
+      all.views.add(id);
+      for (const namespace of cursors.keys()) all.cursors.add(id, namespace);
+      for (const key of known.keys()) all.known.add(id, key);
+    }
+    for (const id of disk.journal.keys()) all.journal.add(id);
+    for (const key of disk.spill.keys()) all.spill.add(key);
+    for (const letter of disk.letters.keys()) all.letters.add(letter);
+    return all;
+  }
+
+  /** What a batch writes; `firstLetter`: the number of its first dead letter. */
+  note(batch: Batch, firstLetter: number): void {
+    for (const { view, key } of batch.known) this.known.add(view, key);
+    for (const { view, namespace } of [...batch.cursors, ...batch.droppedCursors]) this.cursors.add(view, namespace);
+    for (const { id } of batch.journal) this.journal.add(id);
+    for (const id of batch.settledJournal) this.journal.add(id);
+    for (const { function: name, sequence } of [...batch.spill, ...batch.unspill])
+      this.spill.add(`${name}/${sequence}`);
+    for (const index of batch.deadLetters.keys()) this.letters.add(String(firstLetter + index));
+    for (const letter of batch.droppedDeadLetters) this.letters.add(letter);
+  }
+
+  /** Dead letters that had to go, whole or without their bodies. */
+  noteCuts(cuts: readonly LetterCut[]): void {
+    for (const { letters, bodies } of cuts) for (const letter of [...letters, ...bodies]) this.letters.add(letter);
+  }
+
+  /** Takes what others hold in as well. */
+  add(others: Changes): void {
+    for (const id of others.views) this.views.add(id);
+    for (const [view, namespace] of others.cursors) this.cursors.add(view, namespace);
+    for (const [view, key] of others.known) this.known.add(view, key);
+    for (const id of others.journal) this.journal.add(id);
+    for (const key of others.spill) this.spill.add(key);
+    for (const letter of others.letters) this.letters.add(letter);
+  }
+}
+
+/** Keys of views. */
+class PairSet {
+  private readonly sets = new Map<number, Set<string>>();
+
+  add(view: number, key: string): void {
+    const set = this.sets.get(view);
+    if (set) set.add(key);
+    else this.sets.set(view, new Set([key]));
+  }
+
+  *[Symbol.iterator](): Generator<readonly [number, string], void> {
+    for (const [view, keys] of this.sets) for (const key of keys) yield [view, key];
+  }
+}
+
+/**
+ * The changed rows as they are now, as JSON. Bodies of known objects are left out.
+ * @param marksBodies notes which objects have one on record elsewhere
+ */
+export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = false): Buffer {
+  const entry: Entry = {
+    nextView: disk.nextView,
+    nextLetter: disk.nextLetter,
+    cluster: disk.cluster ?? null,
+    paused: Object.fromEntries(disk.paused),
+    views: [...changes.views].map((id) => {
+      const view = disk.views.get(id);
+      return view ? [id, view.function, view.trigger, view.resource, view.retiredAt ?? null] : [id];
+    }),
+    cursors: [...changes.cursors].map(([view, namespace]) => {
+      const cursor = disk.views.get(view)?.cursors.get(namespace);
+      if (!cursor) return [view, namespace];
+      return [view, namespace, cursor.selection, cursor.lowWaterMark ?? null, cursor.epoch, cursor.initial];
+    }),
+    known: [...changes.known].map(([view, key]) => {
+      const state = disk.views.get(view)?.known.get(key);
+      if (!state) return [view, key];
+      const { uid, resourceVersion: of, hash, deleted, matched } = state;
+      if (!marksBodies || !state.body) return [view, key, uid, of, hash, deleted, matched];
+      return [view, key, uid, of, hash, deleted, matched, state.bodyIsOlder ? "older" : "own"];
+    }),
+    keys: [...changes.known].flatMap(([view, key]) => {
+      const keys = disk.views.get(view)?.known.get(key)?.keys;
+      return keys ? [[view, key, [...keys]] as [number, string, string[]]] : [];
+    }),
+    records: [...changes.views].flatMap((id) => {
+      const view = disk.views.get(id);
+      return view ? [[id, view.identity, view.manifest ?? null] as [number, string, string | null]] : [];
+    }),
+    forms: formsIn(disk, changes.known),
+    journal: [...changes.journal].map((id) => {
+      const row = disk.journal.get(id);
+      if (!row) return [id];
+      return [id, row.started.map((it) => [it.view, it.key, it.id, it.resourceVersion, it.type, it.attempt])];
+    }),
+    spill: [...changes.spill].map((key) => {
+      const event = disk.spill.get(key);
+      return event ? [key, headerOf(event), encodeBody(event.body), encodeBody(event.oldBody)] : [key];
+    }),
+    letters: [...changes.letters].map((id) => {
+      const letter = disk.letters.get(id);
+      if (!letter) return [id];
+      const { letter: _, bodyDropped: __, ...event } = letter;
+      return [id, headerOf(event), encodeBody(event.body), encodeBody(event.oldBody)];
+    }),
+  };
+  return Buffer.from(JSON.stringify(entry));
+}
+
+/** The forms of known objects. Most have the same: its keys are left out. "" stands for a row without a form. */
+function formsIn(disk: MemoryDisk, changed: Changes["known"]): Entry["forms"] {
+  const byView = new Map<number, Map<string, string[]>>();
+  for (const [view, key] of changed) {
+    const state = disk.views.get(view)?.known.get(key);
+    if (!state) continue;
+    const forms = byView.get(view) ?? new Map<string, string[]>();
+    byView.set(view, forms);
+    const { form = "" } = state;
+    const keys = forms.get(form);
+    if (keys) keys.push(key);
+    else forms.set(form, [key]);
+  }
+  return [...byView].flatMap(([view, forms]) => {
+    const most = Math.max(...[...forms.values()].map(({ length }) => length));
+    const [usual] = [...forms].find(([, { length }]) => length === most) ?? [];
+    return [...forms].map(([form, keys]): Entry["forms"][number] => [view, form, form === usual ? [] : keys]);
+  });
+}
+
+/** Gives the known objects of an entry their forms. */
+function applyForms(disk: MemoryDisk, { known, forms }: Entry): void {
+  const usual = new Map<number, string>();
+  const others = new Map<number, Map<string, string>>();
+  for (const [view, form, keys] of forms) {
+    if (keys.length === 0) usual.set(view, form);
+    const ofView = others.get(view) ?? new Map<string, string>();
+    others.set(view, ofView);
+    for (const key of keys) ofView.set(key, form);
+  }
+  for (const [view, key] of known) {
+    const form = others.get(view)?.get(key) ?? usual.get(view);
+    const objects = disk.views.get(view)?.known;
+    const object = objects?.get(key);
+    if (form && object) objects?.set(key, { ...object, form });
+  }
+}
+
+/** Puts an entry's rows in their places, and gives them. @throws ZodError or SyntaxError where it is none */
+export function applyEntry(disk: MemoryDisk, bytes: Buffer): Entry {
+  const entry = entrySchema.parse(JSON.parse(bytes.toString("utf8")));
+  disk.nextView = entry.nextView;
+  disk.nextLetter = entry.nextLetter;
+  disk.cluster = entry.cluster ?? undefined;
+  disk.paused.clear();
+  for (const [name, since] of Object.entries(entry.paused)) disk.paused.set(name, since);
+  for (const row of entry.views) {
+    if (row.length === 1) disk.forgetView(Number(row[0]));
+    else {
+      const [id, name, trigger, resource, retiredAt] = row;
+      const before = disk.views.get(id);
+      const { cursors, known } = before ?? { cursors: new Map(), known: new Map() };
+      const { identity = trigger, manifest } = before ?? {};
+      const view = { id, function: name, trigger, resource, identity, manifest, cursors, known };
+      disk.views.set(id, { ...view, retiredAt: retiredAt ?? undefined });
+    }
+  }
+  for (const [id, identity, manifest] of entry.records) {
+    const view = disk.views.get(id);
+    if (view) Object.assign(view, { identity, manifest: manifest ?? undefined });
+  }
+  for (const row of entry.cursors) {
+    const [view, namespace] = row;
+    if (row.length === 2) disk.views.get(view)?.cursors.delete(namespace);
+    else {
+      const [, , selection, lowWaterMark, epoch, initial] = row;
+      const cursor = { view, namespace, selection, lowWaterMark: lowWaterMark ?? undefined, epoch, initial };
+      disk.views.get(view)?.cursors.set(namespace, cursor);
+    }
+  }
+  for (const row of entry.known) {
+    const [view, key] = row;
+    if (row.length === 2) disk.views.get(view)?.known.delete(key);
+    else {
+      const [, , uid, resourceVersion, hash, deleted, matched, mark] = row;
+      const body = mark && { body: bodyElsewhere, bodyIsOlder: mark === "older" };
+      disk.views.get(view)?.known.set(key, { uid, resourceVersion, hash, deleted, matched, body: undefined, ...body });
+    }
+  }
+  for (const [view, key, keys] of entry.keys) {
+    const known = disk.views.get(view)?.known;
+    const object = known?.get(key);
+    if (object) known?.set(key, { ...object, keys });
+  }
+  applyForms(disk, entry);
+  for (const row of entry.journal) {
+    const id = Number(row[0]);
+    if (row.length === 1) disk.journal.delete(id);
+    else disk.journal.set(id, { id, started: startedRows.parse(row[1]) });
+  }
+  for (const row of entry.spill) {
+    const key = String(row[0]);
+    if (row.length === 1) disk.spill.delete(key);
+    else disk.spill.set(key, readSpilled({ header: row[1], body: decodeBody(row[2]), old_body: decodeBody(row[3]) }));
+  }
+  for (const row of entry.letters) {
+    const id = String(row[0]);
+    if (row.length === 1) disk.letters.delete(id);
+    else
+      disk.letters.set(id, readLetter({ id, header: row[1], body: decodeBody(row[2]), old_body: decodeBody(row[3]) }));
+  }
+  return entry;
+}
+
+/** As text, which compresses better than base64. */
+function encodeBody(bytes: Buffer | undefined): z.infer<typeof body> {
+  if (!bytes) return null;
+  return isUtf8(bytes) ? bytes.toString("utf8") : { base64: bytes.toString("base64") };
+}
+
+function decodeBody(text: z.infer<typeof body>): Buffer | undefined {
+  if (text === null) return undefined;
+  return typeof text === "string" ? Buffer.from(text) : Buffer.from(text.base64, "base64");
+}

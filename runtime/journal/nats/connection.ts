@@ -1,0 +1,308 @@
+import { readFileSync } from "node:fs";
+import type { JetStreamClient, JetStreamManager, StreamConfig, StreamInfo } from "@nats-io/jetstream";
+import type { ObjectStore } from "@nats-io/obj";
+import type { Authenticator, NatsConnection } from "@nats-io/transport-node";
+import { WatchfireError } from "../../base/errors.ts";
+import { otherCluster } from "../cluster.ts";
+import { connectFault, isStatus, natsFault, status } from "./fault.ts";
+import { identityCheck } from "./identity.ts";
+import { assertKeeps } from "./limits.ts";
+
+/** One request to NATS, in milliseconds; a cluster takes about as long to choose a new leader. */
+export const requestMs = 5_000;
+/** A message that is to be acknowledged, in milliseconds; it is sent again then, and the server takes it once. */
+export const ackMs = 2_000;
+/** Between two attempts to connect again, in milliseconds, and how much more by chance. */
+const reconnectMs = 500;
+const reconnectJitterMs = 500;
+/** How often the server is asked whether it is there, in milliseconds; the second answer that is missing ends the connection. */
+const pingMs = 5_000;
+/** In the log stream's metadata: the uid of the cluster whose positions the streams have. */
+const clusterKey = "watchfire.dev/cluster";
+
+export interface NatsOptions {
+  /** Such as `nats://nats.nats:4222`; one of a cluster is enough. */
+  readonly servers: readonly string[];
+  /** A file with a user's credentials, or with its nkey's seed alone; read again at each connection. */
+  readonly credentials?: string | undefined;
+  /** Files in PEM: who is trusted, and a certificate of one's own. With any of them only TLS is spoken. */
+  readonly tls?: {
+    readonly ca?: string | undefined;
+    readonly cert?: string | undefined;
+    readonly key?: string | undefined;
+  };
+  /** Of the runtime: its streams and subjects are called after it. Letters, digits, `-` and `_`. */
+  readonly name: string;
+  /** The cluster's uid, where it is known: new streams are of it, and those of another are refused as they are. */
+  readonly cluster?: string | undefined;
+  /** Of new streams. Default: 3 on a cluster, 1 on a server alone. */
+  readonly replicas?: number | undefined;
+  readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
+}
+
+/** A store that is open on a connection. */
+export interface NatsUser {
+  /** The connection is gone, until `returned`. */
+  left(): void;
+  /** The connection is back: other servers may be there, with other files. */
+  returned(): void;
+  /** NATS has lost what it had acknowledged to one of the stores: each says outside NATS how far it had come. Never rejects. */
+  rewound(): Promise<void>;
+}
+
+/** A connection that mends itself, and the streams of one runtime. Stores of all its slots share it. */
+export class Nats {
+  readonly js: JetStreamClient;
+  readonly jsm: JetStreamManager;
+  readonly objects: ObjectStore;
+  /** The streams, and the subjects before a slot's name. */
+  readonly logStream: string;
+  readonly bodyStream: string;
+  readonly logSubject: string;
+  readonly bodySubject: string;
+  /** Stores that are open. */
+  readonly users = new Set<NatsUser>();
+  /** The cluster that the streams are to be of, where it is known. */
+  readonly cluster: string | undefined;
+  private marked: string | undefined;
+  private readonly connection: NatsConnection;
+  private readonly headersOf: () => ReturnType<typeof import("@nats-io/transport-node").headers>;
+  private readonly replicas: number;
+  private readonly bucket: string;
+
+  private constructor(options: NatsOptions, connection: NatsConnection, client: Client, parts: Parts) {
+    const { name, cluster } = options;
+    this.connection = connection;
+    this.cluster = cluster;
+    this.headersOf = client.transport.headers;
+    this.js = parts.js;
+    this.jsm = parts.jsm;
+    this.objects = parts.objects;
+    this.replicas = parts.replicas;
+    this.bucket = bucketOf(name);
+    this.logStream = `watchfire-${name}-log`;
+    this.bodyStream = `watchfire-${name}-body`;
+    this.logSubject = `watchfire.${name}.log`;
+    this.bodySubject = `watchfire.${name}.body`;
+  }
+
+  /**
+   * Connects, and makes the streams that are not there. Where they are another cluster's, nothing is written.
+   * @throws WatchfireError of NATS, WF_CHECKPOINT_OTHER_CLUSTER
+   */
+  static async connect(options: NatsOptions): Promise<Nats> {
+    const client = await loadClient();
+    const { servers, credentials, tls, name, log } = options;
+    let connection: NatsConnection;
+    try {
+      connection = await client.transport.connect({
+        servers: [...servers],
+        name: `watchfire ${name}`,
+        maxReconnectAttempts: -1,
+        // A user that is refused twice may be taken again: credentials are replaced, and accounts come late.
+        ignoreAuthErrorAbort: true,
+        reconnectTimeWait: reconnectMs,
+        reconnectJitter: reconnectJitterMs,
+        reconnectJitterTLS: reconnectJitterMs,
+        pingInterval: pingMs,
+        maxPingOut: 2,
+        // A stack for each request would cost more than the request.
+        noAsyncTraces: true,
+        timeout: requestMs,
+        inboxPrefix: `_INBOX.watchfire.${name}`,
+        ...(credentials !== undefined && { authenticator: authenticatorOf(client, credentials) }),
+        ...(tls && {
+          tls: {
+            caFile: tls.ca,
+            certFile: tls.cert,
+            keyFile: tls.key,
+            checkServerIdentity: identityCheck(servers),
+          } as object,
+        }),
+      });
+    } catch (error) {
+      throw connectFault(error, servers);
+    }
+    try {
+      const js = client.jetstream.jetstream(connection, { timeout: requestMs });
+      const jsm = await client.jetstream.jetstreamManager(connection, { timeout: requestMs, checkAPI: false });
+      const replicas = options.replicas ?? (connection.info?.cluster ? 3 : 1);
+      const bucket = bucketOf(name);
+      const manager = new client.objects.Objm(js);
+      const objects = await manager.open(bucket, { check: false });
+      const nats = new Nats(options, connection, client, { js, jsm, objects, replicas });
+      void nats.tell(log);
+      await nats.identity();
+      const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
+      // An object's parts are messages of one subject.
+      if (found) assertKeeps(found.config, "all");
+      else await manager.create(bucket, { replicas, compression: true });
+      return nats;
+    } catch (error) {
+      await connection.close();
+      throw natsFault(error, "the streams could not be made");
+    }
+  }
+
+  /** The cluster that the streams say they are of; undefined where they say nothing. */
+  get owner(): string | undefined {
+    return this.marked;
+  }
+
+  /**
+   * Tells the streams from others that are made in their place later. Makes what is not there.
+   * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, and has written nothing then; WF_CHECKPOINT_NATS_FORGETS; what the client throws
+   */
+  async identity(): Promise<string> {
+    const common = {
+      storage: "file",
+      num_replicas: this.replicas,
+      discard: "new",
+      compression: "s2",
+    } as const;
+    const { cluster } = this;
+    const mark = cluster !== undefined && { metadata: { [clusterKey]: cluster } };
+    const log = await this.stream({ ...common, ...mark, name: this.logStream, subjects: [`${this.logSubject}.*`] });
+    this.marked = log.config.metadata?.[clusterKey];
+    if (cluster !== undefined && this.marked !== undefined && this.marked !== cluster)
+      throw this.othersStreams(this.marked);
+    const bodies = { name: this.bodyStream, subjects: [`${this.bodySubject}.>`], max_msgs_per_subject: 1 };
+    const body = await this.stream({ ...common, ...bodies });
+    assertKeeps(log.config, "all");
+    assertKeeps(body.config, "last");
+    return `${log.created} ${body.created}`;
+  }
+
+  /** Says on streams of an older runtime that they are of this cluster. @throws as `identity` */
+  async mark(): Promise<void> {
+    if (this.cluster === undefined) return;
+    const { config } = await this.jsm.streams.info(this.logStream);
+    const metadata = { [clusterKey]: this.cluster, ...config.metadata };
+    await this.jsm.streams.update(this.logStream, { metadata });
+    // Another cluster's runtime may have been quicker.
+    await this.identity();
+  }
+
+  /** What is said where they are the positions of another cluster. */
+  othersStreams(owner: string): WatchfireError {
+    return otherCluster(`the positions of the stream ${this.logStream} on NATS are`, owner, this.cluster, natsHint);
+  }
+
+  /** The largest message, in bytes, headers included. */
+  get maxPayload(): number {
+    return this.connection.info?.max_payload ?? 1024 * 1024;
+  }
+
+  /** The server that it is connected to, if that is no member of a cluster: another after each start of it. */
+  get loneServer(): string | undefined {
+    const info = this.connection.info;
+    return info && !info.cluster ? info.server_id : undefined;
+  }
+
+  headers(fields: Readonly<Record<string, string>>): ReturnType<typeof import("@nats-io/transport-node").headers> {
+    const headers = this.headersOf();
+    for (const [key, value] of Object.entries(fields)) headers.set(key, value);
+    return headers;
+  }
+
+  /**
+   * Takes an object away. The client alone would leave a message for each name that there ever was.
+   * @throws what the client throws
+   */
+  async deleteObject(name: string): Promise<void> {
+    await this.objects.delete(name);
+    // The client's own code for names in subjects: base64 for URLs, padded.
+    const coded = Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
+    await this.jsm.streams.purge(`OBJ_${this.bucket}`, { filter: `$O.${this.bucket}.M.${coded}` });
+  }
+
+  /** How many parts of an object there are. @throws what the client throws */
+  async partsOf(nuid: string): Promise<number> {
+    const filter = `$O.${this.bucket}.C.${nuid}`;
+    const { state } = await this.jsm.streams.info(`OBJ_${this.bucket}`, { subjects_filter: filter });
+    return state.subjects?.[filter] ?? 0;
+  }
+
+  async close(): Promise<void> {
+    await this.connection.close();
+  }
+
+  /** Says in the log that the connection is gone, and back, and tells the stores of that. */
+  private async tell(log: NatsOptions["log"]): Promise<void> {
+    for await (const state of this.connection.status()) {
+      if (state.type === "disconnect") {
+        log.warn({ server: state.server }, "connection to nats lost");
+        for (const user of this.users) user.left();
+      }
+      if (state.type === "reconnect") {
+        log.info({ server: state.server }, "connection to nats is back");
+        for (const user of this.users) user.returned();
+      }
+      if (state.type === "error") log.warn({ error: state.error.message }, "nats reports an error");
+    }
+  }
+
+  private async stream(config: Partial<StreamConfig> & { readonly name: string }): Promise<StreamInfo> {
+    const found = await this.jsm.streams.info(config.name).catch(unlessAbsent);
+    if (found) return found;
+    try {
+      return await this.jsm.streams.add(config);
+    } catch (error) {
+      // Another replica has made it meanwhile.
+      if (isStatus(error, status.streamExists)) return this.jsm.streams.info(config.name);
+      throw error;
+    }
+  }
+}
+
+/** What whoever meets another cluster's positions can do. */
+const natsHint =
+  "give each cluster an account of NATS of its own (runtime/docs/nats.md#rights). Where that cluster is gone for good, delete its three streams";
+
+/** Of snapshots, and of what is larger than a message. */
+const bucketOf = (name: string): string => `watchfire-${name}`;
+
+interface Parts {
+  readonly js: JetStreamClient;
+  readonly jsm: JetStreamManager;
+  readonly objects: ObjectStore;
+  readonly replicas: number;
+}
+
+type Client = Awaited<ReturnType<typeof loadClient>>;
+
+/** Who has no NATS need not have its client. */
+async function loadClient() {
+  try {
+    return (await import("./client.ts")).client;
+  } catch (cause) {
+    throw new WatchfireError("WF_CHECKPOINT_NATS_CLIENT", { what: "its packages cannot be loaded", cause });
+  }
+}
+
+/** A Secret's file changes while it is used. */
+function authenticatorOf({ transport }: Client, file: string): Authenticator {
+  const read = () => {
+    try {
+      return readFileSync(file);
+    } catch (cause) {
+      throw new WatchfireError("WF_CHECKPOINT_NATS", {
+        what: "the credentials cannot be read",
+        place: { file },
+        cause,
+      });
+    }
+  };
+  const text = read().toString("utf8");
+  const isSeed = /^\s*SU[A-Z2-7]{56}\s*$/.test(text);
+  if (!isSeed && !/BEGIN NATS USER JWT[\s\S]*BEGIN USER NKEY SEED/.test(text)) {
+    const what = "its file holds neither a user's credentials nor an nkey's seed";
+    throw new WatchfireError("WF_CHECKPOINT_NATS", { what, place: { file } });
+  }
+  if (!isSeed) return transport.credsAuthenticator(read);
+  return transport.nkeyAuthenticator(() => Buffer.from(read().toString("utf8").trim()));
+}
+
+const unlessAbsent = (error: unknown): undefined => {
+  if (!isStatus(error, status.streamNotFound)) throw error;
+};

@@ -1,0 +1,441 @@
+import { pause } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import type { Batch, KnownBody } from "../batch.ts";
+import type { LetterLimit } from "../letter-ledger.ts";
+import { bodyElsewhere, Changes, encodeEntry } from "../log-entry.ts";
+import { MemoryStore } from "../memory.ts";
+import type { PreviousEnd, StoredView, ViewRecord } from "../store.ts";
+import { WriteThrough } from "../write-through.ts";
+import { JetstreamBodies, stateOf, type TaggedBody } from "./bodies.ts";
+import type { NatsUser } from "./connection.ts";
+import { natsFault } from "./fault.ts";
+import type { JetstreamLog, Note } from "./log.ts";
+import { markOf, type SlotOptions, type TakenSlot, takeSlot } from "./slot.ts";
+import { writeSnapshot } from "./snapshot.ts";
+
+const mebibyte = 1024 * 1024;
+/** Of events that wait and dead letters together; and of bodies. */
+const defaultRoom = 64 * mebibyte;
+/** A log of so many bytes, or messages, becomes a snapshot, at the latest where it is twice as long as the last one. */
+const logBytes = 4 * mebibyte;
+const logMessages = 4096;
+/** For so long a commit waits for its acknowledgement before it is said that it has none; a new leader takes less, in milliseconds. */
+const patienceMs = 3_000;
+/** How often the witness hears how far the log is, in milliseconds. */
+const witnessMs = 30_000;
+/** How long a clean end waits to be acknowledged, in milliseconds. */
+const closeMs = 5_000;
+
+export interface JetstreamStoreOptions extends SlotOptions {
+  readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
+  /** Called once when another replica has taken the slot, or NATS has lost what it had acknowledged. */
+  readonly onLost: (error: WatchfireError) => void;
+  /** For events that wait and dead letters, which are in memory, in bytes. Default 64 MiB. */
+  readonly room?: number;
+  /** For bodies that are read from memory, in bytes. Default 64 MiB. */
+  readonly cacheBytes?: number;
+  /** Called when the store is closed. Default: the connection is somebody else's. */
+  readonly onClosed?: () => Promise<void>;
+}
+
+/**
+ * The store on NATS JetStream, of one slot. It lives in memory, but for the last bodies. A commit is one message, which
+ * is acknowledged before the commit resolves; the server refuses it where another has written into the slot.
+ */
+export class JetstreamStore extends MemoryStore {
+  override readonly spillLimit: number;
+  override readonly holdsQueues = false;
+  override readonly writesBodies = true;
+  private readonly options: JetstreamStoreOptions;
+  private readonly bodies: JetstreamBodies;
+  private readonly log: JetstreamLog;
+  private readonly writer = new WriteThrough(() => this.write());
+  private note: Note;
+  private moved: string | undefined;
+  private sizes: { snapshot: number; log: number; messages: number };
+  /** Objects that hold entries, and the sequence of the last message that names one of them. */
+  private objects: { readonly name: string; readonly sequence: number }[];
+  /** Objects of snapshots: the one that counts, and those before it that could not be taken away. */
+  private readonly snapshots: Set<string>;
+  /** What the next message is to have, and what goes with it. */
+  private dirty = false;
+  private changes = new Changes();
+  private newBodies = new Map<string, TaggedBody>();
+  private oldBodies = new Set<string>();
+  private oldViews: number[] = [];
+  /** Batches that are in memory and were not acknowledged in time; whoever tries one again waits for it. */
+  private readonly taken = new WeakMap<Batch, readonly string[]>();
+  private snapshotting: Promise<void> | undefined;
+  private witnessedAt: number;
+  private readonly user: NatsUser = {
+    left: () => {
+      this.leftAt ??= this.options.clock.monotonic();
+    },
+    returned: () => {
+      this.leftAt = undefined;
+      void this.verify().catch(() => undefined);
+    },
+    rewound: () => this.witness(),
+  };
+  /** Since when there is no connection. A slot that commits nothing would not notice. */
+  private leftAt: number | undefined;
+  private failingSince: number | undefined;
+  private failure: WatchfireError | undefined;
+  private fault: WatchfireError | undefined;
+  /** Of a loss: the witnesses of all slots have been told. */
+  private witnessed: Promise<unknown> = Promise.resolve();
+  private closed = false;
+
+  private constructor(options: JetstreamStoreOptions, bodies: JetstreamBodies, taken: TakenSlot) {
+    const { room = defaultRoom } = options;
+    super(taken.disk, room / 2);
+    this.options = options;
+    this.spillLimit = room / 2;
+    this.bodies = bodies;
+    this.log = taken.log;
+    this.note = taken.note;
+    this.moved = taken.moved;
+    this.sizes = { ...taken.sizes };
+    this.objects = taken.objects.map((name) => ({ name, sequence: taken.log.sequence }));
+    this.snapshots = new Set(taken.note.snapshot?.object === undefined ? [] : [taken.note.snapshot.object]);
+    this.witnessedAt = options.clock.monotonic();
+  }
+
+  /**
+   * Takes the slot: from then on its predecessor can write no more. Makes the streams that are not there.
+   * @throws WatchfireError of the checkpoint section
+   */
+  static async open(options: JetstreamStoreOptions): Promise<JetstreamStore> {
+    const { nats, slot, clock, log, cacheBytes = defaultRoom } = options;
+    const bodies = new JetstreamBodies(nats, clock, slot, cacheBytes);
+    try {
+      const listed = (await nats.objects.list()).map(({ name }) => name);
+      bodies.learn(listed);
+      const taken = await takeSlot(options, bodies);
+      if (taken.loss) log.error({ slot, error: taken.loss.message }, "positions were lost");
+      const store = new JetstreamStore(options, bodies, taken);
+      await store.tidy(listed);
+      nats.users.add(store.user);
+      return store;
+    } catch (error) {
+      const fault = natsFault(error, "positions could not be read");
+      // What is still to go might be what the next to open the slot writes.
+      bodies.end(fault);
+      throw fault;
+    }
+  }
+
+  /** Where the positions went, if they went to another store. */
+  get movedTo(): string | undefined {
+    return this.moved;
+  }
+
+  /** Whether nothing is in it. */
+  get isBlank(): boolean {
+    return this.moved === undefined && this.disk.views.size + this.disk.letters.size === 0;
+  }
+
+  /** Why nothing is acknowledged at present. */
+  override get trouble(): WatchfireError | undefined {
+    return this.fault ?? this.failure ?? this.absence;
+  }
+
+  private get absence(): WatchfireError | undefined {
+    const { leftAt, options } = this;
+    if (leftAt === undefined || options.clock.monotonic() - leftAt < patienceMs) return undefined;
+    return new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "the connection is lost" });
+  }
+
+  /** Begins anew, for positions of another store. */
+  async clear(end: PreviousEnd): Promise<void> {
+    await this.empty(end, undefined);
+  }
+
+  /** Says that the positions are in another store from now on, and forgets them. */
+  async moveTo(place: string): Promise<void> {
+    await this.empty("new", place);
+  }
+
+  /** One message says that nothing is here, and why: a slot that is found empty without it would pass for all there was. */
+  private async empty(end: PreviousEnd, moved: string | undefined): Promise<void> {
+    const { disk, options, bodies } = this;
+    const { nats } = options;
+    disk.clear();
+    this.countLetters();
+    this.resume(end);
+    this.moved = moved;
+    this.changes = new Changes();
+    this.note = {
+      ...this.note,
+      end: moved === undefined ? "running" : `moved:${moved}`,
+      inDoubt: end === "power-loss",
+      snapshot: { sequence: this.log.sequence },
+    };
+    await this.changed();
+    await bodies.clear();
+    await this.log.trim(this.note.snapshot?.sequence ?? 0);
+    this.sizes = { snapshot: 0, log: 0, messages: 0 };
+    this.objects = [];
+    this.snapshots.clear();
+    await this.tidy((await nats.objects.list()).map(({ name }) => name));
+  }
+
+  override async setCluster(uid: string): Promise<void> {
+    await super.setCluster(uid);
+    await this.changed();
+  }
+
+  override async setPaused(functionName: string, since: number | undefined): Promise<void> {
+    await super.setPaused(functionName, since);
+    await this.changed();
+  }
+
+  override async openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
+    const opened = await super.openView(functionName, trigger, resource);
+    this.changes.views.add(opened.id);
+    await this.changed();
+    return opened;
+  }
+
+  override async recordViews(records: readonly ViewRecord[]): Promise<void> {
+    await super.recordViews(records);
+    for (const { id } of records) this.changes.views.add(id);
+    if (records.length > 0) await this.changed();
+  }
+
+  override async retire(views: readonly number[], at: number): Promise<void> {
+    await super.retire(views, at);
+    const there = views.filter((id) => this.disk.views.has(id));
+    for (const id of there) this.changes.views.add(id);
+    if (there.length > 0) await this.changed();
+  }
+
+  override async purge(before: number): Promise<number> {
+    const views = [...this.disk.views.keys()];
+    const purged = await super.purge(before);
+    const gone = views.filter((id) => !this.disk.views.has(id));
+    for (const id of gone) this.changes.views.add(id);
+    this.oldViews.push(...gone);
+    if (gone.length > 0) await this.changed();
+    return purged;
+  }
+
+  override async body(view: number, key: string): Promise<KnownBody | undefined> {
+    const known = this.disk.views.get(view)?.known.get(key);
+    if (!known?.body) return undefined;
+    const found = await this.bodies.get(this.bodies.subject(view, key));
+    const isOlder = known.bodyIsOlder === true || found?.state !== stateOf(known);
+    return found && { bytes: found.bytes, isOlder };
+  }
+
+  override async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+    const cuts = this.limitLetters(functionName, limit);
+    this.changes.noteCuts(cuts);
+    if (cuts.length > 0) await this.changed();
+  }
+
+  override async commit(batch: Batch): Promise<readonly string[]> {
+    if (this.fault) await this.refuse(this.fault);
+    const ids = this.taken.get(batch) ?? this.take(batch);
+    this.taken.set(batch, ids);
+    await this.changed();
+    this.taken.delete(batch);
+    return ids;
+  }
+
+  override async sync(): Promise<void> {
+    if (this.dirty) await this.changed();
+    await this.writer.idle();
+    if (this.fault) await this.refuse(this.fault);
+  }
+
+  override async close(clean: boolean): Promise<void> {
+    const { clock, onClosed } = this.options;
+    const ended = closedError();
+    const end = async () => {
+      await this.writer.idle();
+      await this.snapshotting;
+      await this.bodies.swept();
+      this.closed = true;
+      if (!this.fault && this.moved === undefined)
+        await this.log.append({ ...this.note, end: "clean", inDoubt: false }, Buffer.alloc(0), () => {});
+      await this.witness();
+    };
+    const late = new AbortController();
+    try {
+      if (clean) await Promise.race([end(), pause(clock, closeMs, late.signal).then(() => Promise.reject(ended))]);
+    } finally {
+      late.abort();
+      this.closed = true;
+      this.writer.letGo(ended);
+      this.options.nats.users.delete(this.user);
+      this.log.end(ended);
+      this.bodies.end(ended);
+      await onClosed?.();
+    }
+  }
+
+  /** Takes a batch into memory, and notes what the next message is to have of it. Gives the ids of its dead letters. */
+  private take(batch: Batch): readonly string[] {
+    const had = batch.known.filter(({ view, key }) => this.disk.views.get(view)?.known.get(key)?.body);
+    this.changes.note(batch, this.disk.nextLetter);
+    for (const { view, key } of batch.bodies) this.changes.known.add(view, key);
+    const known = batch.known.map((write) =>
+      write.state?.body instanceof Uint8Array ? { ...write, state: { ...write.state, body: bodyElsewhere } } : write,
+    );
+    const { ids, cuts } = this.takeIn({
+      ...batch,
+      known,
+      bodies: batch.bodies.map((row) => ({ ...row, body: bodyElsewhere })),
+    });
+    this.changes.noteCuts(cuts);
+    for (const { view, key } of had) {
+      if (!this.disk.views.get(view)?.known.get(key)?.body) this.forgetBody(view, key);
+    }
+    for (const { view, key, state } of batch.known)
+      if (state?.body instanceof Uint8Array) this.takeBody(view, key, state.body);
+    for (const { view, key, body } of batch.bodies) this.takeBody(view, key, body);
+    return ids;
+  }
+
+  private takeBody(view: number, key: string, bytes: Buffer): void {
+    const known = this.disk.views.get(view)?.known.get(key);
+    if (!known) return;
+    const subject = this.bodies.subject(view, key);
+    // A copy: it may be a small part of what was read from a socket.
+    const body = { bytes: Buffer.from(bytes), state: stateOf(known) };
+    this.oldBodies.delete(subject);
+    this.newBodies.set(subject, body);
+    this.bodies.remember(subject, body);
+  }
+
+  private forgetBody(view: number, key: string): void {
+    const subject = this.bodies.subject(view, key);
+    this.newBodies.delete(subject);
+    this.oldBodies.add(subject);
+    this.bodies.forget(subject);
+  }
+
+  /** Whoever is told of a loss may end the process: not before all witnesses know. @throws `fault` */
+  private async refuse(fault: WatchfireError): Promise<never> {
+    await this.witnessed;
+    throw fault;
+  }
+
+  /** Resolves when what has changed is acknowledged. */
+  private async changed(): Promise<void> {
+    if (this.fault) await this.refuse(this.fault);
+    this.dirty = true;
+    await this.writer.touch();
+  }
+
+  private async write(): Promise<void> {
+    if (!this.dirty) return;
+    if (this.closed) throw closedError();
+    this.dirty = false;
+    // The note as well: a snapshot that is named meanwhile has rows that are not in this entry.
+    const { changes, newBodies, oldBodies, oldViews, note } = this;
+    this.changes = new Changes();
+    this.newBodies = new Map();
+    this.oldBodies = new Set();
+    this.oldViews = [];
+    const entry = encodeEntry(this.disk, changes, true);
+    const failed = (error: WatchfireError) => this.failed(error);
+    try {
+      // Before the positions that stand on them.
+      await this.bodies.put(newBodies, failed);
+      const { bytes, object } = await this.log.append(note, entry, failed);
+      this.failingSince = undefined;
+      this.failure = undefined;
+      this.sizes.log += bytes;
+      this.sizes.messages++;
+      if (object !== undefined) this.objects.push({ name: object, sequence: this.log.sequence });
+    } catch (error) {
+      await this.lose(error);
+      throw error;
+    }
+    this.bodies.drop([...oldBodies].filter((subject) => !this.newBodies.has(subject)));
+    for (const view of oldViews) this.bodies.dropView(view);
+    if (this.options.clock.monotonic() - this.witnessedAt > witnessMs) void this.witness();
+    const { log, messages, snapshot } = this.sizes;
+    if (log > Math.max(logBytes, 2 * snapshot) || messages > logMessages) void this.snapshot();
+  }
+
+  /** Something was not acknowledged, and is tried again. */
+  private failed(error: WatchfireError): void {
+    const { clock, log } = this.options;
+    if (this.failingSince === undefined) log.warn({ error: error.message }, "commit not acknowledged");
+    this.failingSince ??= clock.monotonic();
+    if (clock.monotonic() - this.failingSince < patienceMs) return;
+    this.failure = error;
+    this.writer.letGo(error);
+  }
+
+  private async lose(error: unknown): Promise<void> {
+    if (this.closed || this.fault || !(error instanceof WatchfireError)) return;
+    this.fault = error;
+    // What is left may reach further than the witness knows, and would pass for all there was: of each slot here.
+    if (error.code === "WF_CHECKPOINT_REWOUND")
+      this.witnessed = Promise.all([...this.options.nats.users].map((user) => user.rewound()));
+    await this.witnessed;
+    this.options.onLost(error);
+  }
+
+  /** A slot that commits nothing would not notice that its messages are gone. */
+  private async verify(): Promise<void> {
+    const loss = await this.log.loss();
+    if (loss) await this.lose(loss);
+  }
+
+  /** Writes a snapshot beside the commits, and then takes away what it holds. It does so by itself where the log is long. */
+  snapshot(): Promise<void> {
+    this.snapshotting ??= this.writeSnapshot()
+      .catch((error: unknown) => {
+        if (!this.closed) this.options.log.warn({ error: String(error) }, "snapshot not written");
+        // Not with each commit from now on.
+        Object.assign(this.sizes, { log: 0, messages: 0 });
+      })
+      .finally(() => {
+        this.snapshotting = undefined;
+      });
+    return this.snapshotting;
+  }
+
+  private async writeSnapshot(): Promise<void> {
+    const { nats, slot } = this.options;
+    const { sequence } = this.log;
+    const object = `${slot}/snapshot/${sequence}-${crypto.randomUUID()}`;
+    Object.assign(this.sizes, { log: 0, messages: 0 });
+    this.snapshots.add(object);
+    this.sizes.snapshot = await writeSnapshot(nats, object, this.disk);
+    // The log knows which bodies are to go, should this process end.
+    await this.bodies.swept();
+    this.note = { ...this.note, snapshot: { object, sequence } };
+    await this.changed();
+    await this.log.trim(sequence);
+    for (const before of [...this.snapshots].filter((each) => each !== object)) {
+      await nats.deleteObject(before);
+      this.snapshots.delete(before);
+    }
+    for (const { name } of this.objects.filter((each) => each.sequence <= sequence)) await nats.deleteObject(name);
+    this.objects = this.objects.filter((each) => each.sequence > sequence);
+  }
+
+  /** Deletes the slot's objects that nothing names: of a process that was killed in the middle. */
+  private async tidy(listed: readonly string[]): Promise<void> {
+    const { nats, slot } = this.options;
+    const named = new Set([this.note.snapshot?.object, ...this.objects.map(({ name }) => name)]);
+    const ours = [`${slot}/snapshot/`, `${slot}/entry/`];
+    for (const name of listed) {
+      if (!named.has(name) && ours.some((prefix) => name.startsWith(prefix))) await nats.deleteObject(name);
+    }
+  }
+
+  private async witness(): Promise<void> {
+    this.witnessedAt = this.options.clock.monotonic();
+    await this.options.witness?.write(markOf(this.log.sequence, this.note.streams)).catch(() => undefined);
+  }
+}
+
+const closedError = (): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "the store was closed before it answered" });

@@ -1,0 +1,117 @@
+import { z } from "zod";
+import { resourceVersion } from "../base/resource-version.ts";
+import type { DeadLetter, DeadLetterSummary, NewDeadLetter, SpilledEvent, SpillHeader } from "./batch.ts";
+
+/** A row as node:sqlite gives it. */
+export type Row = Record<string, unknown>;
+
+const version = z.string().transform(resourceVersion);
+
+const event = {
+  view: z.number(),
+  function: z.string(),
+  trigger: z.string(),
+  namespace: z.string(),
+  name: z.string(),
+  uid: z.string(),
+  resourceVersion: version,
+  type: z.enum(["Added", "Modified", "Deleted", "Scheduled"]),
+  id: z.string(),
+  deletedBy: version,
+  flags: z.record(z.string(), z.unknown()),
+  form: z.string().optional(),
+  receivedAt: z.number(),
+};
+
+const cause = z.object({
+  type: z.enum(["Added", "Modified", "Deleted", "Scheduled", "Requeue", "Resync", "Replay"]),
+  trigger: z.string().optional(),
+  namespace: z.string().optional(),
+  name: z.string().optional(),
+  uid: z.string().optional(),
+  replaced: z.string().optional(),
+  told: z.boolean().optional(),
+});
+
+const spillHeader = z.object({
+  ...event,
+  sequence: z.number(),
+  replayed: z.boolean(),
+  redelivered: z.boolean(),
+  notBefore: z.number().optional(),
+  pending: z.object({ causes: z.array(cause), begun: z.number(), forgiven: z.number() }).optional(),
+});
+
+const letterHeader = z.object({
+  ...event,
+  apiVersion: z.string(),
+  kind: z.string(),
+  attempts: z.number(),
+  error: z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() }),
+  failedAt: z.number(),
+});
+
+export const startedRows = z.array(
+  z
+    .tuple([z.number(), z.string(), z.string(), version, event.type, z.number()])
+    .transform(([view, key, id, resourceVersion, type, attempt]) => ({
+      view,
+      key,
+      id,
+      resourceVersion,
+      type,
+      attempt,
+    })),
+);
+
+/** Everything but the bodies, which have columns of their own. */
+export const headerOf = ({ body: _, oldBody: __, ...header }: SpilledEvent | NewDeadLetter): string =>
+  JSON.stringify(header);
+
+export const readSpillHeader = (row: Row): SpillHeader => ({
+  ...spillHeader.parse(JSON.parse(String(row.header))),
+  size: Number(row.size),
+});
+
+export const readSpilled = (row: Row): SpilledEvent => ({
+  ...spillHeader.parse(JSON.parse(String(row.header))),
+  body: bytes(row.body) ?? Buffer.alloc(0),
+  oldBody: bytes(row.old_body),
+});
+
+/** `size`: of its body, which is empty where it was dropped. */
+export const readLetterSummary = (row: Row): DeadLetterSummary => {
+  const { error, ...header } = letterHeader.parse(JSON.parse(String(row.header)));
+  const { code, ...known } = error;
+  const bodyDropped = row.size === 0;
+  return { ...header, error: code === undefined ? known : { ...known, code }, letter: String(row.id), bodyDropped };
+};
+
+export const readLetter = (row: Row): DeadLetter => {
+  const body = bytes(row.body) ?? Buffer.alloc(0);
+  return { ...readLetterSummary({ ...row, size: body.length }), body, oldBody: bytes(row.old_body) };
+};
+
+/** A view on SQLite's own copy. */
+export function bytes(value: unknown): Buffer | undefined {
+  return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined;
+}
+
+/** Keys that `known` notes of an object; undefined where they are none, or those of another state. */
+export function readKeys(column: unknown, resourceVersion: string): string[] | undefined {
+  if (column === null || column === undefined) return undefined;
+  const [of, ...keys] = keysColumn.parse(JSON.parse(String(column)));
+  return of === resourceVersion ? keys : undefined;
+}
+
+const keysColumn = z.array(z.string());
+
+/** A row's form as its column has it, behind the resourceVersion that it is of; `null` where none is noted. */
+export const formText = (form: string | undefined, resourceVersion: string): string | null =>
+  form === undefined ? null : `${resourceVersion} ${form}`;
+
+/** The form that `known` notes of an object; undefined where it notes none, or that of another state. */
+export function readForm(column: unknown, resourceVersion: string): string | undefined {
+  const prefix = `${resourceVersion} `;
+  return typeof column === "string" && column.startsWith(prefix) ? column.slice(prefix.length) : undefined;
+}

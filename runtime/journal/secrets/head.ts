@@ -1,0 +1,93 @@
+import { createHash } from "node:crypto";
+import { z } from "zod";
+import { WatchfireError } from "../../base/errors.ts";
+import type { Fence } from "../../lease/elector.ts";
+import { applyEntry } from "../log-entry.ts";
+import { MemoryDisk } from "../memory.ts";
+import { framesOf, unpack } from "../packing.ts";
+import type { Secret } from "./secrets.ts";
+
+/** Raised with every change of the format; a higher one is refused. */
+const version = 1;
+
+const headSchema = z.object({
+  version: z.number(),
+  fence: z.object({ lease: z.string(), number: z.number() }),
+  /** `moved:…` where the positions went to another store. */
+  end: z.string(),
+  snapshot: z.object({ slots: z.array(z.int().min(1)), sha256: z.string() }).nullable(),
+});
+
+/** Where a snapshot lies, and its digest. */
+export type Snapshot = NonNullable<z.infer<typeof headSchema>["snapshot"]>;
+
+/** The first Secret: what is valid, of whom, and what came after the snapshot. */
+export interface Head {
+  readonly fence: Fence;
+  readonly end: "running" | "clean" | `moved:${string}`;
+  readonly snapshot: Snapshot | undefined;
+  /** Entries one after the other, each with its length before it. */
+  readonly log: Buffer;
+}
+
+export const dataOf = ({ fence, end, snapshot, log }: Head): Record<string, Buffer> => ({
+  head: Buffer.from(JSON.stringify({ version, fence, end, snapshot: snapshot ?? null })),
+  log,
+});
+
+/** Undefined where nothing was ever written. @throws WatchfireError where it cannot be read */
+export function readHead(secret: Secret, name: string): Head | undefined {
+  const text = secret.data.get("head");
+  if (!text) {
+    if (secret.data.size === 0) return undefined;
+    throw corrupt(name, "it holds something else");
+  }
+  let head: z.infer<typeof headSchema>;
+  try {
+    head = headSchema.parse(JSON.parse(text.toString("utf8")));
+  } catch (cause) {
+    throw corrupt(name, "its first record cannot be read", cause);
+  }
+  if (head.version > version) {
+    const what = `the Secret ${name} has a format newer than ${version}`;
+    throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: head.version });
+  }
+  const { fence, end, snapshot } = head;
+  if (end !== "running" && end !== "clean" && !end.startsWith("moved:")) throw corrupt(name, "its end is unknown");
+  return {
+    fence,
+    end: end as Head["end"],
+    snapshot: snapshot ?? undefined,
+    log: secret.data.get("log") ?? Buffer.alloc(0),
+  };
+}
+
+/** Everything that a head stands for. `slot` reads the bytes of one of the other Secrets. */
+export async function readDisk(
+  { snapshot, log }: Head,
+  name: string,
+  slot: (index: number) => Promise<Buffer>,
+): Promise<MemoryDisk> {
+  const disk = new MemoryDisk();
+  try {
+    if (snapshot) {
+      const bytes = Buffer.concat(await Promise.all(snapshot.slots.map(slot)));
+      if (digest(bytes) !== snapshot.sha256) throw corrupt(name, "its snapshot is not the one that it names");
+      applyEntry(disk, await unpack(bytes));
+    }
+    for (const entry of framesOf(log)) applyEntry(disk, await unpack(entry));
+  } catch (cause) {
+    if (cause instanceof WatchfireError) throw cause;
+    throw corrupt(name, "what it holds cannot be read", cause);
+  }
+  return disk;
+}
+
+export const digest = (bytes: Buffer): string => createHash("sha256").update(bytes).digest("hex");
+
+const corrupt = (name: string, why: string, cause?: unknown): WatchfireError =>
+  new WatchfireError("WF_CHECKPOINT_CORRUPT", {
+    what: `the Secret ${name} cannot be used: ${why}`,
+    hint: "restore the Secrets from a copy, or empty them to begin again: every existing object is then new to the functions",
+    cause,
+  });

@@ -1,0 +1,46 @@
+import { ZodError } from "zod";
+import { WatchfireError } from "../../base/errors.ts";
+import { systemReason } from "../../base/wording.ts";
+
+// Primary result codes of SQLite (sqlite3.h).
+const busy = 5;
+const readOnly = 8;
+const corrupt = 11;
+const full = 13;
+const cannotOpen = 14;
+const notADatabase = 26;
+
+/** What the file system says of a folder that cannot be written; below /proc, that it is not there. */
+const unwritable: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR", "ENOENT"]);
+
+/** The registry's code for what SQLite or the file system said about `file`. */
+export function checkpointFault(error: unknown, file: string): WatchfireError {
+  if (error instanceof WatchfireError) return error;
+  const place = { file };
+  const errcode = primaryCode(error);
+  const reason = errcode === undefined ? systemReason(error) : `SQLite says: ${systemReason(error)}`;
+  const detail = (what: string) => ({ place, what: `${what}: ${reason}`, cause: error });
+  if (errcode === busy)
+    return new WatchfireError("WF_CHECKPOINT_LOCKED", { place, what: "the file is locked", cause: error });
+  if (errcode === corrupt || errcode === notADatabase)
+    return new WatchfireError("WF_CHECKPOINT_CORRUPT", detail("it is no sound database"));
+  if (error instanceof SyntaxError || error instanceof ZodError)
+    return new WatchfireError("WF_CHECKPOINT_CORRUPT", { place, what: "a row of it cannot be read", cause: error });
+  const system = error instanceof Error && "code" in error ? String(error.code) : "";
+  if (errcode === readOnly || errcode === cannotOpen || unwritable.has(system)) {
+    return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail("it cannot be opened for writing"));
+  }
+  return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail("a write failed"));
+}
+
+/** Whether there was no room on the disk. */
+export const isFull = (error: unknown): boolean => primaryCode(error) === full;
+
+/** Whether somebody else held the lock. */
+export const isBusy = (error: unknown): boolean => primaryCode(error) === busy;
+
+/** The extended code's low byte. */
+function primaryCode(error: unknown): number | undefined {
+  if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return undefined;
+  return error.errcode & 0xff;
+}

@@ -1,0 +1,492 @@
+import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import type { Clock } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import { makeFolder } from "../../base/folder.ts";
+import { resourceVersion } from "../../base/resource-version.ts";
+import type {
+  Batch,
+  DeadLetter,
+  DeadLetterSummary,
+  JournalRow,
+  KnownBody,
+  KnownIdentity,
+  SpilledEvent,
+  SpillHeader,
+} from "../batch.ts";
+import { LetterLedger, type LetterLimit, type LetterStock } from "../letter-ledger.ts";
+import { takeSpilled } from "../memory.ts";
+import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader, startedRows } from "../rows.ts";
+import {
+  type CheckpointStore,
+  type DeadLetterPage,
+  deadLetterPageSize,
+  type PreviousEnd,
+  type StoredView,
+  type ViewRecord,
+} from "../store.ts";
+import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
+import { checkpointFault, isBusy, isFull } from "./fault.ts";
+import { assertFilled, assertWritable, fileBehind, filesOf, makeDatabase } from "./files.ts";
+import { SqliteKnown } from "./known.ts";
+import { SqliteLock } from "./lock.ts";
+import { SqliteLog } from "./log.ts";
+import { frameHeaderBytes, logLengthOf } from "./log-length.ts";
+import { assertOurs, takeOver } from "./schema.ts";
+import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./upkeep.ts";
+import { SqliteWriter } from "./writer.ts";
+
+export interface SqliteStoreOptions {
+  /** The data folder; made if it is not there, for its owner alone. */
+  readonly folder: string;
+  /**
+   * Opened by a command between two runs of the runtime. The store must exist, and the note of how the last run ended
+   * is left for the next. Default false.
+   */
+  readonly maintenance?: boolean;
+  /** Keeps the file small and its limits up to date with the disk. Default: nobody does, as for a command. */
+  readonly clock?: Clock;
+  /** How large the store could become, in bytes. Default: what it takes and what is free on its disk. */
+  readonly room?: () => number;
+  /** Tells one boot of the machine from the next; default what the kernel says. */
+  readonly bootId?: string;
+  /** Rows of known objects that the log before their table has. Default 32,768. */
+  readonly loggedRows?: number | undefined;
+}
+
+/** Rows of the log of known objects that are read in one turn of the event loop: 7 ms of them. */
+const rowsAtOnce = 4_000;
+/** Waiting events that are noted as doubted in one turn of it: they may be all that a disk has room for. */
+const notedAtOnce = 500;
+
+/**
+ * Half of SQLite's default. An update of a known object with a body of 2.5 KB costs 6 us of CPU instead of 10 where
+ * neighbours change together. It costs 11 instead of 12 where none do. With bodies of 8 KB and more it costs a fifth
+ * more.
+ */
+const pageBytes = 2048;
+
+/** Even on a disk that is nearly full. */
+const minLogBytes = 256 * 1024;
+
+/**
+ * The store in one SQLite file, `checkpoint.db`. Its folder is locked from opening to closing, so that a
+ * second runtime fails with WF_CHECKPOINT_LOCKED. The kernel frees the lock when the process dies, however it does.
+ * Commits are not synced one by one (`synchronous=NORMAL`). A killed process loses nothing that was committed. A
+ * machine that goes down may lose the last commits, all of each, which `previousEnd` tells.
+ */
+export class SqliteStore implements CheckpointStore {
+  readonly previousEnd: PreviousEnd;
+  readonly holdsQueues = true;
+  readonly writesBodies = true;
+  private readonly lock: SqliteLock;
+  private readonly db: DatabaseSync;
+  private readonly log: SqliteLog;
+  private readonly objects: SqliteKnown;
+  private readonly file: string;
+  /** Tells the file from another that lies in its place later. */
+  private readonly inode: bigint;
+  private readonly writer: SqliteWriter;
+  private readonly maintenance: boolean;
+  private readonly room: () => number;
+  private readonly ledger: LetterLedger;
+  private readonly upkeep: SqliteUpkeep | undefined;
+  private readonly statements = new Map<string, StatementSync>();
+  private shares: DiskShares = sharesOf(0);
+
+  constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room, loggedRows }: SqliteStoreOptions) {
+    this.maintenance = maintenance;
+    this.room = room ?? (() => diskRoom(folder));
+    this.ledger = new LetterLedger(() => this.shares.letters);
+    this.file = fileBehind(join(folder, "checkpoint.db"));
+    if (maintenance && !existsSync(this.file)) {
+      throw new WatchfireError("WF_CHECKPOINT_MISSING", { what: "no checkpoint.db", place: { file: folder } });
+    }
+    let lock: SqliteLock | undefined;
+    let db: DatabaseSync | undefined;
+    try {
+      makeFolder(folder, 0o700);
+      lock = new SqliteLock(folder);
+      for (const file of filesOf(this.file)) assertWritable(file);
+      assertFilled(this.file);
+      // Asked again, since another may have made it before the lock was ours. One that is there keeps its own pages.
+      if (!existsSync(this.file))
+        makeDatabase(this.file, `PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
+      db = new DatabaseSync(this.file, { timeout: 0 });
+      assertOurs(db, this.file);
+      chmodSync(this.file, 0o600);
+      // Synced, so that no power loss takes back that the store is in use; its commits then are not, one by one.
+      db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
+      db.exec("PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON");
+      this.inode = statSync(this.file, { bigint: true }).ino;
+      this.log = new SqliteLog(this.file, logLengthOf(db));
+      this.measure();
+      db.exec("BEGIN EXCLUSIVE");
+      const { previousEnd, fence } = takeOver(db, this.file, maintenance ? undefined : bootId);
+      db.exec("COMMIT");
+      if (!maintenance) {
+        emptyLog(db);
+        if (rewriteIfEmpty(db)) emptyLog(db);
+      }
+      db.exec("PRAGMA synchronous = NORMAL");
+      this.previousEnd = previousEnd;
+      this.lock = lock;
+      this.db = db;
+      this.objects = new SqliteKnown(db, loggedRows);
+      this.writer = new SqliteWriter(db, this.file, fence, this.ledger, this.objects);
+      this.upkeep =
+        clock &&
+        new SqliteUpkeep(db, clock, {
+          looked: () => {
+            if (!this.isGone) this.measure();
+            this.log.look();
+          },
+          wrote: (pages) => this.log.wrote(pages * frameBytes),
+          shrunk: () => void this.log.copyAll(),
+        });
+    } catch (error) {
+      if (db?.isOpen) db.close();
+      lock?.release();
+      throw checkpointFault(error, this.file);
+    }
+  }
+
+  get spillLimit(): number {
+    return this.shares.spill;
+  }
+
+  /** The disk has other users, and grows. */
+  private measure(): void {
+    this.shares = sharesOf(this.room());
+    this.log.limit = Math.max(minLogBytes, Math.floor(this.shares.log));
+  }
+
+  /** Whether somebody has taken the file away: SQLite would write on, into a file that has no name. Where it cannot be seen, that is not known. */
+  private get isGone(): boolean {
+    try {
+      const there = statSync(this.file, { bigint: true, throwIfNoEntry: false });
+      return !there || (there.isFile() && there.ino !== this.inode);
+    } catch {
+      return false;
+    }
+  }
+
+  private get goneFault(): WatchfireError | undefined {
+    const fault = { what: "it was removed or replaced", place: { file: this.file } };
+    return this.isGone ? new WatchfireError("WF_CHECKPOINT_GONE", fault) : undefined;
+  }
+
+  async cluster(): Promise<string | undefined> {
+    const cluster = this.one("SELECT cluster FROM meta")?.cluster;
+    return typeof cluster === "string" ? cluster : undefined;
+  }
+
+  async setCluster(uid: string): Promise<void> {
+    await this.write(() => this.db.prepare("UPDATE meta SET cluster = ?").run(uid));
+  }
+
+  async paused(): Promise<ReadonlyMap<string, number>> {
+    return new Map(this.all("SELECT * FROM paused").map((row) => [String(row.function), Number(row.since)]));
+  }
+
+  async setPaused(functionName: string, since: number | undefined): Promise<void> {
+    const [sql, ...values] =
+      since === undefined
+        ? (["DELETE FROM paused WHERE function = ?", functionName] as const)
+        : (["INSERT OR REPLACE INTO paused (function, since) VALUES (?, ?)", functionName, since] as const);
+    await this.write(() => this.db.prepare(sql).run(...values));
+  }
+
+  async views(functionName?: string): Promise<StoredView[]> {
+    const live = "SELECT * FROM view WHERE retired_at IS NULL";
+    const rows = functionName === undefined ? this.all(live) : this.all(`${live} AND function = ?`, functionName);
+    return rows.map((row) => this.view(row));
+  }
+
+  async openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
+    const of = [functionName, trigger, resource];
+    const there = this.one(
+      "SELECT * FROM view WHERE function = ? AND trigger = ? AND resource = ? AND retired_at IS NULL",
+      ...of,
+    );
+    const made = `INSERT INTO view (function, trigger, resource) VALUES (?, ?, ?)
+      ON CONFLICT (function, trigger, resource) DO UPDATE SET retired_at = NULL RETURNING *`;
+    return this.view(there ?? (await this.write(() => this.prepared(made).get(...of))) ?? {});
+  }
+
+  async recordViews(records: readonly ViewRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    await this.write(() => {
+      // Two may swap names, which are unique.
+      const release = this.prepared("UPDATE view SET trigger = char(0) || id WHERE id = ?");
+      const record = this.prepared("UPDATE view SET trigger = ?, identity = ?, manifest = ? WHERE id = ?");
+      for (const { id } of records) release.run(id);
+      for (const { id, trigger, identity, manifest } of records) record.run(trigger, identity, manifest ?? null, id);
+    });
+  }
+
+  async retiredViews(before = Number.POSITIVE_INFINITY): Promise<StoredView[]> {
+    return this.all("SELECT * FROM view WHERE retired_at < ?", before).map((row) => this.view(row));
+  }
+
+  async retire(views: readonly number[], at: number): Promise<void> {
+    const retire = "UPDATE view SET retired_at = coalesce(retired_at, ?) WHERE id = ?";
+    for (const id of views) await this.write(() => this.db.prepare(retire).run(at, id));
+  }
+
+  async purge(before: number): Promise<number> {
+    // Asked with each function that is loaded: a look takes a tenth of a transaction.
+    if (!this.one("SELECT 1 FROM view WHERE retired_at < ? LIMIT 1", before)) return 0;
+    const purged = await this.write(() => this.writer.purge(before));
+    if (purged > 0) this.log.copy();
+    return purged;
+  }
+
+  async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
+    const logged = new Map<string, KnownIdentity>();
+    let read = 0;
+    for (const { seq, rows } of this.guard(() => this.objects.recordsOf(view))) {
+      this.guard(() => this.objects.logged(view, seq, (key, identity) => logged.set(key, identity)));
+      read += rows;
+      if (read < rowsAtOnce) continue;
+      read = 0;
+      await nextTurn();
+    }
+    const newest = (key: string, identity: KnownIdentity) => {
+      visit(key, logged.get(key) ?? identity);
+      logged.delete(key);
+    };
+    for (let after: string | undefined = ""; after !== undefined; ) {
+      const from: string = after;
+      after = this.guard(() => this.objects.page(view, from, newest));
+      if (after !== undefined) await nextTurn();
+    }
+    for (const [key, identity] of logged) visit(key, identity);
+  }
+
+  async body(view: number, key: string): Promise<KnownBody | undefined> {
+    return this.guard(() => this.objects.body(view, key));
+  }
+
+  async journal(): Promise<JournalRow[]> {
+    return this.readAll("SELECT * FROM journal ORDER BY id", (row) => ({
+      id: Number(row.id),
+      started: startedRows.parse(JSON.parse(String(row.started))),
+    }));
+  }
+
+  async spillHeaders(functionName: string, after = Number.NEGATIVE_INFINITY): Promise<Iterable<SpillHeader>> {
+    return this.each(
+      "SELECT header, length(body) AS size FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence",
+      readSpillHeader,
+      functionName,
+      after,
+    );
+  }
+
+  async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]> {
+    const query = "SELECT * FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence";
+    return takeSpilled(this.each(query, readSpilled, functionName, after), limit, bytes);
+  }
+
+  async doubtSpilled(functionName: string): Promise<void> {
+    const next = this.db.prepare(
+      `SELECT max(sequence) AS last FROM
+       (SELECT sequence FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence LIMIT ?)`,
+    );
+    const note = this.db.prepare(
+      `UPDATE spill SET header = json_set(header, '$.redelivered', json('true'))
+       WHERE function = ? AND sequence > ? AND sequence <= ? AND json_extract(header, '$.redelivered') IS NOT 1`,
+    );
+    for (let from = Number.MIN_SAFE_INTEGER; ; await nextTurn()) {
+      const last = this.guard(() => next.get(functionName, from, notedAtOnce))?.last;
+      if (typeof last !== "number") return;
+      await this.write(() => note.run(functionName, from, last));
+      from = last;
+    }
+  }
+
+  async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
+    const { function: name, after = "0", limit = deadLetterPageSize } = page;
+    const from = Number(after);
+    const summary = "SELECT id, header, length(body) AS size FROM dead_letter";
+    return name === undefined
+      ? this.readAll(`${summary} WHERE id > ? ORDER BY id LIMIT ?`, readLetterSummary, from, limit)
+      : this.readAll(
+          `${summary} WHERE function = ? AND id > ? ORDER BY id LIMIT ?`,
+          readLetterSummary,
+          name,
+          from,
+          limit,
+        );
+  }
+
+  async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+    this.ledger.limit(functionName, limit);
+    if (this.ledger.hasCuts) await this.write(() => this.writer.cutLetters());
+  }
+
+  deadLetterStock(functionName: string): LetterStock {
+    return this.ledger.stock(functionName);
+  }
+
+  async deadLetter(letter: string): Promise<DeadLetter | undefined> {
+    const row = /^\d{1,15}$/.test(letter)
+      ? this.one("SELECT * FROM dead_letter WHERE id = ?", Number(letter))
+      : undefined;
+    return row && this.guard(() => readLetter(row));
+  }
+
+  async commit(batch: Batch): Promise<readonly string[]> {
+    const gone = this.goneFault;
+    if (gone) throw gone;
+    if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
+    const ids = await this.write(() => this.writer.write(batch));
+    this.log.wrote((pagesOf(batch) + this.objects.takePages()) * frameBytes);
+    return ids;
+  }
+
+  async sync(): Promise<void> {}
+
+  /** @throws WatchfireError WF_CHECKPOINT_GONE, once it is closed: nobody may believe that its positions are kept */
+  async close(clean: boolean): Promise<void> {
+    try {
+      await this.end(clean);
+    } catch (error) {
+      throw this.goneFault ?? error;
+    }
+    const gone = this.goneFault;
+    if (gone) throw gone;
+  }
+
+  private async end(clean: boolean): Promise<void> {
+    this.upkeep?.stop();
+    if (clean && !this.objects.isFolded) await this.foldByTurns();
+    if (this.log.isRunning) await this.log.close();
+    this.guard(() => {
+      try {
+        if (clean || this.objects.isFolded) this.foldAll();
+        if (!this.maintenance) this.db.prepare("UPDATE meta SET clean = ?").run(clean ? 1 : 0);
+        this.db.close();
+      } finally {
+        this.lock.release();
+      }
+    });
+  }
+
+  /** What cannot be folded is left to `foldAll`. */
+  private async foldByTurns(): Promise<void> {
+    try {
+      while (!this.objects.isFolded) {
+        if (this.log.isFull) await this.log.room();
+        await this.write(() => this.writer.fold());
+        this.log.wrote(this.objects.takePages() * frameBytes);
+        await nextTurn();
+      }
+    } catch {
+      // The end says why, where that matters.
+    }
+  }
+
+  /** What cannot be folded now stays: on a disk that is full, or where another has taken over. */
+  private foldAll(): void {
+    try {
+      this.writer.foldAll();
+    } catch (error) {
+      if (!isFull(error) && !(error instanceof WatchfireError)) throw error;
+    }
+  }
+
+  /** A write waits while the thread that copies the log holds the file: a moment, as a rule. */
+  private async write<T>(work: () => T): Promise<T> {
+    for (;;) {
+      const { copied } = this.log;
+      try {
+        return work();
+      } catch (error) {
+        if (!copied || !isBusy(error)) throw checkpointFault(error, this.file);
+        await copied;
+      }
+    }
+  }
+
+  private view(row: Row): StoredView {
+    const id = Number(row.id);
+    const cursors = this.all("SELECT * FROM cursor WHERE view = ?", id).map((cursor) => ({
+      view: id,
+      namespace: String(cursor.namespace),
+      selection: String(cursor.selection),
+      lowWaterMark: typeof cursor.low_water_mark === "string" ? resourceVersion(cursor.low_water_mark) : undefined,
+      epoch: Number(cursor.epoch),
+      initial: cursor.initial === 1,
+    }));
+    return {
+      id,
+      function: String(row.function),
+      trigger: String(row.trigger),
+      resource: String(row.resource),
+      identity: String(row.identity ?? row.trigger),
+      manifest: typeof row.manifest === "string" ? row.manifest : undefined,
+      cursors,
+    };
+  }
+
+  private one(sql: string, ...values: (string | number)[]): Row | undefined {
+    return this.guard(() => this.prepared(sql).get(...values));
+  }
+
+  private all(sql: string, ...values: (string | number)[]): Row[] {
+    return this.guard(() => this.prepared(sql).all(...values));
+  }
+
+  /** Of a query that is read to its end at once: a start asks each a thousand times. */
+  private prepared(sql: string): StatementSync {
+    const statement = this.statements.get(sql) ?? this.db.prepare(sql);
+    this.statements.set(sql, statement);
+    return statement;
+  }
+
+  private readAll<T>(sql: string, read: (row: Row) => T, ...values: (string | number)[]): T[] {
+    return [...this.each(sql, read, ...values)];
+  }
+
+  /** Row by row, none of which is held. */
+  private *each<T>(sql: string, read: (row: Row) => T, ...values: (string | number)[]): Generator<T> {
+    try {
+      for (const row of this.db.prepare(sql).iterate(...values)) yield read(row);
+    } catch (error) {
+      throw checkpointFault(error, this.file);
+    }
+  }
+
+  private guard<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw checkpointFault(error, this.file);
+    }
+  }
+}
+
+/** A page in the log, with its header. */
+const frameBytes = pageBytes + frameHeaderBytes;
+
+/** Pages that a batch writes beside those of known objects, about: rows of one commit share some, and few share none. */
+function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters }: Batch): number {
+  let written = 0;
+  for (const { body, oldBody } of [...spill, ...deadLetters]) written += body.length + (oldBody?.length ?? 0);
+  const rows = spill.length + unspill.length + deadLetters.length;
+  const few = (count: number) => Math.ceil(count / 8);
+  return 2 + rows + few(cursors.length) + few(journal.length) + few(settledJournal.length) + written / pageBytes;
+}
+
+/** Linux names each boot; elsewhere every unclean end counts as a power loss, which only flags more. */
+function kernelBootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    return `unknown-${process.pid}-${Date.now()}`;
+  }
+}

@@ -1,0 +1,96 @@
+import type { Clock, Timer } from "../base/clock.ts";
+
+/** etcd keeps each version of an object for minutes: a write every five seconds is what a busy runtime costs it. */
+const lazyMs = 5_000;
+/** Where somebody waits for it. */
+const soonMs = 1_000;
+
+interface Waiter {
+  resolve(): void;
+  reject(error: unknown): void;
+}
+
+/**
+ * Writes later what was changed: at most once in five seconds, once a second while somebody waits. A write that fails is
+ * tried again as late, and those who wait go on waiting.
+ */
+export class WriteBehind {
+  private readonly clock: Clock;
+  private readonly write: () => Promise<void>;
+  private readonly failed: (error: unknown) => "again" | "never";
+  private timer: { readonly at: number; readonly timer: Timer } | undefined;
+  private running: Promise<void> | undefined;
+  private waiters: Waiter[] = [];
+  private changed = false;
+  private stopped = false;
+  private lastAt = Number.NEGATIVE_INFINITY;
+  private failingSince: number | undefined;
+
+  /** `failed`: told of each failure, says whether another attempt can help. */
+  constructor(clock: Clock, write: () => Promise<void>, failed: (error: unknown) => "again" | "never") {
+    this.clock = clock;
+    this.write = write;
+    this.failed = failed;
+  }
+
+  /** How long writes have failed, in milliseconds; 0 where the last one succeeded. */
+  get failingMs(): number {
+    return this.failingSince === undefined ? 0 : this.clock.monotonic() - this.failingSince;
+  }
+
+  /** Something was changed. */
+  touch(): void {
+    this.changed = true;
+    this.within(lazyMs);
+  }
+
+  /** Resolves when all that was changed so far is written. */
+  sync(): Promise<void> {
+    if (!this.changed && !this.running) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      this.waiters.push({ resolve, reject });
+      this.changed = true;
+      this.within(soonMs);
+    });
+  }
+
+  /** Begins no write any more; resolves when none is under way. */
+  async stop(): Promise<void> {
+    this.stopped = true;
+    this.timer?.timer.cancel();
+    await this.running;
+  }
+
+  private within(pauseMs: number): void {
+    if (this.stopped || this.running) return;
+    const at = Math.max(this.lastAt + pauseMs, this.clock.monotonic());
+    if (this.timer && this.timer.at <= at) return;
+    this.timer?.timer.cancel();
+    const timer = this.clock.after(Math.max(0, at - this.clock.monotonic()), () => {
+      this.timer = undefined;
+      this.running = this.run();
+    });
+    this.timer = { at, timer };
+  }
+
+  private async run(): Promise<void> {
+    const waiters = this.waiters.splice(0);
+    this.changed = false;
+    this.lastAt = this.clock.monotonic();
+    try {
+      await this.write();
+      this.failingSince = undefined;
+      for (const { resolve } of waiters) resolve();
+    } catch (error) {
+      this.failingSince ??= this.clock.monotonic();
+      this.changed = true;
+      if (this.failed(error) === "again") this.waiters.unshift(...waiters);
+      else {
+        this.stopped = true;
+        for (const { reject } of waiters) reject(error);
+      }
+    }
+    this.running = undefined;
+    if (this.changed) this.within(this.waiters.length > 0 ? soonMs : lazyMs);
+  }
+}

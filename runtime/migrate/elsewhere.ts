@@ -1,0 +1,4 @@
+import { WatchfireError } from "../base/errors.ts";
+
+/** Positions are not where they are looked for. */
+export const elsewhere = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what });

@@ -1,0 +1,94 @@
+import { runtimeAccount } from "../access/account.ts";
+import { KubernetesStore } from "../journal/secrets/store.ts";
+import type { CheckpointStore } from "../journal/store.ts";
+import { type Elector, lostError } from "../lease/elector.ts";
+import { awaited } from "./awaited.ts";
+import { carryOver } from "./carry-over.ts";
+import { DataFolder } from "./data-folder.ts";
+import { elsewhere } from "./elsewhere.ts";
+import { endOf, type Former, openFormer } from "./former.ts";
+import { alone, natureOf, partOf } from "./layout.ts";
+import { connectNats, openNats } from "./open-nats.ts";
+import { annotationsOf, placeIn, setOf } from "./place.ts";
+import { spreadsNote } from "./spread.ts";
+import type { StoreOptions } from "./store-options.ts";
+
+/** Of functions that come together in one store it does not matter what they are like. */
+const nature = natureOf([]);
+
+/**
+ * Brings a fleet's positions together in the store of a runtime alone, which holds the runtime's Lease, and gives that
+ * store. It waits until no replica of the fleet lives. `here`: the place, as the Lease is to say it.
+ * @throws WatchfireError of the checkpoint section, WF_LEASE_LOST; the signal's reason
+ */
+export async function leaveFleet(
+  options: StoreOptions,
+  elector: Elector,
+  here: string,
+  signal: AbortSignal,
+): Promise<CheckpointStore> {
+  const { account = runtimeAccount, identity, log } = options;
+  const { where } = placeIn(elector.annotations);
+  const { fence } = elector;
+  if (!fence || identity === undefined) throw lostError("it was lost before the store was open");
+  const set = setOf(fence);
+  const waiting = (why: string | undefined) => options.waiting?.(why && awaited(why).message);
+  const connection = await connectNats(options);
+  try {
+    const former = await openFormer({ ...options, account, identity, waiting }, elector, connection, signal);
+    if (!former) throw elsewhere("the Lease names another place than a moment ago");
+    let opened: CheckpointStore | undefined;
+    try {
+      opened = await gathered({ ...options, account }, former, elector, set, signal);
+      await former.confirm();
+      await elector.annotate({ ...annotationsOf({ where: here, set, carried: {} }), ...spreadsNote(new Map()) });
+      log.info({ from: where, to: here }, "positions carried over");
+      await former.over(here).catch((error: unknown) => {
+        log.warn({ error: String(error) }, "the fleet's slots were not cleared");
+      });
+    } catch (error) {
+      await opened?.close(false);
+      throw error;
+    } finally {
+      await former.close();
+    }
+    return opened ?? new DataFolder(options.data, options.clock).open();
+  } finally {
+    await connection.close();
+  }
+}
+
+/** Copies all into the store of this kind. Undefined: into the data folder, which is to be opened yet. */
+async function gathered(
+  options: StoreOptions & { readonly account: string },
+  former: Former,
+  elector: Elector,
+  set: string,
+  signal: AbortSignal,
+): Promise<CheckpointStore | undefined> {
+  const end = endOf(former.sources);
+  const copy = async (to: CheckpointStore) => {
+    for (const { slot, store } of former.sources) {
+      const part = partOf({ from: former.layout, source: slot, to: alone, target: 0 }, nature);
+      await carryOver(store, to, { part, signal });
+    }
+  };
+  const { store = "sqlite" } = options;
+  const { fence } = elector;
+  if (!fence) throw lostError("it was lost before the store was open");
+  if (store === "sqlite") {
+    await new DataFolder(options.data, options.clock).fill(end, copy);
+    return undefined;
+  }
+  const to =
+    store === "nats" ? await openNats(options, elector, { set }) : await KubernetesStore.open({ ...options, fence });
+  try {
+    await to.clear(end);
+    await copy(to);
+    await (to instanceof KubernetesStore ? to.syncWhole() : to.sync());
+    return to;
+  } catch (error) {
+    await to.close(false);
+    throw error;
+  }
+}

@@ -1,0 +1,112 @@
+import { z } from "zod";
+import { WatchfireError } from "../base/errors.ts";
+import type { Shard } from "../engine/state/shard.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { shardOf, shardOfNamespace, slotsOf } from "../slots/rendezvous.ts";
+
+/** How the keys of a function are spread over slots. */
+export interface Spread {
+  readonly shards: number;
+  /**
+   * What of a key says where it is: its namespace alone where the manifest says so. In mode Reconcile else its name
+   * alone. There a trigger's `key` may give a namespace for an object that has none.
+   */
+  readonly by: "key" | "name" | "namespace";
+}
+
+/** Not spread at all. */
+export const whole: Spread = { shards: 1, by: "key" };
+
+/** As a manifest asks for it. */
+export const spreadOf = ({ delivery: { shards = 1, shardBy, mode } }: Pick<FunctionManifest, "delivery">): Spread => ({
+  shards,
+  by: shardBy === "Namespace" ? "namespace" : mode === "Reconcile" ? "name" : "key",
+});
+
+/**
+ * Whether a function that is spread as `runs` will do as asked. By name serves where by key is asked for, and not the other
+ * way round. In mode Reconcile a key and its object may differ in the namespace, and would be in two shards.
+ */
+export const isAsAsked = (asked: Spread, runs: Spread): boolean =>
+  asked.shards === runs.shards &&
+  (asked.shards === 1 || asked.by === runs.by || (asked.by === "key" && runs.by === "name"));
+
+/** On record, such as `8 by key`. */
+const wordsOf = ({ shards, by }: Spread): string => `${shards} by ${by}`;
+
+/** Undefined for what is none. */
+function readSpread(words: unknown): Spread | undefined {
+  const [, shards, by] = /^(\d{1,4}) by (key|name|namespace)$/.exec(String(words)) ?? [];
+  return shards === undefined ? undefined : { shards: Number(shards), by: by as Spread["by"] };
+}
+
+/** The part of a function that a slot has: `whole` where it is not spread, undefined where the slot has nothing of it. */
+export function shardIn(slot: number, name: string, spread: Spread, slots: number): Shard | "whole" | undefined {
+  const places = slotsOf(name, spread.shards, slots);
+  const number = places.indexOf(slot);
+  if (number < 0) return undefined;
+  if (spread.shards === 1) return "whole";
+  const shardOfKey = ways[spread.by];
+  return {
+    number,
+    spread: wordsOf(spread),
+    isFirst: number === 0,
+    owns: (key) => shardOfKey(key, places.length) === number,
+    mayOwnIn: (namespace) => spread.by !== "namespace" || shardOfNamespace(namespace, places.length) === number,
+  };
+}
+
+/** Which of so many shards has a key. */
+const ways: Readonly<Record<Spread["by"], (key: string, shards: number) => number>> = {
+  key: shardOf,
+  name: (key, shards) => shardOf(key.slice(key.indexOf("/") + 1), shards),
+  namespace: (key, shards) => shardOfNamespace(key.slice(0, key.indexOf("/")), shards),
+};
+
+/** On the runtime's Lease: how each function is spread that has more than one shard, or was asked to have. */
+const spreadsKey = "watchfire.dev/shards";
+
+const recordSchema = z.record(z.string(), z.string());
+
+/**
+ * By function. Words that are not known are no reason to begin with others: a key would be in two shards at once.
+ * @throws WatchfireError WF_CHECKPOINT_NEWER_SCHEMA where a newer runtime has written such
+ * @throws SyntaxError or ZodError where somebody else wrote into it
+ */
+export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Spread> {
+  return new Map(
+    Object.entries(recordSchema.parse(JSON.parse(text))).map(([name, words]) => {
+      const spread = readSpread(words);
+      if (spread) return [name, spread];
+      const what = `the Lease says how the function ${name} is spread, in words that this runtime does not know`;
+      throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: words });
+    }),
+  );
+}
+
+/** The annotation that says it. */
+export const spreadsNote = (spreads: ReadonlyMap<string, Spread>): Record<string, string> => ({
+  [spreadsKey]: JSON.stringify(Object.fromEntries([...spreads].map(([name, spread]) => [name, wordsOf(spread)]))),
+});
+
+/** What a position says of its selection where the function is spread so; what is no selection of a watch stays. */
+export function respread(selection: string, spread: Spread): string {
+  const parts = partsOf(selection);
+  if (!parts) return selection;
+  const [labels, fields] = parts;
+  return selectionOf(labels, fields, spread.shards === 1 ? undefined : wordsOf(spread));
+}
+
+/** How a position says that its function is spread; undefined where it does not. */
+export const spreadIn = (selection: string): Spread | undefined => readSpread(partsOf(selection)?.[2]);
+
+/** Stands for what a source selects, and for the part of it that a shard takes. */
+export const selectionOf = (labels: string, fields: string, spread: string | undefined): string =>
+  JSON.stringify([labels, fields, ...(spread === undefined ? [] : [spread])]);
+
+const selectionSchema = z.tuple([z.string(), z.string()]).rest(z.unknown());
+
+function partsOf(selection: string): z.infer<typeof selectionSchema> | undefined {
+  if (!selection.startsWith("[")) return undefined;
+  return selectionSchema.safeParse(JSON.parse(selection)).data;
+}

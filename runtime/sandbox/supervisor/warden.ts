@@ -1,0 +1,183 @@
+import type { ChildProcess } from "node:child_process";
+import { accessSync, constants, readFileSync, statSync } from "node:fs";
+import { connect, type Socket } from "node:net";
+import { dirname } from "node:path";
+import { type Clock, pause, type Timer } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import { MemoryWatch } from "../../v8/resident-memory.ts";
+import { executorProgram, ownConfinement, spawnExecutor } from "../executor-program.ts";
+import type { ExecutorRights } from "../rights.ts";
+import { encodeFrame, type Frame, FrameReader } from "../wire.ts";
+import { memoryKills, memoryLimit } from "./container-memory.ts";
+import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./frames.ts";
+
+/**
+ * Milliseconds that a parent which is told to stop as well gets to let its handlers finish, and to hang up. It is a
+ * pod's default grace, and more than its drain takes.
+ */
+const farewellMs = 30_000;
+/** Milliseconds between two tries to reach the parent, and between two words about an executor's memory. */
+const reconnectMs = 250;
+const seenMs = 1000;
+
+interface Kept {
+  readonly child: ChildProcess;
+  readonly memory: MemoryWatch;
+}
+
+/**
+ * Starts executors in this container for the parent at the other end of a socket, watches their memory, and kills them when
+ * told to. Runs no code of any function itself. It tries to connect for ever, and serves one parent: it ends with that
+ * connection, since a guest may have left its executor by then. As process 1 of its container it takes everything there along.
+ */
+export class Warden {
+  private readonly path: string;
+  private readonly clock: Clock;
+  private readonly kept = new Map<number, Kept>();
+  private readonly caps = new Map<number, number>();
+  private wire: Socket | undefined;
+  private isAttached = false;
+  /** Whether it has started anything: a guest's code may live here. */
+  private hasServed = false;
+  private farewell: Timer | undefined;
+  private readonly memoryKills: () => number;
+  private readonly memoryKillsBefore: number;
+  private readonly spent = new AbortController();
+
+  /** `kills`: how many processes of this container the kernel has killed for want of memory. */
+  constructor(path: string, clock: Clock, kills: () => number = memoryKills) {
+    this.path = path;
+    this.clock = clock;
+    this.memoryKills = kills;
+    this.memoryKillsBefore = kills();
+  }
+
+  /**
+   * Resolves once the parent has hung up, and all executors are told to end. After `signal` has aborted the parent has
+   * some time for that, in which it may ask for more executors. Handlers that have begun must be able to finish.
+   * @throws WatchfireError WF_SANDBOX_CONTAINER_MEMORY once the kernel has killed an executor because the container is
+   * at its memory limit. With version 2 of cgroups it kills all of the container at once. With version 1 the rest would
+   * go on, and nobody who looks at the pod would see that it happened.
+   */
+  async serve(signal: AbortSignal): Promise<void> {
+    signal.addEventListener("abort", () => this.stop(), { once: true });
+    const over = AbortSignal.any([signal, this.spent.signal]);
+    while (!over.aborted) {
+      await this.attend();
+      if (this.hasServed) break;
+      await pause(this.clock, reconnectMs, over).catch(() => undefined);
+    }
+    this.farewell?.cancel();
+    if (this.spent.signal.aborted) {
+      throw new WatchfireError("WF_SANDBOX_CONTAINER_MEMORY", { what: "the kernel killed an executor" });
+    }
+  }
+
+  /** One connection, to its end. */
+  private attend(): Promise<void> {
+    return new Promise((resolve) => {
+      const wire = connect(this.path);
+      this.wire = wire;
+      const reader = new FrameReader(maxWardenFrame);
+      wire.on("connect", () => {
+        this.isAttached = true;
+        try {
+          const key = readFileSync(keyFile(this.path), "utf8");
+          this.tell(wardenFrame.greet, { key, rights: rightsIn(dirname(this.path)), memory: memoryLimit() });
+        } catch {
+          wire.destroy(); // the key is laid a second after the parent sees the last warden go
+        }
+      });
+      wire.on("data", (chunk: Buffer) => {
+        for (const frame of reader.push(chunk)) this.obey(frame);
+      });
+      wire.on("error", () => wire.destroy());
+      wire.on("close", () => {
+        this.wire = undefined;
+        this.isAttached = false;
+        for (const { child } of this.kept.values()) child.kill("SIGKILL");
+        resolve();
+      });
+    });
+  }
+
+  private obey({ type, header }: Frame): void {
+    const value: unknown = JSON.parse(header);
+    if (type === wardenFrame.start) this.start(start.parse(value));
+    else if (type === wardenFrame.cap) {
+      const { id, bytes } = cap.parse(value);
+      this.caps.set(id, bytes);
+      const kept = this.kept.get(id);
+      if (kept) kept.memory.cap = bytes;
+    } else if (type === wardenFrame.kill) this.kept.get(kill.parse(value).id)?.child.kill("SIGKILL");
+  }
+
+  /** The executor gets a connection of its own as its one descriptor; this process lets go of it unread. */
+  private start({ id, token, jitless }: { id: number; token: string; jitless: boolean }): void {
+    this.hasServed = true;
+    const stream = connect(this.path);
+    stream.pause();
+    stream.on("error", (error) =>
+      this.tell(wardenFrame.exited, { id, peak: 0, reason: "exited", detail: error.message }),
+    );
+    stream.on("connect", () => {
+      stream.write(Buffer.concat(encodeFrame(wardenFrame.join, { id, token })), () => {
+        const child = spawnExecutor(executorProgram({ jitless }), stream);
+        stream.destroy();
+        this.keep(id, child);
+      });
+    });
+  }
+
+  private keep(id: number, child: ChildProcess): void {
+    let reason: "memory" | "exited" = "exited";
+    let why: string | undefined;
+    const memory = new MemoryWatch(child.pid, this.caps.get(id) ?? Number.POSITIVE_INFINITY, (detail) => {
+      reason = "memory";
+      why = detail;
+      child.kill("SIGKILL");
+    });
+    this.kept.set(id, { child, memory });
+    const report = setInterval(() => this.tell(wardenFrame.seen, { id, peak: memory.peak }), seenMs);
+    const gone = (detail: string) => {
+      clearInterval(report);
+      memory.stop();
+      if (!this.kept.delete(id)) return;
+      this.caps.delete(id);
+      const spent = why === undefined && this.memoryKills() > this.memoryKillsBefore;
+      if (spent) [reason, why] = ["memory", "the executors' container is at its memory limit"];
+      this.tell(wardenFrame.exited, { id, peak: memory.peak, reason, detail: why ?? detail });
+      if (!spent) return;
+      this.spent.abort();
+      this.wire?.end();
+    };
+    child.on("error", (error) => gone(error.message.slice(0, 400)));
+    child.on("exit", (code, signal) => gone(signal ?? `status ${code}`));
+  }
+
+  private tell(type: number, header: unknown): void {
+    this.wire?.write(Buffer.concat(encodeFrame(type, header)));
+  }
+
+  private stop(): void {
+    const hangUp = () => this.wire?.destroy();
+    if (this.isAttached) this.farewell = this.clock.after(farewellMs, hangUp);
+    else hangUp();
+  }
+}
+
+/** What executors may do here, the folder of the socket included. */
+function rightsIn(folder: string): Omit<ExecutorRights, "jit"> {
+  const { rights } = ownConfinement();
+  const isOpen = rights.user === "separate" ? (statSync(folder).mode & 0o002) !== 0 : isWritable(folder);
+  return { ...rights, socketFolder: isOpen ? "writable" : "read-only" };
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,137 @@
+import { type Clock, pause } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { type Fence, leaseMs } from "../lease/elector.ts";
+import type { LeaseApi } from "../lease/lease-api.ts";
+import type { LeaseChange, LeaseRecord } from "../lease/lease-record.ts";
+import { Unwritten } from "../lease/unwritten.ts";
+
+/** One request, in milliseconds. */
+const requestMs = 3_000;
+/** After a write that failed, in milliseconds. */
+const againMs = 500;
+
+export interface HeldSlotOptions {
+  readonly slot: number;
+  /** As it was when it was taken, in this replica's name. */
+  readonly record: LeaseRecord;
+  readonly api: LeaseApi;
+  /** Whether the replica is alive by its own Lease. */
+  readonly isAlive: () => boolean;
+  readonly clock: Clock;
+  readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** One slot, from when this replica took it until it lets go of it. */
+export class HeldSlot {
+  readonly slot: number;
+  private readonly options: HeldSlotOptions;
+  private readonly owner: string;
+  private readonly writing: Unwritten;
+  private record: LeaseRecord;
+  private isOver = false;
+  private making: Promise<unknown> | undefined;
+  /** One write after the other, each on the resourceVersion of the one before. */
+  private last: Promise<unknown> = Promise.resolve();
+
+  constructor(options: HeldSlotOptions) {
+    const { slot, record } = options;
+    this.options = options;
+    this.slot = slot;
+    this.record = record;
+    this.owner = record.holder;
+    this.writing = new Unwritten(`the Lease of slot ${slot}`, options.log);
+  }
+
+  /** Whether it is held now. To be asked just before anything that only the holder may do. */
+  get holds(): boolean {
+    return !this.isOver && this.options.isAlive();
+  }
+
+  /** Whoever takes the slot later has a higher number. */
+  get fence(): Fence {
+    return { lease: this.record.uid, number: this.record.transitions };
+  }
+
+  /** Why its Lease cannot be written, while that is so. */
+  get unwritten(): WatchfireError | undefined {
+    return this.writing.trouble;
+  }
+
+  /** The Lease's annotations as they were seen last. */
+  get annotations(): Readonly<Record<string, string>> {
+    return this.record.annotations;
+  }
+
+  /** Writes annotations; undefined takes one away. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
+  async annotate(annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
+    if (!(await this.write({ annotations }))) {
+      throw new WatchfireError("WF_LEASE_LOST", { what: `slot ${this.slot} was lost before it could be annotated` });
+    }
+  }
+
+  /** Makes its Lease again, which was not there. Whether it is this replica's, the next look tells. Never rejects. */
+  makeAgain(): void {
+    // What was listed may be older than that it was let go of.
+    if (this.isOver) return;
+    this.making ??= this.write({})
+      .catch(() => false)
+      .finally(() => {
+        this.making = undefined;
+      });
+  }
+
+  /** Lets go of it; what needs it must have ended. Gives whether the API server has heard of it. Never rejects. */
+  async release(): Promise<boolean> {
+    this.isOver = true;
+    return this.write({ holder: "" }).catch(() => false);
+  }
+
+  private write(change: LeaseChange): Promise<boolean> {
+    const written = this.last.then(() => this.writeNow(change));
+    this.last = written.catch(() => undefined);
+    return written;
+  }
+
+  /** False: it is not this replica's any more. */
+  private async writeNow(change: LeaseChange): Promise<boolean> {
+    const { api, clock, isAlive } = this.options;
+    while (isAlive()) {
+      try {
+        const written = await api.update(this.record, change, requestMs);
+        if (written !== "conflict") {
+          this.record = written;
+          this.writing.written();
+          return true;
+        }
+        // Somebody annotated it, or an answer was lost on the way.
+        const found = await api.get(requestMs);
+        if (!found) {
+          if (await this.createAgain(change)) return true;
+        } else if (found.holder !== this.owner || found.transitions !== this.fence.number) return change.holder === "";
+        else this.record = found;
+      } catch (error) {
+        this.writing.failed(error instanceof Error ? error.message : String(error));
+        await pause(clock, againMs);
+      }
+    }
+    return false;
+  }
+
+  /**
+   * Somebody deleted it. Nobody takes it within 10 s of seeing that it is gone, and what it said counts on. Gives whether
+   * it is there now; false where somebody else was quicker, or this very request was, whose answer was lost.
+   */
+  private async createAgain(change: LeaseChange): Promise<boolean> {
+    const { api, clock, log } = this.options;
+    const { slot, owner, fence, record } = this;
+    const now = clock.now();
+    const own = { holder: owner, durationMs: leaseMs, transitions: fence.number, acquiredAt: now, renewedAt: now };
+    const annotations = { ...record.annotations, ...change.annotations };
+    const made = await api.create({ ...own, ...change, annotations }, requestMs);
+    if (made === "conflict") return false;
+    log.warn({ slot, lease: made.name }, "the slot's lease was deleted, made again");
+    this.record = made;
+    this.writing.written();
+    return true;
+  }
+}

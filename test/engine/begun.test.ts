@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
+
+/** Nothing but positions fits: they are held while anything before them runs. */
+class CrampedStore extends MemoryStore {
+  override readonly spillLimit: number = 0;
+  override readonly holdsQueues = false;
+}
+
+const single = manifest({ concurrency: 1 });
+const cramped = (disk: MemoryDisk): DispatchOptions => ({ disk, store: new CrampedStore(disk), manifest: single });
+
+/** A process was killed within the Added of `a`, as a list at 20 showed it, and its position is from before that list. */
+async function killedAfterList(uid: string): Promise<{ it: DispatchFixture; disk: MemoryDisk }> {
+  const disk = new MemoryDisk();
+  const first = await (await DispatchFixture.open(cramped(disk))).listed();
+  first.runner.answer = () => undefined;
+  await first.list(20, [change("Added", "a", 15, { uid })]);
+  await quiet(first.runner);
+  const it = await first.restart(cramped(disk));
+  it.runner.answer = () => done;
+  expect([it.runner.told, it.subscription.resumeFrom]).toEqual([["Added a@15"], "1"]);
+  return { it, disk };
+}
+
+/** The function is loaded anew, in the same process. */
+async function again({ dispatcher }: DispatchFixture) {
+  await dispatcher.remove("copy", { retire: false });
+  const loaded = await dispatcher.function(manifest(), { usesOldObject: false });
+  return loaded.subscription("settings", { selection: "all", namespace: "" });
+}
+
+describe("what had begun when a process ended", () => {
+  it("is known of each object, also where the records of two were one and another was interrupted", async () => {
+    const first = await (await DispatchFixture.open()).listed();
+    const [a, b] = [change("Added", "a", 11), change("Added", "b", 12)];
+    first.runner.answer = ({ object }) => (object.name === "a" ? undefined : failure("no", 3_600_000));
+    for (const each of [a, b]) first.subscription.change(each);
+    await quiet(first.runner);
+    await first.runner.end("a", { type: "interrupted" });
+    await first.clock.advance(10_000);
+    await first.runner.end("a", failure("no", 3_600_000));
+    await first.dispatcher.remove("copy", { retire: false });
+    first.runner.answer = () => done;
+    const again = await first.dispatcher.function(manifest(), { usesOldObject: false });
+    const subscription = again.subscription("settings", { selection: "all", namespace: "" });
+    subscription.change(a);
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    expect(first.disk.journal.size).toBe(1);
+    const next = await first.restart();
+    for (const each of [a, b]) next.subscription.change(each);
+    await quiet(next.runner);
+    expect(next.runner.told.slice(2)).toEqual(["Added a@11 !", "Added a@11 #2 !", "Added b@12 #2 !"]);
+    await next.clock.advance(1_000);
+    expect(next.disk.journal.size).toBe(0);
+  });
+
+  it("is on record for those that wait, and not for all that began with them", async () => {
+    const options = { manifest: manifest({ concurrency: 64 }) };
+    const first = await (await DispatchFixture.open(options)).listed();
+    const isBad = (name: string) => Number(name.slice(1)) % 64 === 0;
+    first.runner.answer = ({ object }) => (isBad(object.name) ? failure("no", 3_600_000) : done);
+    for (let at = 0; at < 6_400; at++) {
+      first.subscription.change(change("Added", `n${at}`, 11 + at));
+      if (at % 64 === 63) await quiet(first.runner);
+    }
+    await first.clock.advance(1_000);
+    const records = [...first.disk.journal.values()].flatMap(({ started }) => started);
+    expect(records.filter(({ key }) => isBad(key.slice("team-a/".length)))).toHaveLength(100);
+    expect(records.length).toBeLessThan(800);
+    const second = await first.restart(options);
+    second.runner.answer = () => done;
+    for (let at = 0; at < 6_400; at++) second.subscription.change(change("Added", `n${at}`, 11 + at));
+    await second.clock.advance(1_000);
+    const waited = Array.from({ length: 100 }, (_, index) => `Added n${index * 64}@${11 + index * 64} #2 !`);
+    expect(second.runner.told.slice(6_400)).toEqual(waited);
+  });
+
+  it("is known of a function that was removed meanwhile, also of an object that had left before and came back", async () => {
+    const byLabel = { manifest: manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]) };
+    const it = await DispatchFixture.open({ ...byLabel, namespace: "team-a" });
+    it.function.retain("settings", ["team-a"]);
+    await it.list(9, [change("Added", "a", 5)], "initial");
+    await quiet(it.runner);
+    it.runner.answer = () => failure("no", 30_000);
+    it.function.retain("settings", []);
+    await quiet(it.runner);
+    const back = it.function.subscription("settings", { selection: "all", namespace: "team-a" });
+    it.function.retain("settings", ["team-a"]);
+    const list = back.list("initial", undefined);
+    list.item(change("Added", "a", 5));
+    list.end(change("Added", "a", 20).meta.resourceVersion);
+    await it.clock.advance(1_000);
+    it.runner.answer = ({ type }) => (type === "Deleted" ? done : failure("no", 3_600_000));
+    // Which namespaces it reads is not known yet.
+    const second = await it.restart({ ...byLabel, namespace: "elsewhere" });
+    await second.clock.advance(1_000);
+    await second.dispatcher.remove("copy", { retire: true });
+    const next = await second.restart({ ...byLabel, namespace: "team-a" });
+    await quiet(next.runner);
+    expect(next.runner.told).toEqual(["Added a@5", "Deleted a@5", "Deleted a@5 #2 !", "Added a@5", "Added a@5 #2 !"]);
+  });
+
+  it("is not taken for done because the object before it, under the same name, is gone", async () => {
+    const { it, disk } = await killedAfterList("second");
+    it.subscription.change(change("Added", "a", 5, { uid: "first" }));
+    await quiet(it.runner);
+    it.runner.answer = () => undefined;
+    await it.list(30, [change("Added", "a", 25, { uid: "second" })]);
+    it.dispatcher.hold("copy", "forbidden");
+    await it.runner.end("a");
+    await it.clock.advance(1_000);
+    const next = await it.restart(cramped(disk));
+    next.runner.answer = () => done;
+    await next.list(40, [change("Added", "a", 25, { uid: "second" })]);
+    await quiet(next.runner);
+    expect(next.runner.told.slice(1)).toEqual(["Added a@5 !", "Deleted a@5", "Added a@25 !"]);
+  });
+
+  it("is no reason to tell that an object came which came in an older state meanwhile", async () => {
+    const { it } = await killedAfterList("first");
+    it.subscription.change(change("Added", "a", 5, { uid: "first" }));
+    await quiet(it.runner);
+    await it.list(30, [change("Added", "a", 25, { uid: "first" })]);
+    await quiet(it.runner);
+    expect(it.runner.told.slice(1)).toEqual(["Added a@5 !", "Modified a@25"]);
+  });
+
+  it.each(["restart", "reload"] as const)(
+    "is known to be done though its record stands for another's sake, after a %s and two objects of its name that went",
+    async (how) => {
+      const first = await (await DispatchFixture.open()).listed();
+      first.runner.answer = ({ object }) => (object.name === "b" ? failure("no", 3_600_000) : done);
+      // One commit, one row of the journal.
+      for (const each of [change("Added", "a", 11, { uid: "first" }), change("Added", "b", 12)])
+        first.subscription.change(each);
+      await quiet(first.runner);
+      for (const [rv, uid] of [
+        [13, "first"],
+        [15, "second"],
+      ] as const) {
+        if (uid === "second") first.subscription.change(change("Added", "a", 14, { uid }));
+        first.subscription.change(change("Deleted", "a", rv, { uid }));
+        await quiet(first.runner);
+        await first.clock.advance(1_000);
+      }
+      const told = ["Added a@11", "Added b@12", "Deleted a@13", "Added a@14", "Deleted a@15"];
+      expect(first.runner.told).toEqual(told);
+      const subscription = how === "restart" ? (await first.restart()).subscription : await again(first);
+      const list = subscription.list("relist", undefined);
+      list.item(change("Added", "b", 12));
+      list.end(change("Added", "b", 20).meta.resourceVersion);
+      await quiet(first.runner);
+      expect(first.runner.told.filter((each) => each.includes(" a@"))).toEqual(
+        told.filter((each) => each.includes(" a@")),
+      );
+    },
+  );
+});

@@ -1,0 +1,21 @@
+import { expect, test } from "vitest";
+import { LoopTime } from "../../runtime/engine/account/loop-time.ts";
+import { concernOf } from "../../runtime/engine/intake/concern.ts";
+import type { Shard } from "../../runtime/engine/state/shard.ts";
+import type { View } from "../../runtime/engine/state/view.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { change, trigger } from "./fixture.ts";
+
+const shard: Shard = { number: 0, spread: "2 by name", isFirst: true, owns: () => false, mayOwnIn: () => true };
+
+test("what a shard's `key` takes to tell whose a change is goes on the function's account", () => {
+  let now = 0;
+  const clock = new VirtualClock();
+  // Each look at the clock is a millisecond after the one before.
+  clock.monotonic = () => now++;
+  const time = new LoopTime(clock).account("f");
+  const key = { type: "expression", expression: "object.metadata.name" } as const;
+  const view = { trigger: { ...trigger(), key }, standing: () => undefined, alive: () => undefined };
+  expect(concernOf(view as unknown as View, shard, time)(change("Added", "a", 11))).toBe(false);
+  expect(time.spent.get("keys")).toBeGreaterThan(0);
+});

@@ -1,0 +1,201 @@
+import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import type { Look } from "../../../runtime/engine/delivery/delivery.ts";
+import { change, DispatchFixture, done, manifest, quiet, trigger } from "../fixture.ts";
+import { byOwner, open, owned, pods, reconciler, runs, withPods } from "../reconcile/fixture.ts";
+
+/** Of ConfigMaps no more than metadata is kept, so that an event made of a key asks for the object. */
+const asks = trigger({ lastBody: "Metadata" });
+const inAll = manifest({}, [asks, pods(undefined)]);
+const reconciling = manifest({ mode: "Reconcile" }, [asks, byOwner]);
+
+const held = {
+  opened: async ({ dispatcher }: Pick<DispatchFixture, "dispatcher">) => dispatcher.hold("copy", "command"),
+};
+const stands = (rv: number, name = "shop"): Look => {
+  const { meta, body } = change("Modified", name, rv);
+  return async () => ({ ...meta, body });
+};
+const away: Look = () => Promise.reject(new Error("away"));
+
+/** A key waits for its first run, woken by its object. */
+async function waitingKey() {
+  const first = await open({ manifest: reconciling, ...held });
+  first.subscription.change(change("Added", "shop", 11));
+  await first.clock.advance(1_000);
+  return first;
+}
+
+async function next(fixture: DispatchFixture, options: Parameters<DispatchFixture["restart"]>[0], advanceMs = 2_000) {
+  fixture.runner.deliveries.length = 0;
+  const restarted = await withPods(await fixture.restart(options), false);
+  await quiet(restarted.runner);
+  await restarted.clock.advance(advanceMs);
+  return restarted;
+}
+
+describe("a state that a handler was shown by an event of an earlier one", () => {
+  it("is flagged when its own event comes, though a kill cut that attempt off and the object is gone by the next", async () => {
+    const first = await waitingKey();
+    first.runner.answer = () => undefined;
+    const second = await next(first, { manifest: inAll, look: stands(15) });
+    expect(second.runner.told).toEqual(["Added shop@11"]);
+    second.runner.answer = () => done;
+    const third = await next(second, { manifest: inAll, look: async () => undefined });
+    for (const rv of [14, 15, 16]) third.subscription.change(change("Modified", "shop", rv));
+    await quiet(third.runner);
+    expect(third.runner.told).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
+    await third.clock.advance(1_000);
+    expect(third.disk.journal.size).toBe(0);
+  });
+
+  it("is flagged when its own event waited on disk meanwhile and the position is past it", async () => {
+    const first = await waitingKey();
+    first.runner.answer = () => undefined;
+    const second = await next(first, { manifest: inAll, look: stands(15) });
+    for (const rv of [14, 15, 16]) second.subscription.change(change("Modified", "shop", rv));
+    second.subscription.bookmark(resourceVersion("20"));
+    await second.clock.advance(100_000);
+    expect(second.disk.spill.size).toBe(4);
+    second.dispatcher.hold("copy", "command");
+    await second.runner.end("shop");
+    await second.clock.advance(1_000);
+    second.runner.answer = () => done;
+    const third = await next(second, { manifest: inAll, look: stands(16) });
+    expect(third.runner.told).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
+    expect(third.disk.journal.size).toBe(0);
+  });
+
+  it("is flagged where that event is the object's first, and its handler has asked for it to come again", async () => {
+    const first = await DispatchFixture.open({ manifest: manifest({}, [trigger({ object: "Metadata" })]), ...held });
+    await first.listed();
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(120_000);
+    first.runner.answer = () => ({ ...done, requeueAfterMs: 10_000 });
+    let look = stands(14);
+    const second = await first.restart({ manifest: manifest({}, [trigger()]), look: (...of) => look(...of) });
+    await quiet(second.runner);
+    await second.clock.advance(1_000);
+    second.runner.answer = () => done;
+    look = async () => undefined;
+    for (const rv of [14, 15]) second.subscription.change(change("Modified", "shop", rv));
+    second.subscription.change(change("Deleted", "shop", 16));
+    await second.clock.advance(20_000);
+    expect(second.runner.told).toEqual(["Added shop@11", "Modified shop@14 !", "Modified shop@15", "Deleted shop@16"]);
+    expect(second.disk.journal.size).toBe(0);
+  });
+
+  it("is flagged where the event of the earlier one comes behind it", async () => {
+    const other = await DispatchFixture.open({ manifest: inAll, ...held });
+    await other.listed();
+    other.subscription.change(change("Modified", "shop", 14));
+    await other.clock.advance(120_000);
+    const [waiting] = [...other.disk.spill.values()];
+    const first = await waitingKey();
+    const [row] = [...first.disk.spill.values()];
+    if (!waiting || !row) throw new Error("nothing is on disk");
+    const sequence = row.sequence + 1;
+    first.kill();
+    const store = first.store;
+    first.disk.spill.set([...first.disk.spill.keys()][0]?.replace(String(row.sequence), String(sequence)) ?? "", {
+      ...waiting,
+      sequence,
+      type: "Modified",
+    });
+    expect([...(await store.spillHeaders("copy"))].length).toBe(2);
+    const second = await next(first, { manifest: inAll, look: stands(14) });
+    expect(second.runner.told).toEqual(["Modified shop@14", "Added shop@11 !"]);
+  });
+});
+
+describe("a state that a run was cut off with", () => {
+  /** A run has begun with a newer state than the one on record, and is cut off. */
+  async function cutOff(options: { readonly selection?: string } = {}) {
+    const first = await open({ manifest: reconciler({}, byOwner) });
+    first.runner.answer = () => done;
+    const small = manifest({ mode: "Reconcile" }, [trigger({ object: "Metadata" }), byOwner]);
+    const second = await next(first, { manifest: small });
+    second.subscription.change(change("Added", "shop", 11));
+    await second.clock.advance(1_000);
+    second.runner.answer = () => undefined;
+    const third = await next(second, { manifest: reconciler(), look: stands(15), ...options });
+    if (options.selection) await third.list(12, [change("Added", "shop", 11)], "initial");
+    third.pods.change(owned("Added", "web", 12, "shop"));
+    await third.clock.advance(1_000);
+    expect(runs(third)).toEqual(["shop@15 <- Added pods web"]);
+    third.runner.answer = () => done;
+    return third;
+  }
+
+  const events = manifest({}, [trigger(), pods(undefined)]);
+  const ofShop = ({ runner }: DispatchFixture) => runner.told.filter((line) => line.includes("shop"));
+
+  it("is flagged when its own event comes after one before it, in a later epoch of the trigger as well", async () => {
+    for (const options of [{}, { selection: "other" }]) {
+      const last = await next(await cutOff(options), { manifest: events, look: stands(15), ...options });
+      for (const rv of [14, 15, 16]) {
+        last.subscription.change(change("Modified", "shop", rv));
+        await quiet(last.runner);
+      }
+      expect(ofShop(last)).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
+    }
+  });
+
+  it("is flagged after an edit to Reconcile and back that had no run of it, in such an epoch as well", async () => {
+    for (const options of [{}, { selection: "other" }]) {
+      const fourth = await next(await cutOff(options), { manifest: events, look: away, ...held, ...options });
+      const fifth = await next(fourth, { manifest: reconciler(), look: stands(15), ...held, ...options });
+      fifth.subscription.change(change("Modified", "shop", 15));
+      await fifth.clock.advance(1_000);
+      const last = await next(fifth, { manifest: events, look: stands(15, "web"), ...options });
+      expect(ofShop(last)).toEqual(["Modified shop@15 !"]);
+    }
+  });
+});
+
+describe("an event made of a key", () => {
+  it("comes once of an object that its trigger let go and selected again", async () => {
+    const first = await waitingKey();
+    for (const rv of [12, 13]) first.subscription.change(change(rv === 12 ? "Deleted" : "Added", "shop", rv));
+    await first.clock.advance(1_000);
+    const second = await next(first, { manifest: inAll, look: stands(13) });
+    expect(second.runner.told).toEqual(["Added shop@13"]);
+  });
+});
+
+describe("an event made of a key, which waits while its function reconciles again", () => {
+  it("is flagged where a run of the key was cut off meanwhile", async () => {
+    const second = await next(await waitingKey(), { manifest: inAll, ...held });
+    second.runner.answer = () => undefined;
+    // Its body is left out, and cannot be had.
+    const third = await next(second, { manifest: reconciling, look: away });
+    third.pods.change(owned("Added", "web", 12, "shop"));
+    await third.clock.advance(10_000);
+    const isSeen = runs(third).some((run) => run.startsWith("shop@11"));
+    third.runner.answer = () => done;
+    const last = await next(third, { manifest: inAll, look: stands(11) });
+    expect(last.runner.told.filter((line) => line.includes("shop"))).toEqual([`Added shop@11${isSeen ? " !" : ""}`]);
+  });
+
+  it("wakes its key, which runs once that is done", async () => {
+    const second = await next(await waitingKey(), { manifest: inAll, ...held });
+    let look = away;
+    const third = await next(second, { manifest: reconciling, look: (...of) => look(...of) });
+    third.pods.change(owned("Added", "web", 12, "shop"));
+    await third.clock.advance(10_000);
+    look = stands(11);
+    await third.clock.advance(10_000);
+    expect(runs(third)).toEqual(["shop@11 <- Added pods web, Added settings shop"]);
+    expect(third.disk.spill.size).toBe(0);
+  });
+
+  it("has its run flagged where an attempt at it was cut off", async () => {
+    const first = await waitingKey();
+    first.runner.answer = () => undefined;
+    const second = await next(first, { manifest: inAll, look: stands(11) });
+    expect(second.runner.told).toEqual(["Added shop@11"]);
+    second.runner.answer = () => done;
+    const third = await next(second, { manifest: reconciling, look: stands(11) });
+    expect(runs(third)).toEqual(["shop@11 <- Added settings shop !"]);
+  });
+});

@@ -1,0 +1,114 @@
+import { expect, onTestFinished, test, vi } from "vitest";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import { ByNamespace } from "../../runtime/engine/state/by-namespace.ts";
+import { emptyBatch } from "../../runtime/journal/batch.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
+
+const count = 100;
+const each = 20;
+const names = Array.from({ length: count }, (_, index) => `team-${index}`);
+const byLabel = manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]);
+
+/** What a process left that knew `each` objects in each of the namespaces. */
+async function left(): Promise<MemoryDisk> {
+  const disk = new MemoryDisk();
+  const store = new MemoryStore(disk);
+  const { id: view } = await store.openView("copy", "settings", "/ConfigMap");
+  const known = Array.from({ length: count * each }, (_, n) => {
+    const rest = { hash: "", deleted: false, matched: true, body: undefined };
+    const state = { uid: `uid-${n}`, resourceVersion: resourceVersion(String(1_000 + n)), ...rest };
+    return { view, key: `${names[n % count]}/object-${n}`, state };
+  });
+  const lowWaterMark = resourceVersion("9000");
+  const cursors = names.map((namespace) => ({
+    view,
+    namespace,
+    selection: "all",
+    lowWaterMark,
+    epoch: 0,
+    initial: false,
+  }));
+  await store.commit({ ...emptyBatch, known, cursors });
+  return disk;
+}
+
+/** How many objects were looked at since it was last asked. */
+function looks(): () => number {
+  let looked = 0;
+  const original = ByNamespace.prototype.in;
+  const spy = vi.spyOn(ByNamespace.prototype, "in").mockImplementation(function* (
+    this: ByNamespace<unknown>,
+    namespace,
+  ) {
+    for (const entry of original.call(this, namespace)) {
+      looked++;
+      yield entry;
+    }
+  });
+  onTestFinished(() => spy.mockRestore());
+  return () => {
+    const since = looked;
+    looked = 0;
+    return since;
+  };
+}
+
+test("a start with many namespaces looks at each object a few times, and a namespace that leaves costs its own objects", async () => {
+  const it = await DispatchFixture.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
+  const looked = looks();
+  for (const namespace of names) it.function.subscription("settings", { selection: "all", namespace });
+  it.function.retain("settings", names);
+  expect(looked()).toBeLessThanOrEqual(3 * count * each);
+  for (let gone = 1; gone <= 10; gone++) it.function.retain("settings", names.slice(gone));
+  expect(looked()).toBeLessThanOrEqual(3 * 10 * each);
+  await quiet(it.runner);
+  expect(it.runner.deliveries.map(({ type, flags }) => `${type} ${flags.reason}`)).toEqual(
+    Array.from({ length: 10 * each }, () => "Deleted unselected"),
+  );
+});
+
+/** A namespace with one object is chosen, and is so no more once that was told. */
+async function comesAndGoes(it: DispatchFixture, namespace: string, rv: number): Promise<void> {
+  it.function.retain("settings", ["team-a", namespace]);
+  const source = it.function.subscription("settings", { selection: "all", namespace });
+  const list = source.list("initial", undefined);
+  list.item(change("Added", "object", rv, { namespace, uid: `uid-${namespace}` }));
+  list.end(resourceVersion(String(rv)));
+  await quiet(it.runner);
+  it.function.retain("settings", ["team-a"]);
+  await quiet(it.runner);
+}
+
+test("namespaces that came and went leave no record, and one that comes back has no id that was told before", async () => {
+  const it = await DispatchFixture.open({ manifest: byLabel, namespace: "team-a" });
+  it.function.retain("settings", ["team-a"]);
+  await it.listed();
+  for (let at = 0; at < 50; at++) await comesAndGoes(it, `preview-${at}`, 100 + at);
+  await comesAndGoes(it, "preview-0", 100);
+  it.function.retain("settings", ["team-a"]);
+  await it.clock.advance(1_000);
+  const [view] = await it.store.views("copy");
+  expect(view?.cursors.map(({ namespace }) => namespace).sort()).toEqual(["", "team-a"]);
+  const ids = it.runner.deliveries.map(({ id }) => id);
+  expect([ids.length, new Set(ids).size]).toEqual([102, 102]);
+});
+
+test("a list of the namespaces is doubted for what leaves, and who stays is hardly looked at", async () => {
+  const it = await DispatchFixture.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
+  const looked = looks();
+  expect(it.function.believes("settings", names)).toBe(true);
+  expect(looked()).toBe(0);
+  expect(it.function.believes("settings", names.slice(5))).toBe(true);
+  expect(looked()).toBeLessThanOrEqual(2 * 6 * each);
+  expect(it.function.believes("settings", names.slice(count / 2 + 1))).toBe(false);
+  expect(it.function.believes("settings", names.slice(count / 2))).toBe(true);
+});
+
+test("a list of one namespace looks at the objects of that namespace alone", async () => {
+  const it = await DispatchFixture.open({ disk: await left(), manifest: byLabel, namespace: names[0] });
+  it.function.retain("settings", names);
+  const looked = looks();
+  await it.list(9_500, []);
+  expect(looked()).toBeLessThanOrEqual(3 * each);
+});

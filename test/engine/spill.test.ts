@@ -1,0 +1,159 @@
+import { describe, expect, it } from "vitest";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
+
+const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`);
+
+describe("what does not fit in memory", () => {
+  it("goes to disk, does not hold the mark up, and comes back in order", async () => {
+    const it = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+    it.runner.answer = () => undefined;
+    for (const [index, name] of names(0, 2_500).entries()) it.subscription.change(change("Added", name, 11 + index));
+    it.subscription.change(change("Modified", "n0", 9_000));
+    await it.clock.advance(1_000);
+    expect(it.function.status()).toMatchObject({ queued: 999, inFlight: 1, spilled: 1_501 });
+    it.runner.answer = () => done;
+    await it.runner.end("n0");
+    const told = it.runner.deliveries.map((delivery) => delivery.object.name);
+    expect(told).toEqual([...names(0, 2_500), "n0"]);
+    it.subscription.bookmark(resourceVersion("9001"));
+    await it.clock.advance(1_000);
+    expect(it.disk.spill.size).toBe(0);
+    expect((await it.store.views())[0]?.cursors[0]?.lowWaterMark).toBe("9001");
+  });
+
+  it("what waits there of a trigger that is gone keeps nothing of the others from coming back", async () => {
+    const two = { manifest: manifest({}, [trigger(), trigger({ name: "pods", kind: "Pod" })]) };
+    const first = await (await DispatchFixture.open(two)).listed();
+    const pods = first.function.subscription("pods", { selection: "all", namespace: "" });
+    pods.list("initial", undefined).end(resourceVersion("1"));
+    first.runner.answer = () => failure("no", 3_600_000);
+    pods.change(change("Added", "pod", 11));
+    first.subscription.change(change("Added", "a", 12));
+    await first.clock.advance(70_000);
+    expect(first.disk.spill.size).toBe(2);
+    const second = await first.restart({ manifest: manifest() });
+    second.runner.answer = () => done;
+    await second.clock.advance(1_000);
+    expect(second.runner.told.at(-1)).toBe("Added a@12 #2 !");
+  });
+
+  it("an event that is unfinished for a minute goes to disk too, and the mark passes it", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    it.runner.answer = (delivery) => (delivery.object.name === "stuck" ? undefined : done);
+    it.subscription.change(change("Added", "stuck", 11));
+    it.subscription.change(change("Modified", "stuck", 12));
+    it.subscription.bookmark(resourceVersion("20"));
+    await it.clock.advance(50_000);
+    expect(it.subscription.lowWaterMark).toBe("1");
+    await it.clock.advance(20_000);
+    expect(it.subscription.lowWaterMark).toBe("20");
+    it.runner.answer = () => done;
+    const second = await it.restart();
+    await quiet(second.runner);
+    expect(second.runner.told).toEqual(["Added stuck@11", "Added stuck@11 #2 !", "Modified stuck@12"]);
+    expect(second.subscription.resumeFrom).toBe("20");
+  });
+
+  it("an event from before the start goes to disk as soon as it is found waiting, since its history may go next", async () => {
+    const first = await (await DispatchFixture.open()).listed();
+    const it = await first.restart();
+    it.runner.answer = (delivery) => (delivery.object.name.startsWith("stuck") ? undefined : done);
+    it.subscription.serverIsAt(resourceVersion("15"));
+    it.subscription.change(change("Added", "stuck", 11));
+    it.subscription.change(change("Added", "quick", 12));
+    it.subscription.bookmark(resourceVersion("20"));
+    await it.clock.advance(6_000);
+    expect(it.subscription.lowWaterMark).toBe("20");
+    it.subscription.change(change("Added", "stuck-since", 21));
+    it.subscription.bookmark(resourceVersion("30"));
+    await it.clock.advance(6_000);
+    expect(it.subscription.lowWaterMark).toBe("20");
+    await it.clock.advance(60_000);
+    expect(it.subscription.lowWaterMark).toBe("30");
+  });
+
+  it("keeps the order of a lane of which only a part was on disk when the process ended", async () => {
+    const it = await (await DispatchFixture.open()).listed();
+    it.runner.answer = () => undefined;
+    it.subscription.change(change("Added", "a", 11));
+    for (const [index, name] of names(0, 1_000).entries()) it.subscription.change(change("Added", name, 100 + index));
+    it.subscription.change(change("Modified", "a", 5_000));
+    await it.clock.advance(1_000);
+    it.runner.answer = () => done;
+    it.runner.deliveries.length = 0;
+    const second = await it.restart();
+    second.subscription.change(change("Added", "a", 11));
+    await quiet(second.runner);
+    expect(second.runner.told.filter((line) => line.includes(" a@"))).toEqual(["Added a@11 #2 !", "Modified a@5000"]);
+  });
+});
+
+describe("an event that is given up", () => {
+  const twice = manifest({ retry: { maxAttempts: 2, initialDelayMs: 1_000, maxDelayMs: 1_000, factor: 1 } });
+
+  const poisoned = async () => {
+    const it = await (await DispatchFixture.open({ manifest: twice })).listed();
+    it.runner.answer = (delivery) => (delivery.object.name === "poison" ? failure("bad") : done);
+    it.subscription.change(change("Added", "poison", 11, { spec: "body" }));
+    for (const [index, name] of names(0, 99).entries()) it.subscription.change(change("Added", name, 12 + index));
+    it.subscription.bookmark(resourceVersion("500"));
+    await quiet(it.runner);
+    await it.clock.advance(5_000);
+    await quiet(it.runner);
+    return it;
+  };
+
+  it("is kept whole, holds nothing up, and can be replayed once the code is mended", async () => {
+    const it = await poisoned();
+    expect(Object.fromEntries(it.outcomes)).toEqual({ ok: 99, retry: 1, dead_letter: 1 });
+    expect(it.subscription.lowWaterMark).toBe("500");
+    const letters = new DeadLetters(it.store, it.dispatcher);
+    const [letter] = await letters.list();
+    expect(letter).toMatchObject({ function: "copy", name: "poison", attempts: 2, error: { message: "bad" } });
+    expect(JSON.parse((await letters.show(letter?.letter ?? "")).body.toString()).spec).toBe("body");
+    it.runner.answer = () => done;
+    await letters.replay([letter?.letter ?? ""]);
+    await quiet(it.runner);
+    expect(it.runner.told.at(-1)).toBe("Added poison@11 !");
+    await it.clock.advance(1_000);
+    expect([await letters.list(), it.disk.spill.size, it.function.status().deadLetters]).toEqual([[], 0, 0]);
+  });
+
+  it("can be replayed while the runtime is stopped, and is delivered when it starts", async () => {
+    const it = await poisoned();
+    await it.drain();
+    const letters = new DeadLetters(it.store);
+    await letters.replay((await letters.list()).map(({ letter }) => letter));
+    it.runner.answer = () => done;
+    const second = await it.restart();
+    await quiet(second.runner);
+    expect(second.runner.told.at(-1)).toBe("Added poison@11 !");
+  });
+
+  it("replayed after its object changed does not take the object's position back", async () => {
+    const it = await poisoned();
+    it.runner.answer = () => done;
+    it.subscription.change(change("Modified", "poison", 600));
+    await quiet(it.runner);
+    await it.dispatcher.replay(await new DeadLetters(it.store).show("1"));
+    await quiet(it.runner);
+    it.subscription.change(change("Modified", "poison", 600));
+    await quiet(it.runner);
+    expect(it.runner.told.slice(-2)).toEqual(["Modified poison@600", "Added poison@11 !"]);
+  });
+
+  it("is forgotten where the manifest says Drop, and holds its lane where it says Block", async () => {
+    for (const onFailure of ["Drop", "Block"] as const) {
+      const it = await (await DispatchFixture.open({ manifest: manifest({ ...twice.delivery, onFailure }) })).listed();
+      it.runner.answer = () => failure();
+      it.subscription.change(change("Added", "a", 11));
+      it.subscription.change(change("Modified", "a", 12));
+      for (let second = 0; second < 5; second++) await it.clock.advance(1_000);
+      expect(it.runner.told.includes("Modified a@12")).toBe(onFailure === "Drop");
+      expect(await it.store.deadLetters()).toEqual([]);
+      expect(it.function.status().blockedLanes).toBe(onFailure === "Block" ? 1 : 0);
+    }
+  });
+});

@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { WatchfireError } from "../../../runtime/base/errors.ts";
+import type { FunctionReport } from "../../../runtime/control/function-status/function-report.ts";
+import { type FoundShare, shareOf, wholeReport } from "../../../runtime/control/function-status/function-share.ts";
+import { type FleetPublicationParts, fleetPublication } from "../../../runtime/host/fleet/fleet-publication.ts";
+import { withStill } from "../../../runtime/host/fleet/merged-status.ts";
+
+const [first, other] = [1, 5];
+
+const hot: FunctionReport = {
+  name: "hot",
+  ready: true,
+  deadLetters: 0,
+  deadLettersWithoutBody: 0,
+  lagSeconds: 0,
+  queued: 0,
+  inFlight: 0,
+  spilled: 0,
+  blockedLanes: 0,
+  failures: 0,
+  triggers: [],
+};
+
+/** What one process of a fleet has to tell, while it has these slots and sees these owners. */
+function toldBy(owner: string, here: readonly number[], owners: Record<number, string>) {
+  const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
+  const runs = new Map(here.map((slot) => [slot, { active: {}, held: { holds: true }, isEnding: false, live }]));
+  const { functions } = fleetPublication({
+    owner,
+    owners: Array.from({ length: 8 }, (_, slot) => owners[slot]),
+    reports: [hot],
+    runs: runs as unknown as FleetPublicationParts["runs"],
+    catalogue: { names: ["hot"], slotsOf: () => [first, other], originOf: () => undefined },
+  });
+  const [{ report, sharing, isStill } = {}] = functions;
+  if (!report || !sharing || !isStill) throw new TypeError("it tells of no part");
+  return { report, sharing, isStill, runs };
+}
+
+test("what a replica's earlier process told of its part says nothing of the process after it", () => {
+  const before = toldBy("b#1", [other], { [first]: "a#3", [other]: "b#1" });
+  const shares = new Map([[before.sharing.replica, shareOf(before.report, before.sharing.here) as FoundShare]]);
+  const whole = (owner: string) => {
+    const { report, sharing } = toldBy("a#3", [first], { [first]: "a#3", [other]: owner });
+    return wholeReport(report, sharing.elsewhere, shares);
+  };
+  expect(whole("b#1")).toMatchObject({ ready: true });
+  expect(whole("b#2")).toMatchObject({ ready: false, reason: "Starting" });
+  expect(whole("b#2").message).toBe("b has slot 5, and has not told how it stands there");
+});
+
+test("a part that a replica lets go of, or loses, is not its own to tell from then on", () => {
+  const owners = { [first]: "a#3", [other]: "a#3" };
+  const kept = toldBy("a#3", [first, other], owners);
+  expect(kept.isStill()).toBe(true);
+  const [left, ended] = [toldBy("a#3", [first, other], owners), toldBy("a#3", [first, other], owners)];
+  left.runs.delete(first);
+  expect(left.isStill()).toBe(false);
+  Object.assign(ended.runs.get(other) ?? {}, { isEnding: true });
+  expect(ended.isStill()).toBe(false);
+});
+
+test("a function whose slot stands still is told of by the replica that has the slot, and its object stays", () => {
+  const live = { all: [], rejected: [], complete: false };
+  const damage = new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its snapshot is gone" });
+  const run = { active: undefined, damage, held: { holds: true }, isEnding: false, live };
+  const runs = new Map([[first, run]]) as unknown as FleetPublicationParts["runs"];
+  const origin = { type: "folder", manifest: "f" } as const;
+  const told = (name: string) => (name === "hot" ? origin : undefined);
+  const { functions, isGone } = fleetPublication({
+    owner: "a#1",
+    owners: [],
+    reports: withStill([], new Map([["hot", damage]])),
+    runs,
+    catalogue: { names: ["hot"], slotsOf: () => [first], originOf: told },
+  });
+  expect(functions).toMatchObject([
+    { origin, report: { name: "hot", ready: false, reason: "CheckpointFailing", code: "WF_CHECKPOINT_CORRUPT" } },
+  ]);
+  expect([isGone("hot"), isGone("removed")]).toEqual([false, false]);
+});
+
+test("a function whose slot is given away, or lost, is no longer told of, though what it did is still reported", () => {
+  const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
+  const run = { active: {}, held: { holds: true }, isEnding: false, live };
+  const told = (over: object) => {
+    const { functions } = fleetPublication({
+      owner: "a#1",
+      owners: [],
+      reports: [hot],
+      runs: new Map([[first, { ...run, ...over }]]) as unknown as FleetPublicationParts["runs"],
+      catalogue: {
+        names: ["hot"],
+        slotsOf: () => [first],
+        originOf: () => ({ type: "folder", manifest: "f" }),
+      },
+    });
+    return functions.length;
+  };
+  expect([told({}), told({ isEnding: true }), told({ held: { holds: false } })]).toEqual([1, 0, 0]);
+});

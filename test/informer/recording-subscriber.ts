@@ -1,0 +1,68 @@
+import { type ResourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
+import type { ListReason, ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
+import type { Change } from "../../runtime/informer/scan/change.ts";
+
+/** Writes down what a source hands out, a line each: `Added a 5`, `bookmark 9`, `list initial from nowhere`. */
+export class RecordingSubscriber implements Subscriber {
+  readonly id: string;
+  readonly log: string[] = [];
+  readonly changes: Change[] = [];
+  resumeFrom: ResourceVersion | undefined;
+  congested: Promise<void> | undefined;
+  /** What the next lists' ends give; then `counted`. */
+  readonly outcomes: ("counted" | "held")[] = [];
+  private readonly waiters = new Set<() => void>();
+
+  constructor(resumeFrom?: string, id = "recording") {
+    this.id = id;
+    this.resumeFrom = resourceVersionIn(resumeFrom);
+  }
+
+  change(change: Change): void {
+    this.changes.push(change);
+    this.resumeFrom = change.meta.resourceVersion;
+    this.note(`${change.type} ${change.meta.name} ${change.meta.resourceVersion}`);
+  }
+
+  bookmark(resourceVersion: ResourceVersion): void {
+    this.resumeFrom = resourceVersion;
+    this.note(`bookmark ${resourceVersion}`);
+  }
+
+  list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
+    this.note(`list ${reason} from ${gapFrom ?? "nowhere"}`);
+    return {
+      item: (change) => {
+        this.changes.push(change);
+        this.note(`item ${change.meta.name} ${change.meta.resourceVersion}`);
+      },
+      end: (resourceVersion) => {
+        const outcome = this.outcomes.shift() ?? "counted";
+        if (outcome === "counted") this.resumeFrom = resourceVersion;
+        this.note(`end ${resourceVersion}${outcome === "held" ? " held" : ""}`);
+        return outcome;
+      },
+      abort: () => this.note("abort"),
+    };
+  }
+
+  /** Resolves once the log holds `line` `count` times. */
+  async saw(line: string, count = 1): Promise<void> {
+    while (this.log.filter((entry) => entry === line).length < count) {
+      await new Promise<void>((resolve) => this.waiters.add(resolve));
+    }
+  }
+
+  /** The log from now on begins anew. */
+  forget(): void {
+    this.log.length = 0;
+  }
+
+  protected note(line: string): void {
+    this.log.push(line);
+    for (const waiter of [...this.waiters]) {
+      this.waiters.delete(waiter);
+      waiter();
+    }
+  }
+}

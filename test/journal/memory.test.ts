@@ -1,0 +1,10 @@
+import { describe } from "vitest";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { storeContract } from "./store-contract.ts";
+
+describe("the store in memory", () => {
+  storeContract(async () => {
+    const disk = new MemoryDisk();
+    return { open: () => new MemoryStore(disk), kill: () => {} };
+  });
+});

@@ -1,0 +1,50 @@
+import { onTestFinished } from "vitest";
+import { systemClock } from "../../../runtime/base/clock.ts";
+import { Nats } from "../../../runtime/journal/nats/connection.ts";
+import type { Witness } from "../../../runtime/journal/nats/slot.ts";
+import { JetstreamStore, type JetstreamStoreOptions } from "../../../runtime/journal/nats/store.ts";
+import { startNats } from "../../tools/nats.ts";
+import type { NatsServer } from "../../tools/nats-server.ts";
+
+/** A slot on a server of one's own, opened and killed at will. */
+export class Place {
+  readonly server: NatsServer;
+  readonly nats: Nats;
+  readonly lost: string[] = [];
+  readonly said: string[] = [];
+  /** What the witness was told last. */
+  mark = "";
+  readonly witness: Witness = {
+    read: () => this.mark,
+    write: async (mark) => {
+      this.mark = mark;
+    },
+  };
+
+  constructor(server: NatsServer, nats: Nats) {
+    this.server = server;
+    this.nats = nats;
+  }
+
+  /** @param afterwards whether the test closes it at its end */
+  static async make(server?: NatsServer, { afterwards = true } = {}): Promise<Place> {
+    const running = server ?? (await startNats());
+    const log = { warn: () => {}, info: () => {} };
+    const nats = await Nats.connect({ servers: [running.url], name: `ns-${crypto.randomUUID()}`, log });
+    if (afterwards) onTestFinished(() => nats.close());
+    return new Place(running, nats);
+  }
+
+  open(over: Partial<JetstreamStoreOptions> = {}): Promise<JetstreamStore> {
+    const note = (fields: object) => void this.said.push(JSON.stringify(fields));
+    return JetstreamStore.open({
+      nats: this.nats,
+      slot: "0",
+      clock: systemClock,
+      witness: this.witness,
+      log: { warn: note, error: note },
+      onLost: ({ code }) => void this.lost.push(code),
+      ...over,
+    });
+  }
+}

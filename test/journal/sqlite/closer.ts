@@ -1,0 +1,13 @@
+import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import { emptyBatch } from "../../../runtime/journal/batch.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+
+// Writes more to the folder of argv than its log may hold, closes it as clean, and has nothing else to wait for.
+const store = new SqliteStore({ folder: process.argv[2] ?? "", room: () => 1 });
+const { id } = await store.openView("copy", "settings", "/ConfigMap");
+const body = Buffer.alloc(100_000, "x");
+const identity = { uid: "u", resourceVersion: resourceVersion("5"), hash: "", deleted: false, matched: true };
+for (let n = 0; n < 10; n++) {
+  await store.commit({ ...emptyBatch, known: [{ view: id, key: `a/${n}`, state: { ...identity, body } }] });
+}
+await store.close(true);

@@ -1,0 +1,19 @@
+import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import { emptyBatch } from "../../../runtime/journal/batch.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+
+// Holds the store of the folder in argv until it is killed.
+const store = new SqliteStore({ folder: process.argv[2] ?? "" });
+const { id } = await store.openView("copy", "settings", "/ConfigMap");
+const cursor = {
+  view: id,
+  namespace: "",
+  selection: "s1",
+  lowWaterMark: resourceVersion("41"),
+  epoch: 0,
+  initial: true,
+};
+await store.commit({ ...emptyBatch, cursors: [cursor] });
+process.stdout.write("held\n");
+// Named here, so that no garbage collection takes the store, and its lock with it.
+setInterval(() => void store, 60_000);

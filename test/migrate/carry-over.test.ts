@@ -1,0 +1,99 @@
+import { expect, test } from "vitest";
+import { pause, systemClock } from "../../runtime/base/clock.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import { emptyBatch } from "../../runtime/journal/batch.ts";
+import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { carryOver } from "../../runtime/migrate/carry-over.ts";
+import { letter } from "../journal/store-contract.ts";
+import { folderOf } from "../tools/folder.ts";
+import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
+
+test("a body that is older than its object is so where it is carried to, and a function that is paused", async () => {
+  const from = new MemoryStore();
+  const { id } = await from.openView("copy", "settings", "/ConfigMap");
+  const state = { uid: "u", resourceVersion: resourceVersion("1"), hash: "", deleted: false, matched: true };
+  const body = Buffer.from("one");
+  const put = (key: string, body: Buffer | "older") => ({
+    ...emptyBatch,
+    known: [{ view: id, key, state: { ...state, body } }],
+  });
+  await from.commit(put("a/exact", body));
+  await from.commit(put("a/older", body));
+  await from.commit(put("a/older", "older"));
+  await from.setPaused("copy", 12);
+  const to = new SqliteStore({ folder: folderOf({}) });
+  await carryOver(from, to);
+  const view = (await to.views())[0]?.id ?? 0;
+  expect(await to.body(view, "a/exact")).toEqual({ bytes: body, isOlder: false });
+  expect(await to.body(view, "a/older")).toEqual({ bytes: body, isOlder: true });
+  expect([...(await to.paused())]).toEqual([["copy", 12]]);
+  await to.close(true);
+});
+
+test("a trigger that one of several stores has under its name before a rename is one trigger where they are carried to", async () => {
+  const to = new MemoryStore();
+  for (const [index, trigger] of ["settings", "renamed"].entries()) {
+    const from = new MemoryStore();
+    const { id } = await from.openView("copy", trigger, "/ConfigMap");
+    await from.recordViews([{ id, trigger, identity: "settings", manifest: `{"mode":"All"}` }]);
+    const state = { uid: "u", resourceVersion: resourceVersion("1"), hash: "", deleted: false, matched: true };
+    await from.commit({
+      ...emptyBatch,
+      known: [{ view: id, key: `a/${index}`, state: { ...state, body: undefined } }],
+    });
+    await carryOver(from, to);
+  }
+  const views = await to.views();
+  expect(views.map(({ trigger, identity }) => [trigger, identity])).toEqual([["settings", "settings"]]);
+  const found: string[] = [];
+  await to.known(views[0]?.id ?? 0, (key) => found.push(key));
+  expect(found).toEqual(["a/0", "a/1"]);
+});
+
+test("positions of many objects are carried over with the event loop turning, so that a Lease is renewed meanwhile", async () => {
+  const from = new SqliteStore({ folder: folderOf({}) });
+  const { id } = await from.openView("copy", "settings", "/ConfigMap");
+  const body = Buffer.alloc(500, "x");
+  const count = 40_000;
+  await from.commit({
+    ...emptyBatch,
+    known: Array.from({ length: count }, (_, index) => ({
+      view: id,
+      key: `team/object-${index}`,
+      state: {
+        uid: "u",
+        resourceVersion: resourceVersion(String(index)),
+        hash: "",
+        deleted: false,
+        matched: true,
+        body,
+      },
+    })),
+  });
+  const to = new MemoryStore();
+  const lag = watchLoopLag();
+  await carryOver(from, to);
+  // So that a turn that was never had is seen, too.
+  await pause(systemClock, 2 * lookMs);
+  const worst = lag.stop();
+  // Taken together it is more than half a second of work.
+  expect(worst).toBeLessThan(300);
+  let found = 0;
+  await to.known((await to.views())[0]?.id ?? 0, () => found++);
+  expect(found).toBe(count);
+  await from.close(true);
+});
+
+test("a dead letter whose body was dropped is known as that where it is carried to", async () => {
+  const from = new SqliteStore({ folder: folderOf({}) });
+  const { id: view } = await from.openView("copy", "settings", "/ConfigMap");
+  await from.limitDeadLetters("copy", { maxCount: 9, maxBytes: 800 });
+  const body = Buffer.alloc(1_000, "x");
+  await from.commit({ ...emptyBatch, deadLetters: [{ ...letter(view), body }] });
+  const to = new MemoryStore();
+  await carryOver(from, to);
+  const [carried] = await to.deadLetters();
+  expect(carried?.bodyDropped).toBe(true);
+  await from.close(true);
+});

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { describeFleet } from "../../runtime/host/fleet/describe-fleet.ts";
+import type { SlotRun } from "../../runtime/host/fleet/slot-run.ts";
+import { HeldSlot } from "../../runtime/slots/held-slot.ts";
+import { VirtualClock } from "../virtual-clock.ts";
+import { SimulatedFleet } from "./simulated-fleet.ts";
+
+/** A slot that a replica has, whose Lease takes no write while `refusal` says why. */
+async function held() {
+  const clock = new VirtualClock();
+  const lease = new SimulatedFleet(clock).lease("slot-0").api(clock, () => ({ thereMs: 5, backMs: 5 }));
+  const created = lease.create({ holder: "a#1", durationMs: 10_000, transitions: 1 }, 3_000);
+  await clock.advance(10);
+  const record = await created;
+  if (record === "conflict") throw new Error("it is there already");
+  const server = { refusal: "" };
+  const told: string[] = [];
+  const tell = (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`);
+  const api: typeof lease = {
+    ...lease,
+    update: (of, change, ms) =>
+      server.refusal ? Promise.reject(new Error(server.refusal)) : lease.update(of, change, ms),
+  };
+  const log = { info: tell, warn: tell };
+  return { clock, server, told, slot: new HeldSlot({ slot: 0, record, api, isAlive: () => true, clock, log }) };
+}
+
+test("a slot whose Lease cannot be written says why with a code, once in the log and in /status while that is so", async () => {
+  const { clock, server, told, slot } = await held();
+  server.refusal = "leases is forbidden";
+  const written = slot.annotate({ mark: "9" });
+  await clock.advance(900);
+  expect([slot.unwritten, told]).toEqual([undefined, []]);
+  await clock.advance(60_000);
+  expect(told).toEqual([`lease not written ${JSON.stringify({ error: slot.unwritten?.message })}`]);
+  const run = { held: slot, active: { dispatcher: { status: () => [] } } } as unknown as SlotRun;
+  const status = () => {
+    return describeFleet("a", 1, undefined, new Map([[0, run]]), { names: [], slotsOf: () => [] }, undefined).slots[0];
+  };
+  expect(status()).toMatchObject({
+    state: "running",
+    reason: expect.stringMatching(/^WF_LEASE_UNWRITTEN: .*slot 0.*leases is forbidden/),
+  });
+  server.refusal = "";
+  await clock.advance(1_000);
+  await written;
+  expect([slot.annotations, status()?.reason, told.length]).toEqual([{ mark: "9" }, undefined, 2]);
+});

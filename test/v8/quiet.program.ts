@@ -1,0 +1,28 @@
+// Makes garbage of which some survives, and is quiet then. Prints the megabytes that young objects take of the system, before and
+// after the collection that follows.
+import { getHeapSpaceStatistics } from "node:v8";
+import { QuietCollection } from "../../runtime/v8/quiet-collection.ts";
+
+const young = () =>
+  getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.physical_space_size ?? 0;
+const megabytes = () => Math.round(young() / 1e6);
+
+let kept: object[] = [];
+for (let made = 0; made < 300_000; made++) {
+  kept.push({ some: new Array(50).fill(made) });
+  if (kept.length > 4_000) kept = kept.slice(2_000);
+}
+kept = [];
+
+const before = megabytes();
+const collection = new QuietCollection();
+const look = () => collection.look(0, { young: young(), used: 0 });
+look();
+look();
+const limit = performance.now() + 10_000;
+const looking = setInterval(() => {
+  if (megabytes() * 4 > before && performance.now() < limit) return;
+  clearInterval(looking);
+  collection.end();
+  process.stdout.write(`${before} ${megabytes()}\n`);
+}, 10);

@@ -1,0 +1,19 @@
+// Calls a function 10,000 times with time to spare, and then 10,000 times without. V8 prints what it compiles.
+import { TierUp } from "../../runtime/v8/tier-up.ts";
+
+function hot(value: number): number {
+  let sum = 0;
+  for (const each of [value, value + 1, value + 2, value + 3]) sum += each % 7;
+  return sum;
+}
+
+/** Each call comes from a turn of its own, so that no loop around it takes it in. */
+async function callOften(): Promise<void> {
+  for (let call = 0; call < 10_000; call++) await Promise.resolve(call).then(hot);
+}
+
+const tierUp = new TierUp();
+await callOften();
+process.stdout.write("busy\n");
+tierUp.look(true);
+await callOften();

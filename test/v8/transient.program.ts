@@ -1,0 +1,31 @@
+// Lets 20 MB of entries come and go, one at a time, in a Map or a line that is old. Prints how many megabytes became old.
+import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { type InLine, Line } from "../../runtime/engine/work/line.ts";
+import { TransientMap } from "../../runtime/v8/transient.ts";
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+const old = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")?.space_used_size ?? 0;
+const map = new TransientMap<number, readonly number[]>();
+
+interface One extends InLine<One> {
+  readonly entry: readonly number[];
+}
+const line = new Line<One>();
+
+for (let time = 0; time < 3; time++) collect();
+const before = old();
+for (let key = 0; key < 20_000; key++) {
+  const entry = new Array<number>(128).fill(key);
+  if (process.argv[2] === "map") {
+    map.set(key, entry);
+    map.delete(key);
+    continue;
+  }
+  line.push({ entry, line: undefined, before: undefined, behind: undefined });
+  // The first leaves as the next has come, so that it is never empty.
+  const { first } = line;
+  if (first && first.entry !== entry) line.remove(first);
+}
+process.stdout.write(JSON.stringify((old() - before) / 2 ** 20));
