@@ -14,7 +14,7 @@ import { EventRecorder } from "./event-recorder.ts";
 import { answered, CallFailure, invalid, tooMany } from "./failure.ts";
 import { Fetcher } from "./fetcher.ts";
 import type { FunctionAccounts } from "./function-accounts.ts";
-import { Gate } from "./gate.ts";
+import { CallGate } from "./gate.ts";
 import { type KindLookup, KubeCalls } from "./kube-calls.ts";
 import type { AccessObserver } from "./observer.ts";
 import type { OwnObjects } from "./own-objects.ts";
@@ -103,7 +103,7 @@ export class Access implements HostCalls {
   private readonly kube: KubeCalls;
   private readonly events: EventRecorder;
   private readonly fetcher: Fetcher;
-  private readonly gates = new Map<string, Gate>();
+  private readonly gates = new Map<string, CallGate>();
   private readonly turns: ReadingTurns;
   /** Calls made, by the attempt's signal. */
   private readonly calls = new WeakMap<AbortSignal, number>();
@@ -229,11 +229,11 @@ export class Access implements HostCalls {
     return this.turns.run(functionName, () => time?.of(functionName)?.measure("calls", look) ?? look());
   }
 
-  private gateOf(name: string): Gate {
+  private gateOf(name: string): CallGate {
     let gate = this.gates.get(name);
     if (!gate) {
       const { callsAtOnce: atOnce, callsWaiting: waiting, waitingBytes } = this.limits;
-      gate = new Gate({ atOnce, waiting, waitingBytes });
+      gate = new CallGate({ atOnce, waiting, waitingBytes });
       this.gates.set(name, gate);
     }
     return gate;

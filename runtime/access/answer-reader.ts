@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import { Gate } from "./gate.ts";
+import { CallGate } from "./gate.ts";
 
 /** Bytes from which an answer is read alone among those of its function. */
 const largeBytes = 1024 * 1024;
@@ -7,7 +7,7 @@ const largeBytes = 1024 * 1024;
 const mostWaiting = 1000;
 
 /** How one answer is read. */
-export interface Reading {
+export interface AnswerReadOptions {
   readonly functionName: string;
   /** Bytes at most. */
   readonly limit: number;
@@ -21,12 +21,12 @@ export interface Reading {
  * copied some times on its way, would take a gigabyte of the memory that all functions share.
  */
 export class AnswerReader {
-  private readonly gates = new Map<string, Gate>();
+  private readonly gates = new Map<string, CallGate>();
 
   /** The whole body, which is read or destroyed then; `use` makes of it what is kept. Rejects with what the body or the signal does. */
   async read<T>(
     body: Readable,
-    { functionName, limit, tooLarge, signal }: Reading,
+    { functionName, limit, tooLarge, signal }: AnswerReadOptions,
     use: (bytes: Buffer) => T,
   ): Promise<T> {
     const chunks: Buffer[] = [];
@@ -56,7 +56,7 @@ export class AnswerReader {
 
   private async alone<T>(functionName: string, signal: AbortSignal, read: () => Promise<T>): Promise<T> {
     const limits = { atOnce: 1, waiting: mostWaiting, waitingBytes: 0 };
-    const gate = this.gates.get(functionName) ?? new Gate(limits);
+    const gate = this.gates.get(functionName) ?? new CallGate(limits);
     this.gates.set(functionName, gate);
     try {
       return await gate.pass(signal, 0, read);

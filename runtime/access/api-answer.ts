@@ -2,7 +2,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { HostCallError } from "../sandbox/host-calls.ts";
 import { CallFailure } from "./failure.ts";
-import { type Demand, missingRule } from "./grants.ts";
+import { missingRule, type RequestAttributes } from "./grants.ts";
 
 /** What a handler is told of an answer above the limit (bytes). */
 export const answerTooLarge = (status: number, limit: number): CallFailure =>
@@ -14,7 +14,7 @@ export const answerTooLarge = (status: number, limit: number): CallFailure =>
   });
 
 /** The error that the guest sees for what the API server, or the way to it, did. */
-export function callErrorOf(error: unknown, demand: Demand): HostCallError {
+export function callErrorOf(error: unknown, demand: RequestAttributes): HostCallError {
   if (error instanceof CallFailure) return error.error;
   if (error instanceof ApiError) return ofStatus(error, demand);
   if (error instanceof WatchfireError && error.code === "WF_KUBE_FORBIDDEN") {
@@ -28,7 +28,7 @@ export function callErrorOf(error: unknown, demand: Demand): HostCallError {
     : { type: "KubeError", message: what, status: 0, reason: "Unreachable" };
 }
 
-function ofStatus({ status, reason, message, retryAfterMs }: ApiError, demand: Demand): HostCallError {
+function ofStatus({ status, reason, message, retryAfterMs }: ApiError, demand: RequestAttributes): HostCallError {
   if (status === 404 && reason === "" && demand.subresource === undefined) {
     // Not the object is missing but the whole path: whoever takes one for the other tidies up what is in use.
     const type = `${demand.resource}${demand.group === "" ? "" : `.${demand.group}`}`;

@@ -9,9 +9,9 @@ import { scheduleKind } from "../manifest/schedule.ts";
 import type { Caller } from "../sandbox/host-calls.ts";
 import { callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
-import { type Series, SeriesCache, timestamp } from "./event-series.ts";
+import { type EventSeries, SeriesCache, timestamp } from "./event-series.ts";
 import { CallFailure, withheld } from "./failure.ts";
-import { type Demand, isGranted } from "./grants.ts";
+import { isGranted, type RequestAttributes } from "./grants.ts";
 import { assertGranted } from "./kube-calls.ts";
 import type { OwnObjects } from "./own-objects.ts";
 
@@ -55,7 +55,7 @@ export class EventRecorder {
     const object = isTrigger(caller, args.object) ? caller.object : args.object;
     // An Event lies beside its object; about a cluster-scoped one it lies in `default`, as client-go has it.
     const namespace = object.namespace || "default";
-    const demand: Demand = { group: "", resource: "events", verb: "create", namespace };
+    const demand: RequestAttributes = { group: "", resource: "events", verb: "create", namespace };
     const allowed = object === caller.object || isGranted(manifest.permissions, { ...demand, group: "events.k8s.io" });
     if (!allowed) assertGranted(manifest, demand);
     // About what fired it a handler may speak, since the runtime showed it to the handler.
@@ -90,7 +90,7 @@ export class EventRecorder {
 
   private async write(
     transport: KubeTransport,
-    series: Series,
+    series: EventSeries,
     namespace: string,
     event: object,
     signal: AbortSignal,
@@ -158,7 +158,7 @@ function isTrigger({ object }: Caller, named: Emit["object"]): boolean {
   );
 }
 
-function eventOf(functionName: string, { object, type, reason }: Emit, message: string, { merged }: Series) {
+function eventOf(functionName: string, { object, type, reason }: Emit, message: string, { merged }: EventSeries) {
   const { apiVersion, kind, name, namespace, uid, resourceVersion } = object;
   const involvedObject = { apiVersion, kind, name, ...(namespace && { namespace }), ...(uid && { uid }) };
   return {

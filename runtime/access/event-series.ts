@@ -7,7 +7,7 @@ const windowMs = 600_000;
 const mostMessages = 10;
 
 /** The repeats of one Event. */
-export interface Series {
+export interface EventSeries {
   /** The Event's name in the cluster; undefined until it is written. */
   name: string | undefined;
   /** Occurrences so far, those included that were not written. */
@@ -24,7 +24,7 @@ export interface Series {
 export class SeriesCache {
   private readonly clock: Clock;
   /** In order of use: the longest unused is first. */
-  private readonly series = new Map<string, Series>();
+  private readonly series = new Map<string, EventSeries>();
   private readonly messages = new Map<string, { readonly since: number; readonly seen: Set<string> }>();
 
   constructor(clock: Clock) {
@@ -35,7 +35,7 @@ export class SeriesCache {
    * The series, this occurrence counted.
    * @param about everything that two Events of a series have in common but the message
    */
-  count(about: string, message: string): Series {
+  count(about: string, message: string): EventSeries {
     const now = this.clock.monotonic();
     const merged = this.isFlood(about, message, now);
     const key = merged ? about : `${about}\0${message}`;

@@ -174,7 +174,7 @@ export class Fetcher {
   }
 }
 
-interface Answer {
+interface FetchedResponse {
   readonly status: number;
   readonly statusText: string;
   readonly headers: Headers;
@@ -182,7 +182,7 @@ interface Answer {
 }
 
 /** JSON text of the SDK's `FetchResult`. */
-function asResult(url: URL, redirected: boolean, { status, statusText, headers, bytes }: Answer): string {
+function asResult(url: URL, redirected: boolean, { status, statusText, headers, bytes }: FetchedResponse): string {
   return JSON.stringify({
     url: url.href.replace(/#.*$/, ""),
     redirected,

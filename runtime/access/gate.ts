@@ -1,6 +1,6 @@
 import { tooMany } from "./failure.ts";
 
-interface Waiter {
+interface QueuedCall {
   readonly enter: () => void;
 }
 
@@ -15,9 +15,9 @@ export interface GateLimits {
  * Lets so many calls of one function be under way at once. The rest wait in order, up to a limit, so that a flood costs
  * only its own function patience.
  */
-export class Gate {
+export class CallGate {
   private readonly limits: GateLimits;
-  private readonly waiting: Waiter[] = [];
+  private readonly waiting: QueuedCall[] = [];
   private waitingBytes = 0;
   private underWay = 0;
 
@@ -53,7 +53,7 @@ export class Gate {
     signal.throwIfAborted();
     this.waitingBytes += bytes;
     return new Promise((resolve, reject) => {
-      const waiter: Waiter = {
+      const waiter: QueuedCall = {
         enter: () => {
           this.waitingBytes -= bytes;
           signal.removeEventListener("abort", onAbort);

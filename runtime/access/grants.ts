@@ -1,7 +1,7 @@
 import type { Permission } from "../manifest/function.ts";
 
 /** What one call asks for, as the API server's authorizer would see it. */
-export interface Demand {
+export interface RequestAttributes {
   /** "" for the core group. */
   readonly group: string;
   /** The plural. */
@@ -15,7 +15,7 @@ export interface Demand {
 }
 
 /** Whether a rule grants it: RBAC's own matching (`pkg/apis/rbac/v1/evaluation_helpers.go`), and the rule's namespaces. */
-export function grants(rule: Permission, demand: Demand): boolean {
+export function grants(rule: Permission, demand: RequestAttributes): boolean {
   return (
     matches(rule.verbs, demand.verb) &&
     matches(rule.apiGroups, demand.group) &&
@@ -26,15 +26,17 @@ export function grants(rule: Permission, demand: Demand): boolean {
 }
 
 /** Whether any rule of the manifest grants it. */
-export const isGranted = (rules: readonly Permission[], demand: Demand): boolean =>
+export const isGranted = (rules: readonly Permission[], demand: RequestAttributes): boolean =>
   rules.some((rule) => grants(rule, demand));
 
 /** Whether some rule could grant the verb in the group, whatever the resource: enough to look further. */
-export const mayBeGranted = (rules: readonly Permission[], demand: Pick<Demand, "group" | "verb">): boolean =>
-  rules.some((rule) => matches(rule.verbs, demand.verb) && matches(rule.apiGroups, demand.group));
+export const mayBeGranted = (
+  rules: readonly Permission[],
+  demand: Pick<RequestAttributes, "group" | "verb">,
+): boolean => rules.some((rule) => matches(rule.verbs, demand.verb) && matches(rule.apiGroups, demand.group));
 
 /** The rule to add to `permissions`, as one YAML line, no wider than the call. */
-export function missingRule({ group, resource, subresource, verb, namespace, name }: Demand): string {
+export function missingRule({ group, resource, subresource, verb, namespace, name }: RequestAttributes): string {
   const path = subresource === undefined ? resource : `${resource}/${subresource}`;
   const fields = [`apiGroups: [${quoted(group)}]`, `resources: [${quoted(path)}]`, `verbs: [${verb}]`];
   if (name !== undefined && verb !== "create") fields.push(`resourceNames: [${quoted(name)}]`);
@@ -43,7 +45,7 @@ export function missingRule({ group, resource, subresource, verb, namespace, nam
 }
 
 /** What was asked for, for people: `patch deployments.apps/scale "web" in namespace "demo"`. */
-export function describeDemand({ group, resource, subresource, verb, namespace, name }: Demand): string {
+export function describeDemand({ group, resource, subresource, verb, namespace, name }: RequestAttributes): string {
   const type = `${resource}${group === "" ? "" : `.${group}`}${subresource === undefined ? "" : `/${subresource}`}`;
   const which = name === undefined ? "" : ` ${JSON.stringify(name)}`;
   return `${verb} ${type}${which}${namespace === undefined ? "" : ` in namespace ${JSON.stringify(namespace)}`}`;
@@ -52,7 +54,7 @@ export function describeDemand({ group, resource, subresource, verb, namespace, 
 const matches = (patterns: readonly string[], value: string): boolean =>
   patterns.includes("*") || patterns.includes(value);
 
-function matchesResource(pattern: string, { resource, subresource }: Demand): boolean {
+function matchesResource(pattern: string, { resource, subresource }: RequestAttributes): boolean {
   if (pattern === "*") return true;
   const asked = subresource === undefined ? resource : `${resource}/${subresource}`;
   return pattern === asked || (subresource !== undefined && pattern === `*/${subresource}`);

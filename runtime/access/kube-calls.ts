@@ -10,7 +10,7 @@ import type { AnswerReader } from "./answer-reader.ts";
 import { answerTooLarge, callErrorOf } from "./api-answer.ts";
 import type { ArgumentsOf } from "./arguments.ts";
 import { CallFailure, invalid, refused, withheld } from "./failure.ts";
-import { type Demand, describeDemand, isGranted, mayBeGranted, missingRule } from "./grants.ts";
+import { describeDemand, isGranted, mayBeGranted, missingRule, type RequestAttributes } from "./grants.ts";
 import type { OwnObjects } from "./own-objects.ts";
 import { type KubeOperation, type Plan, planOf } from "./plan.ts";
 import type { Reference } from "./reference.ts";
@@ -94,7 +94,7 @@ export class KubeCalls {
   }
 
   /** Of a list of Secrets: without the runtime's own. */
-  private queryOf({ query }: Plan, demand: Demand): Plan["query"] {
+  private queryOf({ query }: Plan, demand: RequestAttributes): Plan["query"] {
     const hiding = demand.verb === "list" ? this.parts.own.hiding(demand) : undefined;
     if (hiding === undefined) return query;
     return { ...query, fieldSelector: [hiding, query?.fieldSelector].filter(Boolean).join(",") };
@@ -130,12 +130,12 @@ export class KubeCalls {
     manifest: FunctionManifest,
     plan: Plan,
     resource: Resource,
-    demand: Demand,
+    demand: RequestAttributes,
     signal: AbortSignal,
   ): Promise<object | undefined> {
     const { mayCreate, body, target } = plan;
     const metadata = (body as { metadata?: { uid?: string } } | undefined)?.metadata;
-    const create: Demand = { ...demand, verb: "create" };
+    const create: RequestAttributes = { ...demand, verb: "create" };
     if (!mayCreate || metadata?.uid || isGranted(manifest.permissions, create)) return body;
     // The function's own account has no right to create either; nor may it read where the manifest says nothing of that.
     if (this.parts.ownAccounts && !isGranted(manifest.permissions, { ...demand, verb: "get" })) return body;
@@ -156,7 +156,7 @@ export class KubeCalls {
 }
 
 /** Throws the refusal of a call that no rule of the manifest grants. */
-export function assertGranted(manifest: FunctionManifest, demand: Demand): void {
+export function assertGranted(manifest: FunctionManifest, demand: RequestAttributes): void {
   if (!isGranted(manifest.permissions, demand)) throw refusal(manifest, demand);
 }
 
@@ -164,7 +164,7 @@ export function assertGranted(manifest: FunctionManifest, demand: Demand): void 
 const notServed = ({ reason: message }: NotServed): CallFailure =>
   new CallFailure({ type: "KubeError", message, status: 404, reason: "NotServed" });
 
-function refusal(manifest: FunctionManifest, demand: Demand): CallFailure {
+function refusal(manifest: FunctionManifest, demand: RequestAttributes): CallFailure {
   const rule = missingRule(demand);
   return refused(
     `the manifest of ${manifest.name} does not grant ${describeDemand(demand)}; add to its permissions: ${rule}`,
@@ -173,7 +173,7 @@ function refusal(manifest: FunctionManifest, demand: Demand): CallFailure {
 }
 
 /** What the call asks for. To the API server, an object of kind Namespace lies within itself. */
-function demandOf(plan: Plan, resource: Pick<Resource, "group" | "plural" | "namespaced">): Demand {
+function demandOf(plan: Plan, resource: Pick<Resource, "group" | "plural" | "namespaced">): RequestAttributes {
   const { target, verb, subresource, query } = plan;
   const name = verb === "list" ? requiredName(query?.fieldSelector ?? "") : target.name;
   const itself = resource.group === "" && resource.plural === "namespaces" ? target.name : undefined;
@@ -188,7 +188,7 @@ function demandOf(plan: Plan, resource: Pick<Resource, "group" | "plural" | "nam
   };
 }
 
-function assertScope({ namespace, kind }: Reference, resource: Resource, verb: Demand["verb"]): void {
+function assertScope({ namespace, kind }: Reference, resource: Resource, verb: RequestAttributes["verb"]): void {
   if (!resource.namespaced && namespace !== undefined) {
     throw invalid(`${kind} is cluster-scoped: it takes no namespace, got ${JSON.stringify(namespace)}`);
   }

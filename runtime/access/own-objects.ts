@@ -1,6 +1,6 @@
 import { WatchfireError } from "../base/errors.ts";
 import { checkpointSecrets } from "../journal/secrets/names.ts";
-import { type Demand, describeDemand } from "./grants.ts";
+import { describeDemand, type RequestAttributes } from "./grants.ts";
 import type { Plan } from "./plan.ts";
 import { namesOfBody, type OwnNames, replacesWhole, setsLabel, touchesOwners, usesOwn } from "./written-body.ts";
 
@@ -58,7 +58,7 @@ export class OwnObjects {
   }
 
   /** Why a call may not be made, if it may not. `demand` is what it asks for, `plan` how. */
-  objection(demand: Demand, plan: Plan): WatchfireError | undefined {
+  objection(demand: RequestAttributes, plan: Plan): WatchfireError | undefined {
     const secret = this.readsSecret(demand);
     if (secret) return ownFault(demand, secret);
     if (demand.verb === "get" || demand.verb === "list") return undefined;
@@ -69,7 +69,7 @@ export class OwnObjects {
   /** Why no Event may be written about an object, if none may. */
   eventObjection(about: { readonly kind: string; readonly namespace?: string; readonly name: string }) {
     if (about.namespace !== this.home || !this.isOwnName(about.name)) return undefined;
-    const demand: Demand = { group: "", resource: "events", verb: "create", namespace: this.home };
+    const demand: RequestAttributes = { group: "", resource: "events", verb: "create", namespace: this.home };
     return ownFault(demand, `the ${about.kind} ${about.name} that it is about is the runtime's own`);
   }
 
@@ -82,20 +82,27 @@ export class OwnObjects {
    * A field selector that leaves the runtime's own Secrets out of a list; undefined where there can be none among them. It
    * stands before the function's selector: after it, a trailing backslash of that one would take its comma away.
    */
-  hiding({ group, resource, namespace }: Pick<Demand, "group" | "resource" | "namespace">): string | undefined {
+  hiding({
+    group,
+    resource,
+    namespace,
+  }: Pick<RequestAttributes, "group" | "resource" | "namespace">): string | undefined {
     if (group !== "" || resource !== "secrets") return undefined;
     if (namespace !== undefined && namespace !== this.home) return undefined;
     return this.hidden.map((name) => `metadata.name!=${name}`).join(",");
   }
 
-  private readsSecret({ group, resource, verb, namespace, name }: Demand): string | undefined {
+  private readsSecret({ group, resource, verb, namespace, name }: RequestAttributes): string | undefined {
     const read = group === "" && resource === "secrets" && verb === "get";
     if (!read || namespace !== this.home || name === undefined || !this.isSecret(name)) return undefined;
     return "the Secret holds what is the runtime's alone";
   }
 
   /** By the name of what is written. */
-  private isNamed({ group, resource, verb, namespace, name: asked }: Demand, { body }: Plan): string | undefined {
+  private isNamed(
+    { group, resource, verb, namespace, name: asked }: RequestAttributes,
+    { body }: Plan,
+  ): string | undefined {
     const { name = asked, generateName } = namesOfBody(body);
     const own = "it is the runtime's own";
     if (group === ownGroup) return own;
@@ -116,7 +123,7 @@ export class OwnObjects {
   }
 
   /** By what is written into it. */
-  private isMade({ group, resource, namespace }: Demand, { body }: Plan): string | undefined {
+  private isMade({ group, resource, namespace }: RequestAttributes, { body }: Plan): string | undefined {
     if (body === undefined) return undefined;
     if (replacesWhole(body)) return "a JSON patch of the whole object could make it the runtime's own: use update";
     if (setsLabel(body, ownLabelPrefix))
@@ -154,5 +161,5 @@ function belongs(name: string, stem: string): boolean {
 /** A StatefulSet's pods end in a number, a Deployment's in the ReplicaSet's hash and one of their own. */
 const workloadOf = (pod: string): string => pod.replace(/-\d+$|-[a-z0-9]{6,10}-[a-z0-9]{5}$/, "");
 
-const ownFault = (demand: Demand, why: string): WatchfireError =>
+const ownFault = (demand: RequestAttributes, why: string): WatchfireError =>
   new WatchfireError("WF_ACCESS_OWN_OBJECT", { what: `the runtime refuses to ${describeDemand(demand)}: ${why}` });

@@ -1,7 +1,7 @@
 import { applyType } from "../kube/apply-body.ts";
 import type { ArgumentsOf, OperationName } from "./arguments.ts";
 import { invalid } from "./failure.ts";
-import type { Demand } from "./grants.ts";
+import type { RequestAttributes } from "./grants.ts";
 import { type Reference, referenceOf } from "./reference.ts";
 
 /** The operations that are one request to the API server. */
@@ -10,7 +10,7 @@ export type KubeOperation = Extract<OperationName, `kube.${string}`>;
 /** The request that an operation becomes, before its kind is looked up. */
 export interface Plan {
   readonly target: Reference;
-  readonly verb: Demand["verb"];
+  readonly verb: RequestAttributes["verb"];
   readonly subresource?: "status" | "scale";
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly contentType?: string;

@@ -1,5 +1,5 @@
 import { deployedCodes } from "./error-codes/deployed.ts";
-import { type Blame, type Entry, system, user } from "./error-codes/entry.ts";
+import { type ErrorClass, type ErrorEntry, system, user } from "./error-codes/entry.ts";
 import { leaseCodes } from "./error-codes/lease.ts";
 import { natsCodes } from "./error-codes/nats.ts";
 import { readsCodes } from "./error-codes/reads.ts";
@@ -396,13 +396,13 @@ export const errorCodes = {
     "see to what the API server answers; `watchfire rbac --function-status` prints the rights that it takes",
   ),
   WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
-} as const satisfies Record<string, Entry>;
+} as const satisfies Record<string, ErrorEntry>;
 
 /** A code of the registry. */
 export type ErrorCode = keyof typeof errorCodes;
 
 /** A place in a user's file; line and column count from 1. */
-export interface Place {
+export interface SourceLocation {
   readonly file: string;
   readonly line?: number;
   readonly column?: number;
@@ -412,7 +412,7 @@ export interface Place {
 export interface FaultDetail {
   /** What failed, lower case, no full stop. Never holds a secret. */
   readonly what: string;
-  readonly place?: Place;
+  readonly place?: SourceLocation;
   /** The path inside the document, such as `spec.triggers[0].watch.kind`. */
   readonly path?: string;
   /** The actual value, shortened where long. */
@@ -436,7 +436,7 @@ export class WatchfireError extends Error {
     this.detail = detail;
   }
 
-  get blame(): Blame {
+  get blame(): ErrorClass {
     return errorCodes[this.code].blame;
   }
 

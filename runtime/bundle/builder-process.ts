@@ -5,7 +5,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { MemoryWatch } from "../v8/resident-memory.ts";
 import { answerLimits, faultOf, readHead } from "./builder-answer.ts";
 import { startBuilder } from "./builder-program.ts";
-import { FrameReader, writeFrames } from "./builder-wire.ts";
+import { BuildFrameReader, writeFrames } from "./builder-wire.ts";
 import type { Bundle } from "./bundle.ts";
 import { buildMs, memoryLimit, startMs } from "./limits.ts";
 import type { Project } from "./project.ts";
@@ -15,7 +15,7 @@ import { displayPath } from "./source-path.ts";
 /** A builder that ended amid a build, though nobody asked it to. */
 export class BuilderEnded extends Error {}
 
-interface Build {
+interface PendingBuild {
   readonly handler: string;
   readonly frames: Buffer[];
   readonly settled: PromiseWithResolvers<Bundle>;
@@ -29,8 +29,8 @@ export class BuilderProcess {
   private readonly stream: Socket;
   private readonly watches: readonly MemoryWatch[];
   private readonly ready = Promise.withResolvers<void>();
-  private readonly reader: FrameReader;
-  private build: Build | undefined;
+  private readonly reader: BuildFrameReader;
+  private build: PendingBuild | undefined;
   private over = false;
 
   constructor(project: Project, clock: Clock) {
@@ -44,7 +44,7 @@ export class BuilderProcess {
     );
     // The first frame is a greeting, then come answers.
     const limit = (index: number) => (index === 0 ? 0 : (answerLimits[(index - 1) % answerLimits.length] ?? 0));
-    this.reader = new FrameReader(limit, (frame, index) => this.hear(frame, index));
+    this.reader = new BuildFrameReader(limit, (frame, index) => this.hear(frame, index));
     this.stream.on("data", (chunk: Buffer) => this.receive(chunk));
     this.stream.on("error", () => this.end(new BuilderEnded("its stream broke")));
     for (const child of this.processes) {
@@ -66,7 +66,7 @@ export class BuilderProcess {
    * @throws BuilderEnded where its process ended
    */
   async bundle(handler: string, signal?: AbortSignal): Promise<Bundle> {
-    const build: Build = { handler, frames: [], settled: Promise.withResolvers() };
+    const build: PendingBuild = { handler, frames: [], settled: Promise.withResolvers() };
     this.build = build;
     const abort = () => this.end(signal?.reason);
     signal?.addEventListener("abort", abort, { once: true });

@@ -44,7 +44,7 @@ export function writeFrames(stream: Writable, ...payloads: readonly Uint8Array[]
 }
 
 /** Puts frames together from a stream's chunks. */
-export class FrameReader {
+export class BuildFrameReader {
   private readonly limit: (index: number) => number;
   private readonly heard: (frame: Buffer, index: number) => void;
   private readonly chunks: Buffer[] = [];

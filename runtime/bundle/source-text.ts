@@ -7,10 +7,10 @@ const sourceMapSchema = z.looseObject({
   sourcesContent: z.array(z.string().nullable()).optional(),
 });
 
-type SourceMap = z.infer<typeof sourceMapSchema>;
+type ParsedSourceMap = z.infer<typeof sourceMapSchema>;
 
 /** Maps that were read, for as long as their bundles are there. */
-const read = new WeakMap<Pick<Bundle, "sourceMap">, SourceMap>();
+const read = new WeakMap<Pick<Bundle, "sourceMap">, ParsedSourceMap>();
 
 /**
  * The text of a file as it was when the bundle was built, by the name that stacks have. Undefined for a file that is

@@ -25,7 +25,7 @@ export interface Root {
 }
 
 /** A file that went in. */
-export interface Source {
+export interface InputFile {
   /** Its real path. */
   readonly file: string;
   readonly contents: Buffer;
@@ -41,7 +41,7 @@ const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.
 export class Sources {
   private readonly roots: readonly Root[];
   private readonly openFile: (path: string, flags: number) => number;
-  private readonly read = new Map<string, Source>();
+  private readonly read = new Map<string, InputFile>();
   private bytes = 0;
 
   constructor(roots: readonly Root[], openFile: (path: string, flags: number) => number = openSync) {
@@ -88,7 +88,7 @@ export class Sources {
   }
 
   /** @throws SourceFault */
-  open(path: string): Source {
+  open(path: string): InputFile {
     const known = this.read.get(path);
     if (known) return known;
     const before = this.stat(path);
@@ -98,7 +98,7 @@ export class Sources {
     return source;
   }
 
-  private take(path: string): Source {
+  private take(path: string): InputFile {
     const descriptor = this.openFile(path, openFlags);
     try {
       const stats = fstatSync(descriptor);

@@ -56,7 +56,7 @@ const foundSchema = z.looseObject({
 });
 
 /** An object as it is in the cluster. */
-export type FoundObject = z.output<typeof foundSchema> & { readonly kind: string };
+export type ClusterObject = z.output<typeof foundSchema> & { readonly kind: string };
 
 const pageSchema = z.looseObject({
   metadata: z.looseObject({ continue: z.string().optional() }),
@@ -75,7 +75,7 @@ export class ApiObjects {
   }
 
   /** Server-side apply of each, as many at once as is polite; `applied` is told of each that is done. */
-  async apply(objects: readonly AppliedObject[], applied?: (found: FoundObject) => void): Promise<void> {
+  async apply(objects: readonly AppliedObject[], applied?: (found: ClusterObject) => void): Promise<void> {
     await each(objects, async (object) => {
       await this.guard();
       const found = await this.patch(object);
@@ -93,7 +93,7 @@ export class ApiObjects {
     });
   }
 
-  private patch(object: AppliedObject, dryRun?: "All"): Promise<FoundObject> {
+  private patch(object: AppliedObject, dryRun?: "All"): Promise<ClusterObject> {
     return this.ask(object, {
       method: "PATCH",
       path: pathOf(object),
@@ -105,8 +105,8 @@ export class ApiObjects {
   }
 
   /** Those of the objects that are in the cluster, as they are there. */
-  async find(objects: readonly Named[]): Promise<FoundObject[]> {
-    const found: FoundObject[] = [];
+  async find(objects: readonly Named[]): Promise<ClusterObject[]> {
+    const found: ClusterObject[] = [];
     await each(objects, async (object) => {
       const answer = this.ask(object, { method: "GET", path: pathOf(object) }).catch((error: unknown) => {
         if (error instanceof WatchfireError && (error.cause as Partial<ApiError>)?.status === 404) return undefined;
@@ -122,7 +122,7 @@ export class ApiObjects {
    * Puts an object in the place of the one of this resourceVersion, or where there is none.
    * @throws WatchfireError WF_DEPLOYED_CONFLICT where it is not of that resourceVersion any more
    */
-  async replace(object: AppliedObject, resourceVersion: string | undefined): Promise<FoundObject> {
+  async replace(object: AppliedObject, resourceVersion: string | undefined): Promise<ClusterObject> {
     const metadata = { ...object.metadata, ...(resourceVersion && { resourceVersion }) };
     return this.ask(object, {
       method: resourceVersion === undefined ? "POST" : "PUT",
@@ -134,7 +134,7 @@ export class ApiObjects {
   }
 
   /** Deletes just these; one that is gone, or another by now, is left. */
-  async delete(objects: readonly FoundObject[]): Promise<void> {
+  async delete(objects: readonly ClusterObject[]): Promise<void> {
     await each(objects, async (object) => {
       await this.guard();
       const preconditions = { uid: object.metadata.uid };
@@ -148,9 +148,9 @@ export class ApiObjects {
   }
 
   /** Every object of a kind that a selector selects; undefined where listing them is not allowed. */
-  async list(kind: DeployedKind, labelSelector: string, namespace?: string): Promise<FoundObject[] | undefined> {
+  async list(kind: DeployedKind, labelSelector: string, namespace?: string): Promise<ClusterObject[] | undefined> {
     const path = resourcePath(resources[kind], namespace);
-    const found: FoundObject[] = [];
+    const found: ClusterObject[] = [];
     let next: string | undefined;
     do {
       const query = { labelSelector, limit: String(pageSize), continue: next };
@@ -166,7 +166,7 @@ export class ApiObjects {
     return found;
   }
 
-  private async ask(object: Named, request: KubeRequest): Promise<FoundObject> {
+  private async ask(object: Named, request: KubeRequest): Promise<ClusterObject> {
     try {
       return { ...foundSchema.parse(await this.transport.json<unknown>(request)), kind: object.kind };
     } catch (error) {

@@ -5,7 +5,7 @@ import type { SourceState, SourceStatus } from "../informer/fanout/observer.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { ListReceiver, Subscriber } from "../informer/fanout/subscriber.ts";
 import type { Change, ObjectMeta } from "../informer/scan/change.ts";
-import type { Watch, Watches } from "../informer/watches.ts";
+import type { Informers, Watch } from "../informer/watches.ts";
 import type { Logger } from "../observe/log.ts";
 import { type ConfigMap, readConfigMap } from "./config-map.ts";
 import { type IndexEntry, isUnset, readIndex } from "./deployed-index.ts";
@@ -27,7 +27,7 @@ const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "de
 const nothing = { functions: [], rejected: [], faults: [] } as const;
 
 export interface ClusterSourceOptions {
-  readonly watches: Watches;
+  readonly watches: Informers;
   /** The runtime's own namespace. */
   readonly namespace: string;
   readonly account: string;

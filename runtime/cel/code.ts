@@ -3,7 +3,7 @@ import { EvaluationError, type Meter } from "./meter.ts";
 import { typeName, type Value } from "./value.ts";
 
 /** One evaluation: its variables and its meter. */
-export interface Run {
+export interface Evaluation {
   readonly meter: Meter;
   readonly object: Value;
   /** The previous object: read when it is first named. */
@@ -13,7 +13,7 @@ export interface Run {
 }
 
 /** A compiled expression. Throws an EvaluationError where it has no value. */
-export type Code = (run: Run) => Value;
+export type CompiledExpression = (run: Evaluation) => Value;
 
 /** A variable of a macro, and those around it. */
 export interface Scope {
@@ -23,7 +23,7 @@ export interface Scope {
 }
 
 /** Compiles an operand in a scope. */
-export type Compile = (node: ASTNode, scope: Scope | undefined) => Code;
+export type Compile = (node: ASTNode, scope: Scope | undefined) => CompiledExpression;
 
 export const enter = (outer: Scope | undefined, name: string): Scope => ({
   name,

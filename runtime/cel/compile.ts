@@ -1,7 +1,7 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { element, field, hasField, optionalElement, optionalField } from "./access.ts";
 import { type ArithmeticOperator, calculate, negate } from "./arithmetic.ts";
-import { type Code, enter, type Run, type Scope, slotOf, truth } from "./code.ts";
+import { type CompiledExpression, type Evaluation, enter, type Scope, slotOf, truth } from "./code.ts";
 import { comprehension } from "./comprehension.ts";
 import { literal } from "./conversions.ts";
 import { compare, equals } from "./equality.ts";
@@ -34,7 +34,7 @@ const constants: ReadonlyMap<string, Value> = new Map<string, Value>([
  *
  * @throws ExpressionError for a constant pattern that RE2 refuses, and for a function that Kubernetes does not have
  */
-export function compile(node: ASTNode, scope?: Scope): Code {
+export function compile(node: ASTNode, scope?: Scope): CompiledExpression {
   switch (node.op) {
     case "value":
       return constant(node.args, node);
@@ -90,7 +90,7 @@ export function compile(node: ASTNode, scope?: Scope): Code {
   }
 }
 
-function constant(text: unknown, node: ASTNode): Code {
+function constant(text: unknown, node: ASTNode): CompiledExpression {
   try {
     const value = literal(text);
     return () => value;
@@ -105,12 +105,12 @@ function refused(error: unknown, node: ASTNode): unknown {
   return new ExpressionError("WF_FILTER_CONDITION_TYPE", error.message, node.start);
 }
 
-const both = ([left, right]: readonly [ASTNode, ASTNode], scope: Scope | undefined): [Code, Code] => [
-  compile(left, scope),
-  compile(right, scope),
-];
+const both = (
+  [left, right]: readonly [ASTNode, ASTNode],
+  scope: Scope | undefined,
+): [CompiledExpression, CompiledExpression] => [compile(left, scope), compile(right, scope)];
 
-function variable(name: string, scope: Scope | undefined): Code {
+function variable(name: string, scope: Scope | undefined): CompiledExpression {
   const slot = slotOf(scope, name);
   if (slot !== undefined) return ({ slots }) => slots[slot];
   if (name === "object") return ({ object }) => object;
@@ -119,7 +119,7 @@ function variable(name: string, scope: Scope | undefined): Code {
   return () => value;
 }
 
-function mapLiteral(entries: readonly (readonly [ASTNode, ASTNode])[], scope: Scope | undefined): Code {
+function mapLiteral(entries: readonly (readonly [ASTNode, ASTNode])[], scope: Scope | undefined): CompiledExpression {
   const keys = new Set<unknown>();
   for (const [key] of entries) {
     const value = key.op === "value" ? literal(key.args) : undefined;
@@ -137,7 +137,7 @@ function mapLiteral(entries: readonly (readonly [ASTNode, ASTNode])[], scope: Sc
 }
 
 /** `||` where true decides, `&&` where false does: whichever side says so, the other may have no value. */
-function either(args: readonly [ASTNode, ASTNode], scope: Scope | undefined, decisive: boolean): Code {
+function either(args: readonly [ASTNode, ASTNode], scope: Scope | undefined, decisive: boolean): CompiledExpression {
   const [left, right] = both(args, scope);
   return (run) => {
     let first: boolean;
@@ -157,7 +157,7 @@ function binary(
   operator: Exclude<ASTNode["op"], "value">,
   args: readonly [ASTNode, ASTNode],
   scope: Scope | undefined,
-): Code {
+): CompiledExpression {
   const [left, right] = both(args, scope);
   switch (operator) {
     case "==":
@@ -179,14 +179,14 @@ function binary(
   }
 }
 
-function isIn({ meter }: Run, item: Value, range: Value): boolean {
+function isIn({ meter }: Evaluation, item: Value, range: Value): boolean {
   if (Array.isArray(range)) return range.some((each) => equals(meter, item, each));
   if (isMap(range)) return mapGet(range, item) !== undefined;
   throw new EvaluationError(`no such overload: ${typeName(item)} in ${typeName(range)}`);
 }
 
 /** Calls that do not evaluate all their arguments, and those that bring variables. */
-function macro(node: ASTNode, scope: Scope | undefined): Code | undefined {
+function macro(node: ASTNode, scope: Scope | undefined): CompiledExpression | undefined {
   const loop = comprehension(node, scope, compile);
   if (loop || node.op !== "rcall") return loop;
   const [name, receiver, args] = node.args;
@@ -216,7 +216,7 @@ function macro(node: ASTNode, scope: Scope | undefined): Code | undefined {
   return undefined;
 }
 
-function binding(name: string, value: Code, body: ASTNode, scope: Scope | undefined): Code {
+function binding(name: string, value: CompiledExpression, body: ASTNode, scope: Scope | undefined): CompiledExpression {
   const inner = enter(scope, name);
   const code = compile(body, inner);
   return (run) => {
@@ -236,7 +236,7 @@ function call(
   receiver: ASTNode | undefined,
   args: readonly ASTNode[],
   scope: Scope | undefined,
-): Code {
+): CompiledExpression {
   const [first] = args;
   if (name === "has" && !receiver && first && (first.op === "." || first.op === ".?")) {
     const [of, key] = [compile(first.args[0], scope), first.args[1]];
@@ -259,7 +259,7 @@ function call(
 }
 
 /** A constant one is compiled once. */
-function compilePattern(node: NonNullable<ReturnType<typeof constantPattern>>): Code {
+function compilePattern(node: NonNullable<ReturnType<typeof constantPattern>>): CompiledExpression {
   try {
     const compiled = new RegularExpression(node.args);
     return () => compiled;

@@ -1,13 +1,13 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
-import { type Code, type Compile, enter, type Run, type Scope, truth } from "./code.ts";
+import { type Compile, type CompiledExpression, type Evaluation, enter, type Scope, truth } from "./code.ts";
 import { EvaluationError, failing, type Meter } from "./meter.ts";
 import { childrenOf } from "./parse.ts";
 import { isMap, keyOf, mapGet, mapKeys, typeName, type Value } from "./value.ts";
 
-type Kind = "all" | "exists" | "existsOne" | "list" | "map" | "filter";
+type MacroKind = "all" | "exists" | "existsOne" | "list" | "map" | "filter";
 
 /** Macros by name and number of arguments: their kind, and how many of the arguments are variables. */
-const macros: ReadonlyMap<string, readonly [kind: Kind, variables: 1 | 2]> = new Map([
+const macros: ReadonlyMap<string, readonly [kind: MacroKind, variables: 1 | 2]> = new Map([
   ["all/2", ["all", 1]],
   ["exists/2", ["exists", 1]],
   ["exists_one/2", ["existsOne", 1]],
@@ -25,10 +25,14 @@ const macros: ReadonlyMap<string, readonly [kind: Kind, variables: 1 | 2]> = new
 ]);
 
 /** Runs a loop's body for one element after the other; `key` is an index or a key. */
-type Loop = (run: Run, each: (key: Value, value: Value) => boolean) => void;
+type Loop = (run: Evaluation, each: (key: Value, value: Value) => boolean) => void;
 
 /** The code of a macro that goes over a list or map; undefined for another call. */
-export function comprehension(node: ASTNode, scope: Scope | undefined, compile: Compile): Code | undefined {
+export function comprehension(
+  node: ASTNode,
+  scope: Scope | undefined,
+  compile: Compile,
+): CompiledExpression | undefined {
   if (node.op !== "rcall") return undefined;
   const [name, receiver, args] = node.args;
   const [kind, variables] = macros.get(`${name}/${args.length}`) ?? [];
@@ -68,7 +72,7 @@ function weight(node: ASTNode): number {
   return childrenOf(node).reduce((sum, child) => sum + weight(child), 5);
 }
 
-function loopOver(receiver: Code, last: number, pairs: boolean, cost: number): Loop {
+function loopOver(receiver: CompiledExpression, last: number, pairs: boolean, cost: number): Loop {
   return (run, each) => {
     const { slots, meter } = run;
     walk(meter, receiver(run), (key, value, isMapKey) => {
@@ -92,7 +96,7 @@ function walk(meter: Meter, range: Value, each: (key: Value, value: Value, isMap
 }
 
 /** `exists` for true, `all` for false: the first element that says so decides, whatever error another one had. */
-function quantifier(loop: Loop, test: Code, decisive: boolean): Code {
+function quantifier(loop: Loop, test: CompiledExpression, decisive: boolean): CompiledExpression {
   return (run) => {
     let failure: EvaluationError | undefined;
     let decided = false;
@@ -111,7 +115,7 @@ function quantifier(loop: Loop, test: Code, decisive: boolean): Code {
   };
 }
 
-function countTrue(run: Run, loop: Loop, test: Code): number {
+function countTrue(run: Evaluation, loop: Loop, test: CompiledExpression): number {
   let count = 0;
   loop(run, () => {
     if (truth(test(run))) count++;
@@ -120,7 +124,12 @@ function countTrue(run: Run, loop: Loop, test: Code): number {
   return count;
 }
 
-function collect(run: Run, loop: Loop, test: Code | undefined, item: (key: Value, value: Value) => Value): Value[] {
+function collect(
+  run: Evaluation,
+  loop: Loop,
+  test: CompiledExpression | undefined,
+  item: (key: Value, value: Value) => Value,
+): Value[] {
   const made: Value[] = [];
   loop(run, (key, value) => {
     if (!test || truth(test(run))) made.push(item(key, value));
@@ -129,7 +138,12 @@ function collect(run: Run, loop: Loop, test: Code | undefined, item: (key: Value
   return made;
 }
 
-function toMap(run: Run, loop: Loop, test: Code | undefined, item: Code): Map<Value, Value> {
+function toMap(
+  run: Evaluation,
+  loop: Loop,
+  test: CompiledExpression | undefined,
+  item: CompiledExpression,
+): Map<Value, Value> {
   const made = new Map<Value, Value>();
   loop(run, (key) => {
     run.meter.pay(20);

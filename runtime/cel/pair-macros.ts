@@ -2,18 +2,18 @@ import type { ASTNode } from "@marcbachmann/cel-js";
 
 /** The parts of the type checker that a macro uses. */
 interface Checker {
-  check(node: ASTNode, context: Context): Type;
-  getType(name: string): Type;
+  check(node: ASTNode, context: Context): CelType;
+  getType(name: string): CelType;
   createError(code: string, message: string, node: ASTNode): Error;
 }
 interface Context {
-  forkWithVariable(name: string, type: Type): Context;
+  forkWithVariable(name: string, type: CelType): Context;
 }
-interface Type {
+interface CelType {
   readonly kind: string;
   readonly name: string;
-  readonly keyType?: Type;
-  readonly valueType?: Type;
+  readonly keyType?: CelType;
+  readonly valueType?: CelType;
   isDynOrBool(): boolean;
 }
 interface Call {
@@ -21,7 +21,7 @@ interface Call {
   readonly receiver: ASTNode;
 }
 interface Macro {
-  readonly typeCheck: (checker: Checker, macro: unknown, context: Context) => Type;
+  readonly typeCheck: (checker: Checker, macro: unknown, context: Context) => CelType;
   readonly evaluate: () => never;
 }
 
@@ -61,7 +61,7 @@ const macro =
     },
   });
 
-function variableTypes(checker: Checker, range: Type, variables: 1 | 2, node: ASTNode): readonly Type[] {
+function variableTypes(checker: Checker, range: CelType, variables: 1 | 2, node: ASTNode): readonly CelType[] {
   const dyn = checker.getType("dyn");
   if (variables === 1) return [range.kind === "optional" ? (range.valueType ?? dyn) : dyn];
   if (range.kind === "list") return [checker.getType("int"), range.valueType ?? dyn];
@@ -70,7 +70,7 @@ function variableTypes(checker: Checker, range: Type, variables: 1 | 2, node: AS
   throw checker.createError("invalid_comprehension_range", `cannot range over '${range.name}'`, node);
 }
 
-function resultType(checker: Checker, result: Result, range: Type, body: Type | undefined): Type {
+function resultType(checker: Checker, result: Result, range: CelType, body: CelType | undefined): CelType {
   const inner = body && !/[A-Z]\b/.test(body.name) ? body.name : "dyn";
   switch (result) {
     case "bool":

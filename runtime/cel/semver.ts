@@ -8,7 +8,7 @@ const longest = 256;
 const reading = 1000;
 
 /** A semantic version. */
-class Version {
+class SemanticVersion {
   readonly version: SemVer;
   constructor(version: SemVer) {
     this.version = version;
@@ -16,7 +16,7 @@ class Version {
 
   /** Build metadata has no part in it. */
   compareTo(other: unknown): number {
-    return other instanceof Version ? this.version.compare(other.version) : Number.NaN;
+    return other instanceof SemanticVersion ? this.version.compare(other.version) : Number.NaN;
   }
 }
 
@@ -30,20 +30,20 @@ function normalized(text: string): string | undefined {
     .join(".");
 }
 
-function read(meter: Meter, text: string, normalize: boolean): Version | undefined {
+function read(meter: Meter, text: string, normalize: boolean): SemanticVersion | undefined {
   meter.pay(reading);
   if (text.length > longest) return undefined;
   const strict = normalize ? normalized(text) : text;
   // The package takes a leading v and spaces around it, Kubernetes does not.
   if (strict === undefined || !/^\d[^\s]*$/.test(strict)) return undefined;
   try {
-    return new Version(new SemVer(strict));
+    return new SemanticVersion(new SemVer(strict));
   } catch {
     return undefined;
   }
 }
 
-function parse(meter: Meter, text: string, normalize = false): Version {
+function parse(meter: Meter, text: string, normalize = false): SemanticVersion {
   const version = read(meter, text, normalize);
   if (!version) throw new EvaluationError(`a text of ${text.length} characters is no semantic version`);
   return version;
@@ -51,7 +51,7 @@ function parse(meter: Meter, text: string, normalize = false): Version {
 
 /** Kubernetes' functions on semantic versions. */
 export const semver: Library = {
-  types: [["kubernetes.Semver", Version]],
+  types: [["kubernetes.Semver", SemanticVersion]],
   functions: [
     ["semver(string): kubernetes.Semver", (meter, text: string) => parse(meter, text)],
     ["semver(string, bool): kubernetes.Semver", parse],
@@ -60,17 +60,20 @@ export const semver: Library = {
       "isSemver(string, bool): bool",
       (meter, text: string, normalize: boolean) => read(meter, text, normalize) !== undefined,
     ],
-    ["kubernetes.Semver.major(): int", (_, { version }: Version) => version.major],
-    ["kubernetes.Semver.minor(): int", (_, { version }: Version) => version.minor],
-    ["kubernetes.Semver.patch(): int", (_, { version }: Version) => version.patch],
+    ["kubernetes.Semver.major(): int", (_, { version }: SemanticVersion) => version.major],
+    ["kubernetes.Semver.minor(): int", (_, { version }: SemanticVersion) => version.minor],
+    ["kubernetes.Semver.patch(): int", (_, { version }: SemanticVersion) => version.patch],
     [
       "kubernetes.Semver.isGreaterThan(kubernetes.Semver): bool",
-      (_, one: Version, other: Version) => one.compareTo(other) > 0,
+      (_, one: SemanticVersion, other: SemanticVersion) => one.compareTo(other) > 0,
     ],
     [
       "kubernetes.Semver.isLessThan(kubernetes.Semver): bool",
-      (_, one: Version, other: Version) => one.compareTo(other) < 0,
+      (_, one: SemanticVersion, other: SemanticVersion) => one.compareTo(other) < 0,
     ],
-    ["kubernetes.Semver.compareTo(kubernetes.Semver): int", (_, one: Version, other: Version) => one.compareTo(other)],
+    [
+      "kubernetes.Semver.compareTo(kubernetes.Semver): int",
+      (_, one: SemanticVersion, other: SemanticVersion) => one.compareTo(other),
+    ],
   ],
 };

@@ -3,11 +3,11 @@ import type { Library } from "./library.ts";
 import type { Meter } from "./meter.ts";
 import type { Value } from "./value.ts";
 
-type List = readonly Value[];
+type CelList = readonly Value[];
 
-const has = (meter: Meter, list: List, item: Value): boolean => list.some((each) => equals(meter, each, item));
+const has = (meter: Meter, list: CelList, item: Value): boolean => list.some((each) => equals(meter, each, item));
 
-const contains = (meter: Meter, list: List, part: List): boolean => part.every((item) => has(meter, list, item));
+const contains = (meter: Meter, list: CelList, part: CelList): boolean => part.every((item) => has(meter, list, item));
 
 /** cel-go's extension for lists taken as sets. */
 export const sets: Library = {
@@ -15,15 +15,16 @@ export const sets: Library = {
   functions: [
     [
       "sets.contains(list<dyn>, list<dyn>): bool",
-      (meter, _: unknown, list: List, part: List) => contains(meter, list, part),
+      (meter, _: unknown, list: CelList, part: CelList) => contains(meter, list, part),
     ],
     [
       "sets.equivalent(list<dyn>, list<dyn>): bool",
-      (meter, _: unknown, left: List, right: List) => contains(meter, left, right) && contains(meter, right, left),
+      (meter, _: unknown, left: CelList, right: CelList) =>
+        contains(meter, left, right) && contains(meter, right, left),
     ],
     [
       "sets.intersects(list<dyn>, list<dyn>): bool",
-      (meter, _: unknown, left: List, right: List) => left.some((item) => has(meter, right, item)),
+      (meter, _: unknown, left: CelList, right: CelList) => left.some((item) => has(meter, right, item)),
     ],
   ],
 };

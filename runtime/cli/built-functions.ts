@@ -6,7 +6,7 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import { Trial } from "../sandbox/host/trial.ts";
 
 /** What came of one function: its code, or why it cannot be built or loaded. */
-export interface BuiltFunction {
+export interface BuildOutcome {
   readonly manifest: FunctionManifest;
   /** Undefined where there are faults. */
   readonly bundle: Bundle | undefined;
@@ -20,14 +20,14 @@ export interface BuiltFunction {
 export async function buildFunctions(
   folder: string,
   manifests: readonly FunctionManifest[],
-): Promise<readonly BuiltFunction[]> {
+): Promise<readonly BuildOutcome[]> {
   if (manifests.length === 0) return [];
   const code = openCode(folder, systemClock);
   const trial = new Trial(systemClock);
   const builds = manifests.map((manifest) => code.bundle(manifest));
   // Each is heard of in its turn.
   for (const build of builds) build.catch(() => undefined);
-  const built: BuiltFunction[] = [];
+  const built: BuildOutcome[] = [];
   try {
     // One after the other: loading takes 5 ms, and no more than one handler's memory is held at a time.
     for (const [index, manifest] of manifests.entries()) {
@@ -40,7 +40,7 @@ export async function buildFunctions(
   return built;
 }
 
-async function attempt(manifest: FunctionManifest, build: Promise<Bundle>, trial: Trial): Promise<BuiltFunction> {
+async function attempt(manifest: FunctionManifest, build: Promise<Bundle>, trial: Trial): Promise<BuildOutcome> {
   try {
     const bundle = await build;
     await trial.load(manifest, bundle);

@@ -2,7 +2,7 @@ import type { WatchfireError } from "../base/errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 
 /** What one kind of check found, and what it could not look at. */
-export interface Check {
+export interface CheckResult {
   readonly faults: readonly WatchfireError[];
   /** The functions whose faults they are. */
   readonly faulty: readonly FunctionManifest[];

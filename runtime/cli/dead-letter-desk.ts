@@ -17,7 +17,7 @@ import { type Fleet, fleetOf, functionNames } from "./fleet.ts";
 import { RuntimeClient } from "./runtime-client.ts";
 
 /** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
-export interface DeadLetterDesk {
+export interface DeadLetterClient {
   /** Oldest first; at most `deadLetterPageSize`. */
   list(page: Pick<DeadLetterPage, "after" | "function">): Promise<DeadLetterRow[]>;
   show(id: string): Promise<DeadLetterDetail>;
@@ -36,7 +36,7 @@ export interface DeadLetterDesk {
  * positions elsewhere leaves nothing more.
  * @throws WatchfireError of the checkpoint section
  */
-export function openFolder(folder: string): DeadLetterDesk {
+export function openFolder(folder: string): DeadLetterClient {
   try {
     return openStopped(folder);
   } catch (error) {
@@ -48,7 +48,7 @@ export function openFolder(folder: string): DeadLetterDesk {
 
 const lettersElsewhere: ReadonlySet<string> = new Set(["WF_CHECKPOINT_LOCKED", "WF_CHECKPOINT_MISSING"]);
 
-function openStopped(folder: string): DeadLetterDesk {
+function openStopped(folder: string): DeadLetterClient {
   const store = new SqliteStore({ folder, maintenance: true });
   const letters = new DeadLetters(store);
   return {
@@ -66,7 +66,7 @@ function openStopped(folder: string): DeadLetterDesk {
 }
 
 /** `token` is that of its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is one of http or https */
-export function openRuntime(url: string, token: string | undefined): DeadLetterDesk {
+export function openRuntime(url: string, token: string | undefined): DeadLetterClient {
   const runtime = new RuntimeClient(url, token);
   return {
     list: (page) => {

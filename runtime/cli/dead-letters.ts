@@ -5,7 +5,7 @@ import { deadLetterPageSize } from "../journal/store.ts";
 import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";
-import { type DeadLetterDesk, openFolder, openRuntime } from "./dead-letter-desk.ts";
+import { type DeadLetterClient, openFolder, openRuntime } from "./dead-letter-desk.ts";
 import { data } from "./options.ts";
 
 const options = {
@@ -44,7 +44,7 @@ export const deadLetters = command({
   },
 });
 
-type Action = (desk: DeadLetterDesk) => Promise<number>;
+type Action = (desk: DeadLetterClient) => Promise<number>;
 
 /** @throws WatchfireError WF_CLI_USAGE for what does not go together */
 function actionOf({ operands, options: values, given }: Invocation<typeof options>): Action {
@@ -76,7 +76,7 @@ function actionOf({ operands, options: values, given }: Invocation<typeof option
 const usage = (what: string, hint = "run `watchfire dead-letters --help`", actual?: unknown): WatchfireError =>
   new WatchfireError("WF_CLI_USAGE", { what, hint, actual });
 
-async function list(desk: DeadLetterDesk, page: { after: string | undefined; function: string | undefined }) {
+async function list(desk: DeadLetterClient, page: { after: string | undefined; function: string | undefined }) {
   const letters = await desk.list(page);
   const of = page.function === undefined ? "" : ` of function ${page.function}`;
   process.stdout.write(letters.length === 0 ? `no dead letters${of}\n` : `${rows(letters).join("\n")}\n`);
@@ -84,7 +84,7 @@ async function list(desk: DeadLetterDesk, page: { after: string | undefined; fun
   return 0;
 }
 
-async function tellOthers(desk: DeadLetterDesk): Promise<void> {
+async function tellOthers(desk: DeadLetterClient): Promise<void> {
   const others = await desk.others();
   if (others !== undefined) process.stderr.write(`${others}\n`);
 }
@@ -109,12 +109,12 @@ function rows(letters: readonly DeadLetterRow[]): string[] {
 
 const firstLine = (text: string): string => text.split("\n", 1)[0]?.slice(0, 100) ?? "";
 
-async function show(desk: DeadLetterDesk, id: string): Promise<number> {
+async function show(desk: DeadLetterClient, id: string): Promise<number> {
   process.stdout.write(`${JSON.stringify(await desk.show(id), null, 2)}\n`);
   return 0;
 }
 
-async function settle(desk: DeadLetterDesk, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
+async function settle(desk: DeadLetterClient, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
   await desk[action](ids);
   process.stdout.write(`${done[action]} ${new Set(ids).size}\n`);
   return 0;
@@ -123,7 +123,7 @@ async function settle(desk: DeadLetterDesk, action: "replay" | "drop", ids: read
 const done = { replay: "replayed", drop: "dropped" } as const;
 
 /** Those that are there now: what fails again meanwhile is not taken twice. */
-async function settleAll(desk: DeadLetterDesk, action: "replay" | "drop", only: string | undefined): Promise<number> {
+async function settleAll(desk: DeadLetterClient, action: "replay" | "drop", only: string | undefined): Promise<number> {
   const ids: string[] = [];
   for (let page = await desk.list({ function: only }); page.length > 0; ) {
     ids.push(...page.map(({ id }) => id));
@@ -140,7 +140,7 @@ async function settleAll(desk: DeadLetterDesk, action: "replay" | "drop", only: 
 }
 
 /** Of a name without letters. Other replicas may have letters of a function that is gone. @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
-async function assertKnown(desk: DeadLetterDesk, name: string): Promise<void> {
+async function assertKnown(desk: DeadLetterClient, name: string): Promise<void> {
   const names = await desk.functions();
   if (names.includes(name) || (await desk.others()) !== undefined) return;
   throw new WatchfireError("WF_RUNTIME_NO_FUNCTION", {
@@ -151,7 +151,7 @@ async function assertKnown(desk: DeadLetterDesk, name: string): Promise<void> {
 }
 
 /** All in one go; where one is refused one by one, telling each that is. Gives the number of those that are left. */
-async function settleEach(desk: DeadLetterDesk, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
+async function settleEach(desk: DeadLetterClient, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
   try {
     await desk[action](ids);
     return 0;

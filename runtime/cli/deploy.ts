@@ -15,7 +15,7 @@ import { recordsOf } from "../manifest/trigger-record.ts";
 import { isAbsent } from "../rbac/comparison.ts";
 import { absenceAmong } from "../rbac/namespaces.ts";
 import { functionObjects } from "../rbac/objects.ts";
-import { type BuiltFunction, buildFunctions } from "./built-functions.ts";
+import { type BuildOutcome, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { compareWithContainer } from "./executor-memory.ts";
 import { functions, kubeconfig } from "./options.ts";
@@ -99,13 +99,13 @@ export const deploy = command({
 async function build(
   folder: string,
   manifests: readonly FunctionManifest[],
-): Promise<readonly BuiltFunction[] | undefined> {
+): Promise<readonly BuildOutcome[] | undefined> {
   const built = await buildFunctions(folder, manifests);
   return told(built.flatMap(({ faults }) => faults)) ? built : undefined;
 }
 
 function pack(
-  built: readonly BuiltFunction[],
+  built: readonly BuildOutcome[],
   options: Parameters<typeof packFunction>[3],
 ): PackedFunction[] | undefined {
   const packed: PackedFunction[] = [];

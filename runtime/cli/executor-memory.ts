@@ -7,7 +7,7 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
 import { parseSize } from "../manifest/quantity.ts";
 import { memoryBeyond, whatIsBeyond } from "../sandbox/container-size.ts";
-import type { Check } from "./check.ts";
+import type { CheckResult } from "./check.ts";
 
 /** As the chart calls the container in which handlers run. */
 const containerName = "executor";
@@ -51,7 +51,7 @@ export async function compareWithContainer(
   { functions, documents }: Pick<LoadedFunctions, "functions" | "documents">,
   transport: KubeTransport,
   runtime: RuntimeAccount,
-): Promise<Check> {
+): Promise<CheckResult> {
   const limit = await containerMemory(transport, runtime);
   if (limit === undefined) {
     const unchecked = [

@@ -1,7 +1,7 @@
 import { systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { Warden } from "../sandbox/supervisor/warden.ts";
+import { Supervisor } from "../sandbox/supervisor/warden.ts";
 import { tuneEngine } from "../v8/engine.ts";
 import { command } from "./command.ts";
 import { stopSignal } from "./signals.ts";
@@ -17,7 +17,7 @@ export const executor = command({
       throw new WatchfireError("WF_CLI_USAGE", { what: "--socket is missing" });
     }
     tuneEngine();
-    await new Warden(options.socket, systemClock).serve(stopSignal(readEnvironment()));
+    await new Supervisor(options.socket, systemClock).serve(stopSignal(readEnvironment()));
     return 0;
   },
 });

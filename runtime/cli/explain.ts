@@ -2,7 +2,12 @@ import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
-import { type Explanation, explanationSchema, type Question, type TriggerExplanation } from "../observe/explanation.ts";
+import {
+  type ExplainQuestion,
+  type Explanation,
+  explanationSchema,
+  type TriggerExplanation,
+} from "../observe/explanation.ts";
 import { command } from "./command.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 
@@ -34,7 +39,7 @@ export const explain = command({
   },
 });
 
-function questionOf(operands: readonly string[]): Question {
+function questionOf(operands: readonly string[]): ExplainQuestion {
   const [name, object, ...more] = operands;
   const parts = object?.split("/") ?? [];
   const isObject = parts.length <= 2 && parts.every((part) => part !== "");

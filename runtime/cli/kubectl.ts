@@ -47,13 +47,18 @@ export const kubectl = command({
 });
 
 /** How kubectl ended, and what it said on stderr where that was kept back. */
-interface Ended {
+interface KubectlExit {
   readonly status: number;
   readonly stderr: string;
 }
 
 /** A signal that ends this process ends it too. */
-function run(program: string, words: readonly string[], env: NodeJS.ProcessEnv, keepsBack: boolean): Promise<Ended> {
+function run(
+  program: string,
+  words: readonly string[],
+  env: NodeJS.ProcessEnv,
+  keepsBack: boolean,
+): Promise<KubectlExit> {
   const child = spawn(program, words, { env, stdio: ["inherit", "inherit", keepsBack ? "pipe" : "inherit"] });
   let stderr = "";
   child.stderr?.setEncoding("utf8").on("data", (text: string) => {

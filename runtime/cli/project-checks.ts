@@ -9,8 +9,8 @@ import type { LoadedFunctions } from "../manifest/load.ts";
 import { definedResources } from "../rbac/kinds.ts";
 import { servedFaults } from "../rbac/served.ts";
 import { checkTypes } from "../types/handler-types.ts";
-import type { BuiltFunction } from "./built-functions.ts";
-import type { Check } from "./check.ts";
+import type { BuildOutcome } from "./built-functions.ts";
+import type { CheckResult } from "./check.ts";
 import { compareWithContainer, type RuntimeAccount } from "./executor-memory.ts";
 import { withCluster } from "./rbac.ts";
 
@@ -21,7 +21,7 @@ export async function compareWithCluster(
   cluster: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
   given: ReadonlySet<string>,
   runtime: RuntimeAccount | undefined,
-): Promise<Check> {
+): Promise<CheckResult> {
   if (!given.has("kubeconfig") && !given.has("context")) {
     const unchecked = ["that a cluster serves the kinds and resources (name one with --context or --kubeconfig)"];
     return { faults: [], faulty: [], unchecked };
@@ -51,7 +51,7 @@ export async function compareWithCluster(
 }
 
 /** The types of what could be built. What could not be has been told of already. */
-export async function compareWithTypes(folder: string, built: readonly BuiltFunction[]): Promise<Check> {
+export async function compareWithTypes(folder: string, built: readonly BuildOutcome[]): Promise<CheckResult> {
   if (isBuilt(folder)) return { faults: [], faulty: [], unchecked: ["types, since the functions are built"] };
   const whole = built.filter(({ bundle }) => bundle !== undefined).map(({ manifest }) => manifest);
   const { faults, unchecked } = await checkTypes(

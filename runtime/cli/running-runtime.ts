@@ -16,13 +16,13 @@ export const runtimeOptions = {
   url: { value: "URL", summary: "where a runtime answers, such as http://127.0.0.1:9464" },
 } as const;
 
-interface Asked {
+interface RuntimeRequest {
   readonly options: { readonly data: string; readonly url: string | undefined };
   readonly given: ReadonlySet<string>;
 }
 
 /** The runtime that is meant. @throws WatchfireError WF_CLI_UNREACHABLE where the data folder names none */
-export function runningRuntime({ options: { data: named, url }, given }: Asked): RuntimeClient {
+export function runningRuntime({ options: { data: named, url }, given }: RuntimeRequest): RuntimeClient {
   const folder = given.has("data") ? named : (readEnvironment().dataFolder ?? named);
   return new RuntimeClient(url ?? addressOf(folder), readToken(folder));
 }

@@ -4,7 +4,7 @@ import { type StoreKind, storeKinds } from "../journal/store.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
-import type { BuiltFunction } from "./built-functions.ts";
+import type { BuildOutcome } from "./built-functions.ts";
 import { warn } from "./warning.ts";
 
 /** @throws WatchfireError WF_CLI_USAGE where it names no store */
@@ -20,7 +20,7 @@ export function readStore(store: string): StoreKind {
  */
 export function warnOfStore(
   { documents }: LoadedFunctions,
-  built: readonly BuiltFunction[],
+  built: readonly BuildOutcome[],
   store: StoreKind | undefined,
 ): number {
   if (store !== "kubernetes" || built.length === 0) return 0;

@@ -16,18 +16,18 @@ const objectSchema = z.looseObject({
 });
 
 /** An object that a file declares, and where. */
-export interface Sample {
+export interface SampleObject {
   readonly object: z.infer<typeof objectSchema>;
   /** A fault at the place of one of its fields, or of the nearest above it. */
   fault(path: Path, what: string, hint?: string): WatchfireError;
 }
 
 /** The objects of a YAML file, in its order. @throws WatchfireError WF_DEV_SAMPLE, with the place */
-export function readSamples(file: string): Sample[] {
+export function readSamples(file: string): SampleObject[] {
   return readDocuments(textOf(file), file).map((document) => {
     const [broken] = document.faults;
     if (broken) throw new WatchfireError("WF_DEV_SAMPLE", broken.detail);
-    const fault: Sample["fault"] = (path, what, hint) =>
+    const fault: SampleObject["fault"] = (path, what, hint) =>
       new WatchfireError("WF_DEV_SAMPLE", {
         what,
         place: document.place(path),

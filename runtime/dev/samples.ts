@@ -8,7 +8,7 @@ import { applyBody, applyType } from "../kube/apply-body.ts";
 import type { Discovery } from "../kube/discovery.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { declaresOnly, readSamples, type Sample } from "./sample-file.ts";
+import { declaresOnly, readSamples, type SampleObject } from "./sample-file.ts";
 import type { SampleRecord } from "./sample-record.ts";
 
 /** Beside a function's manifest: objects for it to react to. */
@@ -115,7 +115,7 @@ function definitionsBeside(file: string): string[] {
     .filter((file) => declaresOnly(file, definitionKind));
 }
 
-async function apply({ object, fault }: Sample, transport: KubeTransport, discovery: Discovery): Promise<void> {
+async function apply({ object, fault }: SampleObject, transport: KubeTransport, discovery: Discovery): Promise<void> {
   const found = await discovery.resolve(object.apiVersion, object.kind);
   if (found.type === "NotServed") throw fault(["kind"], found.reason);
   const { namespace, ...clusterScoped } = object.metadata;
@@ -136,7 +136,7 @@ async function apply({ object, fault }: Sample, transport: KubeTransport, discov
 }
 
 /** A mistaken name is for the API server to refuse. */
-const pathOf = ({ metadata: { name, namespace } }: Sample["object"], resource: Resource): string =>
+const pathOf = ({ metadata: { name, namespace } }: SampleObject["object"], resource: Resource): string =>
   resourcePath(resource, namespace, name);
 
 /** The path that an API server writes, such as `spec.ports[0].name`. */

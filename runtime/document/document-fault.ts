@@ -10,7 +10,7 @@ import {
   visit,
   type YAMLError,
 } from "yaml";
-import { type Place, WatchfireError } from "../base/errors.ts";
+import { type SourceLocation, WatchfireError } from "../base/errors.ts";
 import { lowerFirst } from "../base/wording.ts";
 import { keyOf, type Path, showPath } from "./path.ts";
 
@@ -18,7 +18,7 @@ import { keyOf, type Path, showPath } from "./path.ts";
 const mostNodes = 10_000;
 
 /** Where an offset of the file stands. */
-export type Locate = (offset: number | undefined) => Place;
+export type Locate = (offset: number | undefined) => SourceLocation;
 
 /**
  * What is wrong with a document before its fields are looked at, in the order of the file.
@@ -118,7 +118,7 @@ class Structure {
   }
 
   private repeatedKeys(pairs: readonly { readonly key: unknown }[], path: Path): void {
-    const first = new Map<string, Place>();
+    const first = new Map<string, SourceLocation>();
     for (const { key } of pairs) {
       const name = keyOf(key);
       const place = this.locate(isNode(key) ? key.range?.[0] : undefined);

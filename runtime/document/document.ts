@@ -12,7 +12,7 @@ import {
   type SchemaOptions,
   visit,
 } from "yaml";
-import { type ErrorCode, type Place, WatchfireError } from "../base/errors.ts";
+import { type ErrorCode, type SourceLocation, WatchfireError } from "../base/errors.ts";
 import { exactInteger } from "../base/exact-json.ts";
 import { documentFaults } from "./document-fault.ts";
 import { tooDeep } from "./nesting.ts";
@@ -24,9 +24,9 @@ export interface ManifestDocument {
   readonly value: unknown;
   readonly faults: readonly WatchfireError[];
   /** Where the value at a path stands; where there is none, its nearest parent. */
-  place(path: Path): Place;
+  place(path: Path): SourceLocation;
   /** Where the key itself stands: for a field that should not be there. */
-  placeOfKey(path: Path): Place;
+  placeOfKey(path: Path): SourceLocation;
 }
 
 /**
@@ -74,7 +74,7 @@ function parse(text: string, file: string, { schema, lenient = false }: Partial<
 }
 
 /** Stands for a file of which nothing can be read. */
-function unread(place: Place, code: ErrorCode, what: string): ManifestDocument {
+function unread(place: SourceLocation, code: ErrorCode, what: string): ManifestDocument {
   const faults = [new WatchfireError(code, { what, place })];
   return { value: undefined, faults, place: () => place, placeOfKey: () => place };
 }
@@ -104,11 +104,11 @@ class ParsedDocument implements ManifestDocument {
     this.faults = faults;
   }
 
-  place(path: Path): Place {
+  place(path: Path): SourceLocation {
     return this.at(this.offset(path));
   }
 
-  placeOfKey(path: Path): Place {
+  placeOfKey(path: Path): SourceLocation {
     const parent = this.nodeAt(path.slice(0, -1));
     const pair = isMap(parent) ? parent.items.find((item) => keyOf(item.key) === String(path.at(-1))) : undefined;
     return this.at(isNode(pair?.key) ? pair.key.range?.[0] : this.offset(path));
@@ -140,7 +140,7 @@ class ParsedDocument implements ManifestDocument {
     return isNode(node) ? node : undefined;
   }
 
-  private at(offset: number | undefined): Place {
+  private at(offset: number | undefined): SourceLocation {
     const { line, col } = this.lines.linePos(offset ?? 0);
     return { file: this.file, line, column: col };
   }

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import type { Log, Observer } from "./delivery/observer.ts";
+import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 import type { ConditionError } from "./filter/conditions.ts";
 
 /** One condition is logged so often at most, in milliseconds: each event may fail it. */
@@ -14,7 +14,7 @@ export interface ConditionTrouble {
   readonly message: string;
 }
 
-interface Tally {
+interface ErrorCount {
   count: number;
   message: string;
   logged: number;
@@ -24,15 +24,15 @@ interface Tally {
 export interface ConditionErrorsParts {
   readonly functionName: string;
   readonly clock: Clock;
-  readonly observer: Observer;
-  readonly log: Log;
+  readonly observer: EngineObserver;
+  readonly log: EngineLog;
 }
 
 /** What a function's conditions could not answer: counted, logged now and then, and kept for the status. */
 export class ConditionErrors {
   private readonly parts: ConditionErrorsParts;
   /** By trigger and condition, as the manifest has them. */
-  private readonly tallies = new Map<string, Map<string, Tally>>();
+  private readonly tallies = new Map<string, Map<string, ErrorCount>>();
 
   constructor(parts: ConditionErrorsParts) {
     this.parts = parts;
@@ -41,7 +41,7 @@ export class ConditionErrors {
   add(trigger: string, { condition, message, doubtful }: ConditionError): void {
     const { functionName, clock, observer, log } = this.parts;
     observer.conditionError?.(functionName, trigger, condition, doubtful ? "limit" : "error");
-    const ofTrigger = this.tallies.get(trigger) ?? new Map<string, Tally>();
+    const ofTrigger = this.tallies.get(trigger) ?? new Map<string, ErrorCount>();
     const tally = ofTrigger.get(condition) ?? { count: 0, message, logged: 0, loggedAt: Number.NEGATIVE_INFINITY };
     this.tallies.set(trigger, ofTrigger.set(condition, tally));
     tally.count++;

@@ -6,18 +6,18 @@ import type { CheckpointStore, StoredView } from "../journal/store.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
 import type { BodyRoom } from "./commit/last-bodies.ts";
-import type { LetterCommand } from "./commit/letter-command.ts";
+import type { DeadLetterCommand } from "./commit/letter-command.ts";
 import type { Look, Runner } from "./delivery/delivery.ts";
-import type { Log, Observer } from "./delivery/observer.ts";
+import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
 import { StartedBefore } from "./redelivery/started-before.ts";
 import { Retirement } from "./retirement.ts";
-import { Holders } from "./state/holders.ts";
+import { InterestedFunctions } from "./state/holders.ts";
 import type { Shard } from "./state/shard.ts";
-import type { View } from "./state/view.ts";
+import type { KnownObjects } from "./state/view.ts";
 import { Budget, heapQuarter } from "./work/budget.ts";
-import { Rota } from "./work/rota.ts";
+import { FairScheduler } from "./work/rota.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./work/spill.ts";
 
 /** How long a drain, and a removal, wait for the last commit, in milliseconds. */
@@ -29,8 +29,8 @@ export interface DispatcherOptions {
   readonly clock: Clock;
   /** Spreads retries. */
   readonly random: Random;
-  readonly observer: Observer;
-  readonly log: Log;
+  readonly observer: EngineObserver;
+  readonly log: EngineLog;
   /** What each function may hold in memory before its events go to disk. Default 1000 events or 32 MiB. */
   readonly memoryLimit?: MemoryLimit;
   /** Bytes of bodies that all functions together may hold there. Default a quarter of the heap's limit. */
@@ -40,11 +40,11 @@ export interface DispatcherOptions {
   /** Room for last bodies that they share. Default: of its own. */
   readonly bodyRoom?: BodyRoom;
   /** The turns of their functions. Default: of its own. */
-  readonly rota?: Rota;
+  readonly rota?: FairScheduler;
   /** Before the id of a dead letter, as commands take it. Default: nothing. */
   readonly letterPrefix?: string | undefined;
   /** The commands that the log gives with a dead letter. Default: `watchfire dead-letters`, with no options. */
-  readonly letterCommand?: LetterCommand | undefined;
+  readonly letterCommand?: DeadLetterCommand | undefined;
   /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
   readonly permitted?: () => boolean;
   /** Asks the API server for an object whose body the store has not. Default: it cannot be asked. */
@@ -79,8 +79,8 @@ export class Dispatcher implements Replayer {
   private readonly returning = new Map<string, Promise<void>>();
   /** Functions that read what they have on disk. */
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
-  private readonly holders = new Holders<View>();
-  private readonly rota: Rota;
+  private readonly holders = new InterestedFunctions<KnownObjects>();
+  private readonly rota: FairScheduler;
   private readonly retirement: Retirement;
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
@@ -96,7 +96,7 @@ export class Dispatcher implements Replayer {
     this.startedBefore = startedBefore;
     this.offline = new OfflineReplayer(options.store, (batch) => commits.past(batch));
     const { store, memoryBudget = heapQuarter(), memory = new Budget(() => memoryBudget) } = options;
-    this.rota = options.rota ?? new Rota(options.clock);
+    this.rota = options.rota ?? new FairScheduler(options.clock);
     this.budgets = { memory, disk: new Budget(() => store.spillLimit) };
   }
 

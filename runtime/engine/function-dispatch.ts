@@ -3,21 +3,21 @@ import type { ResourceVersion } from "../base/resource-version.ts";
 import { type Change, type ObjectMeta, objectKey } from "../informer/scan/change.ts";
 import type { Cursor, DeadLetter } from "../journal/batch.ts";
 import { replayedEvent } from "../journal/dead-letters.ts";
-import type { LetterLimit, LetterStock } from "../journal/letter-ledger.ts";
+import type { DeadLetterLimit, DeadLetterStock } from "../journal/letter-ledger.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoopAccount } from "./account/loop-time.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
-import type { Observer } from "./delivery/observer.ts";
+import type { EngineObserver } from "./delivery/observer.ts";
 import type { HeldBackCount, History, PastRun } from "./history/history.ts";
 import { type Concern, concernOf } from "./intake/concern.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
 import { mostTold, type ObjectReport, type ScheduleReport } from "./object-report.ts";
-import { type Redelivery, redeliver, type Told } from "./replay.ts";
+import { type PastEvent, type Redelivery, redeliver } from "./replay.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 import type { Shard } from "./state/shard.ts";
-import type { View } from "./state/view.ts";
+import type { KnownObjects } from "./state/view.ts";
 import { withUid } from "./work/event.ts";
 import type { EventMaker } from "./work/event-maker.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";
@@ -59,7 +59,7 @@ export interface FunctionStatus {
   readonly lastEvent: number | undefined;
   readonly deadLetters: number;
   /** What its dead letters take, and what of them had to go. */
-  readonly letterStock: LetterStock;
+  readonly letterStock: DeadLetterStock;
   /** Failed attempts since the start. */
   readonly failures: number;
   /** Conditions that could not be evaluated since the start. */
@@ -71,10 +71,10 @@ export interface FunctionStatus {
   readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: ResourceVersion | undefined }[];
 }
 
-export interface FunctionParts {
+export interface FunctionDispatchParts {
   readonly manifest: FunctionManifest;
   /** By trigger. */
-  readonly views: ReadonlyMap<string, View>;
+  readonly views: ReadonlyMap<string, KnownObjects>;
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;
   readonly time: LoopAccount;
@@ -88,13 +88,13 @@ export interface FunctionParts {
   readonly history: History;
   readonly commits: Commits;
   readonly clock: Clock;
-  readonly observer: Observer;
+  readonly observer: EngineObserver;
   /** Bodies of a list that may wait for its end, in bytes. */
   readonly listLimit: number;
   /** The last writes before the start may be missing. */
   readonly lostWrites: boolean;
-  readonly letterStock: () => LetterStock;
-  readonly limitLetters: (limit: LetterLimit) => Promise<void>;
+  readonly letterStock: () => DeadLetterStock;
+  readonly limitLetters: (limit: DeadLetterLimit) => Promise<void>;
   /** Takes a letter out of the store. */
   readonly drop: (letter: DeadLetter) => Promise<void>;
 }
@@ -102,19 +102,19 @@ export interface FunctionParts {
 /** One loaded function. */
 export class FunctionDispatch {
   readonly name: string;
-  private readonly parts: FunctionParts;
+  private readonly parts: FunctionDispatchParts;
   /** Both by trigger. */
   private readonly concern: ReadonlyMap<string, Concern>;
   private readonly scopes: ReadonlyMap<string, TriggerScope>;
 
-  constructor(parts: FunctionParts) {
+  constructor(parts: FunctionDispatchParts) {
     this.name = parts.manifest.name;
     this.parts = parts;
     parts.queue.start();
     for (const schedule of parts.schedules) schedule.begin();
     const { shard, time } = parts;
     this.concern = new Map([...parts.views].map(([trigger, view]) => [trigger, concernOf(view, shard, time)]));
-    const scopeOf = (view: View) => {
+    const scopeOf = (view: KnownObjects) => {
       const cursors = parts.cursors.filter((cursor) => cursor.view === view.id);
       return new TriggerScope({ ...parts, view, cursors, concerns: this.concernOf(view.trigger.name) });
     };
@@ -226,7 +226,7 @@ export class FunctionDispatch {
    * Tells the handler again of an object as it is, in its turn. `again`: the event of that state that is repeated;
    * without it one is made. On record once `saved` has resolved.
    */
-  redeliver(trigger: string, change: Change, again?: Told): Redelivery {
+  redeliver(trigger: string, change: Change, again?: PastEvent): Redelivery {
     return redeliver(this.view(trigger), change, this.parts, again);
   }
 
@@ -354,7 +354,7 @@ export class FunctionDispatch {
     return concern;
   }
 
-  private view(trigger: string): View {
+  private view(trigger: string): KnownObjects {
     const view = this.parts.views.get(trigger);
     if (!view) throw new TypeError(`function ${this.name} has no trigger ${trigger}`);
     return view;

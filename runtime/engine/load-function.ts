@@ -3,7 +3,7 @@ import { runSequence, type SpillHeader } from "../journal/batch.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
 import { spillByTurns } from "../journal/spill-by-turns.ts";
 import type { CheckpointStore } from "../journal/store.ts";
-import { editsBetween, type Waiting } from "../manifest/edits.ts";
+import { editsBetween, type WaitingWork } from "../manifest/edits.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { recordsOf, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
@@ -12,19 +12,19 @@ import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
 import type { Look, Runner } from "./delivery/delivery.ts";
 import { epochOf, uidOf } from "./delivery/event-id.ts";
-import type { Log, Observer } from "./delivery/observer.ts";
+import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
-import { Doubts } from "./redelivery/doubt.ts";
+import { PossibleRedeliveries } from "./redelivery/doubt.ts";
 import type { StartedBefore } from "./redelivery/started-before.ts";
 import type { Retirement } from "./retirement.ts";
 import { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
-import type { Holders } from "./state/holders.ts";
+import type { InterestedFunctions } from "./state/holders.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
 import type { Shard } from "./state/shard.ts";
-import { View } from "./state/view.ts";
+import { KnownObjects } from "./state/view.ts";
 import { openViews, type TriggerView } from "./trigger-views.ts";
 import { Attempts } from "./work/attempts.ts";
 import { Backlogs } from "./work/backlog.ts";
@@ -32,11 +32,11 @@ import { Backpressure } from "./work/backpressure.ts";
 import type { Budget } from "./work/budget.ts";
 import { EventMaker } from "./work/event-maker.ts";
 import { FunctionQueue } from "./work/function-queue.ts";
-import { ReadyLanes } from "./work/ready-lanes.ts";
+import { ReadyQueue } from "./work/ready-lanes.ts";
 import { reconcilingOf } from "./work/reconcile/reconciling.ts";
 import { resyncTrigger } from "./work/reconcile/resync.ts";
 import { tellWaitingKeys } from "./work/reconcile/waiting-keys.ts";
-import type { Place, Rota } from "./work/rota.ts";
+import type { FairScheduler, FairShare } from "./work/rota.ts";
 import { type LoadedEvent, type MemoryLimit, Spill } from "./work/spill.ts";
 
 export interface LoadParts {
@@ -50,17 +50,17 @@ export interface LoadParts {
   readonly runner: Runner;
   readonly clock: Clock;
   readonly random: Random;
-  readonly observer: Observer;
-  readonly log: Log;
+  readonly observer: EngineObserver;
+  readonly log: EngineLog;
   readonly memoryLimit: MemoryLimit;
   /** Shared by all functions: what may wait in memory, and on disk. */
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
   /** Asked for an object whose body the store has not. */
   readonly look: Look;
   /** Of all functions: which knows something of an object. */
-  readonly holders: Holders<View>;
+  readonly holders: InterestedFunctions<KnownObjects>;
   /** Of all functions. */
-  readonly rota: Rota;
+  readonly rota: FairScheduler;
   readonly retirement: Retirement;
 }
 
@@ -69,7 +69,7 @@ const listShare = 0.5;
 
 /** Builds a function's dispatch from its manifest and what the store has of it. Where that fails, nothing of it is left. */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
-  const byId = new Map<number, View>();
+  const byId = new Map<number, KnownObjects>();
   const place = parts.rota.place(parts.manifest.name);
   try {
     return await build(parts, byId, place);
@@ -81,11 +81,11 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
 }
 
 /** @param byId takes the function's views */
-async function build(parts: LoadParts, byId: Map<number, View>, place: Place): Promise<FunctionDispatch> {
+async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: FairShare): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const isReconciler = manifest.delivery.mode === "Reconcile";
-  const views = new Map<string, View>();
+  const views = new Map<string, KnownObjects>();
   const rules = new Map<number, KeyOf>();
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   const history = new History(manifest.name, log);
@@ -100,7 +100,7 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
     const of = { id, functionName: manifest.name, trigger, resource, identity, form };
     const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key, place.time) : undefined;
     if (keyOf) rules.set(id, keyOf);
-    const view = new View({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
+    const view = new KnownObjects({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
     byId.set(id, view);
     await store.known(id, (key, known) => view.restore(key, known));
     // What waits, or was begun, is of the epochs that the positions are of.
@@ -116,7 +116,7 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
   const primary = isReconciler ? [...views.values()].find(({ trigger }) => !trigger.key) : undefined;
   const { last, waiting, keys, replays } = await expectSpilled(store, manifest.name, byId);
   const [ours, others] = partition(keys, ({ view }) => view === primary?.id);
-  const doubts = new Doubts(parts.startedBefore);
+  const doubts = new PossibleRedeliveries(parts.startedBefore);
   const maker = new EventMaker(clock, doubts, last);
   for (const event of parts.startedBefore) {
     if (parts.startedBefore.isReplay(event) || runSequence(event.id) !== undefined) continue;
@@ -164,7 +164,7 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
     { manifest, usesOldObject },
     { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look },
   );
-  const ready = new ReadyLanes();
+  const ready = new ReadyQueue();
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });
   const queue = new FunctionQueue({
     attempts,
@@ -214,7 +214,7 @@ async function build(parts: LoadParts, byId: Map<number, View>, place: Place): P
 }
 
 /** Says what the edit of each trigger does to what is known and to what waits. */
-function logEdits({ manifest, log }: LoadParts, opened: ReadonlyMap<string, TriggerView>, waiting: Waiting): void {
+function logEdits({ manifest, log }: LoadParts, opened: ReadonlyMap<string, TriggerView>, waiting: WaitingWork): void {
   const triggers = recordsOf(manifest).map((each) => [each, viewOf(opened, each.name).before] as const);
   const edits = editsBetween(triggers, waiting);
   if (edits.length > 0) log.info({ function: manifest.name, edits }, "manifest edited");
@@ -234,7 +234,7 @@ async function openSchedules(
     const { id, identity, cursors } = viewOf(opened, schedule.name).view;
     const form = new RecordForm(trigger, "None");
     const of = { id, functionName: manifest.name, trigger, resource: scheduleResource, identity, form };
-    const view = new View({ ...of, filter: new Filter(trigger), compares: false, commits, history });
+    const view = new KnownObjects({ ...of, filter: new Filter(trigger), compares: false, commits, history });
     await store.known(id, (key, known) => view.restore(key, known));
     found.push({ schedule, view, cursor: cursors[0] });
   }
@@ -255,7 +255,7 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
 };
 
 /** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
-async function expectSpilled(store: CheckpointStore, name: string, views: ReadonlyMap<number, View>) {
+async function expectSpilled(store: CheckpointStore, name: string, views: ReadonlyMap<number, KnownObjects>) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
   /** Those that stand for keys. */

@@ -3,7 +3,7 @@ import { type Change, objectKey } from "../informer/scan/change.ts";
 import type { SpilledEvent } from "../journal/batch.ts";
 import type { EventType } from "../manifest/function.ts";
 import { eventId } from "./delivery/event-id.ts";
-import type { View } from "./state/view.ts";
+import type { KnownObjects } from "./state/view.ts";
 import { withUid } from "./work/event.ts";
 import type { EventMaker } from "./work/event-maker.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";
@@ -21,7 +21,7 @@ export type Redelivery =
   | "full";
 
 /** An event that ran before. */
-export interface Told {
+export interface PastEvent {
   readonly id: string;
   readonly type: EventType;
 }
@@ -38,7 +38,7 @@ export interface RedeliveryParts {
  * of its own could come after it, under the same id and without a flag.
  * @param again the event of that state that is to be told; without it one is made
  */
-export function redeliver(view: View, given: Change, parts: RedeliveryParts, again?: Told): Redelivery {
+export function redeliver(view: KnownObjects, given: Change, parts: RedeliveryParts, again?: PastEvent): Redelivery {
   const change = withUid(given, view.resource);
   const { meta, body } = change;
   const key = objectKey(meta);

@@ -2,13 +2,13 @@ import type { Clock } from "../base/clock.ts";
 import type { SpillHeader } from "../journal/batch.ts";
 import { type CheckpointStore, retirementMs, type StoredView } from "../journal/store.ts";
 import { scheduleResource } from "../manifest/trigger-record.ts";
-import type { Log, Observer } from "./delivery/observer.ts";
+import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 
 export interface RetirementParts {
   readonly store: CheckpointStore;
   readonly clock: Clock;
-  readonly observer: Observer;
-  readonly log: Log;
+  readonly observer: EngineObserver;
+  readonly log: EngineLog;
 }
 
 /** What a person can do. */

@@ -14,11 +14,11 @@ import type { TrustedKeys } from "../catalog/signature.ts";
 import { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
 import type { BodyRoom } from "../engine/commit/last-bodies.ts";
-import type { LetterCommand } from "../engine/commit/letter-command.ts";
+import type { DeadLetterCommand } from "../engine/commit/letter-command.ts";
 import { Dispatcher } from "../engine/dispatcher.ts";
 import type { Budget } from "../engine/work/budget.ts";
-import { Rota } from "../engine/work/rota.ts";
-import { Watches } from "../informer/watches.ts";
+import { FairScheduler } from "../engine/work/rota.ts";
+import { Informers } from "../informer/watches.ts";
 import { DeadLetters } from "../journal/dead-letters.ts";
 import type { CheckpointStore, StoreKind } from "../journal/store.ts";
 import { Discovery } from "../kube/discovery.ts";
@@ -46,13 +46,13 @@ import { childRights, executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import type { Launch } from "../sandbox/host/link.ts";
 import { Sandbox } from "../sandbox/host/sandbox.ts";
-import { WardenDoor } from "../sandbox/host/warden-door.ts";
+import { SupervisorClient } from "../sandbox/host/warden-door.ts";
 import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
 import { fleetLeases } from "../slots/fleet-leases.ts";
 import { newestState } from "./newest-state.ts";
 import { sourceOf } from "./selection-source.ts";
-import { Tenants } from "./tenants.ts";
-import { type Hold, runnerWhileHeld, withheldBy } from "./while-held.ts";
+import { Assignees } from "./tenants.ts";
+import { type LeaseHold, runnerWhileHeld, withheldBy } from "./while-held.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
 const executorLimit = 4;
@@ -122,7 +122,7 @@ export interface RuntimeOptions {
   /** The log level of attempts that succeed. Default `debug`: a busy runtime has thousands a second. */
   readonly successLevel?: "debug" | "info";
   /** The commands that the log gives with a dead letter. Default: those for the default data folder. */
-  readonly letterCommand?: LetterCommand;
+  readonly letterCommand?: DeadLetterCommand;
 }
 
 /** Who runs for the Lease. */
@@ -144,9 +144,9 @@ export interface Components {
   /** The manifests that calls are checked against; kept in step with the code that runs. */
   readonly manifests: Map<string, FunctionManifest>;
   /** Who runs which function. */
-  readonly tenants: Tenants;
+  readonly tenants: Assignees;
   /** The turns of all functions, and the accounts of the parent's time. */
-  readonly rota: Rota;
+  readonly rota: FairScheduler;
   readonly access: Access;
   /** What is the runtime's own, and no function's. */
   readonly own: OwnObjects;
@@ -157,7 +157,7 @@ export interface Components {
   readonly revokedWatches: RevokedWatches;
   readonly sandbox: Sandbox;
   /** Where executors run in a container of their own. */
-  readonly wardenDoor: WardenDoor | undefined;
+  readonly wardenDoor: SupervisorClient | undefined;
   /** What executors may do, once that is known, and why none can be started, while that is so. */
   readonly executors: {
     rights(): ExecutorRights | undefined;
@@ -165,7 +165,7 @@ export interface Components {
     /** The memory limit of their own container, in bytes, where they have one. */
     memoryLimit(): number | undefined;
   };
-  readonly watches: Watches;
+  readonly watches: Informers;
   /** What functions keep in memory. */
   readonly reads: Reads;
   /** Where other replicas may run. */
@@ -198,7 +198,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   const elector = options.election && electorFor(options, options.election);
   const { namespace, account = runtimeAccount, election, reserved } = options;
   const own = new OwnObjects({ namespace, account, pod: election?.pod, reserved });
-  const watches = new Watches({
+  const watches = new Informers({
     transport,
     discovery,
     clock,
@@ -212,7 +212,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     limit: options.cacheLimit ?? cacheLimit,
     refused: (name, { message }) => log.error({ function: name, error: message }, "reads refused, its events wait"),
   });
-  const rota = new Rota(clock);
+  const rota = new FairScheduler(clock);
   const access = new Access({
     time: rota.time,
     reads,
@@ -234,7 +234,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     ...(options.proxies && { proxies: options.proxies }),
   });
   const { executorSocket, jitless = false } = options;
-  const wardenDoor = executorSocket ? await WardenDoor.listen(executorSocket, log, { jitless }) : undefined;
+  const wardenDoor = executorSocket ? await SupervisorClient.listen(executorSocket, log, { jitless }) : undefined;
   const launch = wardenDoor?.launch ?? options.launch ?? launchAhead(1, executorProgram({ jitless }));
   const ownRights = wardenDoor ? undefined : childRights({ jitless });
   const missing = ownRights && !options.interactive ? missingRights(ownRights) : [];
@@ -255,7 +255,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     recorder,
     discovery,
     manifests,
-    tenants: new Tenants(),
+    tenants: new Assignees(),
     rota,
     access,
     own,
@@ -277,7 +277,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
 
 /** What is otherwise where several stores of one replica are active, each for a slot. */
 interface SlotPart {
-  readonly hold?: Hold | undefined;
+  readonly hold?: LeaseHold | undefined;
   readonly instanceOf?: (name: string) => string;
   readonly letterPrefix?: string;
 }

@@ -2,7 +2,7 @@ import { explain } from "../control/explain/explainer.ts";
 import type { FunctionReport } from "../control/function-status/function-report.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
-import type { Explanation, Question } from "../observe/explanation.ts";
+import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
 import type { ActiveComponents, RuntimeOptions } from "./components.ts";
 import { noSuchFunction } from "./function-desk.ts";
 import type { LiveFunction } from "./live-function.ts";
@@ -16,7 +16,7 @@ export async function explainFunction(
   active: ActiveComponents,
   live: LiveFunction | undefined,
   functions: readonly FunctionReport[],
-  question: Question,
+  question: ExplainQuestion,
   options: RuntimeOptions,
 ): Promise<Explanation> {
   const { watches, redactor, discovery, deadLetters } = active;

@@ -4,12 +4,12 @@ import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import type { Recorder } from "../control/record/recorder.ts";
 import { anyShard } from "../control/redeliver/any-shard.ts";
-import { Errands } from "../control/redeliver/errands.ts";
+import { Jobs } from "../control/redeliver/errands.ts";
 import { Redeliverer } from "../control/redeliver/redeliverer.ts";
 import type { PastRun } from "../engine/history/history.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Trigger } from "../manifest/function.ts";
-import type { FunctionDesk, PauseAnswer, RunsAnswer } from "../observe/function-desk.ts";
+import type { ControlApi, PauseAnswer, RunsAnswer } from "../observe/function-desk.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
 import type { ActiveComponents } from "./components.ts";
@@ -18,7 +18,7 @@ import type { LiveFunction } from "./live-function.ts";
 /** Runs that are shown, of all shards together. */
 const mostRuns = 200;
 
-export interface FunctionDeskParts {
+export interface ControlApiParts {
   /** The names of all functions that `/status` tells of. */
   readonly known: () => readonly string[];
   /** Whoever runs the function here: one for each of its shards. At least one. @throws WatchfireError WF_LEASE_STANDBY */
@@ -41,9 +41,9 @@ export interface Acting extends Pick<ActiveComponents, "pauses" | "dispatcher" |
 }
 
 /** What the commands on one function do, over the endpoints. */
-export function functionDesk(parts: FunctionDeskParts): FunctionDesk {
+export function functionDesk(parts: ControlApiParts): ControlApi {
   const { known, recorder, acting, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
-  const errands = new Errands(clock);
+  const errands = new Jobs(clock);
   const of = (name: string) => {
     const active = acting(name);
     const names = known();

@@ -2,12 +2,12 @@ import { runtimeAccount } from "../access/account.ts";
 import { FunctionObjects } from "../control/function-status/function-objects.ts";
 import { type Publication, StatusPublisher } from "../control/function-status/status-publisher.ts";
 import type { RuntimeOptions } from "./components.ts";
-import { type Hold, unlessHeld } from "./while-held.ts";
+import { type LeaseHold, unlessHeld } from "./while-held.ts";
 
 /** Keeps the Function objects of a runtime that is to keep them: while `hold` holds, where there is one. Undefined of others. */
 export function keptStatus(
   options: RuntimeOptions,
-  hold: Hold | undefined,
+  hold: LeaseHold | undefined,
   read: () => Publication,
 ): StatusPublisher | undefined {
   const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = options;

@@ -6,7 +6,7 @@ import { sourceText } from "../bundle/source-text.ts";
 import type { FunctionOffer, Origin } from "../catalog/function-source.ts";
 import type { FunctionDispatch } from "../engine/function-dispatch.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
-import { NamespaceScope } from "../informer/namespace-scope.ts";
+import { NamespaceInformer } from "../informer/namespace-scope.ts";
 import type { Watch } from "../informer/watches.ts";
 import { passingCodes } from "../journal/nats/fault.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
@@ -42,7 +42,7 @@ export type LiveState =
   | { readonly type: "disabled"; readonly fault: Trouble };
 
 /** A source that one trigger reads. */
-interface Place {
+interface TriggerInformer {
   readonly trigger: string;
   /** As `sourceKey` names it. */
   readonly key: string;
@@ -65,9 +65,9 @@ export class LiveFunction {
   /** Why `env` cannot be read any more: it goes on with the values that it has. */
   private envFault: string | undefined;
   private dispatch: FunctionDispatch | undefined;
-  private places: Place[] = [];
+  private places: TriggerInformer[] = [];
   /** Namespace scopes that have not listed yet. */
-  private unlisted = new Set<NamespaceScope>();
+  private unlisted = new Set<NamespaceInformer>();
   /** Aborts when something newer is asked for: what waits for a Secret must not keep that waiting. */
   private latest: AbortController | undefined;
   private now: LiveState = { type: "starting" };
@@ -337,7 +337,7 @@ export class LiveFunction {
   }
 
   private follow(dispatch: FunctionDispatch, trigger: Trigger, labelSelector: string): void {
-    const scope = new NamespaceScope({
+    const scope = new NamespaceInformer({
       watches: this.parts.watches,
       clock: this.parts.clock,
       id: `${this.name}/${trigger.name}/namespaces`,

@@ -2,7 +2,7 @@ import { pause } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import type { FunctionOffer, FunctionSource, RejectedOffer } from "../catalog/function-source.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { RefusalLog, type Refused } from "../observe/refusal-log.ts";
+import { RefusalLog, type RefusedFunction } from "../observe/refusal-log.ts";
 import type { ActiveComponents, RuntimeOptions } from "./components.ts";
 import { LiveFunction, type Occasion } from "./live-function.ts";
 
@@ -102,7 +102,7 @@ export class LiveFunctions {
     const told = rejected.map((each) => ({ each, running: this.runningOf(each, declared) }));
     for (const { each, running } of told) for (const liveFunction of running) liveFunction.refuse(each.faults);
     this.refused = told.flatMap(({ each, running }) => (running.length === 0 ? each : []));
-    const others: Refused[] = [...this.refused];
+    const others: RefusedFunction[] = [...this.refused];
     if (faults.length > 0) others.push({ name: undefined, file: this.options.functions ?? "", faults, isFolder: true });
     this.refusals.tell(others);
     return told.flatMap(({ running }) => running.map(({ name }) => name));

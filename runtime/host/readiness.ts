@@ -1,13 +1,13 @@
 import { errorCodes } from "../base/errors.ts";
 import type { SourceStatus } from "../informer/fanout/observer.ts";
 import { sourceKey } from "../informer/fanout/source-spec.ts";
-import type { FunctionState } from "../sandbox/host/hosted-function.ts";
+import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
 
 /** What readiness is judged by. */
 export interface ReadinessParts {
   readonly liveFunctions: readonly Pick<LiveFunction, "name" | "state" | "behind">[];
-  readonly sandbox: (functionName: string) => FunctionState | undefined;
+  readonly sandbox: (functionName: string) => HostedState | undefined;
   readonly sources: readonly SourceStatus[];
   /** Why the functions that are deployed are not the ones that were taken up. */
   readonly deployment: Trouble | undefined;

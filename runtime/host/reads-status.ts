@@ -1,5 +1,5 @@
 import type { FunctionReport } from "../control/function-status/function-report.ts";
-import { type Reason, reasonOfCode, reasonOfState } from "../control/function-status/reason.ts";
+import { reasonOfCode, reasonOfState, type StatusReason } from "../control/function-status/reason.ts";
 import type { SourceStatus } from "../informer/fanout/observer.ts";
 import type { FunctionReads } from "../reads/function-reads.ts";
 import { explainedStates } from "./readiness.ts";
@@ -38,7 +38,7 @@ export const readsNote = (reported: Reported) => {
   return noted && said(noted);
 };
 
-function said({ apiVersion, kind, state, message }: Reported[number]): { reason: Reason; message: string } {
+function said({ apiVersion, kind, state, message }: Reported[number]): { reason: StatusReason; message: string } {
   const why = message ?? `its source is in state ${state}`;
   const shown = state === "missing" ? "is empty" : "is not kept up";
   return {

@@ -14,7 +14,7 @@ const replicaLock = "replica.lock";
  * A runtime's stay in its data folder, where commands find it. Several may share a folder: a standby, or whoever waits for the
  * positions in it. The address is that of the one that works, or of the first.
  */
-export class Residence {
+export class DataDirLock {
   private readonly folder: string;
   private readonly locks = new Map<string, SqliteLock>();
 

@@ -7,8 +7,8 @@ import type { Candidacy, Elector } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { openStore } from "../migrate/open-store.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
-import type { Question } from "../observe/explanation.ts";
-import type { FunctionDesk } from "../observe/function-desk.ts";
+import type { ExplainQuestion } from "../observe/explanation.ts";
+import type { ControlApi } from "../observe/function-desk.ts";
 import { keepToken } from "../observe/token-file.ts";
 import {
   type ActiveComponents,
@@ -26,7 +26,7 @@ import { LiveFunctions } from "./live-functions.ts";
 import { type OfferedFunctions, offeredFunctions } from "./offered-functions.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";
-import { Residence } from "./residence.ts";
+import { DataDirLock } from "./residence.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */
@@ -40,10 +40,10 @@ export class Runtime {
   /** Resolves with the reason why it cannot go on: the Lease or the store went to another, or no store can be opened. */
   readonly lost: Promise<WatchfireError>;
   /** What is done with one function, as its commands have it done. */
-  readonly desk: FunctionDesk;
+  readonly desk: ControlApi;
   private readonly options: RuntimeOptions;
   private readonly components: Components;
-  private readonly residence: Residence;
+  private readonly residence: DataDirLock;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   /** Why it cannot begin yet, though it holds the Lease, or needs none. */
   private delay: string | undefined;
@@ -67,7 +67,7 @@ export class Runtime {
   private constructor(options: RuntimeOptions, components: Components) {
     this.options = options;
     this.components = components;
-    this.residence = new Residence(options.data);
+    this.residence = new DataDirLock(options.data);
     this.lost = this.losing.promise;
     components.metrics.leader(() => this.isActive);
     showStates(
@@ -280,7 +280,7 @@ export class Runtime {
       metrics: () => this.components.metrics.text(),
       token: keepToken(this.options.data),
       deadLetters: () => this.acting("the dead letters are").deadLetters,
-      explain: async (question: Question) => {
+      explain: async (question: ExplainQuestion) => {
         const active = this.acting("the answer is");
         const { functions } = this.status();
         return explainFunction(active, this.live.get(question.function), functions, question, this.options);

@@ -1,5 +1,5 @@
 import type { FunctionReport } from "../control/function-status/function-report.ts";
-import { type Reason, reasonOfCode, reasonOfState } from "../control/function-status/reason.ts";
+import { reasonOfCode, reasonOfState, type StatusReason } from "../control/function-status/reason.ts";
 import type { Pause } from "../control/pauses.ts";
 import type { FunctionStatus, KeyCounts } from "../engine/function-dispatch.ts";
 import type { SourceStatus } from "../informer/fanout/observer.ts";
@@ -8,7 +8,7 @@ import type { RejectedFunction } from "../manifest/load.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import type { FunctionReads } from "../reads/function-reads.ts";
 import { memoryBeyond } from "../sandbox/container-size.ts";
-import type { FunctionState } from "../sandbox/host/hosted-function.ts";
+import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
 import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
@@ -60,7 +60,7 @@ export interface FleetReport {
 /** One list and watch. */
 export interface SourceReport extends SourceStatus {
   /** Why it is not read; absent where it is. */
-  readonly reason?: Reason;
+  readonly reason?: StatusReason;
 }
 
 /** What a standby would watch. */
@@ -206,9 +206,9 @@ function refusedOf({ rejected, liveFunctions }: StatusParts): readonly RejectedF
 }
 
 /** How a function that was brought stands. */
-type Standing = ReturnType<typeof standingOf>;
+type FunctionState = ReturnType<typeof standingOf>;
 
-function standingsOf(parts: StatusParts): Standing[] {
+function standingsOf(parts: StatusParts): FunctionState[] {
   const sources = sourcesByKey(parts.sources);
   const counts = new Map(parts.dispatch.map((each) => [each.function, each]));
   return parts.liveFunctions.map((each) => standingOf(each, parts, sources, counts.get(each.name)));
@@ -260,7 +260,7 @@ function standingOf(
   return { liveFunction, counts, triggers, reads, pause, trouble, said };
 }
 
-function describeFunction(standing: Standing, { redact }: StatusParts): FunctionReport {
+function describeFunction(standing: FunctionState, { redact }: StatusParts): FunctionReport {
   const { liveFunction, counts, triggers, reads, pause, trouble, said } = standing;
   const { name, manifest } = liveFunction;
   const { lastEvent } = counts ?? {};
@@ -323,9 +323,9 @@ const pick = ({
   failures,
 });
 
-type Said = Required<Pick<FunctionReport, "reason" | "message">> & Pick<FunctionReport, "code">;
+type StateMessage = Required<Pick<FunctionReport, "reason" | "message">> & Pick<FunctionReport, "code">;
 
-const backlogged: Said = {
+const backlogged: StateMessage = {
   reason: "Backlogged",
   message:
     "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
@@ -334,7 +334,7 @@ const backlogged: Said = {
 /** What is over within a second is no news: a list, say. */
 const overShareSeconds = 1;
 
-function overShare(counts: FunctionStatus | undefined): Said | undefined {
+function overShare(counts: FunctionStatus | undefined): StateMessage | undefined {
   const { overShareSeconds: seconds = 0, parentSeconds } = counts ?? {};
   if (seconds < overShareSeconds) return undefined;
   const spent = [...(parentSeconds ?? [])].map(([work, of]) => `${work} ${of.toFixed(1)} s`).join(", ");
@@ -343,16 +343,16 @@ function overShare(counts: FunctionStatus | undefined): Said | undefined {
 }
 
 /** It runs while its handlers use less than they may. One that uses all of it takes the container down. */
-function beyondContainer({ resources }: FunctionManifest, { memoryLimit }: ExecutorParts): Said | undefined {
+function beyondContainer({ resources }: FunctionManifest, { memoryLimit }: ExecutorParts): StateMessage | undefined {
   return memoryLimit === undefined ? undefined : saidOf(memoryBeyond(resources.memoryBytes, memoryLimit));
 }
 
-const tooManyKeys = ({ count, withoutObject }: KeyCounts): Said => ({
+const tooManyKeys = ({ count, withoutObject }: KeyCounts): StateMessage => ({
   reason: "KeysFull",
   message: `it has ${count} keys that are to run, now or later, ${withoutObject} of them without an object: changes wait, in order, until it has fewer`,
 });
 
-function pausedBy(name: string, pause: Pause): Said {
+function pausedBy(name: string, pause: Pause): StateMessage {
   const who =
     pause.by === "manifest"
       ? "its manifest says `paused: true`"
@@ -360,17 +360,17 @@ function pausedBy(name: string, pause: Pause): Said {
   return { reason: "Paused", message: `${who}; what happens meanwhile waits, in order` };
 }
 
-const saidOf = (trouble: Trouble | undefined): Said | undefined =>
+const saidOf = (trouble: Trouble | undefined): StateMessage | undefined =>
   trouble && { reason: reasonOfCode(trouble.code), code: trouble.code, message: trouble.message };
 
-const catchingUp: Said = { reason: "CatchingUp", message: "its first lists are being read" };
+const catchingUp: StateMessage = { reason: "CatchingUp", message: "its first lists are being read" };
 
 /** Why it takes no events, or not as it should. */
 function stopOf(
   state: LiveFunction["state"],
-  sandbox: FunctionState | undefined,
+  sandbox: HostedState | undefined,
   triggers: FunctionReport["triggers"],
-): Said | undefined {
+): StateMessage | undefined {
   if (state.type === "starting") return { reason: "Starting", message: "it is being built and loaded" };
   if (state.type !== "running") {
     const { code, message } = state.fault;
@@ -384,7 +384,7 @@ function stopOf(
 }
 
 /** That its newest files are not what runs. */
-function refusalOf(refusal: LiveFunction["refusal"]): Said | undefined {
+function refusalOf(refusal: LiveFunction["refusal"]): StateMessage | undefined {
   if (!refusal) return undefined;
   const { code, message } = refusal;
   // How it is spread is all that is refused: its code and the rest of its manifest run.
@@ -396,17 +396,17 @@ function refusalOf(refusal: LiveFunction["refusal"]): Said | undefined {
 }
 
 /** That one of its sources was connected, and is not for longer than a moment. */
-function awayOf(sources: readonly SourceStatus[]): Said | undefined {
+function awayOf(sources: readonly SourceStatus[]): StateMessage | undefined {
   const away = sources.find(({ awayMs = 0 }) => awayMs >= awayLimitMs);
   if (!away) return undefined;
   return { reason: "Unreachable", message: away.lastError?.message ?? `not connected for ${away.awayMs} ms` };
 }
 
 /** That the API server is away: for a function that had caught up a moment's trouble. */
-const backingOff = (triggers: FunctionReport["triggers"]): Said | undefined =>
+const backingOff = (triggers: FunctionReport["triggers"]): StateMessage | undefined =>
   triggerTrouble(triggers.find(({ state }) => state === "backoff"));
 
-function triggerTrouble(trigger: FunctionReport["triggers"][number] | undefined): Said | undefined {
+function triggerTrouble(trigger: FunctionReport["triggers"][number] | undefined): StateMessage | undefined {
   const reason = trigger && reasonOfState(trigger.state);
   if (!reason) return undefined;
   return { reason, message: trigger.message ?? `the trigger ${trigger.name} is in state ${trigger.state}` };

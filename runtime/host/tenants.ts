@@ -1,5 +1,5 @@
 /** Who in this process runs a function: several slots may each have a shard of it. */
-export class Tenants {
+export class Assignees {
   private readonly byName = new Map<string, Set<object>>();
 
   enter(name: string, tenant: object): void {

@@ -3,7 +3,7 @@ import { lostError } from "../lease/elector.ts";
 import type { HostCallError } from "../sandbox/host-calls.ts";
 
 /** What says whether this replica may act: the Lease of all functions, or of a slot. */
-export interface Hold {
+export interface LeaseHold {
   readonly holds: boolean;
 }
 
@@ -11,7 +11,7 @@ export interface Hold {
  * Begins attempts only while the Lease is held. A process that was stopped and goes on after its Lease went to another
  * finds out here, before anything else.
  */
-export const runnerWhileHeld = (runner: Runner, elector: Hold): Runner => ({
+export const runnerWhileHeld = (runner: Runner, elector: LeaseHold): Runner => ({
   give: (delivery, listener) => {
     if (elector.holds) runner.give(delivery, listener);
     else queueMicrotask(() => listener.ended({ type: "interrupted" }));
@@ -20,11 +20,11 @@ export const runnerWhileHeld = (runner: Runner, elector: Hold): Runner => ({
 });
 
 /** Makes guests' calls only while the Lease is held: what a handler asks for after that, another replica's handler does. */
-export const withheldBy = (elector: Hold) => (): HostCallError | undefined => {
+export const withheldBy = (elector: LeaseHold) => (): HostCallError | undefined => {
   if (elector.holds) return undefined;
   return { type: "TimeoutError", message: lostError("the call was not made").message, status: 0, reason: "LeaseLost" };
 };
 
 /** Keeps what the runtime writes in its own name from leaving once the Lease is not held. */
-export const unlessHeld = (elector: Hold) => (): Error | undefined =>
+export const unlessHeld = (elector: LeaseHold) => (): Error | undefined =>
   elector.holds ? undefined : lostError("what was to be written was not");

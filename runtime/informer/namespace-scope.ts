@@ -2,14 +2,14 @@ import type { Clock } from "../base/clock.ts";
 import type { SourceSpec } from "./fanout/source-spec.ts";
 import type { ListReceiver, Subscriber } from "./fanout/subscriber.ts";
 import type { Change } from "./scan/change.ts";
-import { Turns } from "./scan/turns.ts";
-import type { Watch, Watches } from "./watches.ts";
+import { ObjectTurns } from "./scan/turns.ts";
+import type { Informers, Watch } from "./watches.ts";
 
 /** Why a namespace is no longer in scope: it was deleted, or its labels no longer match. */
 export type LeaveReason = "deleted" | "unselected";
 
 export interface NamespaceScopeOptions {
-  readonly watches: Watches;
+  readonly watches: Informers;
   /** Unique; for the source's own book-keeping. */
   readonly id: string;
   /** The selector that namespaces must match. */
@@ -28,7 +28,7 @@ export interface NamespaceScopeOptions {
 }
 
 /** Follows the namespaces whose labels match a selector, and says which come and go, thousands of them in many turns of the event loop. */
-export class NamespaceScope implements Subscriber {
+export class NamespaceInformer implements Subscriber {
   readonly id: string;
   /** Nothing is kept over a restart: the namespaces are few. */
   readonly resumeFrom = undefined;
@@ -36,7 +36,7 @@ export class NamespaceScope implements Subscriber {
   readonly spec: SourceSpec;
   private readonly options: NamespaceScopeOptions;
   private readonly current = new Set<string>();
-  private readonly turns: Turns;
+  private readonly turns: ObjectTurns;
   private readonly watch: Watch;
   private listed = false;
 
@@ -44,7 +44,7 @@ export class NamespaceScope implements Subscriber {
     this.id = options.id;
     this.options = options;
     const { watches, labelSelector, clock } = options;
-    this.turns = new Turns(clock);
+    this.turns = new ObjectTurns(clock);
     this.spec = { apiVersion: "v1", kind: "Namespace", labelSelector, representation: "metadata" };
     this.watch = watches.subscribe(this.spec, this);
   }

@@ -3,7 +3,7 @@ import { isNewer, type ResourceVersion } from "../base/resource-version.ts";
 import type { Resource } from "../kube/resource.ts";
 import type { SourceSpec } from "./fanout/source-spec.ts";
 import type { NewestVersions } from "./list/newest-versions.ts";
-import type { Answer } from "./stream/current-version.ts";
+import type { CurrentVersion } from "./stream/current-version.ts";
 
 /** Where the server could not say it is asked twice more, within 30 s unless it wants longer; then when the next connection is made. */
 const askAgainMs = [5000, 10_000];
@@ -60,7 +60,7 @@ export class RewindCheck {
   /** Never rejects. */
   private async run(resource: Resource): Promise<void> {
     const { signal } = this.parts;
-    let answer: Answer = {};
+    let answer: CurrentVersion = {};
     do {
       this.due = false;
       answer = await this.answer(resource);
@@ -80,7 +80,7 @@ export class RewindCheck {
     }
   }
 
-  private async answer(resource: Resource): Promise<Answer> {
+  private async answer(resource: Resource): Promise<CurrentVersion> {
     const { spec, newestVersions, signal } = this.parts;
     // Both as they are now: what is learnt meanwhile is newer than the question.
     const [newest, lists] = [this.parts.newest(), this.parts.lists()];

@@ -6,31 +6,31 @@ import type { Resource } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Placed } from "./fanout/members.ts";
 import type { SourceStatus, WatchObserver } from "./fanout/observer.ts";
-import { Unwanted } from "./fanout/skip-set.ts";
+import { SkipSet } from "./fanout/skip-set.ts";
 import type { SourceSpec } from "./fanout/source-spec.ts";
 import type { ListReason, Subscriber } from "./fanout/subscriber.ts";
-import type { ListSlots } from "./list/list-slots.ts";
+import type { ListSemaphore } from "./list/list-slots.ts";
 import { type Handover, Lister } from "./list/lister.ts";
 import type { Applicant } from "./list/listing.ts";
 import type { NewestVersions } from "./list/newest-versions.ts";
 import { RewindCheck } from "./rewind-check.ts";
 import type { Rewinds } from "./rewinds.ts";
 import { Liveness } from "./stream/liveness.ts";
-import { type Cause, causesOf } from "./stream/retry-state.ts";
+import { causesOf, type RetryCause } from "./stream/retry-state.ts";
 import { ServedKind } from "./stream/served-kind.ts";
-import { SourceHealth } from "./stream/status.ts";
-import { type Brought, type Doubt, Stream, type StreamParts } from "./stream/stream.ts";
-import type { Turnstile } from "./stream/turnstile.ts";
+import { InformerHealth } from "./stream/status.ts";
+import { type Brought, type StaleSuspicion, Stream, type StreamParts } from "./stream/stream.ts";
+import type { Semaphore } from "./stream/turnstile.ts";
 
 /** What a source is given; all sources of a cluster have the same. */
-export interface SourceContext {
+export interface InformerContext {
   readonly transport: KubeTransport;
   readonly discovery: Discovery;
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly listSlots: ListSlots;
-  readonly turnstile: Turnstile;
+  readonly listSlots: ListSemaphore;
+  readonly turnstile: Semaphore;
   readonly newestVersions: NewestVersions;
   readonly rewinds: Rewinds;
 }
@@ -50,10 +50,10 @@ export interface RunningStream {
  * What exists and what changes, for all who listen to the same. Who has a position is in a stream, who needs a list is with
  * the lister, and everybody is in one of the two. This decides who goes where; its parts decide how they get on.
  */
-export class Source {
+export class Informer {
   readonly spec: SourceSpec;
-  private readonly context: SourceContext;
-  private readonly health: SourceHealth;
+  private readonly context: InformerContext;
+  private readonly health: InformerHealth;
   private readonly kind: ServedKind;
   private readonly lister: Lister;
   private readonly rewind: RewindCheck;
@@ -67,11 +67,11 @@ export class Source {
   /** Those who have stepped aside, and will come back. */
   readonly aside = new Set<Subscriber>();
 
-  constructor(spec: SourceSpec, context: SourceContext) {
+  constructor(spec: SourceSpec, context: InformerContext) {
     this.spec = spec;
     this.context = context;
     const { signal } = this.stopping;
-    const health = new SourceHealth(spec, context.clock, context.observer);
+    const health = new InformerHealth(spec, context.clock, context.observer);
     this.health = health;
     const newest = () => this.newest;
     this.kind = new ServedKind({
@@ -109,7 +109,7 @@ export class Source {
     });
     this.streamParts = {
       ...shared,
-      unwanted: new Unwanted(context.clock),
+      unwanted: new SkipSet(context.clock),
       sinceListMs: () => context.clock.monotonic() - this.lister.listedAtMs,
       moved: (stream) => this.moved(stream),
       runs: (stream) => this.runs(stream),
@@ -292,7 +292,7 @@ export class Source {
     return placed;
   }
 
-  private gone(expired: readonly Placed[], setback: Cause | undefined): void {
+  private gone(expired: readonly Placed[], setback: RetryCause | undefined): void {
     this.context.observer.gone(this.spec);
     this.lister.ask(
       expired.map(({ subscriber, at }) => this.applicant(subscriber, at, "relist")),
@@ -315,7 +315,7 @@ export class Source {
     await this.lister.removed(newest).catch(() => {});
   }
 
-  private rewound(cause: Cause): void {
+  private rewound(cause: RetryCause): void {
     this.context.rewinds.note(this.spec);
     this.lister.explain(cause);
     this.giveUpStreams("rv-rewind");
@@ -326,7 +326,7 @@ export class Source {
     for (const subscriber of [...this.subscribers(), ...this.aside]) subscriber.rewound?.();
   }
 
-  private doubtful(resource: Resource, why: Doubt): void {
+  private doubtful(resource: Resource, why: StaleSuspicion): void {
     if (why === "broken") this.rewind.due = true;
     else if (why !== "resumed" || this.rewind.due) this.rewind.ask(resource);
   }

@@ -1,11 +1,11 @@
 import type { SourceStatus } from "./fanout/observer.ts";
 import { type SourceSpec, sourceKey } from "./fanout/source-spec.ts";
 import type { Subscriber } from "./fanout/subscriber.ts";
-import { ListSlots } from "./list/list-slots.ts";
+import { ListSemaphore } from "./list/list-slots.ts";
 import { NewestVersions } from "./list/newest-versions.ts";
 import { Rewinds } from "./rewinds.ts";
-import { type RunningStream, Source, type SourceContext } from "./source.ts";
-import { Turnstile } from "./stream/turnstile.ts";
+import { Informer, type InformerContext, type RunningStream } from "./source.ts";
+import { Semaphore } from "./stream/turnstile.ts";
 
 /** One subscriber's place at a source. */
 export interface Watch {
@@ -13,18 +13,18 @@ export interface Watch {
   close(): Promise<void>;
 }
 
-export type WatchesOptions = Pick<SourceContext, "transport" | "discovery" | "clock" | "random" | "observer">;
+export type InformersOptions = Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">;
 
 /** The sources of one cluster: whoever needs the same list and watch shares it. At most four lists run at once over all. */
-export class Watches {
-  private readonly context: SourceContext;
-  private readonly sources = new Map<string, Source>();
+export class Informers {
+  private readonly context: InformerContext;
+  private readonly sources = new Map<string, Informer>();
   private closed = false;
 
-  constructor(options: WatchesOptions) {
-    const listSlots = new ListSlots();
+  constructor(options: InformersOptions) {
+    const listSlots = new ListSemaphore();
     const newestVersions = new NewestVersions({ ...options, listSlots });
-    this.context = { ...options, listSlots, newestVersions, turnstile: new Turnstile(), rewinds: new Rewinds() };
+    this.context = { ...options, listSlots, newestVersions, turnstile: new Semaphore(), rewinds: new Rewinds() };
   }
 
   /** Starts to hand a source's list and changes to `subscriber`, beginning in a later turn of the event loop. */
@@ -33,7 +33,7 @@ export class Watches {
     let left = false;
     const join = () => {
       if (left || this.closed) return;
-      const source = this.sources.get(key) ?? new Source(spec, this.context);
+      const source = this.sources.get(key) ?? new Informer(spec, this.context);
       this.sources.set(key, source);
       source.aside.delete(subscriber);
       source.subscribe(subscriber);

@@ -1,19 +1,19 @@
 /** What a function's dead letters may take. */
-export interface LetterLimit {
+export interface DeadLetterLimit {
   readonly maxCount: number;
   /** Of records and bodies together. */
   readonly maxBytes: number;
 }
 
 /** Dead letters of one function that have to go, oldest first: whole, or their bodies alone. */
-export interface LetterCut {
+export interface DeadLetterCut {
   readonly function: string;
   readonly letters: readonly string[];
   readonly bodies: readonly string[];
 }
 
 /** What a function has, and what of its letters had to go since the store was opened. */
-export interface LetterStock {
+export interface DeadLetterStock {
   readonly count: number;
   readonly withoutBody: number;
   readonly bytes: number;
@@ -22,12 +22,12 @@ export interface LetterStock {
 }
 
 /** What a dead letter takes, in bytes; its body counts 0 once it is dropped. */
-export interface LetterSize {
+export interface DeadLetterSize {
   readonly record: number;
   readonly body: number;
 }
 
-const unlimited: LetterLimit = { maxCount: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
+const unlimited: DeadLetterLimit = { maxCount: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
 
 /** One function's dead letters by age. */
 class Shelf {
@@ -36,7 +36,7 @@ class Shelf {
   lettersDropped = 0;
   bodiesDropped = 0;
   /** All of them, and those that have their bodies; each oldest first. */
-  private readonly sizes = new Map<string, LetterSize>();
+  private readonly sizes = new Map<string, DeadLetterSize>();
   private readonly whole = new Set<string>();
   private letters: string[] = [];
   private bodies: string[] = [];
@@ -53,12 +53,12 @@ class Shelf {
     return this.sizes.size;
   }
 
-  get stock(): LetterStock {
+  get stock(): DeadLetterStock {
     const { count, bytes, lettersDropped, bodiesDropped } = this;
     return { count, withoutBody: count - this.whole.size, bytes, lettersDropped, bodiesDropped };
   }
 
-  add(letter: string, size: LetterSize): void {
+  add(letter: string, size: DeadLetterSize): void {
     this.sizes.set(letter, size);
     if (size.body > 0) this.whole.add(letter);
     this.bytes += size.record + size.body;
@@ -99,7 +99,7 @@ class Shelf {
   }
 
   /** What had to go since it was asked last. */
-  cut(): LetterCut {
+  cut(): DeadLetterCut {
     const { name, letters, bodies } = this;
     this.letters = [];
     this.bodies = [];
@@ -113,7 +113,7 @@ class Shelf {
  * and all of them within the store's. Bodies go first, oldest first, and then records. Where all together are too much,
  * the function that has most gives way, so that one that fails always cannot cost another a letter.
  */
-export class LetterLedger {
+export class DeadLetterStats {
   private readonly room: () => number;
   private readonly shelves = new Map<string, Shelf>();
   private readonly giving = new Set<Shelf>();
@@ -124,12 +124,12 @@ export class LetterLedger {
     this.room = room;
   }
 
-  stock(functionName: string): LetterStock {
+  stock(functionName: string): DeadLetterStock {
     return (this.shelves.get(functionName) ?? new Shelf(functionName, this.giving)).stock;
   }
 
   /** Notes a letter that is in the store. */
-  add(functionName: string, letter: string, size: LetterSize): void {
+  add(functionName: string, letter: string, size: DeadLetterSize): void {
     this.shelf(functionName).add(letter, size);
     this.bytes += size.record + size.body;
   }
@@ -144,7 +144,7 @@ export class LetterLedger {
   }
 
   /** Bounds a function's letters from now on. What goes beyond is in the next `cuts`. */
-  limit(functionName: string, limit: LetterLimit): void {
+  limit(functionName: string, limit: DeadLetterLimit): void {
     const shelf = this.shelf(functionName);
     shelf.limit = limit;
     while (shelf.count > limit.maxCount) this.bytes -= shelf.dropOldest();
@@ -152,7 +152,7 @@ export class LetterLedger {
   }
 
   /** Makes room for a new letter; what has to go for it is in the next `cuts`. Gives whether its body may be kept. */
-  admit(functionName: string, { record, body }: LetterSize): boolean {
+  admit(functionName: string, { record, body }: DeadLetterSize): boolean {
     const own = this.shelf(functionName);
     const { maxCount, maxBytes } = own.limit;
     const most = Math.min(maxBytes, this.room());
@@ -178,7 +178,7 @@ export class LetterLedger {
   }
 
   /** What had to go since it was asked last, to be taken out of the store. */
-  cuts(): LetterCut[] {
+  cuts(): DeadLetterCut[] {
     const cuts = [...this.giving].map((shelf) => shelf.cut());
     this.giving.clear();
     return cuts;
@@ -190,7 +190,7 @@ export class LetterLedger {
   }
 
   /** They are out of the store. */
-  counted(cuts: readonly LetterCut[]): void {
+  counted(cuts: readonly DeadLetterCut[]): void {
     for (const { function: name, letters, bodies } of cuts) {
       const shelf = this.shelf(name);
       shelf.lettersDropped += letters.length;

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import { resourceVersion } from "../base/resource-version.ts";
 import type { Batch } from "./batch.ts";
-import type { LetterCut } from "./letter-ledger.ts";
+import type { DeadLetterCut } from "./letter-ledger.ts";
 import type { MemoryDisk } from "./memory.ts";
 import { headerOf, readLetter, readSpilled, startedRows } from "./rows.ts";
 
@@ -42,7 +42,7 @@ const entrySchema = z.object({
   spill: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
   letters: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
 });
-type Entry = z.infer<typeof entrySchema>;
+type ParsedEntry = z.infer<typeof entrySchema>;
 
 /** In memory stands for a known object's body that is on record elsewhere. */
 export const bodyElsewhere = Buffer.alloc(0);
@@ -83,7 +83,7 @@ export class Changes {
   }
 
   /** Dead letters that had to go, whole or without their bodies. */
-  noteCuts(cuts: readonly LetterCut[]): void {
+  noteCuts(cuts: readonly DeadLetterCut[]): void {
     for (const { letters, bodies } of cuts) for (const letter of [...letters, ...bodies]) this.letters.add(letter);
   }
 
@@ -118,7 +118,7 @@ class PairSet {
  * @param marksBodies notes which objects have one on record elsewhere
  */
 export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = false): Buffer {
-  const entry: Entry = {
+  const entry: ParsedEntry = {
     nextView: disk.nextView,
     nextLetter: disk.nextLetter,
     cluster: disk.cluster ?? null,
@@ -168,7 +168,7 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
 }
 
 /** The forms of known objects. Most have the same: its keys are left out. "" stands for a row without a form. */
-function formsIn(disk: MemoryDisk, changed: Changes["known"]): Entry["forms"] {
+function formsIn(disk: MemoryDisk, changed: Changes["known"]): ParsedEntry["forms"] {
   const byView = new Map<number, Map<string, string[]>>();
   for (const [view, key] of changed) {
     const state = disk.views.get(view)?.known.get(key);
@@ -183,12 +183,12 @@ function formsIn(disk: MemoryDisk, changed: Changes["known"]): Entry["forms"] {
   return [...byView].flatMap(([view, forms]) => {
     const most = Math.max(...[...forms.values()].map(({ length }) => length));
     const [usual] = [...forms].find(([, { length }]) => length === most) ?? [];
-    return [...forms].map(([form, keys]): Entry["forms"][number] => [view, form, form === usual ? [] : keys]);
+    return [...forms].map(([form, keys]): ParsedEntry["forms"][number] => [view, form, form === usual ? [] : keys]);
   });
 }
 
 /** Gives the known objects of an entry their forms. */
-function applyForms(disk: MemoryDisk, { known, forms }: Entry): void {
+function applyForms(disk: MemoryDisk, { known, forms }: ParsedEntry): void {
   const usual = new Map<number, string>();
   const others = new Map<number, Map<string, string>>();
   for (const [view, form, keys] of forms) {
@@ -206,7 +206,7 @@ function applyForms(disk: MemoryDisk, { known, forms }: Entry): void {
 }
 
 /** Puts an entry's rows in their places, and gives them. @throws ZodError or SyntaxError where it is none */
-export function applyEntry(disk: MemoryDisk, bytes: Buffer): Entry {
+export function applyEntry(disk: MemoryDisk, bytes: Buffer): ParsedEntry {
   const entry = entrySchema.parse(JSON.parse(bytes.toString("utf8")));
   disk.nextView = entry.nextView;
   disk.nextLetter = entry.nextLetter;

@@ -14,7 +14,13 @@ import {
   type SpillHeader,
   type StoredEvent,
 } from "./batch.ts";
-import { type LetterCut, LetterLedger, type LetterLimit, type LetterSize, type LetterStock } from "./letter-ledger.ts";
+import {
+  type DeadLetterCut,
+  type DeadLetterLimit,
+  type DeadLetterSize,
+  DeadLetterStats,
+  type DeadLetterStock,
+} from "./letter-ledger.ts";
 import { headerOf } from "./rows.ts";
 import {
   type CheckpointStore,
@@ -25,7 +31,7 @@ import {
   type ViewRecord,
 } from "./store.ts";
 
-interface View {
+interface MemoryView {
   readonly id: number;
   readonly function: string;
   trigger: string;
@@ -34,10 +40,10 @@ interface View {
   manifest: string | undefined;
   retiredAt: number | undefined;
   readonly cursors: Map<string, Cursor>;
-  readonly known: Map<string, KnownObject>;
+  readonly known: Map<string, MemoryObject>;
 }
 
-interface KnownObject extends KnownIdentity {
+interface MemoryObject extends KnownIdentity {
   readonly body: Buffer | undefined;
   readonly bodyIsOlder?: boolean;
 }
@@ -50,7 +56,7 @@ export class MemoryDisk {
   end: PreviousEnd = "new";
   nextView = 1;
   nextLetter = 1;
-  readonly views = new Map<number, View>();
+  readonly views = new Map<number, MemoryView>();
   readonly journal = new Map<number, JournalRow>();
   readonly spill = new Map<string, SpilledEvent>();
   readonly letters = new Map<string, DeadLetter>();
@@ -81,13 +87,13 @@ export class MemoryStore implements CheckpointStore {
   readonly spillLimit: number = Number.POSITIVE_INFINITY;
   readonly holdsQueues: boolean = true;
   readonly writesBodies: boolean = true;
-  protected readonly ledger: LetterLedger;
+  protected readonly ledger: DeadLetterStats;
   private before: PreviousEnd;
 
   /** @param letterRoom for the dead letters of all functions, as `weigh` has their bytes. */
   constructor(disk: MemoryDisk = new MemoryDisk(), letterRoom = Number.POSITIVE_INFINITY) {
     this.disk = disk;
-    this.ledger = new LetterLedger(() => letterRoom);
+    this.ledger = new DeadLetterStats(() => letterRoom);
     this.countLetters();
     this.before = disk.end;
     disk.end = disk.end === "power-loss" ? disk.end : "killed";
@@ -102,7 +108,7 @@ export class MemoryStore implements CheckpointStore {
   }
 
   /** What a dead letter takes, in bytes. */
-  protected weigh(letter: NewDeadLetter): LetterSize {
+  protected weigh(letter: NewDeadLetter): DeadLetterSize {
     return { record: headerOf(letter).length, body: letter.body.length + (letter.oldBody?.length ?? 0) };
   }
 
@@ -148,7 +154,7 @@ export class MemoryStore implements CheckpointStore {
       return describe(view);
     }
     const id = this.disk.nextView++;
-    const view: View = {
+    const view: MemoryView = {
       id,
       function: functionName,
       trigger,
@@ -226,16 +232,16 @@ export class MemoryStore implements CheckpointStore {
       .slice(0, page.limit ?? deadLetterPageSize);
   }
 
-  async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+  async limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void> {
     this.limitLetters(functionName, limit);
   }
 
-  protected limitLetters(functionName: string, limit: LetterLimit): LetterCut[] {
+  protected limitLetters(functionName: string, limit: DeadLetterLimit): DeadLetterCut[] {
     this.ledger.limit(functionName, limit);
     return this.cutLetters();
   }
 
-  deadLetterStock(functionName: string): LetterStock {
+  deadLetterStock(functionName: string): DeadLetterStock {
     return this.ledger.stock(functionName);
   }
 
@@ -248,7 +254,7 @@ export class MemoryStore implements CheckpointStore {
   }
 
   /** In one turn. Gives the ids of the batch's dead letters, and those that had to go for them. */
-  protected takeIn(batch: Batch): { readonly ids: readonly string[]; readonly cuts: readonly LetterCut[] } {
+  protected takeIn(batch: Batch): { readonly ids: readonly string[]; readonly cuts: readonly DeadLetterCut[] } {
     const { views, journal, spill, letters } = this.disk;
     for (const { view, key, state } of batch.known) {
       const known = views.get(view)?.known;
@@ -283,7 +289,7 @@ export class MemoryStore implements CheckpointStore {
     return { ids, cuts };
   }
 
-  private cutLetters(): LetterCut[] {
+  private cutLetters(): DeadLetterCut[] {
     const { letters } = this.disk;
     const cuts = this.ledger.cuts();
     this.ledger.counted(cuts);
@@ -304,7 +310,7 @@ export class MemoryStore implements CheckpointStore {
   }
 }
 
-function become(before: KnownObject | undefined, { body, ...identity }: KnownState): KnownObject {
+function become(before: MemoryObject | undefined, { body, ...identity }: KnownState): MemoryObject {
   return body === "older"
     ? { ...identity, body: before?.body, bodyIsOlder: true }
     : { ...identity, body: body && apart(body) };
@@ -339,7 +345,7 @@ export function takeSpilled(
   return taken;
 }
 
-const describe = ({ id, function: name, trigger, resource, identity, manifest, cursors }: View): StoredView => ({
+const describe = ({ id, function: name, trigger, resource, identity, manifest, cursors }: MemoryView): StoredView => ({
   id,
   function: name,
   trigger,

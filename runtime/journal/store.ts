@@ -10,7 +10,7 @@ import type {
   SpilledEvent,
   SpillHeader,
 } from "./batch.ts";
-import type { LetterLimit, LetterStock } from "./letter-ledger.ts";
+import type { DeadLetterLimit, DeadLetterStock } from "./letter-ledger.ts";
 
 /**
  * How the last run ended. `new`: there was none. `clean`: it drained. `killed`: it did not drain, but every write had
@@ -103,9 +103,9 @@ export interface CheckpointStore {
   /** Oldest first, a page at a time. */
   deadLetters(page?: DeadLetterPage): Promise<DeadLetterSummary[]>;
   /** Bounds a function's dead letters from now on: what goes beyond the limit goes from the store. */
-  limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void>;
+  limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void>;
   /** How many a function has, and what they take; known without reading. */
-  deadLetterStock(functionName: string): LetterStock;
+  deadLetterStock(functionName: string): DeadLetterStock;
   deadLetter(letter: string): Promise<DeadLetter | undefined>;
 
   /** All of the batch or nothing of it. Gives the ids of its dead letters, in their order. */

@@ -5,7 +5,7 @@ const lazyMs = 5_000;
 /** Where somebody waits for it. */
 const soonMs = 1_000;
 
-interface Waiter {
+interface FlushWaiter {
   resolve(): void;
   reject(error: unknown): void;
 }
@@ -20,7 +20,7 @@ export class WriteBehind {
   private readonly failed: (error: unknown) => "again" | "never";
   private timer: { readonly at: number; readonly timer: Timer } | undefined;
   private running: Promise<void> | undefined;
-  private waiters: Waiter[] = [];
+  private waiters: FlushWaiter[] = [];
   private changed = false;
   private stopped = false;
   private lastAt = Number.NEGATIVE_INFINITY;

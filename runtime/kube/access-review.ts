@@ -24,7 +24,7 @@ export interface GrantedRule {
 }
 
 /** Whose rights are asked for: the connection's own, or another's, which needs the right to ask that. */
-export type Asked = "self" | { readonly user: string; readonly groups: readonly string[] };
+export type ReviewedUser = "self" | { readonly user: string; readonly groups: readonly string[] };
 
 const answerLimit = 4 * 1024 * 1024;
 /** It is asked again soon: an answer that is late is none. */
@@ -67,7 +67,7 @@ export async function ownRules(
 export async function isAllowed(
   transport: KubeTransport,
   { group, resource, verb, name, namespace }: ResourceAccess,
-  asked: Asked,
+  asked: ReviewedUser,
   signal?: AbortSignal,
 ): Promise<boolean> {
   const [plural = "", subresource] = resource.split("/");

@@ -30,7 +30,7 @@ export interface AccountTokenParts {
   readonly random: Random;
 }
 
-interface Kept {
+interface KeptToken {
   readonly token: string;
   /** On the monotonic clock. */
   readonly since: number;
@@ -45,8 +45,8 @@ interface Kept {
  */
 export class AccountToken implements TokenSource {
   private readonly parts: AccountTokenParts;
-  private kept: Kept | undefined;
-  private asking: Promise<Kept> | undefined;
+  private kept: KeptToken | undefined;
+  private asking: Promise<KeptToken> | undefined;
   private failedAt = Number.NEGATIVE_INFINITY;
 
   constructor(parts: AccountTokenParts) {
@@ -67,14 +67,14 @@ export class AccountToken implements TokenSource {
     if (this.kept && this.parts.clock.monotonic() - this.kept.since >= retryMs) this.kept = undefined;
   }
 
-  private ask(): Promise<Kept> {
+  private ask(): Promise<KeptToken> {
     this.asking ??= this.request().finally(() => {
       this.asking = undefined;
     });
     return this.asking;
   }
 
-  private async request(): Promise<Kept> {
+  private async request(): Promise<KeptToken> {
     const { transport, namespace, account, clock, random } = this.parts;
     const since = clock.monotonic();
     try {

@@ -23,7 +23,7 @@ export interface NotServed {
   readonly reason: string;
 }
 
-interface Kept {
+interface KeptGroupVersion {
   readonly at: number;
   /** Undefined: the server answered 404. */
   readonly found: GroupVersion | undefined;
@@ -37,7 +37,7 @@ interface Kept {
 export class Discovery {
   private readonly transport: KubeTransport;
   private readonly clock: Clock;
-  private readonly kept = new Map<string, Kept>();
+  private readonly kept = new Map<string, KeptGroupVersion>();
   private readonly inFlight = new Map<string, Promise<GroupVersion | undefined>>();
   private all: Promise<void> | undefined;
   private allAt = Number.NEGATIVE_INFINITY;

@@ -130,7 +130,7 @@ export class OidcToken {
   }
 
   /** Whether a client names itself in the header or in the body is the provider's choice: one is tried after the other. */
-  private async tokens(endpoint: string): Promise<Answer> {
+  private async tokens(endpoint: string): Promise<OidcResponse> {
     const { clientId, clientSecret } = this.settings;
     const form = { grant_type: "refresh_token", refresh_token: this.refreshToken };
     const login = `${encodeURIComponent(clientId)}:${encodeURIComponent(clientSecret)}`;
@@ -141,7 +141,12 @@ export class OidcToken {
     return this.ask("POST", endpoint, new URLSearchParams(named));
   }
 
-  private async ask(method: "GET" | "POST", url: string, form?: URLSearchParams, headers?: object): Promise<Answer> {
+  private async ask(
+    method: "GET" | "POST",
+    url: string,
+    form?: URLSearchParams,
+    headers?: object,
+  ): Promise<OidcResponse> {
     const agents = new Agents(proxyFromEnvironment(url, this.environment), this.clock);
     const limit = new AbortController();
     const timer = this.clock.after(timeoutMs, () => limit.abort(new Error(`timeout after ${timeoutMs} ms`)));
@@ -176,7 +181,7 @@ export class OidcToken {
   }
 }
 
-interface Answer {
+interface OidcResponse {
   readonly status: number;
   readonly text: string;
   /** The text's JSON; undefined where it is none. */

@@ -56,7 +56,7 @@ export interface Candidacy {
 const apartMs = 100;
 
 /** A moment, by all clocks: the monotonic one stands still while a machine sleeps, wall time may be set. */
-interface Moment {
+interface ClockReading {
   readonly monotonic: number;
   readonly wall: number;
   readonly boot: number;
@@ -66,7 +66,7 @@ interface Term {
   /** Of the Lease as it is now: one that was made again has another uid. */
   fence: Fence;
   /** When the last successful renewal was sent. */
-  since: Moment;
+  since: ClockReading;
   /** When this process last asked for its Lease to be made again; wall milliseconds. */
   madeAgainAt?: number | undefined;
 }
@@ -247,7 +247,7 @@ export class Elector {
     return { holder: identity, durationMs: leaseMs, transitions, acquiredAt: now, renewedAt: now };
   }
 
-  private begin(written: LeaseRecord | "conflict", since: Moment): boolean {
+  private begin(written: LeaseRecord | "conflict", since: ClockReading): boolean {
     // An answer that took too long is taken for lost: the next attempt finds the Lease in this one's name.
     if (written === "conflict" || this.age(since) >= giveUpMs) return false;
     this.record = written;
@@ -314,7 +314,7 @@ export class Elector {
     return false;
   }
 
-  private renewed(term: Term, written: LeaseRecord, since: Moment): true {
+  private renewed(term: Term, written: LeaseRecord, since: ClockReading): true {
     this.record = written;
     this.trouble = "";
     term.since = since;
@@ -359,7 +359,7 @@ export class Elector {
     this.renewals.abort();
   }
 
-  private moment(): Moment {
+  private moment(): ClockReading {
     const { clock } = this.options;
     return { monotonic: clock.monotonic(), wall: clock.now(), boot: clock.sinceBoot() };
   }
@@ -368,7 +368,7 @@ export class Elector {
    * By the monotonic clock, which is asked at every dispatch. Where wall time went another way the machine slept, or
    * somebody set it. The time since the machine started, which is dear to ask, tells which.
    */
-  private age({ monotonic, wall, boot }: Moment): number {
+  private age({ monotonic, wall, boot }: ClockReading): number {
     const { clock } = this.options;
     const awake = clock.monotonic() - monotonic;
     const passed = clock.now() - wall;

@@ -1,7 +1,7 @@
 import { isSame, renamesOf, type TriggerFields, type TriggerRecord } from "./trigger-record.ts";
 
 /** What of a function waits while its manifest is edited; undefined where nobody knows. */
-export interface Waiting {
+export interface WaitingWork {
   /** Events on disk. */
   readonly events: number;
   /** Keys that are to be reconciled; each is on disk. */
@@ -11,14 +11,14 @@ export interface Waiting {
 /** A field that decides what is told, and what its edit does to records and to what waits. */
 interface Effect {
   readonly field: string;
-  readonly does: (waiting: Waiting | undefined, before: unknown, after: unknown) => string;
+  readonly does: (waiting: WaitingWork | undefined, before: unknown, after: unknown) => string;
   /** In which mode it says something, before and after; in all of them where it is left out. */
   readonly within?: string;
 }
 
 const ofBodies = "bodies on record of the other form are not used: `oldObject` is absent until an object changes";
 const cutBodies = "of bodies on record the metadata is used";
-const ofWaiting = (waiting: Waiting | undefined): string =>
+const ofWaiting = (waiting: WaitingWork | undefined): string =>
   count(waiting?.events, "event on disk is read", "events on disk are read", "anew from the API server");
 
 const effects: readonly Effect[] = [
@@ -70,7 +70,7 @@ const selected = "objects that it selects now are told as Added, and those that 
 export function editsOf(
   after: readonly TriggerRecord[],
   before: readonly TriggerRecord[],
-  waiting?: Waiting,
+  waiting?: WaitingWork,
   aside: readonly TriggerRecord[] = [],
 ): readonly string[] {
   const renamed = renamesOf(after, before, aside);
@@ -91,7 +91,7 @@ export function editsOf(
 /** The same, of each trigger and what it was before; undefined of a new one. */
 export function editsBetween(
   triggers: Iterable<readonly [TriggerRecord, TriggerRecord | undefined]>,
-  waiting?: Waiting,
+  waiting?: WaitingWork,
 ): readonly string[] {
   const lines = [...triggers].flatMap(([{ name, fields }, was]) => {
     const rename =
@@ -103,7 +103,12 @@ export function editsBetween(
   return [...new Set(lines)];
 }
 
-function changesOf(name: string, before: TriggerFields, after: TriggerFields, waiting: Waiting | undefined): string[] {
+function changesOf(
+  name: string,
+  before: TriggerFields,
+  after: TriggerFields,
+  waiting: WaitingWork | undefined,
+): string[] {
   return effects.flatMap(({ field, does, within }) => {
     const [was, is] = [before[field], after[field]];
     if (JSON.stringify(was) === JSON.stringify(is)) return [];

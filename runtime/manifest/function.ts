@@ -13,11 +13,11 @@ export interface FunctionManifest {
   /** Those that go by the clock. */
   readonly schedules: readonly Schedule[];
   /** What the handler reads from memory, by `ctx.cache`; at most one of each kind. */
-  readonly reads: readonly Read[];
+  readonly reads: readonly CachedRead[];
   /** Bytes that the objects of `reads` may take in this process. */
   readonly cacheBytes: number;
   readonly permissions: readonly Permission[];
-  readonly delivery: Delivery;
+  readonly delivery: DeliverySettings;
   readonly resources: { readonly memoryBytes: number; readonly cpuPerEventMs: number };
   /** What one event leaves to the next inside the isolate: the module's state, or nothing. Default Handler. */
   readonly isolation: "Handler" | "Event";
@@ -91,7 +91,7 @@ export type Selection = Pick<
 >;
 
 /** Objects that are kept in memory for the handler, current by a watch. */
-export interface Read extends Selection {
+export interface CachedRead extends Selection {
   readonly indexes: readonly ReadIndex[];
 }
 
@@ -117,7 +117,7 @@ export interface Permission {
   readonly namespaces?: readonly string[];
 }
 
-export interface Delivery {
+export interface DeliverySettings {
   /** Lanes that may run at once. */
   readonly concurrency: number;
   readonly mode: "All" | "Latest" | "Reconcile";
@@ -130,7 +130,7 @@ export interface Delivery {
   /** An object, or a key, runs once nothing of it changed for so long; left out: at once. */
   readonly debounceMs?: number;
   /** Events are handed over several at once; left out: one by one. */
-  readonly batch?: Batch;
+  readonly batch?: BatchSettings;
   readonly timeoutMs: number;
   readonly retry: {
     readonly maxAttempts: number;
@@ -143,7 +143,7 @@ export interface Delivery {
   readonly deadLetters: { readonly maxCount: number; readonly maxBytes: number };
 }
 
-export interface Batch {
+export interface BatchSettings {
   /** Events of one batch at most. */
   readonly maxSize: number;
   /** How long the first event of a batch waits for more. */

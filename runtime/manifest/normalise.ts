@@ -2,12 +2,12 @@ import { resolve } from "node:path";
 import { parseDuration } from "@watchfire/sdk";
 import { parseFieldPath } from "./field-path.ts";
 import type {
+  CachedRead,
   EnvVar,
   FunctionManifest,
   KeyRule,
   NamespaceScope,
   Permission,
-  Read,
   Schedule,
   Trigger,
 } from "./function.ts";
@@ -108,7 +108,13 @@ function triggerOf(name: string | undefined, watch: CheckedWatch, key: CheckedTr
 const keyOf = ({ owner, expression }: NonNullable<CheckedTrigger["key"]>): KeyRule =>
   owner ? { type: "owner", ...owner } : { type: "expression", expression: checked(expression) };
 
-function readOf({ indexes, namespaceSelector, labelSelector, fieldSelector, ...read }: Checked["reads"][number]): Read {
+function readOf({
+  indexes,
+  namespaceSelector,
+  labelSelector,
+  fieldSelector,
+  ...read
+}: Checked["reads"][number]): CachedRead {
   return {
     ...read,
     namespaces: scopeOf(namespaceSelector),

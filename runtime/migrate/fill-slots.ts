@@ -4,12 +4,12 @@ import type { Fence } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { Logger } from "../observe/log.ts";
 import { carryOver } from "./carry-over.ts";
-import { endOf, type Former } from "./former.ts";
-import { type Layout, type Nature, natureOf, partOf, placesOf } from "./layout.ts";
+import { endOf, type PreviousLayout } from "./former.ts";
+import { type Layout, type LayoutKind, natureOf, partOf, placesOf } from "./layout.ts";
 import { namesIn } from "./names-in.ts";
 import { type HeldLease, openSlot, roomOfSlot } from "./open-nats.ts";
 import { setOf, slotName } from "./place.ts";
-import { isAsAsked, type Spread, spreadOf } from "./spread.ts";
+import { isAsAsked, type Sharding, spreadOf } from "./spread.ts";
 import { sweepSets } from "./sweep-sets.ts";
 
 /** Bodies that are read from memory while a slot is filled, in bytes: each is written once. */
@@ -33,7 +33,7 @@ export interface Filled {
   /** By slot, its mark. */
   readonly carried: Readonly<Record<string, string>>;
   /** Of the functions that are in several slots. */
-  readonly spreads: ReadonlyMap<string, Spread>;
+  readonly spreads: ReadonlyMap<string, Sharding>;
   /** How many functions were carried. */
   readonly functions: number;
 }
@@ -45,7 +45,7 @@ export interface Filled {
  */
 export async function fillSlots(
   options: FillOptions,
-  former: Former,
+  former: PreviousLayout,
   fence: Fence,
   signal: AbortSignal,
 ): Promise<Filled> {
@@ -54,7 +54,7 @@ export async function fillSlots(
   await sweepSets(options, set, former.set);
   const names = await namesIn(former.sources.map(({ store }) => store));
   const asked = new Map(manifests.map((manifest) => [manifest.name, spreadOf(manifest)]));
-  const spreadNow = (name: string): Spread => {
+  const spreadNow = (name: string): Sharding => {
     const [wanted, had] = [asked.get(name), former.layout.spreadOf(name)];
     return wanted && !isAsAsked(wanted, had) ? wanted : had;
   };
@@ -76,13 +76,13 @@ interface SlotParts extends FillOptions {
   readonly set: string;
   readonly target: number;
   readonly layout: Layout;
-  readonly nature: Nature;
+  readonly nature: LayoutKind;
 }
 
 /** Gives its mark. */
 async function fillSlot(
   { set, target, layout, nature, slots, ...options }: SlotParts,
-  former: Former,
+  former: PreviousLayout,
   fence: Fence,
   signal: AbortSignal,
 ): Promise<string> {

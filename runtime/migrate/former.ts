@@ -13,7 +13,7 @@ import { fleetLeases } from "../slots/fleet-leases.ts";
 import { DataFolder } from "./data-folder.ts";
 import { alone, type Layout } from "./layout.ts";
 import { openSlot } from "./open-nats.ts";
-import { type Place, placeIn, positionsKey, setOfName, slotName } from "./place.ts";
+import { type JournalLocation, placeIn, positionsKey, setOfName, slotName } from "./place.ts";
 import { spreadsIn, whole } from "./spread.ts";
 import { TakenFleet, type TakeOptions } from "./take-fleet.ts";
 
@@ -21,15 +21,15 @@ import { TakenFleet, type TakeOptions } from "./take-fleet.ts";
 const cacheBytes = 1024 * 1024;
 
 /** One of the stores that positions lie in. */
-export interface Source {
+export interface PreviousStore {
   readonly slot: number;
   readonly store: CheckpointStore;
 }
 
 /** The stores that positions are carried from: nobody else writes to them. */
-export interface Former {
+export interface PreviousLayout {
   readonly layout: Layout;
-  readonly sources: readonly Source[];
+  readonly sources: readonly PreviousStore[];
   /** Where they are on NATS, their set of slots. */
   readonly set: string | undefined;
   /** Resolves where nobody else can have come to work with them. To be asked just before the place changes. @throws WF_LEASE_LOST */
@@ -39,7 +39,7 @@ export interface Former {
   close(): Promise<void>;
 }
 
-export interface FormerOptions extends Omit<TakeOptions, "leases"> {
+export interface PreviousLayoutOptions extends Omit<TakeOptions, "leases"> {
   readonly data: string;
   readonly transport: KubeTransport;
   readonly namespace: string;
@@ -53,11 +53,11 @@ export interface FormerOptions extends Omit<TakeOptions, "leases"> {
  * @throws WatchfireError of the checkpoint section; the signal's reason
  */
 export async function openFormer(
-  options: FormerOptions,
+  options: PreviousLayoutOptions,
   elector: Elector,
   connection: Nats,
   signal: AbortSignal,
-): Promise<Former | undefined> {
+): Promise<PreviousLayout | undefined> {
   const place = placeIn(elector.annotations);
   const { where, set, slots } = place;
   if (slots !== undefined) return ofFleet(options, elector, connection, place, slots, signal);
@@ -87,7 +87,7 @@ export async function openFormer(
     : undefined;
 }
 
-const ofOne = (store: CheckpointStore, over: Former["over"], set: string | undefined): Former => ({
+const ofOne = (store: CheckpointStore, over: PreviousLayout["over"], set: string | undefined): PreviousLayout => ({
   layout: alone,
   sources: [{ slot: 0, store }],
   set,
@@ -99,13 +99,13 @@ const ofOne = (store: CheckpointStore, over: Former["over"], set: string | undef
 
 /** The slots of a fleet that is gone. */
 async function ofFleet(
-  options: FormerOptions,
+  options: PreviousLayoutOptions,
   elector: Elector,
   connection: Nats,
-  { set, carried }: Place,
+  { set, carried }: JournalLocation,
   slots: number,
   signal: AbortSignal,
-): Promise<Former | undefined> {
+): Promise<PreviousLayout | undefined> {
   const spreads = spreadsIn(elector.annotations);
   const { transport, namespace, account } = options;
   const leases = fleetLeases(transport, { namespace, account, label: accountLabel(account) });
@@ -117,7 +117,7 @@ async function ofFleet(
       await store.close(!isOver && isIntact(store.previousEnd)).catch(() => undefined);
     }
   };
-  const former: Former = {
+  const former: PreviousLayout = {
     layout: { slots, spreadOf: (name) => spreads.get(name) ?? whole },
     sources,
     set,
@@ -150,5 +150,5 @@ const isIntact = (end: PreviousEnd): boolean => end === "clean" || end === "new"
 const gravity: readonly PreviousEnd[] = ["new", "clean", "killed", "power-loss"];
 
 /** How the last run of all of them ended: as the worst of them. */
-export const endOf = (sources: readonly Source[]): PreviousEnd =>
+export const endOf = (sources: readonly PreviousStore[]): PreviousEnd =>
   gravity[Math.max(0, ...sources.map(({ store }) => gravity.indexOf(store.previousEnd)))] ?? "new";

@@ -9,13 +9,13 @@ import { slotsOn } from "../journal/nats/sweep.ts";
 import { placesOf } from "./layout.ts";
 import { connectNats, type NatsStoreOptions } from "./open-nats.ts";
 import { annotationsOf, fleetPlace, isEarlier, setOf, setOfName, slotName } from "./place.ts";
-import { type Spread, spreadIn, spreadsNote, whole } from "./spread.ts";
+import { type Sharding, spreadIn, spreadsNote, whole } from "./spread.ts";
 
 /** Replicas at work write the Lease again meanwhile, in milliseconds: they look every 5 s, and a request takes 3 at most. */
 const patienceMs = 10_000;
 
 /** Where positions are, by what lies on NATS. */
-export interface FoundPlace {
+export interface FoundJournal {
   readonly where: string;
   /** What the Lease is to say of it. */
   readonly annotations: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export interface FindOptions extends Omit<NatsStoreOptions, "onLost" | "isThere"
 interface FoundSet {
   readonly set: string;
   readonly slots: ReadonlyMap<number, ReadonlySet<string>>;
-  readonly spreads: ReadonlyMap<string, Spread>;
+  readonly spreads: ReadonlyMap<string, Sharding>;
   /** Whether a runtime went on from it. Of one that was carried and no more, nobody knows whether it is whole. */
   readonly isWorked: boolean;
   /** Where its positions went since. */
@@ -45,7 +45,7 @@ interface FoundSet {
  * They know better: what lies in a set may fit more slots than they have.
  * @throws WatchfireError WF_CHECKPOINT_UNPLACED where it cannot be known; others of the checkpoint section; the signal's reason
  */
-export async function findPlace(options: FindOptions, signal: AbortSignal): Promise<FoundPlace | undefined> {
+export async function findPlace(options: FindOptions, signal: AbortSignal): Promise<FoundJournal | undefined> {
   const found = await lookOnNats(options);
   if (!found) return undefined;
   options.log.warn({ place: found.where }, "the lease said nothing of positions, found on NATS");
@@ -53,7 +53,7 @@ export async function findPlace(options: FindOptions, signal: AbortSignal): Prom
   return found;
 }
 
-async function lookOnNats(options: FindOptions): Promise<FoundPlace | undefined> {
+async function lookOnNats(options: FindOptions): Promise<FoundJournal | undefined> {
   if (!options.nats) return undefined;
   const connection = await connectNats(options);
   try {
@@ -65,7 +65,7 @@ async function lookOnNats(options: FindOptions): Promise<FoundPlace | undefined>
   }
 }
 
-async function placeOf(options: FindOptions, connection: Nats): Promise<FoundPlace | undefined> {
+async function placeOf(options: FindOptions, connection: Nats): Promise<FoundJournal | undefined> {
   const { cluster, clock } = options;
   const sets: FoundSet[] = [];
   for (const [set, names] of Map.groupBy(await slotsOn(connection), setOfName)) {
@@ -125,7 +125,7 @@ async function readSet(
   names: readonly string[],
 ): Promise<FoundSet & { readonly owner: string | undefined }> {
   const slots = new Map<number, ReadonlySet<string>>();
-  const spreads = new Map<string, Spread>();
+  const spreads = new Map<string, Sharding>();
   let owner: string | undefined;
   let moved: string | undefined;
   let last = 0;

@@ -12,11 +12,11 @@ import { awaited } from "./awaited.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 import { fillSlots } from "./fill-slots.ts";
-import { type Former, openFormer } from "./former.ts";
+import { openFormer, type PreviousLayout } from "./former.ts";
 import { findPlace } from "./found-place.ts";
 import { namesIn, retiredIn } from "./names-in.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
-import { annotationsOf, fleetPlace, type Place, placeIn, positionsKey } from "./place.ts";
+import { annotationsOf, fleetPlace, type JournalLocation, placeIn, positionsKey } from "./place.ts";
 import { isAsAsked, spreadOf, spreadsIn, spreadsNote } from "./spread.ts";
 import { untilReached } from "./until-reached.ts";
 
@@ -86,7 +86,7 @@ export class FleetEntry {
   }
 
   /** Resolves once the positions are the fleet's, with where they are. @throws WatchfireError; the signal's reason */
-  async enter(signal: AbortSignal): Promise<Place> {
+  async enter(signal: AbortSignal): Promise<JournalLocation> {
     const patient = {
       ...this.options,
       waiting: (why: string | undefined, fault?: WatchfireError) => this.waits(why, fault),
@@ -99,7 +99,7 @@ export class FleetEntry {
   }
 
   /** Undefined where they are to be carried first. They are the fleet's from now on where there are none anywhere. */
-  private async place(signal: AbortSignal): Promise<Place | undefined> {
+  private async place(signal: AbortSignal): Promise<JournalLocation | undefined> {
     const { log, data } = this.options;
     const folder = this.folder;
     const lease = await this.lease.get(requestMs);
@@ -240,7 +240,7 @@ export class FleetEntry {
   }
 
   /** Takes those off the record of whom nothing is kept: where they lie is for their return to say. No replica works meanwhile. */
-  private async sweep(elector: Elector, former: Former): Promise<void> {
+  private async sweep(elector: Elector, former: PreviousLayout): Promise<void> {
     const stores = former.sources.map(({ store }) => store);
     const kept = new Set([...(await namesIn(stores)), ...(await retiredIn(stores))]);
     for (const { name } of await this.options.manifests()) kept.add(name);
@@ -253,7 +253,7 @@ export class FleetEntry {
   }
 
   /** Why this replica cannot carry positions over from there. */
-  private obstacle({ where }: Place): string | undefined {
+  private obstacle({ where }: JournalLocation): string | undefined {
     if (!where.startsWith("sqlite/") || this.folder.holdsPositions) return undefined;
     return `they are on the volume of ${where.slice("sqlite/".length)}, which is not in ${this.options.data}`;
   }

@@ -5,20 +5,20 @@ import { scheduleKind } from "../manifest/schedule.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { slotsOf } from "../slots/rendezvous.ts";
 import type { FunctionPart, Part, ViewOf } from "./part.ts";
-import { respread, type Spread, shardIn, whole } from "./spread.ts";
+import { respread, type Sharding, shardIn, whole } from "./spread.ts";
 
 /** How functions lie in stores: one for each slot. */
 export interface Layout {
   readonly slots: number;
   /** How the keys of a function are spread. */
-  readonly spreadOf: (name: string) => Spread;
+  readonly spreadOf: (name: string) => Sharding;
 }
 
 /** All in one store. */
 export const alone: Layout = { slots: 1, spreadOf: () => whole };
 
 /** What of the functions says where their rows belong. */
-export interface Nature {
+export interface LayoutKind {
   /** Whether a trigger tells whom its objects count for, so that one may count for several shards. */
   isKeyed(functionName: string, trigger: string): boolean;
   /** Whether each shard has the function's schedules, and wakes its own keys by them. */
@@ -26,7 +26,7 @@ export interface Nature {
 }
 
 /** As the manifests say it. */
-export function natureOf(manifests: readonly Pick<FunctionManifest, "name" | "triggers" | "delivery">[]): Nature {
+export function natureOf(manifests: readonly Pick<FunctionManifest, "name" | "triggers" | "delivery">[]): LayoutKind {
   const byName = new Map(manifests.map((manifest) => [manifest.name, manifest]));
   return {
     isKeyed: (name, trigger) => byName.get(name)?.triggers.find((each) => each.name === trigger)?.key !== undefined,
@@ -45,7 +45,7 @@ export const placesOf = ({ slots, spreadOf }: Layout, name: string): readonly nu
  */
 export function partOf(
   { from, source, to, target }: { from: Layout; source: number; to: Layout; target: number },
-  nature: Nature,
+  nature: LayoutKind,
 ): Part {
   return {
     of(name): FunctionPart | undefined {

@@ -6,7 +6,7 @@ import { awaited } from "./awaited.ts";
 import { carryOver } from "./carry-over.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
-import { endOf, type Former, openFormer } from "./former.ts";
+import { endOf, openFormer, type PreviousLayout } from "./former.ts";
 import { alone, natureOf, partOf } from "./layout.ts";
 import { connectNats, openNats } from "./open-nats.ts";
 import { annotationsOf, placeIn, setOf } from "./place.ts";
@@ -61,7 +61,7 @@ export async function leaveFleet(
 /** Copies all into the store of this kind. Undefined: into the data folder, which is to be opened yet. */
 async function gathered(
   options: StoreOptions & { readonly account: string },
-  former: Former,
+  former: PreviousLayout,
   elector: Elector,
   set: string,
   signal: AbortSignal,

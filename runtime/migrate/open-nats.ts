@@ -8,7 +8,7 @@ import { JetstreamStore } from "../journal/nats/store.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";
 import { claimStreams } from "./claim-streams.ts";
-import { type Place, placeIn, slotName } from "./place.ts";
+import { type JournalLocation, placeIn, slotName } from "./place.ts";
 
 /** Which NATS, and how it is reached. */
 export type NatsPlace = Omit<NatsOptions, "name" | "cluster" | "log">;
@@ -52,7 +52,7 @@ const onlySlot = 0;
 export async function openNats(
   options: NatsStoreOptions,
   elector: Elector,
-  { set }: Pick<Place, "set"> = placeIn(elector.annotations),
+  { set }: Pick<JournalLocation, "set"> = placeIn(elector.annotations),
 ): Promise<JetstreamStore> {
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });

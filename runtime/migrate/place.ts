@@ -13,7 +13,7 @@ const carriedKey = "watchfire.dev/nats-carried";
 const requestMs = 3_000;
 
 /** Where positions are, as the runtime's Lease says it. */
-export interface Place {
+export interface JournalLocation {
   /** As it is written; "" where there are none. */
   readonly where: string;
   /** Of a fleet, how many slots it has. */
@@ -27,7 +27,7 @@ export interface Place {
 const carriedSchema = z.record(z.string(), z.string());
 
 /** @throws SyntaxError or ZodError where somebody else wrote into it */
-export function placeIn(annotations: Readonly<Record<string, string>>): Place {
+export function placeIn(annotations: Readonly<Record<string, string>>): JournalLocation {
   const { [positionsKey]: where = "", [setKey]: set = "", [carriedKey]: carried } = annotations;
   const slots = /^fleet\/(\d+)$/.exec(where)?.[1];
   return {
@@ -39,12 +39,12 @@ export function placeIn(annotations: Readonly<Record<string, string>>): Place {
 }
 
 /** As the API server has it now. */
-export async function readPlace(lease: LeaseApi): Promise<Place> {
+export async function readPlace(lease: LeaseApi): Promise<JournalLocation> {
   return placeIn((await lease.get(requestMs))?.annotations ?? {});
 }
 
 /** What the Lease says of it, once positions are there. */
-export const annotationsOf = ({ where, set, carried }: Omit<Place, "slots">): Record<string, string> => ({
+export const annotationsOf = ({ where, set, carried }: Omit<JournalLocation, "slots">): Record<string, string> => ({
   [positionsKey]: where,
   [setKey]: set,
   [carriedKey]: JSON.stringify(carried),

@@ -5,7 +5,7 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import { shardOf, shardOfNamespace, slotsOf } from "../slots/rendezvous.ts";
 
 /** How the keys of a function are spread over slots. */
-export interface Spread {
+export interface Sharding {
   readonly shards: number;
   /**
    * What of a key says where it is: its namespace alone where the manifest says so. In mode Reconcile else its name
@@ -15,10 +15,12 @@ export interface Spread {
 }
 
 /** Not spread at all. */
-export const whole: Spread = { shards: 1, by: "key" };
+export const whole: Sharding = { shards: 1, by: "key" };
 
 /** As a manifest asks for it. */
-export const spreadOf = ({ delivery: { shards = 1, shardBy, mode } }: Pick<FunctionManifest, "delivery">): Spread => ({
+export const spreadOf = ({
+  delivery: { shards = 1, shardBy, mode },
+}: Pick<FunctionManifest, "delivery">): Sharding => ({
   shards,
   by: shardBy === "Namespace" ? "namespace" : mode === "Reconcile" ? "name" : "key",
 });
@@ -27,21 +29,21 @@ export const spreadOf = ({ delivery: { shards = 1, shardBy, mode } }: Pick<Funct
  * Whether a function that is spread as `runs` will do as asked. By name serves where by key is asked for, and not the other
  * way round. In mode Reconcile a key and its object may differ in the namespace, and would be in two shards.
  */
-export const isAsAsked = (asked: Spread, runs: Spread): boolean =>
+export const isAsAsked = (asked: Sharding, runs: Sharding): boolean =>
   asked.shards === runs.shards &&
   (asked.shards === 1 || asked.by === runs.by || (asked.by === "key" && runs.by === "name"));
 
 /** On record, such as `8 by key`. */
-const wordsOf = ({ shards, by }: Spread): string => `${shards} by ${by}`;
+const wordsOf = ({ shards, by }: Sharding): string => `${shards} by ${by}`;
 
 /** Undefined for what is none. */
-function readSpread(words: unknown): Spread | undefined {
+function readSpread(words: unknown): Sharding | undefined {
   const [, shards, by] = /^(\d{1,4}) by (key|name|namespace)$/.exec(String(words)) ?? [];
-  return shards === undefined ? undefined : { shards: Number(shards), by: by as Spread["by"] };
+  return shards === undefined ? undefined : { shards: Number(shards), by: by as Sharding["by"] };
 }
 
 /** The part of a function that a slot has: `whole` where it is not spread, undefined where the slot has nothing of it. */
-export function shardIn(slot: number, name: string, spread: Spread, slots: number): Shard | "whole" | undefined {
+export function shardIn(slot: number, name: string, spread: Sharding, slots: number): Shard | "whole" | undefined {
   const places = slotsOf(name, spread.shards, slots);
   const number = places.indexOf(slot);
   if (number < 0) return undefined;
@@ -57,7 +59,7 @@ export function shardIn(slot: number, name: string, spread: Spread, slots: numbe
 }
 
 /** Which of so many shards has a key. */
-const ways: Readonly<Record<Spread["by"], (key: string, shards: number) => number>> = {
+const ways: Readonly<Record<Sharding["by"], (key: string, shards: number) => number>> = {
   key: shardOf,
   name: (key, shards) => shardOf(key.slice(key.indexOf("/") + 1), shards),
   namespace: (key, shards) => shardOfNamespace(key.slice(0, key.indexOf("/")), shards),
@@ -73,7 +75,7 @@ const recordSchema = z.record(z.string(), z.string());
  * @throws WatchfireError WF_CHECKPOINT_NEWER_SCHEMA where a newer runtime has written such
  * @throws SyntaxError or ZodError where somebody else wrote into it
  */
-export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Spread> {
+export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Sharding> {
   return new Map(
     Object.entries(recordSchema.parse(JSON.parse(text))).map(([name, words]) => {
       const spread = readSpread(words);
@@ -85,12 +87,12 @@ export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string,
 }
 
 /** The annotation that says it. */
-export const spreadsNote = (spreads: ReadonlyMap<string, Spread>): Record<string, string> => ({
+export const spreadsNote = (spreads: ReadonlyMap<string, Sharding>): Record<string, string> => ({
   [spreadsKey]: JSON.stringify(Object.fromEntries([...spreads].map(([name, spread]) => [name, wordsOf(spread)]))),
 });
 
 /** What a position says of its selection where the function is spread so; what is no selection of a watch stays. */
-export function respread(selection: string, spread: Spread): string {
+export function respread(selection: string, spread: Sharding): string {
   const parts = partsOf(selection);
   if (!parts) return selection;
   const [labels, fields] = parts;
@@ -98,7 +100,7 @@ export function respread(selection: string, spread: Spread): string {
 }
 
 /** How a position says that its function is spread; undefined where it does not. */
-export const spreadIn = (selection: string): Spread | undefined => readSpread(partsOf(selection)?.[2]);
+export const spreadIn = (selection: string): Sharding | undefined => readSpread(partsOf(selection)?.[2]);
 
 /** Stands for what a source selects, and for the part of it that a shard takes. */
 export const selectionOf = (labels: string, fields: string, spread: string | undefined): string =>

@@ -3,7 +3,7 @@ import { Elector, leaseMs, lostError } from "../lease/elector.ts";
 import type { LeaseRecord } from "../lease/lease-record.ts";
 import type { FleetLeases } from "../slots/fleet-leases.ts";
 import { HeldSlot, type HeldSlotOptions } from "../slots/held-slot.ts";
-import { ownerOf, Sightings } from "../slots/sightings.ts";
+import { LeaseObserver, ownerOf } from "../slots/sightings.ts";
 import { awaited } from "./awaited.ts";
 
 /** How often the fleet is looked at, in milliseconds. */
@@ -55,7 +55,7 @@ export class TakenFleet {
       await elector.campaign(signal);
       const me = ownerOf(identity, elector.fence?.number ?? 0);
       const own = { clock, log, isAlive: () => elector.holds };
-      const sightings = new Sightings(leases);
+      const sightings = new LeaseObserver(leases);
       for (; held.size < slots; await pause(clock, held.size < slots ? lookMs : 0, signal)) {
         if (!elector.holds) throw lostError("the fleet's slots could not be held");
         try {
@@ -109,7 +109,7 @@ export class TakenFleet {
 }
 
 /** What a slot asks of whoever has it. */
-type Own = Pick<HeldSlotOptions, "clock" | "isAlive" | "log">;
+type SlotHolder = Pick<HeldSlotOptions, "clock" | "isAlive" | "log">;
 
 /** A slot that was taken without an answer is in this process's name. It is held from now on, and let go of with the others. */
 function adopt(
@@ -117,7 +117,7 @@ function adopt(
   me: string,
   records: readonly (LeaseRecord | undefined)[],
   held: Map<number, HeldSlot>,
-  own: Own,
+  own: SlotHolder,
 ): void {
   for (const [slot, record] of records.entries()) {
     if (record?.holder !== me || held.has(slot)) continue;
@@ -131,7 +131,7 @@ async function takeAll(
   me: string,
   records: readonly (LeaseRecord | undefined)[],
   held: Map<number, HeldSlot>,
-  own: Own,
+  own: SlotHolder,
 ): Promise<void> {
   for (const [slot, record] of records.entries()) {
     if (held.has(slot)) continue;

@@ -15,7 +15,7 @@ const passingFaults: ReadonlySet<string> = new Set<ErrorCode>([
 /** How often a data folder that another process still holds, or an API server that does not answer, is tried; milliseconds. */
 const againMs = 1_000;
 
-interface Patience {
+interface RetryOptions {
   readonly clock: Clock;
   readonly log: Logger;
   /** Told why it has to be waited for, where that is so, and of its end; and the fault, where it has a code. */
@@ -24,7 +24,7 @@ interface Patience {
 
 /** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
 export async function untilReached<T>(
-  { clock, log, waiting }: Patience,
+  { clock, log, waiting }: RetryOptions,
   signal: AbortSignal,
   open: () => Promise<T>,
 ): Promise<T> {

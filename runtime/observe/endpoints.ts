@@ -13,14 +13,14 @@ import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 import type { DeadLetterPage } from "../journal/store.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
 import { deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
-import { type Explanation, nameSchema, namespaceSchema, type Question } from "./explanation.ts";
-import { type FunctionDesk, functionRoutes } from "./function-desk.ts";
+import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
+import { type ControlApi, functionRoutes } from "./function-desk.ts";
 import { isOwnHost } from "./hosts.ts";
 import { bears } from "./token-file.ts";
 import { UnderWay } from "./under-way.ts";
 
 /** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
-export interface DeadLetterDesk {
+export interface DeadLetterService {
   list(page: Pick<DeadLetterPage, "after" | "function">): Promise<readonly DeadLetterSummary[]>;
   show(id: string): Promise<DeadLetter>;
   replay(ids: readonly string[]): Promise<void>;
@@ -48,11 +48,11 @@ export interface Inspection {
   /** What whoever asks for the dead letters, or for what is known of an object, must bear. */
   readonly token: string;
   /** @throws WatchfireError WF_LEASE_STANDBY where another replica has them */
-  deadLetters(): DeadLetterDesk;
+  deadLetters(): DeadLetterService;
   /** Why a function was not told of an object. Rejects with WF_RUNTIME_NO_FUNCTION, or WF_LEASE_STANDBY. */
-  explain(question: Question): Promise<Explanation>;
+  explain(question: ExplainQuestion): Promise<Explanation>;
   /** What is asked of one function. */
-  readonly functions: FunctionDesk;
+  readonly functions: ControlApi;
   readonly clock: Clock;
 }
 

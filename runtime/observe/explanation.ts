@@ -90,7 +90,7 @@ export const explanationSchema = z.object({
 export type Explanation = z.infer<typeof explanationSchema>;
 
 /** What is asked: the function, and the object by its namespace ("" of none) and name. */
-export interface Question {
+export interface ExplainQuestion {
   readonly function: string;
   readonly namespace: string;
   readonly name: string;

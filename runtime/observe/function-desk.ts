@@ -110,7 +110,7 @@ const logQuestionSchema = z.object({
  * What may be asked of one function, by its name. Each rejects with WF_RUNTIME_NO_FUNCTION for a name that the runtime
  * does not have, and with WF_LEASE_STANDBY where another replica has it.
  */
-export interface FunctionDesk {
+export interface ControlApi {
   pause(name: string): Promise<PauseAnswer>;
   /** Rejects with WF_RUNTIME_PAUSED_BY_MANIFEST where its manifest pauses it. */
   resume(name: string): Promise<PauseAnswer>;
@@ -125,7 +125,7 @@ export interface FunctionDesk {
 }
 
 /** What is below `/functions`. */
-export function functionRoutes(desk: FunctionDesk, underWay: UnderWay): Hono {
+export function functionRoutes(desk: ControlApi, underWay: UnderWay): Hono {
   const app = new Hono();
   const nameOf = (c: Context) => c.req.param("name") ?? "";
   app.post("/:name/pause", async (c) => c.json(await underWay.answer("the pause", () => desk.pause(nameOf(c)))));

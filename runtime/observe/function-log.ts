@@ -12,7 +12,7 @@ export interface KeptLine {
 }
 
 /** The last lines of one function. */
-interface Kept {
+interface KeptLines {
   readonly lines: KeptLine[];
   size: number;
 }
@@ -31,7 +31,7 @@ export class FunctionLog implements DestinationStream {
   lastLevel = 0;
   lastObj: unknown;
   private readonly next: Fielded;
-  private readonly functions = new Map<string, Kept>();
+  private readonly functions = new Map<string, KeptLines>();
   private readonly waiting = new Set<(name: string) => void>();
   private number = 0;
 
@@ -90,7 +90,7 @@ export class FunctionLog implements DestinationStream {
     return Math.min(mostOfOne, Math.floor(mostInAll / Math.max(1, this.functions.size)));
   }
 
-  private trim(kept: Kept): void {
+  private trim(kept: KeptLines): void {
     const { share } = this;
     if (kept.size <= share) return;
     let gone = 0;

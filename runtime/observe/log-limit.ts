@@ -7,7 +7,7 @@ const bytes = { burst: 2 ** 20, perSecond: 2 ** 18 };
 /** Milliseconds between two words about what was dropped of one function's. */
 const wordMs = 10_000;
 
-interface Share {
+interface LogShare {
   readonly lines: TokenBucket;
   readonly bytes: TokenBucket;
   dropped: number;
@@ -17,7 +17,7 @@ interface Share {
 /** Holds each function's log to a rate, so that none fills the log, its reader and the disk for all. */
 export class LogLimit {
   private readonly clock: Clock;
-  private readonly shares = new Map<string, Share>();
+  private readonly shares = new Map<string, LogShare>();
   constructor(clock: Clock) {
     this.clock = clock;
   }
@@ -41,7 +41,7 @@ export class LogLimit {
     return dropped;
   }
 
-  private shareOf(name: string): Share {
+  private shareOf(name: string): LogShare {
     let share = this.shares.get(name);
     if (!share) {
       share = {

@@ -1,17 +1,17 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { AccessObserver } from "../access/observer.ts";
-import type { Observer as DispatchObserver } from "../engine/delivery/observer.ts";
+import type { EngineObserver as DispatchObserver } from "../engine/delivery/observer.ts";
 import type { WatchObserver } from "../informer/fanout/observer.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
-import type { LetterStock } from "../journal/letter-ledger.ts";
+import type { DeadLetterStock } from "../journal/letter-ledger.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { DeathReason } from "../sandbox/host/executor-process.ts";
 import type { SandboxObserver } from "../sandbox/host/sandbox.ts";
 import type { LineDropped } from "./log-writer.ts";
-import { type Family, Page } from "./page.ts";
+import { type Family, MetricRegistry } from "./page.ts";
 import { labelsText, lineOf } from "./series.ts";
-import { Spread } from "./spread.ts";
-import { Tally } from "./tally.ts";
+import { Histogram } from "./spread.ts";
+import { Counter } from "./tally.ts";
 import { UserMetrics } from "./user-metrics.ts";
 
 /** From 1 ms to two minutes: a handler may take as long as its timeout. */
@@ -41,7 +41,7 @@ export interface Gauges {
     readonly inFlight: number;
     /** In mode Reconcile. */
     readonly keys?: { readonly count: number; readonly withoutObject: number } | undefined;
-    readonly letterStock: LetterStock;
+    readonly letterStock: DeadLetterStock;
     readonly parentSeconds: ReadonlyMap<string, number>;
   }[];
   /** Of every function that `/status` lists, whether it runs or not; a name may come twice. */
@@ -68,7 +68,7 @@ export interface Gauges {
 /** Every metric of the runtime, by Prometheus's conventions; each begins with `watchfire_`. */
 export class Metrics {
   readonly user: UserMetrics;
-  private readonly page = new Page();
+  private readonly page = new MetricRegistry();
   /** Of the process and of Node. */
   private readonly defaults = new Registry();
 
@@ -227,12 +227,12 @@ export class Metrics {
       for (const { name: trigger } of schedules) this.events.begin(name, trigger, "Scheduled", "dropped");
   }
 
-  private tally(name: string, help: string, labelNames: readonly string[]): Tally {
-    return this.page.add(new Tally({ name: `watchfire_${name}`, help, labelNames }));
+  private tally(name: string, help: string, labelNames: readonly string[]): Counter {
+    return this.page.add(new Counter({ name: `watchfire_${name}`, help, labelNames }));
   }
 
-  private spread(name: string, help: string, labelNames: readonly string[]): Spread {
-    return this.page.add(new Spread({ name: `watchfire_${name}`, help, labelNames, bounds: durationBounds }));
+  private spread(name: string, help: string, labelNames: readonly string[]): Histogram {
+    return this.page.add(new Histogram({ name: `watchfire_${name}`, help, labelNames, bounds: durationBounds }));
   }
 }
 

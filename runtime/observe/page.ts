@@ -16,7 +16,7 @@ const pieceLength = 64 * 1024;
  * The text that Prometheus reads. With 2,000 functions it has 12 MB: it is made in pieces, and the event loop turns after
  * each. Each series is of one moment, a histogram with all its lines as well; two series may be of two moments.
  */
-export class Page {
+export class MetricRegistry {
   private readonly readers = new Set<() => Iterable<Family>>();
 
   add<T extends Family>(family: T): T {

@@ -2,7 +2,7 @@ import type { WatchfireError } from "../base/errors.ts";
 import type { Logger } from "./log.ts";
 
 /** Something of the functions folder that cannot be used, and why: a manifest, or the folder itself. */
-export interface Refused {
+export interface RefusedFunction {
   readonly name: string | undefined;
   readonly file: string;
   readonly faults: readonly WatchfireError[];
@@ -21,7 +21,7 @@ export class RefusalLog {
   }
 
   /** @param refused everything that is refused now; what was before and is missing here is mended, or gone */
-  tell(refused: readonly Refused[]): void {
+  tell(refused: readonly RefusedFunction[]): void {
     const now = new Map<string, string>();
     for (const { name, file, faults, isFolder } of refused) {
       const key = name ?? file;

@@ -5,7 +5,7 @@ interface Branch<T> {
 }
 
 /** The series of one family, found by their label values without a string of them all being made. */
-export class Series<T> {
+export class LabelledSeries<T> {
   /** With its labels as they are written between the braces; in the order in which they came. */
   readonly all: { readonly labels: string; readonly counted: T }[] = [];
   private readonly labelNames: readonly string[];

@@ -1,5 +1,5 @@
 import type { Family } from "./page.ts";
-import { lineOf, Series } from "./series.ts";
+import { LabelledSeries, lineOf } from "./series.ts";
 import type { Naming } from "./tally.ts";
 
 interface Observed {
@@ -9,19 +9,19 @@ interface Observed {
 }
 
 /** A histogram: how observed values spread over buckets. */
-export class Spread implements Family {
+export class Histogram implements Family {
   readonly type = "histogram";
   readonly name: string;
   readonly help: string;
   /** The highest values of each bucket, ascending. */
   private readonly bounds: readonly number[];
-  private readonly series: Series<Observed>;
+  private readonly series: LabelledSeries<Observed>;
 
   constructor({ name, help, labelNames, bounds }: Naming & { readonly bounds: readonly number[] }) {
     this.name = name;
     this.help = help;
     this.bounds = bounds;
-    this.series = new Series(labelNames, () => ({ counts: Array(bounds.length + 1).fill(0), sum: 0 }));
+    this.series = new LabelledSeries(labelNames, () => ({ counts: Array(bounds.length + 1).fill(0), sum: 0 }));
   }
 
   /** `values`: of all labels, in the order of their names. */

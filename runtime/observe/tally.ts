@@ -1,5 +1,5 @@
 import type { Family } from "./page.ts";
-import { lineOf, Series } from "./series.ts";
+import { LabelledSeries, lineOf } from "./series.ts";
 
 /** How a family is called, and by which labels its series differ. */
 export interface Naming<T extends string = string> {
@@ -12,16 +12,16 @@ export interface Naming<T extends string = string> {
  * A counter, also of events. prom-client's makes a string of all labels at each increment: 0.5 us and 0.4 KB of garbage
  * with four of them.
  */
-export class Tally implements Family {
+export class Counter implements Family {
   readonly type = "counter";
   readonly name: string;
   readonly help: string;
-  private readonly series: Series<{ value: number }>;
+  private readonly series: LabelledSeries<{ value: number }>;
 
   constructor({ name, help, labelNames }: Naming) {
     this.name = name;
     this.help = help;
-    this.series = new Series(labelNames, () => ({ value: 0 }));
+    this.series = new LabelledSeries(labelNames, () => ({ value: 0 }));
   }
 
   /** `values`: of all labels, in the order of their names. */

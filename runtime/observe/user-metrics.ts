@@ -1,7 +1,7 @@
 import { shorten } from "../base/wording.ts";
-import type { Family, Page } from "./page.ts";
-import { Spread } from "./spread.ts";
-import { Tally } from "./tally.ts";
+import type { Family, MetricRegistry } from "./page.ts";
+import { Histogram } from "./spread.ts";
+import { Counter } from "./tally.ts";
 
 /** A function may have at most this many series: the usual advice for one exporter's metric is tens, and labels multiply. */
 const seriesLimit = 200;
@@ -17,16 +17,16 @@ const validName = /^[a-zA-Z_][a-zA-Z0-9_]{0,99}$/;
 /** Of histograms: a counter's ending, and those of a histogram's own series. */
 const reservedEnding = /_(?:total|bucket|count|sum)$/;
 
-type Type = "increment" | "observe";
+type MetricOperation = "increment" | "observe";
 
 /** What one function counts under one name. */
-interface Own {
-  readonly metric: Tally | Spread;
+interface UserMetric {
+  readonly metric: Counter | Histogram;
   readonly labelNames: string;
 }
 
-interface Counted {
-  readonly metrics: Map<string, Own>;
+interface UserSeries {
+  readonly metrics: Map<string, UserMetric>;
   readonly series: Set<string>;
   /** Names of metrics that were refused. */
   readonly told: Set<string>;
@@ -38,11 +38,11 @@ interface Counted {
  * labels of its own, and the endings keep the types apart. Nor can it have more than {@link seriesLimit} series.
  */
 export class UserMetrics {
-  private readonly functions = new Map<string, Counted>();
+  private readonly functions = new Map<string, UserSeries>();
   /** By the name that Prometheus sees: what each function counts under it. */
   private readonly families = new Map<string, OwnFamily>();
 
-  constructor(page: Pick<Page, "addAll">) {
+  constructor(page: Pick<MetricRegistry, "addAll">) {
     page.addAll(() => this.families.values());
   }
 
@@ -52,7 +52,7 @@ export class UserMetrics {
    */
   record(
     functionName: string,
-    type: Type,
+    type: MetricOperation,
     name: string,
     value: number,
     labels: Readonly<Record<string, string>>,
@@ -74,7 +74,7 @@ export class UserMetrics {
     }
     const metric = known?.metric ?? this.add(functionName, own, type, full, labelNames);
     const values = labelNames.map((label) => labels[label] ?? "");
-    if (metric instanceof Tally) metric.add(value, functionName, ...values);
+    if (metric instanceof Counter) metric.add(value, functionName, ...values);
     else metric.observe(value, functionName, ...values);
     return undefined;
   }
@@ -98,7 +98,7 @@ export class UserMetrics {
     }
   }
 
-  private own(functionName: string): Counted {
+  private own(functionName: string): UserSeries {
     let own = this.functions.get(functionName);
     if (!own) {
       own = { metrics: new Map(), series: new Set(), told: new Set() };
@@ -109,13 +109,13 @@ export class UserMetrics {
 
   private add(
     functionName: string,
-    own: Counted,
-    type: Type,
+    own: UserSeries,
+    type: MetricOperation,
     full: string,
     labelNames: readonly string[],
-  ): Tally | Spread {
+  ): Counter | Histogram {
     const naming = { name: full, help, labelNames: ["function", ...labelNames] };
-    const metric = type === "increment" ? new Tally(naming) : new Spread({ ...naming, bounds });
+    const metric = type === "increment" ? new Counter(naming) : new Histogram({ ...naming, bounds });
     own.metrics.set(full, { metric, labelNames: labelNames.join(",") });
     let family = this.families.get(full);
     if (!family) {
@@ -133,7 +133,7 @@ class OwnFamily implements Family {
   readonly help = help;
   readonly type: Family["type"];
   /** By function. */
-  readonly members = new Map<string, Tally | Spread>();
+  readonly members = new Map<string, Counter | Histogram>();
 
   constructor(name: string, type: Family["type"]) {
     this.name = name;
@@ -147,12 +147,12 @@ class OwnFamily implements Family {
 
 const help = "Recorded by a handler.";
 
-const fullName = (type: Type, name: string): string =>
+const fullName = (type: MetricOperation, name: string): string =>
   `watchfire_user_${type === "increment" && !name.endsWith("_total") ? `${name}_total` : name}`;
 
 /** Why a sample cannot be taken, whatever came before it. */
 function faultOf(
-  type: Type,
+  type: MetricOperation,
   name: string,
   value: number,
   labelNames: readonly string[],

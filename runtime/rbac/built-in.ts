@@ -4,7 +4,7 @@ import type { RuleFault } from "../manifest/rule-fault.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
 import { builtInTable, type DefinedResource } from "./kinds.ts";
 
-type Path = RuleFault["path"];
+type FaultPath = RuleFault["path"];
 
 /** What Kubernetes serves to no watcher, or knows in rules alone (`users` are impersonated, `signers` approved for). */
 const unwatched: Readonly<Record<string, readonly string[]>> = {
@@ -35,7 +35,11 @@ export function builtInWarnings(
   ];
 }
 
-function kindWarnings({ apiVersion, kind }: Selection, path: Path, defined: readonly DefinedResource[]): RuleFault[] {
+function kindWarnings(
+  { apiVersion, kind }: Selection,
+  path: FaultPath,
+  defined: readonly DefinedResource[],
+): RuleFault[] {
   const kinds = builtInTable[apiVersion];
   if (isShortened(groupOf(apiVersion))) {
     const meant = Object.entries(builtInTable).find(([, each]) => each[kind])?.[0];
@@ -50,7 +54,7 @@ function kindWarnings({ apiVersion, kind }: Selection, path: Path, defined: read
 
 function ruleWarnings(
   { apiGroups, resources }: Permission,
-  path: Path,
+  path: FaultPath,
   defined: readonly DefinedResource[],
 ): RuleFault[] {
   const shortened = apiGroups.flatMap((group, index): RuleFault[] => {

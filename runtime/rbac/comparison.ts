@@ -13,7 +13,7 @@ import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from 
 import { type Need, needsOf } from "./scoped-rule.ts";
 
 /** One account, and what it must be allowed. */
-export interface Subject {
+export interface AccountNeeds {
   readonly account: string;
   /** Absent: the runtime's own. */
   readonly functionName?: string;
@@ -22,7 +22,7 @@ export interface Subject {
 
 /** What was found out about one account. */
 export interface Finding {
-  readonly subject: Subject;
+  readonly subject: AccountNeeds;
   /** Undefined where nobody would tell. */
   readonly missing: readonly Need[] | undefined;
   /** The ServiceAccount itself is not there. */
@@ -46,7 +46,7 @@ export function subjectsOf(
   manifests: readonly FunctionManifest[],
   kinds: KnownKinds,
   options: RulesOptions,
-): Subject[] {
+): AccountNeeds[] {
   const own = [...runtimeRules(options), ...manifests.flatMap((each) => runtimeRulesFor(each, kinds, options))];
   return [
     { account: options.account, needs: needsOf(own) },
@@ -62,7 +62,7 @@ export function subjectsOf(
  * Compares what an account needs with what it is granted. The API server is asked on its behalf (SubjectAccessReview).
  * Where that is not allowed to us, the account is asked itself: if we are it, or may make its tokens.
  */
-export async function compare(subject: Subject, parts: ComparisonParts): Promise<Finding> {
+export async function compare(subject: AccountNeeds, parts: ComparisonParts): Promise<Finding> {
   const { namespace, transport, user } = parts;
   const { account, needs } = subject;
   const absent = await isAbsent(transport, namespace, account);
@@ -76,7 +76,11 @@ export async function compare(subject: Subject, parts: ComparisonParts): Promise
 
 const userOf = (namespace: string, account: string): string => `system:serviceaccount:${namespace}:${account}`;
 
-async function missingOf(transport: KubeTransport, { account, needs }: Subject, namespace: string): Promise<Need[]> {
+async function missingOf(
+  transport: KubeTransport,
+  { account, needs }: AccountNeeds,
+  namespace: string,
+): Promise<Need[]> {
   const user = userOf(namespace, account);
   const groups = ["system:serviceaccounts", `system:serviceaccounts:${namespace}`, "system:authenticated"];
   const missing: Need[] = [];

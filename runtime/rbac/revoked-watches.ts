@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../base/clock.ts";
 import type { RunningStream } from "../informer/source.ts";
-import type { Watches } from "../informer/watches.ts";
+import type { Informers } from "../informer/watches.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { missingNeeds } from "./missing.ts";
 import { absentNamespaces } from "./namespaces.ts";
@@ -12,7 +12,7 @@ const everyMs = 10_000;
 export interface RevokedWatchesParts {
   /** The runtime's own connection, as which it watches. */
   readonly transport: KubeTransport;
-  readonly watches: Pick<Watches, "streams">;
+  readonly watches: Pick<Informers, "streams">;
   readonly clock: Clock;
 }
 

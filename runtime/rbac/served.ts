@@ -5,7 +5,7 @@ import type { FunctionManifest, Permission, Selection } from "../manifest/functi
 import type { RuleFault } from "../manifest/rule-fault.ts";
 import type { DefinedResource } from "./kinds.ts";
 
-type Path = RuleFault["path"];
+type RulePath = RuleFault["path"];
 
 /**
  * Names of a manifest that a cluster does not serve, or serves to no watcher. They are the kinds of its triggers and reads, and
@@ -40,7 +40,7 @@ const asServed = ({ versions, ...names }: DefinedResource): GroupVersion[] =>
 
 async function kindFaults(
   { apiVersion, kind, namespaces }: Selection,
-  path: Path,
+  path: RulePath,
   discovery: Discovery,
   own: readonly GroupVersion[],
 ): Promise<RuleFault[]> {
@@ -63,7 +63,11 @@ async function kindFaults(
   return [];
 }
 
-function ruleFaults({ apiGroups, resources }: Permission, path: Path, served: readonly GroupVersion[]): RuleFault[] {
+function ruleFaults(
+  { apiGroups, resources }: Permission,
+  path: RulePath,
+  served: readonly GroupVersion[],
+): RuleFault[] {
   const groups = new Set(served.map(({ group }) => group));
   const unknown = apiGroups.flatMap((group, index): RuleFault[] => {
     if (group === "*" || groups.has(group)) return [];

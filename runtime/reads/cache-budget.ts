@@ -1,5 +1,5 @@
 import type { Clock, Timer } from "../base/clock.ts";
-import { type Holder, planFairly } from "./fair-plan.ts";
+import { type CacheReader, planFairly } from "./fair-plan.ts";
 
 /** How often suspended members are checked for whether they fit again, in milliseconds. The check calls nobody. */
 const lookMs = 10_000;
@@ -17,7 +17,7 @@ const fillTo = 0.9;
 const reserve = 1.1;
 
 /** Who has a part of the budget. The budget says when it keeps its objects; its demand is what they take. */
-export interface CacheMember extends Holder {
+export interface CacheMember extends CacheReader {
   /** Its demand is known: all of its objects were read or counted once. */
   readonly isMeasured: boolean;
   /** Keeps its objects from now on. */
@@ -105,7 +105,7 @@ export class CacheBudget {
     member.measure();
   }
 
-  private suspendAllBut(stay: ReadonlySet<Holder>): void {
+  private suspendAllBut(stay: ReadonlySet<CacheReader>): void {
     for (const member of [...this.kept]) if (!stay.has(member)) this.suspend(member);
   }
 
@@ -136,7 +136,7 @@ export class CacheBudget {
       [...member.demand].map(([source, bytes]) => [source, held.has(source) ? bytes : reserve * bytes]),
     );
     const larger = { demand };
-    return planFairly<Holder>([...this.kept, larger], fillTo * this.limit).has(larger) && this.fits(member);
+    return planFairly<CacheReader>([...this.kept, larger], fillTo * this.limit).has(larger) && this.fits(member);
   }
 
   /** Nobody is suspended for it before its objects really do not fit. */
@@ -172,7 +172,7 @@ export class CacheBudget {
   }
 }
 
-function sumOf({ demand }: Holder): number {
+function sumOf({ demand }: CacheReader): number {
   let sum = 0;
   for (const bytes of demand.values()) sum += bytes;
   return sum;

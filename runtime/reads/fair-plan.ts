@@ -1,31 +1,31 @@
 /** A function that needs room for the objects of some sources. */
-export interface Holder {
+export interface CacheReader {
   /** Bytes by source, as `sourceKey` names them. */
   readonly demand: ReadonlyMap<string, number>;
 }
 
 /** The sources of some holders: each takes its bytes once, whoever reads it. */
-class Pool {
+class SourcePool {
   private readonly sizes = new Map<string, number>();
   private readonly readers = new Map<string, number>();
   total = 0;
 
   /** Holders may differ over the size of a source, where one of them has not read all of it: the largest is taken. */
-  constructor(holders: Iterable<Holder>) {
+  constructor(holders: Iterable<CacheReader>) {
     for (const { demand } of holders)
       for (const [source, bytes] of demand) this.sizes.set(source, Math.max(bytes, this.sizes.get(source) ?? 0));
   }
 
-  add({ demand }: Holder): void {
+  add({ demand }: CacheReader): void {
     for (const source of demand.keys()) this.read(source, 1);
   }
 
-  remove({ demand }: Holder): void {
+  remove({ demand }: CacheReader): void {
     for (const source of demand.keys()) this.read(source, -1);
   }
 
   /** The bytes that count as a holder's: those of each source are divided equally among its readers. */
-  chargeOf({ demand }: Holder): number {
+  chargeOf({ demand }: CacheReader): number {
     let charge = 0;
     for (const source of demand.keys()) charge += this.sizeOf(source) / (this.readers.get(source) ?? 1);
     return charge;
@@ -47,8 +47,8 @@ class Pool {
  * left out. The charges add up to the sum, so the largest is above an equal share. Of two equal charges, the later in order is left
  * out. A holder that fits in the end after all, such as one whose source stays for another reader, is kept.
  */
-export function planFairly<Of extends Holder>(holders: readonly Of[], limit: number): Set<Of> {
-  const pool = new Pool(holders);
+export function planFairly<Of extends CacheReader>(holders: readonly Of[], limit: number): Set<Of> {
+  const pool = new SourcePool(holders);
   const kept = new Set(holders);
   for (const holder of kept) pool.add(holder);
   const left: Of[] = [];
@@ -66,7 +66,7 @@ export function planFairly<Of extends Holder>(holders: readonly Of[], limit: num
   return kept;
 }
 
-function mostCharged<Of extends Holder>(holders: Iterable<Of>, pool: Pool): Of {
+function mostCharged<Of extends CacheReader>(holders: Iterable<Of>, pool: SourcePool): Of {
   let most: { readonly holder: Of; readonly charge: number } | undefined;
   for (const holder of holders) {
     const charge = pool.chargeOf(holder);

@@ -8,7 +8,7 @@ const lagMs = 1_000;
 /** How long an event waits for that before its attempt fails, in milliseconds. */
 const patienceMs = 30_000;
 
-interface Waiter {
+interface HeldDelivery {
   readonly delivery: Delivery;
   readonly since: number;
   readonly listener: DeliveryListener;
@@ -26,7 +26,7 @@ export class FreshRunner implements Runner {
   /** Hears of the reads no more, which others may hear of. What waits is not ended by it. */
   readonly close: () => void;
   /** By function. */
-  private readonly waiting = new Map<string, Set<Waiter>>();
+  private readonly waiting = new Map<string, Set<HeldDelivery>>();
 
   constructor(inner: Runner, reads: Pick<Reads, "of" | "heardBy">, clock: Clock) {
     this.inner = inner;
@@ -41,7 +41,7 @@ export class FreshRunner implements Runner {
       this.inner.give(delivery, listener);
       return;
     }
-    const waiter: Waiter = { delivery, since, listener, timers: [] };
+    const waiter: HeldDelivery = { delivery, since, listener, timers: [] };
     const waiters = this.waiting.get(delivery.function) ?? new Set();
     this.waiting.set(delivery.function, waiters.add(waiter));
     const refresh = () => this.reads.of(delivery.function)?.refresh(delivery, since);
@@ -71,7 +71,7 @@ export class FreshRunner implements Runner {
   }
 
   /** The attempt fails where a read lags; for a first list it waits on. */
-  private giveUp(waiter: Waiter): void {
+  private giveUp(waiter: HeldDelivery): void {
     const { delivery, listener } = waiter;
     const reads = this.reads.of(delivery.function);
     if (!reads?.isReady) {
@@ -89,7 +89,7 @@ export class FreshRunner implements Runner {
     listener.ended({ type: "failed", error: { name: "ReadsError", message, stack: message, code }, durationMs });
   }
 
-  private giveUpLater(waiter: Waiter): Timer {
+  private giveUpLater(waiter: HeldDelivery): Timer {
     return this.after(patienceMs, () => this.giveUp(waiter));
   }
 
@@ -97,7 +97,7 @@ export class FreshRunner implements Runner {
     return this.clock.after(delayMs, then, { unref: true });
   }
 
-  private leave(waiter: Waiter): boolean {
+  private leave(waiter: HeldDelivery): boolean {
     const waiters = this.waiting.get(waiter.delivery.function);
     const left = waiters?.delete(waiter) ?? false;
     if (waiters?.size === 0) this.waiting.delete(waiter.delivery.function);
@@ -107,6 +107,6 @@ export class FreshRunner implements Runner {
 }
 
 /** It waits no longer: a timer would hold its event's body for half a minute more. */
-function cancel({ timers }: Waiter): void {
+function cancel({ timers }: HeldDelivery): void {
   for (const timer of timers) timer.cancel();
 }

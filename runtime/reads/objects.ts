@@ -5,7 +5,7 @@ import { apart } from "../v8/own-copy.ts";
 import { FieldIndex } from "./field-index.ts";
 
 /** One object as it is kept: its JSON text, and what is looked at often. */
-export interface Kept {
+export interface CachedObject {
   readonly meta: ObjectMeta;
   /** In memory of its own. */
   readonly body: Buffer;
@@ -21,7 +21,7 @@ const labelField = new RawFields([["metadata", "labels"]]);
 const noLabels: Labels = Object.freeze({});
 
 /** The object of a change, to be kept. */
-export function keep({ meta, body: received, members }: Change): Kept {
+export function keep({ meta, body: received, members }: Change): CachedObject {
   const [text] = labelField.of({ body: received, members }) ?? [];
   const labels = text ? labelsIn(text) : parsedLabels(received);
   const body = apart(received);
@@ -40,8 +40,8 @@ function parsedLabels(body: Buffer): Labels {
 
 /** The objects of one source at one moment, by namespace and name, and by the values of some fields. */
 export class Objects {
-  private readonly byNamespace = new Map<string, Map<string, Kept>>();
-  private readonly indexes = new Map<string, FieldIndex<Kept>>();
+  private readonly byNamespace = new Map<string, Map<string, CachedObject>>();
+  private readonly indexes = new Map<string, FieldIndex<CachedObject>>();
   size = 0;
   /** What all of them take, indexes included. */
   bytes = 0;
@@ -51,11 +51,11 @@ export class Objects {
     for (const path of fields) this.indexes.set(indexKey(path), new FieldIndex(path));
   }
 
-  get({ namespace, name }: Pick<ObjectMeta, "namespace" | "name">): Kept | undefined {
+  get({ namespace, name }: Pick<ObjectMeta, "namespace" | "name">): CachedObject | undefined {
     return this.byNamespace.get(namespace)?.get(name);
   }
 
-  put(kept: Kept): void {
+  put(kept: CachedObject): void {
     const { namespace, name } = kept.meta;
     this.remove(kept.meta);
     const there = this.byNamespace.get(namespace);
@@ -78,13 +78,13 @@ export class Objects {
   }
 
   /** Those of one namespace, or of all, by their namespaces: one iterable over all of them takes four times as long. */
-  in(namespace: string | undefined): Iterable<Kept>[] {
+  in(namespace: string | undefined): Iterable<CachedObject>[] {
     if (namespace === undefined) return [...this.byNamespace.values()].map((there) => there.values());
     return [this.byNamespace.get(namespace)?.values() ?? []];
   }
 
   /** Those whose field has this value, or has it in its list. */
-  with(path: readonly string[], value: string): Iterable<Kept> {
+  with(path: readonly string[], value: string): Iterable<CachedObject> {
     return this.indexes.get(indexKey(path))?.of(value) ?? [];
   }
 
@@ -92,7 +92,7 @@ export class Objects {
   index(path: readonly string[]): void {
     const key = indexKey(path);
     if (this.indexes.has(key)) return;
-    const index = new FieldIndex<Kept>(path);
+    const index = new FieldIndex<CachedObject>(path);
     this.indexes.set(key, index);
     for (const there of this.in(undefined)) for (const kept of there) this.bytes += index.add(kept);
   }

@@ -1,16 +1,16 @@
 import type { Clock } from "../base/clock.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
-import { NamespaceScope } from "../informer/namespace-scope.ts";
+import { NamespaceInformer } from "../informer/namespace-scope.ts";
 import type { ObjectMeta } from "../informer/scan/change.ts";
-import type { Watches } from "../informer/watches.ts";
-import type { NamespaceScope as Namespaces, Read, Selection, Trigger } from "../manifest/function.ts";
-import type { Kept } from "./objects.ts";
+import type { Informers } from "../informer/watches.ts";
+import type { CachedRead, NamespaceScope as Namespaces, Selection, Trigger } from "../manifest/function.ts";
+import type { CachedObject } from "./objects.ts";
 import type { Replicas, Seat } from "./replicas.ts";
-import type { Moment, ReplicaReader, SourceCache } from "./source-cache.ts";
+import type { EventMoment, ReplicaReader, SourceCache } from "./source-cache.ts";
 
 export interface ReadViewParts {
   readonly replicas: Replicas;
-  readonly watches: Watches;
+  readonly watches: Informers;
   readonly clock: Clock;
   /** What a selection reads in a namespace, "" of all. */
   readonly specOf: (selection: Selection, namespace: string) => SourceSpec;
@@ -18,16 +18,16 @@ export interface ReadViewParts {
 
 /** One read of one function: the replicas that it is made of, one for each of its namespaces or one for all. */
 export class ReadView {
-  readonly read: Read;
+  readonly read: CachedRead;
   private readonly parts: ReadViewParts;
   private readonly reader: ReplicaReader;
   /** By namespace; "" where one replica has all. */
   private readonly seats = new Map<string, Seat>();
-  private readonly scope: NamespaceScope | undefined;
+  private readonly scope: NamespaceInformer | undefined;
   private scoped = true;
 
   /** @param id unique, for the book-keeping of the source of its namespaces */
-  constructor(read: Read, id: string, parts: ReadViewParts, reader: ReplicaReader) {
+  constructor(read: CachedRead, id: string, parts: ReadViewParts, reader: ReplicaReader) {
     this.read = read;
     this.parts = parts;
     this.reader = reader;
@@ -68,7 +68,7 @@ export class ReadView {
     return namespace === undefined || namespaces.type !== "names" || namespaces.names.includes(namespace);
   }
 
-  get(meta: Pick<ObjectMeta, "namespace" | "name">): Kept | undefined {
+  get(meta: Pick<ObjectMeta, "namespace" | "name">): CachedObject | undefined {
     return this.replicaOf(meta.namespace)?.objects?.get(meta);
   }
 
@@ -76,7 +76,7 @@ export class ReadView {
   objects(
     namespace: string | undefined,
     where?: { readonly field: readonly string[]; readonly value: string },
-  ): readonly Iterable<Kept>[] {
+  ): readonly Iterable<CachedObject>[] {
     const one = namespace === undefined ? undefined : this.replicaOf(namespace);
     const replicas = namespace === undefined ? this.replicas : one ? [one] : [];
     return replicas.flatMap(({ objects }) => {
@@ -100,7 +100,7 @@ export class ReadView {
   }
 
   /** Whether it is no older than an event of a trigger that it includes. A namespace that its labels no longer choose has nothing to show. */
-  covers(namespace: string, moment: Moment): boolean {
+  covers(namespace: string, moment: EventMoment): boolean {
     const replica = this.replicaOf(namespace);
     return replica ? replica.covers(moment) : this.scope !== undefined;
   }
@@ -130,9 +130,9 @@ export class ReadView {
     this.seats.set(namespace, replicas.join(specOf(this.read, namespace), fields, this.reader));
   }
 
-  private follow(labelSelector: string, id: string): NamespaceScope {
+  private follow(labelSelector: string, id: string): NamespaceInformer {
     this.scoped = false;
-    return new NamespaceScope({
+    return new NamespaceInformer({
       ...this.parts,
       id: `${id}/namespaces`,
       labelSelector,

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { byAge, noResourceVersion } from "../base/resource-version.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
-import type { Watches } from "../informer/watches.ts";
+import type { Informers } from "../informer/watches.ts";
 import { labelQuery } from "../kube/label-query.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { CacheBudget } from "./cache-budget.ts";
@@ -16,7 +16,7 @@ import { SourceSize } from "./source-size.ts";
 const answerLimit = 16 * 2 ** 20;
 
 export interface ReadsParts extends Pick<FunctionReadsParts, "specOf" | "limit"> {
-  readonly watches: Watches;
+  readonly watches: Informers;
   readonly clock: Clock;
   /** A function's reads were refused, and its events wait. */
   readonly refused: (functionName: string, fault: WatchfireError) => void;

@@ -4,8 +4,8 @@ import type { ListReason, ListReceiver } from "../informer/fanout/subscriber.ts"
 import { MassDeletionGuard } from "../informer/list/diff.ts";
 import type { Change, ObjectMeta } from "../informer/scan/change.ts";
 import { RewindProof } from "../informer/stream/rewind-proof.ts";
-import { type Kept, keep, Objects } from "./objects.ts";
-import type { Moment, ReplicaReader, SourceCache } from "./source-cache.ts";
+import { type CachedObject, keep, Objects } from "./objects.ts";
+import type { EventMoment, ReplicaReader, SourceCache } from "./source-cache.ts";
 
 /** The objects of one source as the API server had them at one resourceVersion, which moves with the source's watch. */
 export class Replica implements SourceCache {
@@ -65,7 +65,7 @@ export class Replica implements SourceCache {
    * Whether it is no older than that. Where resourceVersions have no order nobody can tell, and it counts as such. Once any source
    * of the kind has found that the cluster's state went back, only a list that began after that counts.
    */
-  covers({ resourceVersion, deleted, since, past }: Moment): boolean {
+  covers({ resourceVersion, deleted, since, past }: EventMoment): boolean {
     if (this.listBegunAt > since || !isOrdered(resourceVersion)) return true;
     if (this.listedAfter !== this.rewinds()) return false;
     if (past && isReached(resourceVersion, this.before)) return true;
@@ -150,7 +150,7 @@ export class Replica implements SourceCache {
   }
 
   /** What it does not know it knows not to have been there at its position. */
-  private compare(known: Kept | undefined, { meta }: Change, proof: RewindProof): void {
+  private compare(known: CachedObject | undefined, { meta }: Change, proof: RewindProof): void {
     const { uid, resourceVersion } = meta;
     if (known?.meta.uid === uid) proof.compare(known.meta.resourceVersion, resourceVersion);
     else if (this.position !== undefined && isUpTo(resourceVersion, this.position)) proof.add(this.position);

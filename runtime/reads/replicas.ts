@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
-import type { Watch, Watches } from "../informer/watches.ts";
+import type { Informers, Watch } from "../informer/watches.ts";
 import type { ReplicaReader, SourceCache } from "./source-cache.ts";
 
 /** A reader's place at a replica. */
@@ -15,7 +15,7 @@ export interface Seat {
 }
 
 export interface ReplicasParts {
-  readonly watches: Pick<Watches, "subscribe">;
+  readonly watches: Pick<Informers, "subscribe">;
   readonly clock: Clock;
   /** Makes what keeps a source's objects, or counts them. */
   readonly make: (spec: SourceSpec, key: string) => SourceCache;

@@ -12,7 +12,7 @@ export interface ReplicaReader {
 }
 
 /** An event, as far as a cache's age is compared with it. */
-export interface Moment {
+export interface EventMoment {
   readonly resourceVersion: ResourceVersion;
   /** The object is gone, for another reason than that a choice left it out. */
   readonly deleted?: Pick<ObjectMeta, "namespace" | "name" | "uid"> | undefined;
@@ -36,5 +36,5 @@ export interface SourceCache extends Subscriber {
   /** Has a field indexed from now on. */
   index(path: readonly string[]): void;
   /** Whether it is no older than that. */
-  covers(moment: Moment): boolean;
+  covers(moment: EventMoment): boolean;
 }

@@ -108,7 +108,7 @@ export interface Loaded {
 }
 
 /** Events that the runtime ended: the charged count an attempt, the others are run again. */
-export interface Ended {
+export interface EndedEvents {
   readonly tenant: number;
   readonly realm: number;
   readonly reason: EndReason;
@@ -132,6 +132,6 @@ export interface Doomed {
   readonly reason: "poisoned" | "catastrophic";
 }
 
-export interface Refused {
+export interface RefusedFrame {
   readonly reason: string;
 }

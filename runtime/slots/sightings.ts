@@ -40,7 +40,7 @@ interface Sighting {
  * Tells the living from the dead by one's own clock alone. A replica is dead once its Lease was unchanged for 10 s. It
  * stopped to believe in itself 7 s after it sent the last renewal that arrived, and never begins again.
  */
-export class Sightings {
+export class LeaseObserver {
   private readonly leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">;
   private seen = new Map<string, Sighting>();
   /** By slot, whether its Lease was ever there, and since when it is not. */

@@ -6,7 +6,7 @@ import { assignment } from "./assignment.ts";
 import type { FleetLeases } from "./fleet-leases.ts";
 import { HeldSlot } from "./held-slot.ts";
 import type { Membership } from "./membership.ts";
-import { type FleetView, Sightings } from "./sightings.ts";
+import { type FleetView, LeaseObserver } from "./sightings.ts";
 
 /** How often a replica looks at the fleet, in milliseconds. */
 const lookMs = 1_000;
@@ -23,7 +23,7 @@ export interface SlotWork {
   over?(): void;
 }
 
-export interface SlotsOptions {
+export interface SlotOwnerOptions {
   readonly leases: FleetLeases;
   readonly membership: Membership;
   /** How many there are. */
@@ -37,7 +37,7 @@ export interface SlotsOptions {
   readonly onLost: (error: WatchfireError) => void;
 }
 
-interface Own {
+interface OwnedSlot {
   readonly held: HeldSlot;
   readonly work: SlotWork;
   /** Once it is being given away. */
@@ -45,10 +45,10 @@ interface Own {
 }
 
 /** The slots of one replica: takes those that are to be its own, and gives away those that are to be another's. */
-export class Slots {
-  private readonly options: SlotsOptions;
-  private readonly sightings: Sightings;
-  private readonly own = new Map<number, Own>();
+export class SlotOwner {
+  private readonly options: SlotOwnerOptions;
+  private readonly sightings: LeaseObserver;
+  private readonly own = new Map<number, OwnedSlot>();
   private readonly stopping = new AbortController();
   private running: Promise<void> = Promise.resolve();
   private view: FleetView | undefined;
@@ -56,9 +56,9 @@ export class Slots {
   private isComplete = false;
   private isEager = false;
 
-  constructor(options: SlotsOptions) {
+  constructor(options: SlotOwnerOptions) {
     this.options = options;
-    this.sightings = new Sightings(options.leases);
+    this.sightings = new LeaseObserver(options.leases);
   }
 
   /** How the fleet stood when it was looked at last. */
@@ -193,7 +193,7 @@ export class Slots {
     this.own.set(slot, { held, work: begin(held), leaving: undefined });
   }
 
-  private leave(own: Own): Promise<void> {
+  private leave(own: OwnedSlot): Promise<void> {
     own.leaving ??= (async () => {
       const { clock, log } = this.options;
       const { slot } = own.held;

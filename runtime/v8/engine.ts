@@ -1,13 +1,13 @@
 import { boundGarbage, setGarbageFlags } from "./garbage.ts";
-import { paceTierUp, TierUp } from "./tier-up.ts";
+import { CompilerPacing, paceTierUp } from "./tier-up.ts";
 
 /**
  * Sets the flags of V8 under which modules of the runtime are compiled. V8 takes kept code only where they are those under which
  * it was compiled. So this comes before the first of these modules, in each process that keeps or takes such code.
  */
-export function setEngineFlags(): TierUp {
+export function setEngineFlags(): CompilerPacing {
   setGarbageFlags();
-  return new TierUp();
+  return new CompilerPacing();
 }
 
 /**

@@ -1,5 +1,5 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8";
-import { QuietCollection } from "./quiet-collection.ts";
+import { IdleCollector } from "./quiet-collection.ts";
 
 const mebibyte = 1024 * 1024;
 const lookMs = 1000;
@@ -57,7 +57,7 @@ export function setGarbageFlags(): void {
  */
 export function boundGarbage(): () => void {
   const used: number[] = [];
-  const collection = new QuietCollection();
+  const collection = new IdleCollector();
   let before = performance.eventLoopUtilization();
   let flags = "";
   const look = () => {

@@ -35,7 +35,7 @@ export interface Collector {
  *
  * A process with one function takes 22 MB less after 10,000 events, and 14 MB less after its start.
  */
-export class QuietCollection {
+export class IdleCollector {
   private readonly collector: Collector;
   private quiet = 0;
   private hasBegun = false;

@@ -15,7 +15,7 @@ const busyShare = 0.4;
  * V8's own number makes that go on for 30 s. Turns of a loop count like calls. A loop also waits longer for the
  * compiler before that one: a function's first 30,000 turns take up to a millisecond more.
  */
-export class TierUp {
+export class CompilerPacing {
   private readonly setFlags: (flags: string) => void;
   private calls = 0;
 
@@ -35,10 +35,10 @@ export class TierUp {
 }
 
 /**
- * Lets a `TierUp` follow this thread's event loop.
+ * Lets a `CompilerPacing` follow this thread's event loop.
  * @returns ends that
  */
-export function paceTierUp(tierUp: Pick<TierUp, "look">): () => void {
+export function paceTierUp(tierUp: Pick<CompilerPacing, "look">): () => void {
   let before = performance.eventLoopUtilization();
   const looking = setInterval(() => {
     const now = performance.eventLoopUtilization();

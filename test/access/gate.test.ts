@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Gate } from "../../runtime/access/gate.ts";
+import { CallGate } from "../../runtime/access/gate.ts";
 import { settle } from "../virtual-clock.ts";
 
 describe("a gate", () => {
@@ -10,7 +10,7 @@ describe("a gate", () => {
         fc.integer({ min: 1, max: 4 }),
         fc.array(fc.nat(20), { maxLength: 30 }),
         async (atOnce, ends) => {
-          const gate = new Gate({ atOnce, waiting: 100, waitingBytes: 100 });
+          const gate = new CallGate({ atOnce, waiting: 100, waitingBytes: 100 });
           const signal = new AbortController().signal;
           const open: (() => void)[] = [];
           const started: number[] = [];
@@ -39,7 +39,7 @@ describe("a gate", () => {
   });
 
   it("gives the place of a call that is ended while it waits to the next", async () => {
-    const gate = new Gate({ atOnce: 1, waiting: 2, waitingBytes: 2 });
+    const gate = new CallGate({ atOnce: 1, waiting: 2, waitingBytes: 2 });
     const first = Promise.withResolvers<void>();
     const ended = new AbortController();
     const running = gate.pass(new AbortController().signal, 1, () => first.promise);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { type Demand, grants, isGranted, mayBeGranted, missingRule } from "../../runtime/access/grants.ts";
+import { grants, isGranted, mayBeGranted, missingRule, type RequestAttributes } from "../../runtime/access/grants.ts";
 import type { Permission } from "../../runtime/manifest/function.ts";
 import { permissionSchema } from "../../runtime/manifest/permission-schema.ts";
 
@@ -12,10 +12,10 @@ const subresource = fc.constantFrom("status", "scale");
 const namespace = fc.constantFrom("a", "b", "true", "1");
 const name = fc.constantFrom("x", "y", "system:node");
 
-const demands: fc.Arbitrary<Demand> = fc.record(
+const demands: fc.Arbitrary<RequestAttributes> = fc.record(
   { group, resource, verb, subresource, namespace, name },
   { requiredKeys: ["group", "resource", "verb"] },
-) as fc.Arbitrary<Demand>;
+) as fc.Arbitrary<RequestAttributes>;
 const some = (values: fc.Arbitrary<string>) => fc.array(values, { minLength: 1, maxLength: 3 });
 const rules: fc.Arbitrary<Permission> = fc.record(
   {
@@ -34,7 +34,7 @@ const rule = (more: Partial<Permission> = {}): Permission => ({
   verbs: ["get"],
   ...more,
 });
-const demand = (more: Partial<Demand> = {}): Demand => ({
+const demand = (more: Partial<RequestAttributes> = {}): RequestAttributes => ({
   group: "apps",
   resource: "deployments",
   verb: "get",
@@ -44,7 +44,7 @@ const demand = (more: Partial<Demand> = {}): Demand => ({
 });
 
 describe("a grant", () => {
-  it.each<[string, Permission, Demand, boolean]>([
+  it.each<[string, Permission, RequestAttributes, boolean]>([
     ["holds for what it names", rule(), demand(), true],
     ["holds for no other group", rule(), demand({ group: "" }), false],
     ["holds for no other resource", rule(), demand({ resource: "pods" }), false],

@@ -13,7 +13,7 @@ import { systemClock } from "../../runtime/base/clock.ts";
 import { run } from "../../runtime/engine/delivery/delivery.ts";
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
-import { Watches } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/watches.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
@@ -49,7 +49,7 @@ const server = fork(
 await once(server, "message");
 const { transport } = await connectKubeconfig({ file: kubeconfig, context: undefined, environment: {} });
 const discovery = new Discovery(transport, systemClock);
-const all = new Watches({ transport, discovery, clock: systemClock, random: Math.random, observer: silentObserver });
+const all = new Informers({ transport, discovery, clock: systemClock, random: Math.random, observer: silentObserver });
 
 /** From the server's write to the end of the call after which every look sees the change; milliseconds. */
 const ages: number[] = [];
@@ -63,7 +63,7 @@ const watches = {
     };
     return all.subscribe(spec, subscriber);
   },
-} as Watches;
+} as Informers;
 const reads = new Reads({
   watches,
   clock: systemClock,

@@ -16,7 +16,7 @@ beforeAll(() => bundleImage(folder));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("it can speak to NATS without a package beside it", async () => {
-  const found = readdirSync(join(folder, "sandbox")).find((file) => file.startsWith("jetstream-client-"));
+  const found = readdirSync(join(folder, "sandbox")).find((file) => file.startsWith("client-"));
   const { client } = await import(join(folder, "sandbox", found ?? ""));
   const { transport, jetstream, objects } = client;
   const used = [transport.connect, transport.headers, transport.credsAuthenticator, jetstream.jetstream, objects.Objm];

@@ -13,8 +13,8 @@ import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
 import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
 import { deadLetterPageSize } from "../../runtime/journal/store.ts";
 import { leaveAddress } from "../../runtime/observe/address-file.ts";
-import { type DeadLetterDesk, serveEndpoints } from "../../runtime/observe/endpoints.ts";
-import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
+import { type DeadLetterService, serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import type { ControlApi } from "../../runtime/observe/function-desk.ts";
 import { keepToken } from "../../runtime/observe/token-file.ts";
 import { folderOf } from "../tools/folder.ts";
 import { bin, type Result, watchfire } from "./run.ts";
@@ -65,7 +65,7 @@ async function runtimeOn(folder: string): Promise<string> {
 }
 
 /** The endpoints of a runtime with this data folder and these dead letters; ended with the test. */
-async function endpointsOn(folder: string, letters: DeadLetterDesk): Promise<string> {
+async function endpointsOn(folder: string, letters: DeadLetterService): Promise<string> {
   const endpoints = await serveEndpoints("127.0.0.1", 0, {
     live: () => true,
     ready: () => true,
@@ -77,7 +77,7 @@ async function endpointsOn(folder: string, letters: DeadLetterDesk): Promise<str
     token: keepToken(folder),
     deadLetters: () => letters,
     explain: async () => Promise.reject(new Error("not asked")),
-    functions: {} as FunctionDesk,
+    functions: {} as ControlApi,
   });
   leaveAddress(folder, endpoints.url);
   onTestFinished(() => endpoints.close());

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { nextOf } from "../../runtime/control/explain/answer.ts";
-import { explain, type Subject } from "../../runtime/control/explain/explainer.ts";
+import { type ExplainedFunction, explain } from "../../runtime/control/explain/explainer.ts";
 import { explainSchedule } from "../../runtime/control/explain/schedule.ts";
 import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
 import type { ObjectReport } from "../../runtime/engine/object-report.ts";
@@ -47,13 +47,13 @@ const letter = {
 
 interface Given {
   readonly known?: Partial<ObjectReport>;
-  readonly status?: Subject["report"];
+  readonly status?: ExplainedFunction["report"];
   readonly letters?: readonly DeadLetterSummary[];
   readonly trigger?: Partial<Trigger>;
 }
 
 async function answerTo({ known, status, letters = [], trigger: more }: Given) {
-  const subject: Subject = {
+  const subject: ExplainedFunction = {
     report: status ?? { name: "copy", ready: true },
     triggers: [trigger({ name: "settings", ...more })],
     dispatch: { object: async () => ({ ...quiet, ...known }) } as unknown as FunctionDispatch,

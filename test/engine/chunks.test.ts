@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { Chunks } from "../../runtime/engine/work/chunks.ts";
+import { BufferPins } from "../../runtime/engine/work/chunks.ts";
 
 const kib = 1024;
 
@@ -15,7 +15,7 @@ const newChunk = () => Buffer.allocUnsafeSlow(64 * kib);
 const isPartOf = (chunk: Buffer, { body }: { body: Buffer | undefined }) => body?.buffer === chunk.buffer;
 
 test("events that came together share a chunk, however many they are", () => {
-  const chunks = new Chunks();
+  const chunks = new BufferPins();
   const chunk = newChunk();
   for (let index = 0; index < 600; index++) {
     const event = eventIn(chunk, index * 100);
@@ -25,7 +25,7 @@ test("events that came together share a chunk, however many they are", () => {
 });
 
 test("no more than 4 MiB of chunks are kept alive: from there on bodies are copied out", () => {
-  const chunks = new Chunks();
+  const chunks = new BufferPins();
   const kept = Array.from({ length: 100 }, () => {
     const chunk = newChunk();
     const event = eventIn(chunk);
@@ -37,7 +37,7 @@ test("no more than 4 MiB of chunks are kept alive: from there on bodies are copi
 });
 
 test("a chunk counts until the last of its events is released, once", () => {
-  const chunks = new Chunks();
+  const chunks = new BufferPins();
   const first = newChunk();
   const two = [eventIn(first), eventIn(first, 200)];
   for (const event of two) chunks.hold(event);
@@ -58,7 +58,7 @@ test("a chunk counts until the last of its events is released, once", () => {
 test("of events that are over no chunk is kept alive, nor of the last that was held", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void;
-  const chunks = new Chunks();
+  const chunks = new BufferPins();
   const chunk = (() => {
     const event = eventIn(newChunk());
     chunks.hold(event);

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { LoopTime } from "../../runtime/engine/account/loop-time.ts";
 import { concernOf } from "../../runtime/engine/intake/concern.ts";
 import type { Shard } from "../../runtime/engine/state/shard.ts";
-import type { View } from "../../runtime/engine/state/view.ts";
+import type { KnownObjects } from "../../runtime/engine/state/view.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, trigger } from "./fixture.ts";
 
@@ -16,6 +16,6 @@ test("what a shard's `key` takes to tell whose a change is goes on the function'
   const time = new LoopTime(clock).account("f");
   const key = { type: "expression", expression: "object.metadata.name" } as const;
   const view = { trigger: { ...trigger(), key }, standing: () => undefined, alive: () => undefined };
-  expect(concernOf(view as unknown as View, shard, time)(change("Added", "a", 11))).toBe(false);
+  expect(concernOf(view as unknown as KnownObjects, shard, time)(change("Added", "a", 11))).toBe(false);
   expect(time.spent.get("keys")).toBeGreaterThan(0);
 });

@@ -1,17 +1,22 @@
 import type { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Delivery, DeliveryListener, Look, Outcome, Runner } from "../../runtime/engine/delivery/delivery.ts";
-import type { EventOutcome, Log, Observer } from "../../runtime/engine/delivery/observer.ts";
+import type { EngineLog, EngineObserver, EventOutcome } from "../../runtime/engine/delivery/observer.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
 import type { Shard } from "../../runtime/engine/state/shard.ts";
-import type { Rota } from "../../runtime/engine/work/rota.ts";
+import type { FairScheduler } from "../../runtime/engine/work/rota.ts";
 import type { ListReason } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
 import type { CheckpointStore } from "../../runtime/journal/store.ts";
-import type { ChangeType, FunctionManifest, Delivery as Policy, Trigger } from "../../runtime/manifest/function.ts";
+import type {
+  ChangeType,
+  FunctionManifest,
+  DeliverySettings as Policy,
+  Trigger,
+} from "../../runtime/manifest/function.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { ModelExecutor } from "./model-executor.ts";
 
@@ -150,7 +155,7 @@ export function change(
 }
 
 /** Keeps warnings alone. */
-const warningsTo = (warnings: Record<string, unknown>[]): Log => ({
+const warningsTo = (warnings: Record<string, unknown>[]): EngineLog => ({
   info: () => {},
   warn: (fields, msg) => warnings.push({ ...fields, msg }),
   error: () => {},
@@ -168,7 +173,7 @@ export interface DispatchOptions {
   readonly namespace?: string;
   readonly memoryBudget?: number;
   readonly look?: Look;
-  readonly rota?: Rota;
+  readonly rota?: FairScheduler;
   /** Called before the function is loaded. */
   readonly opened?: (parts: Pick<DispatchFixture, "store" | "dispatcher" | "clock">) => Promise<unknown>;
   readonly onLost?: (error: WatchfireError) => void;
@@ -204,7 +209,7 @@ export class DispatchFixture {
     const store = options.store ?? new MemoryStore(disk);
     runner.concurrency = (options.manifest ?? manifest()).delivery.concurrency;
     const outcomes = new Map<EventOutcome, number>();
-    const observer: Observer = {
+    const observer: EngineObserver = {
       event: (_function, _trigger, _type, outcome, count = 1) =>
         outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + count),
     };

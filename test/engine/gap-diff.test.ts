@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import type { KnownObject } from "../../runtime/engine/redelivery/doubted-objects.ts";
+import type { LastState } from "../../runtime/engine/redelivery/doubted-objects.ts";
 import { type Difference, GapDiff } from "../../runtime/engine/state/gap-diff.ts";
 import { change } from "./fixture.ts";
 
@@ -22,7 +22,7 @@ function read(
   listed: readonly Listed[],
   { mode = "newer", believed = true }: { mode?: "newer" | "different"; believed?: boolean } = {},
 ) {
-  const before = new Map<string, KnownObject>(
+  const before = new Map<string, LastState>(
     known.map(({ name, uid, rv }) => [key(name), { uid, resourceVersion: resourceVersion(String(rv)) }]),
   );
   const told: string[] = [];

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Gate } from "../../runtime/engine/work/gate.ts";
+import { PauseGate } from "../../runtime/engine/work/gate.ts";
 
 /** A gate before so many attempts that wait, and what it asked for. */
 function gateBefore(waiting: number) {
@@ -10,7 +10,7 @@ function gateBefore(waiting: number) {
       asked.begun++;
     }
   };
-  const gate: Gate = new Gate({ recall: () => asked.recalled++, retryAll: () => asked.retried++, pump });
+  const gate: PauseGate = new PauseGate({ recall: () => asked.recalled++, retryAll: () => asked.retried++, pump });
   pump();
   return { gate, asked };
 }

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import type { Log } from "../../runtime/engine/delivery/observer.ts";
+import type { EngineLog } from "../../runtime/engine/delivery/observer.ts";
 import { History, type TracedEvent } from "../../runtime/engine/history/history.ts";
 import { Ring } from "../../runtime/engine/history/ring.ts";
 import { change, DispatchFixture, failure, manifest, quiet, trigger } from "./fixture.ts";
 
-const silent: Log = { info: () => {}, warn: () => {}, error: () => {} };
+const silent: EngineLog = { info: () => {}, warn: () => {}, error: () => {} };
 
 const event = (key: string): TracedEvent => ({
   view: { trigger: { name: "settings" } },

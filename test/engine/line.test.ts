@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type InLine, Line } from "../../runtime/engine/work/line.ts";
+import { Fifo, type FifoItem } from "../../runtime/engine/work/line.ts";
 
-class One implements InLine<One> {
-  line: Line<One> | undefined;
+class One implements FifoItem<One> {
+  line: Fifo<One> | undefined;
   before: One | undefined;
   behind: One | undefined;
 }
 
-const membersOf = (line: Line<One>): One[] => {
+const membersOf = (line: Fifo<One>): One[] => {
   const members: One[] = [];
   for (let one = line.first; one; one = one.behind) members.push(one);
   return members;
@@ -19,8 +19,8 @@ test("a line has those who came and have not left, in the order in which they ca
   fc.assert(
     fc.property(steps, (taken) => {
       const ones = Array.from({ length: 8 }, () => new One());
-      const lines = [new Line<One>(), new Line<One>()] as const;
-      const expected = new Map<Line<One>, One[]>(lines.map((line) => [line, []]));
+      const lines = [new Fifo<One>(), new Fifo<One>()] as const;
+      const expected = new Map<Fifo<One>, One[]>(lines.map((line) => [line, []]));
       for (const [index, second] of taken) {
         const one = ones[index] as One;
         const { line: left } = one;

@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { View } from "../../runtime/engine/state/view.ts";
+import { KnownObjects } from "../../runtime/engine/state/view.ts";
 import { MemoryStore } from "../../runtime/journal/memory.ts";
 import { settle } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
@@ -247,11 +247,11 @@ it("a load that the store fails keeps nothing of the function in memory", async 
   await quiet(it.runner);
   await it.dispatcher.remove("copy", { retire: false });
   store.fails = true;
-  const closed = vi.spyOn(View.prototype, "close");
+  const closed = vi.spyOn(KnownObjects.prototype, "close");
   onTestFinished(() => closed.mockRestore());
   const load = () => it.dispatcher.function(two, { usesOldObject: false });
   await expect(load()).rejects.toMatchObject({ code: "WF_CHECKPOINT_WRITE_FAILED" });
-  expect(closed.mock.contexts.map((view) => (view as View).trigger.name)).toEqual(["settings", "pods"]);
+  expect(closed.mock.contexts.map((view) => (view as KnownObjects).trigger.name)).toEqual(["settings", "pods"]);
   store.fails = false;
   await load();
 });

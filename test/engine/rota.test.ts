@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Delivery, DeliveryListener } from "../../runtime/engine/delivery/delivery.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
-import { Ahead } from "../../runtime/engine/work/ahead.ts";
-import { type Place, Rota } from "../../runtime/engine/work/rota.ts";
+import { PrefetchWindow } from "../../runtime/engine/work/ahead.ts";
+import { FairScheduler, type FairShare } from "../../runtime/engine/work/rota.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 
@@ -15,10 +15,10 @@ class Worker {
   /** How many events it began in each of its turns, and outside them. */
   readonly began: number[] = [];
   private waiting = 0;
-  readonly place: ReturnType<Rota["place"]>;
+  readonly place: ReturnType<FairScheduler["place"]>;
   private readonly most: number;
 
-  constructor(rota: Rota, most = Number.POSITIVE_INFINITY) {
+  constructor(rota: FairScheduler, most = Number.POSITIVE_INFINITY) {
     this.most = most;
     this.place = rota.place("f");
     this.place.onTurn(() => this.pump());
@@ -49,19 +49,19 @@ class Worker {
   }
 }
 
-const workers = (rota: Rota, count: number, most?: number) =>
+const workers = (rota: FairScheduler, count: number, most?: number) =>
   Array.from({ length: count }, () => new Worker(rota, most));
 const sum = (all: readonly Worker[]) => all.reduce((events, { underWay }) => events + underWay.length, 0);
 
 describe("functions whose handlers are brief", () => {
   it("begin at once while few events are under way", () => {
-    const all = workers(new Rota(new VirtualClock()), 4);
+    const all = workers(new FairScheduler(new VirtualClock()), 4);
     for (const each of all) each.take(64);
     expect(all.map(({ began }) => began)).toEqual([[64], [64], [64], [64]]);
   });
 
   it("take turns beyond that, in the order in which they came, of 64 events each", () => {
-    const rota = new Rota(new VirtualClock());
+    const rota = new FairScheduler(new VirtualClock());
     const [first, second, third, fourth] = workers(rota, 4) as [Worker, Worker, Worker, Worker];
     first.take(256);
     for (const each of [second, third, fourth]) each.take(1);
@@ -79,7 +79,7 @@ describe("functions whose handlers are brief", () => {
   });
 
   it("take none where one is alone, however many of its events are under way", () => {
-    const [alone] = workers(new Rota(new VirtualClock()), 1) as [Worker];
+    const [alone] = workers(new FairScheduler(new VirtualClock()), 1) as [Worker];
     alone.take(1_000);
     expect(alone.began).toEqual([1_000]);
   });
@@ -91,7 +91,7 @@ describe("functions whose handlers are brief", () => {
     );
     fc.assert(
       fc.property(steps, (all) => {
-        const rota = new Rota(new VirtualClock());
+        const rota = new FairScheduler(new VirtualClock());
         // Two of them begin something in any case, so that none is ever alone.
         const five = workers(rota, 5, 200);
         for (const each of five) each.take(1);
@@ -111,7 +111,7 @@ describe("functions whose handlers are brief", () => {
 
   it("hold nobody up for long where nothing of theirs comes back, and are counted again from then on", async () => {
     const clock = new VirtualClock();
-    const rota = new Rota(clock);
+    const rota = new FairScheduler(clock);
     const [hangs, waits] = workers(rota, 2) as [Worker, Worker];
     hangs.take(256);
     waits.take(200);
@@ -129,7 +129,7 @@ describe("functions whose handlers are brief", () => {
 
   it("hang no more once something has come back, also of what began uncounted", async () => {
     const clock = new VirtualClock();
-    const [hangs, waits] = workers(new Rota(clock), 2) as [Worker, Worker];
+    const [hangs, waits] = workers(new FairScheduler(clock), 2) as [Worker, Worker];
     hangs.take(256);
     waits.take(1);
     await clock.advance(200);
@@ -140,7 +140,7 @@ describe("functions whose handlers are brief", () => {
 
   it("are not taken for hanging where the event loop stood still", async () => {
     const clock = new VirtualClock();
-    const [one, waits] = workers(new Rota(clock), 2) as [Worker, Worker];
+    const [one, waits] = workers(new FairScheduler(clock), 2) as [Worker, Worker];
     one.take(256);
     waits.take(1);
     const { monotonic } = clock;
@@ -153,7 +153,7 @@ describe("functions whose handlers are brief", () => {
 
   it("are not taken for hanging while some of their events come back", async () => {
     const clock = new VirtualClock();
-    const [slow, waits] = workers(new Rota(clock), 2) as [Worker, Worker];
+    const [slow, waits] = workers(new FairScheduler(clock), 2) as [Worker, Worker];
     slow.take(400);
     waits.take(200);
     for (let ms = 0; ms < 1_500; ms += 150) {
@@ -166,7 +166,7 @@ describe("functions whose handlers are brief", () => {
 
   it("are not taken for hanging as soon as they have begun, however long the others have hung", async () => {
     const clock = new VirtualClock();
-    const [hangs, young, waits] = workers(new Rota(clock), 3) as [Worker, Worker, Worker];
+    const [hangs, young, waits] = workers(new FairScheduler(clock), 3) as [Worker, Worker, Worker];
     hangs.take(200);
     await clock.advance(180);
     young.take(56);
@@ -180,7 +180,7 @@ describe("functions whose handlers are brief", () => {
 
   it("leave no timer behind once nobody waits", async () => {
     const clock = new VirtualClock();
-    const [one, other] = workers(new Rota(clock), 2) as [Worker, Worker];
+    const [one, other] = workers(new FairScheduler(clock), 2) as [Worker, Worker];
     one.take(256);
     other.take(1);
     expect(clock.timers).toBe(1);
@@ -191,7 +191,7 @@ describe("functions whose handlers are brief", () => {
   });
 
   it("share room for what waits among those that are engaged, as long as their turn is to come", () => {
-    const rota = new Rota(new VirtualClock());
+    const rota = new FairScheduler(new VirtualClock());
     const hundred = workers(rota, 100);
     for (const each of hundred) each.take(10);
     const [first, last] = [hundred[0], hundred[99]] as [Worker, Worker];
@@ -205,7 +205,7 @@ describe("functions whose handlers are brief", () => {
 
 describe("a handler", () => {
   const ended = (...ms: readonly number[]) => {
-    const ahead = new Ahead();
+    const ahead = new PrefetchWindow();
     for (const each of ms) ahead.ended(1, each);
     return ahead;
   };
@@ -237,8 +237,8 @@ describe("a handler", () => {
 /** Functions of one dispatcher, each with a source of its own; "batches" takes ten events at once. `given`: the events of each that the runner has been given. */
 async function functions(...names: readonly string[]) {
   const clock = new VirtualClock();
-  const rota = new Rota(clock);
-  const places: Place[] = [];
+  const rota = new FairScheduler(clock);
+  const places: FairShare[] = [];
   const place = rota.place.bind(rota);
   rota.place = (name) => {
     const made = place(name);

@@ -5,7 +5,7 @@ import {
   type WatchObserver,
 } from "../../runtime/informer/fanout/observer.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
-import { Watches } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/watches.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
@@ -96,14 +96,14 @@ export class FaultFixture {
   readonly clock = new VirtualClock();
   readonly observer = new RecordingObserver();
   readonly transport: KubeTransport;
-  readonly watches: Watches;
+  readonly watches: Informers;
 
   private constructor(server: ScriptedServer, random: () => number) {
     this.server = server;
     this.transport = connectDirect({ server: server.url, clock: this.clock });
     const { clock, transport, observer } = this;
     const discovery = new Discovery(transport, clock);
-    this.watches = new Watches({ transport, discovery, clock, random, observer });
+    this.watches = new Informers({ transport, discovery, clock, random, observer });
     server.script(
       (exchange) => !exchange.path.startsWith(collection),
       (exchange) => exchange.status(404, "NotFound"),

@@ -4,7 +4,7 @@ import { Redactor } from "../../runtime/access/redactor.ts";
 import { Pauses } from "../../runtime/control/pauses.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import { LiveFunction } from "../../runtime/host/live-function.ts";
-import { Tenants } from "../../runtime/host/tenants.ts";
+import { Assignees } from "../../runtime/host/tenants.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { ownObjects } from "../access/api-server.ts";
@@ -76,7 +76,7 @@ class Follower {
       redactor: new Redactor(),
       metrics: new Metrics(),
       manifests: new Map(),
-      tenants: new Tenants(),
+      tenants: new Assignees(),
       pauses: await Pauses.open({ store, dispatcher, clock }),
       grants: undefined,
       own: ownObjects,

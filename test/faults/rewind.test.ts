@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { type ResourceVersion, resourceVersion } from "../../runtime/base/resource-version.ts";
-import type { ListReason, ListReceiver, Place } from "../../runtime/informer/fanout/subscriber.ts";
+import type { ListReason, ListReceiver, Registration } from "../../runtime/informer/fanout/subscriber.ts";
 import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, configMapList, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isList, isListProbe, isPlainWatch, isProbe, isWatchList } from "./fixture.ts";
@@ -30,7 +30,7 @@ test("a rewind whose list is doubted is still a rewind at the second opinion", a
 test("one that has stepped aside is told as well, so that it does not come back to a position that is none", async () => {
   await using fixture = await FaultFixture.start();
   fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
-  const placed = Promise.withResolvers<Place>();
+  const placed = Promise.withResolvers<Registration>();
   const rewound = Promise.withResolvers<void>();
   const busy = Object.assign(new RecordingSubscriber("900", "busy"), {
     placed: placed.resolve,

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { Place } from "../../runtime/informer/fanout/subscriber.ts";
+import type { Registration } from "../../runtime/informer/fanout/subscriber.ts";
 import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
 import { bookmark, configMap, event } from "./api-server.ts";
 import { configMaps, FaultFixture, isWatch, isWatchList } from "./fixture.ts";
@@ -121,7 +121,7 @@ test("one that steps aside is sent nothing, the others are served on, and it is 
   await using fixture = await FaultFixture.start();
   const [full, other] = [new RecordingSubscriber("5", "full"), new RecordingSubscriber("5", "other")];
   const room = Promise.withResolvers<void>();
-  const placed = Promise.withResolvers<Place>();
+  const placed = Promise.withResolvers<Registration>();
   fixture.watches.subscribe(configMaps, Object.assign(full, { placed: placed.resolve }));
   fixture.watches.subscribe(configMaps, other);
   const stream = (await fixture.server.request(isWatch)).stream().lines(event("ADDED", configMap("a", 6)));

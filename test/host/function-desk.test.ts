@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type FunctionDeskParts, functionDesk } from "../../runtime/host/function-desk.ts";
-import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
+import { type ControlApiParts, functionDesk } from "../../runtime/host/function-desk.ts";
+import type { ControlApi } from "../../runtime/observe/function-desk.ts";
 import { trigger } from "../rbac/trigger.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
@@ -11,7 +11,7 @@ const shard = {
   live: () => ({ manifest: { triggers: [trigger({ namespaces: { type: "names", names: [] } })] } }),
 };
 
-const deskOf = (elsewhere?: string): FunctionDesk =>
+const deskOf = (elsewhere?: string): ControlApi =>
   functionDesk({
     known: () => ["greet"],
     acting: () => [shard],
@@ -20,9 +20,9 @@ const deskOf = (elsewhere?: string): FunctionDesk =>
     redactor: { redact: (_: string, text: string) => text },
     clock: new VirtualClock(),
     log: { info: () => {} },
-  } as unknown as FunctionDeskParts);
+  } as unknown as ControlApiParts);
 
-const questions: readonly [string, (desk: FunctionDesk) => Promise<object>][] = [
+const questions: readonly [string, (desk: ControlApi) => Promise<object>][] = [
   ["runs", (desk) => desk.runs("greet")],
   ["logs", (desk) => desk.logs("greet", 0, 0)],
   ["record", (desk) => desk.record("greet", { count: 1 })],

@@ -5,7 +5,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import type { FunctionOffer } from "../../runtime/catalog/function-source.ts";
 import { LiveFunction, type LiveFunctionParts } from "../../runtime/host/live-function.ts";
-import { Tenants } from "../../runtime/host/tenants.ts";
+import { Assignees } from "../../runtime/host/tenants.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import { ApiError } from "../../runtime/kube/api-error.ts";
@@ -74,7 +74,7 @@ function fixture({
     redactor: { learn: () => {}, forget: () => {} },
     metrics: { user: { forget: () => {} } },
     manifests: new Map(),
-    tenants: new Tenants(),
+    tenants: new Assignees(),
     pauses: { heed: () => {} },
     reads: { set() {}, delete() {}, of: () => undefined },
     grants: undefined,

@@ -7,7 +7,7 @@ import { isSettled, unsettledBy } from "../../runtime/host/readiness.ts";
 import { describeStatus, type StatusParts } from "../../runtime/host/status.ts";
 import type { SourceState, SourceStatus } from "../../runtime/informer/fanout/observer.ts";
 import { sourceKey } from "../../runtime/informer/fanout/source-spec.ts";
-import type { FunctionState } from "../../runtime/sandbox/host/hosted-function.ts";
+import type { HostedState } from "../../runtime/sandbox/host/hosted-function.ts";
 import { manifestOf } from "../access/api-server.ts";
 import { trigger } from "../rbac/trigger.ts";
 import { counts } from "./counts.ts";
@@ -78,7 +78,7 @@ test("while a function has yet to begin, nobody is asked what the others wait fo
 /** What befalls a function that runs and has caught up with two namespaces. */
 interface Case {
   readonly state?: LiveState;
-  readonly sandbox?: FunctionState["state"];
+  readonly sandbox?: HostedState["state"];
   readonly lacks?: boolean;
   readonly paused?: Pause;
   readonly refusal?: ErrorCode;

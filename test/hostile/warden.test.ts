@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { WardenDoor } from "../../runtime/sandbox/host/warden-door.ts";
+import { SupervisorClient } from "../../runtime/sandbox/host/warden-door.ts";
 import { fixtureForTest, type SandboxFixture } from "../sandbox/fixture.ts";
 import { until } from "../tools/until.ts";
 import { ExecutorContainer, imagesNode, socketFolder, whyNot } from "./container.ts";
@@ -14,7 +14,7 @@ afterAll(() => rmSync(dirname(node), { recursive: true, force: true }));
 
 interface Pod {
   readonly container: ExecutorContainer;
-  readonly parent: WardenDoor;
+  readonly parent: SupervisorClient;
   readonly fixture: SandboxFixture;
   readonly errors: { code?: string }[];
   readonly restart: () => ExecutorContainer;
@@ -25,7 +25,7 @@ async function pod(): Promise<Pod> {
   const socket = socketFolder();
   const errors: { code?: string }[] = [];
   const log = { info: () => {}, warn: () => {}, error: (fields: object) => void errors.push(fields) };
-  const parent = await WardenDoor.listen(socket, log);
+  const parent = await SupervisorClient.listen(socket, log);
   onTestFinished(() => parent.close());
   const fixture = fixtureForTest({ launch: parent.launch });
   const container = new ExecutorContainer(node, socket);

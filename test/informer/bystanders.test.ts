@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Members } from "../../runtime/informer/fanout/members.ts";
-import type { AskedField, Interest, Tally } from "../../runtime/informer/fanout/subscriber.ts";
+import type { AskedField, Interest, PassedCounter } from "../../runtime/informer/fanout/subscriber.ts";
 import { type Change, objectKey } from "../../runtime/informer/scan/change.ts";
 import type { ChangeType } from "../../runtime/manifest/function.ts";
 import { change } from "../engine/fixture.ts";
@@ -29,7 +29,7 @@ class Asking extends RecordingSubscriber {
   /** Whether it was told that something has passed it since it took up what had. */
   isDue = false;
   readonly interest: Interest | undefined;
-  private tally: Tally | undefined;
+  private tally: PassedCounter | undefined;
 
   private readonly asked: { readonly color: string; readonly knowing: Knowing };
 
@@ -40,7 +40,7 @@ class Asking extends RecordingSubscriber {
     if (standsBy) this.interest = { field: knowing, value: color, token: this };
   }
 
-  passedBy(tally: Tally): void {
+  passedBy(tally: PassedCounter): void {
     this.takeUp();
     this.tally = tally;
   }
@@ -191,9 +191,9 @@ it("a bystander is called for what it asks for alone, and once for the first of 
 
 it("what passes one that has ended its tally, or has left, is none of its own", () => {
   const members = new Members();
-  const tallies: Tally[] = [];
+  const tallies: PassedCounter[] = [];
   class Ending extends Asking {
-    override passedBy(tally: Tally): void {
+    override passedBy(tally: PassedCounter): void {
       tallies.push(tally);
     }
   }

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { silentObserver, type WatchObserver } from "../../runtime/informer/fanout/observer.ts";
-import { Watches } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/watches.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../../runtime/kube/transport.ts";
 import { Dice } from "../laws/random.ts";
@@ -111,7 +111,7 @@ test("an idle source keeps one connection, for as long as the server was asked t
       if (type === "Bookmark") bookmarks++;
     },
   };
-  const watches = new Watches({ transport: cluster, discovery, clock, random, observer });
+  const watches = new Informers({ transport: cluster, discovery, clock, random, observer });
   const subscribers = Array.from({ length: sources }, (_, index) => {
     const subscriber = new RecordingSubscriber(undefined, `subscriber-${index}`);
     watches.subscribe({ apiVersion: "v1", kind: "ConfigMap", labelSelector: `n=${index}` }, subscriber);
@@ -145,7 +145,7 @@ test("a source that resumes from a position after which nothing happened keeps e
   const cluster = new IdleCluster(clock);
   const discovery = new Discovery(cluster, clock);
   const random = new Dice(1).next;
-  const watches = new Watches({ transport: cluster, discovery, clock, random, observer: silentObserver });
+  const watches = new Informers({ transport: cluster, discovery, clock, random, observer: silentObserver });
   const subscriber = new RecordingSubscriber(String(newest));
   watches.subscribe({ apiVersion: "v1", kind: "ConfigMap", labelSelector: "n=0" }, subscriber);
   for (let second = 0; second < 10 * 60; second++) await clock.advance(1000);
@@ -161,7 +161,7 @@ test("a server whose connections bring nothing is asked for its newest resourceV
   cluster.answers = true;
   const discovery = new Discovery(cluster, clock);
   const random = new Dice(1).next;
-  const watches = new Watches({ transport: cluster, discovery, clock, random, observer: silentObserver });
+  const watches = new Informers({ transport: cluster, discovery, clock, random, observer: silentObserver });
   watches.subscribe({ apiVersion: "v1", kind: "ConfigMap", labelSelector: "n=0" }, new RecordingSubscriber("7"));
   for (let second = 0; second < 2 * 60 * 60; second++) await clock.advance(1000);
   // One that is shorter than the time between two bookmarks says nothing.

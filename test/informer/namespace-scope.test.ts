@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Clock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { NamespaceScope } from "../../runtime/informer/namespace-scope.ts";
+import { NamespaceInformer } from "../../runtime/informer/namespace-scope.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import type { Watches } from "../../runtime/informer/watches.ts";
+import type { Informers } from "../../runtime/informer/watches.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
 const names = Array.from({ length: 2000 }, (_, index) => `team-${index}`);
@@ -23,8 +23,8 @@ function scope(concerns?: (namespace: string) => boolean) {
     log.push(line);
   };
   const clock: Clock = Object.assign(new VirtualClock(), { monotonic: () => spentMs });
-  const watches = { subscribe: () => ({ close: async () => {} }) } as unknown as Watches;
-  const made: NamespaceScope = new NamespaceScope({
+  const watches = { subscribe: () => ({ close: async () => {} }) } as unknown as Informers;
+  const made: NamespaceInformer = new NamespaceInformer({
     watches,
     clock,
     id: "scope",

@@ -2,7 +2,7 @@ import { type ResourceVersion, resourceVersion } from "../../runtime/base/resour
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import { type Watch, Watches } from "../../runtime/informer/watches.ts";
+import { Informers, type Watch } from "../../runtime/informer/watches.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { Dice } from "../laws/random.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -123,7 +123,7 @@ export async function runSharingWorld(seed: number, choosy = false): Promise<Sha
   const dice = new Dice(seed);
   const clock = new VirtualClock();
   const cluster = new UnsteadyCluster(clock, dice);
-  const watches = new Watches({
+  const watches = new Informers({
     transport: cluster,
     discovery: new Discovery(cluster, clock),
     clock,

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Clock } from "../../runtime/base/clock.ts";
-import { Turns } from "../../runtime/informer/scan/turns.ts";
+import { ObjectTurns } from "../../runtime/informer/scan/turns.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
 /** A clock that goes on by 1 ms with each piece of work. */
@@ -19,7 +19,7 @@ function working() {
 
 test("the long work of many takes no more of a turn of the event loop than that of one, and all get on", async () => {
   const { clock, work, done } = working();
-  const all = Array.from({ length: 20 }, () => new Turns(clock));
+  const all = Array.from({ length: 20 }, () => new ObjectTurns(clock));
   for (const each of all) each.run(work(30));
   const perTurn: number[] = [];
   for (let before = 0; all.some(({ busy }) => busy); before = done()) {
@@ -34,7 +34,7 @@ test("work that finds time is done at once, and what comes behind unfinished wor
   await nextTurn();
   const { clock, work } = working();
   const order: string[] = [];
-  const turns = new Turns(clock);
+  const turns = new ObjectTurns(clock);
   turns.run(work(5));
   turns.queue(() => order.push("first"));
   expect([turns.busy, order]).toEqual([undefined, ["first"]]);
@@ -48,7 +48,7 @@ test("work that finds time is done at once, and what comes behind unfinished wor
 test("cancelled work is not done, and holds up nobody", async () => {
   await nextTurn();
   const { clock, work, done } = working();
-  const [cancelled, other] = [new Turns(clock), new Turns(clock)];
+  const [cancelled, other] = [new ObjectTurns(clock), new ObjectTurns(clock)];
   cancelled.run(work(50));
   other.run(work(50));
   cancelled.cancel();

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
 import { allBut } from "../../runtime/informer/fanout/shard-selector.ts";
-import { Unwanted } from "../../runtime/informer/fanout/skip-set.ts";
-import { Watches } from "../../runtime/informer/watches.ts";
+import { SkipSet } from "../../runtime/informer/fanout/skip-set.ts";
+import { Informers } from "../../runtime/informer/watches.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../../runtime/kube/transport.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -55,7 +55,7 @@ class ScriptedServer implements KubeTransport {
   async close(): Promise<void> {}
 }
 
-const open: Watches[] = [];
+const open: Informers[] = [];
 afterEach(() => Promise.all(open.splice(0).map((watches) => watches.close())));
 
 /** One who wants `ours…` alone, in a stream that has begun. */
@@ -63,7 +63,7 @@ async function streaming() {
   const clock = new VirtualClock();
   const server = new ScriptedServer();
   const discovery = new Discovery(server, clock);
-  const watches = new Watches({ transport: server, discovery, clock, random: () => 0, observer: silentObserver });
+  const watches = new Informers({ transport: server, discovery, clock, random: () => 0, observer: silentObserver });
   open.push(watches);
   const subscriber = Object.assign(new RecordingSubscriber("10"), { wants: ours });
   const subscribe = (one: RecordingSubscriber) => watches.subscribe({ apiVersion: "v1", kind: "ConfigMap" }, one);
@@ -152,7 +152,7 @@ describe("a stream", () => {
 
 describe("what is left out", () => {
   const counted = (brought: readonly string[]) => {
-    const unwanted = new Unwanted(new VirtualClock());
+    const unwanted = new SkipSet(new VirtualClock());
     for (const namespace of brought) unwanted.came(namespace);
     return unwanted;
   };

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LetterLedger } from "../../runtime/journal/letter-ledger.ts";
+import { DeadLetterStats } from "../../runtime/journal/letter-ledger.ts";
 
 const names = ["a", "b", "c"] as const;
 const arrival = fc.record({
@@ -21,7 +21,7 @@ test("whatever arrives, functions keep within their limits and all of them withi
       limits,
       fc.integer({ min: 60, max: 500 }),
       (arrivals, bounds, room) => {
-        const ledger = new LetterLedger(() => room);
+        const ledger = new DeadLetterStats(() => room);
         for (const [index, name] of names.entries()) ledger.limit(name, bounds[index] ?? { maxCount: 1, maxBytes: 20 });
         const kept = new Map(names.map((name) => [name, new Map<string, { record: number; body: number }>()]));
         for (const [index, { name, record, body }] of arrivals.entries()) {
@@ -57,7 +57,7 @@ test("whatever arrives, functions keep within their limits and all of them withi
 test("where all together are too much, only the function that has most gives way", () => {
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 200 }), (bodies) => {
-      const ledger = new LetterLedger(() => 300);
+      const ledger = new DeadLetterStats(() => 300);
       // The modest one has less than its part, whatever the greedy one does.
       ledger.admit("modest", { record: 1, body: 49 });
       ledger.add("modest", "0", { record: 1, body: 49 });

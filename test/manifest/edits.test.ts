@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
 import { editsOf } from "../../runtime/manifest/edits.ts";
-import type { Delivery } from "../../runtime/manifest/function.ts";
+import type { DeliverySettings } from "../../runtime/manifest/function.ts";
 import { recordsOf, renamesOf } from "../../runtime/manifest/trigger-record.ts";
 import { manifest, trigger } from "../engine/fixture.ts";
 
-const under = (over: Partial<ReturnType<typeof trigger>> = {}, mode: Delivery["mode"] = "All") =>
+const under = (over: Partial<ReturnType<typeof trigger>> = {}, mode: DeliverySettings["mode"] = "All") =>
   recordsOf(manifest({ mode }, [trigger(over)]));
 
 it("a manifest that is as it was says nothing", () => {

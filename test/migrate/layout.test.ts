@@ -4,16 +4,16 @@ import { resourceVersion, resourceVersionIn } from "../../runtime/base/resource-
 import { type Cursor, emptyBatch, type KnownState, runId, type SpilledEvent } from "../../runtime/journal/batch.ts";
 import { MemoryStore } from "../../runtime/journal/memory.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
-import { alone, type Layout, type Nature, partOf } from "../../runtime/migrate/layout.ts";
-import { type Spread, selectionOf, spreadOf, whole } from "../../runtime/migrate/spread.ts";
+import { alone, type Layout, type LayoutKind, partOf } from "../../runtime/migrate/layout.ts";
+import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/migrate/spread.ts";
 import { slotsOf } from "../../runtime/slots/rendezvous.ts";
 import { letter, spilledEvent } from "../journal/store-contract.ts";
 
-const plain: Nature = { isKeyed: () => false, isReconciler: () => false };
+const plain: LayoutKind = { isKeyed: () => false, isReconciler: () => false };
 const version = (number: number) => resourceVersion(String(number));
 const ownSelection = selectionOf("app=web", "", undefined);
 
-const layout = (slots: number, spreads: Record<string, Spread>): Layout => ({
+const layout = (slots: number, spreads: Record<string, Sharding>): Layout => ({
   slots,
   spreadOf: (name) => spreads[name] ?? whole,
 });
@@ -215,7 +215,7 @@ test("a fleet of another number of slots has the same, with each position as it 
 });
 
 test("a key's run comes back under the number of its row, also where rows of two shards come together", async () => {
-  const spread: Spread = { ...spreadOf({ delivery: { shards: 2, mode: "Reconcile" } as never }) };
+  const spread: Sharding = { ...spreadOf({ delivery: { shards: 2, mode: "Reconcile" } as never }) };
   const fleet = layout(4, { copy: spread });
   const stores = Array.from({ length: 4 }, () => new MemoryStore());
   for (const [shard, slot] of slotsOf("copy", 2, 4).entries()) {
@@ -245,9 +245,9 @@ test("a key's run comes back under the number of its row, also where rows of two
 });
 
 test("an object that counts for keys of two shards is known in both, and where they come together as the older has it", async () => {
-  const spread: Spread = { shards: 2, by: "name" };
+  const spread: Sharding = { shards: 2, by: "name" };
   const fleet = layout(8, { copy: spread });
-  const nature: Nature = { isKeyed: (_, trigger) => trigger === "pods", isReconciler: () => true };
+  const nature: LayoutKind = { isKeyed: (_, trigger) => trigger === "pods", isReconciler: () => true };
   const store = new MemoryStore();
   const { id: view } = await store.openView("copy", "pods", "/Pod");
   const put = (of: MemoryStore, at: number, key: string, rv: number, keys?: readonly string[]) =>
@@ -312,7 +312,7 @@ test("a function in shards by namespace keeps its positions, each in the shard o
 test("a schedule goes with the first shard, and in mode Reconcile with each, of which the one that told least counts", async () => {
   const fleet = layout(4, { copy: { shards: 2, by: "namespace" } });
   for (const isReconciler of [false, true]) {
-    const nature: Nature = { ...plain, isReconciler: () => isReconciler };
+    const nature: LayoutKind = { ...plain, isReconciler: () => isReconciler };
     const split = await carried([await filled([])], alone, fleet, nature);
     const cursorsOf = async (store: MemoryStore) =>
       (await store.views("copy")).filter(({ trigger }) => trigger === "nightly").flatMap(({ cursors }) => cursors);

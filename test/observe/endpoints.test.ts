@@ -11,8 +11,8 @@ import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
 import { MemoryStore } from "../../runtime/journal/memory.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
-import type { Question } from "../../runtime/observe/explanation.ts";
-import type { FunctionDesk } from "../../runtime/observe/function-desk.ts";
+import type { ExplainQuestion } from "../../runtime/observe/explanation.ts";
+import type { ControlApi } from "../../runtime/observe/function-desk.ts";
 
 let store = new MemoryStore();
 
@@ -59,7 +59,7 @@ const inspection = (over: Partial<Inspection> = {}): Inspection => ({
   token,
   deadLetters: () => new DeadLetters(store),
   explain: async () => Promise.reject(new Error("not asked")),
-  functions: {} as FunctionDesk,
+  functions: {} as ControlApi,
   ...over,
 });
 
@@ -174,7 +174,7 @@ describe("the endpoints", () => {
 
   it("an object is explained by a namespace and a name that Kubernetes could have given, and by nothing else", async () => {
     const asked: object[] = [];
-    const explain = async (question: Question) => {
+    const explain = async (question: ExplainQuestion) => {
       asked.push(question);
       return { function: { name: "greet", ready: true }, object: { namespace: "", name: "" }, triggers: [] };
     };

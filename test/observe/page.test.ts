@@ -1,15 +1,15 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { Page } from "../../runtime/observe/page.ts";
-import { Spread } from "../../runtime/observe/spread.ts";
-import { Tally } from "../../runtime/observe/tally.ts";
+import { MetricRegistry } from "../../runtime/observe/page.ts";
+import { Histogram } from "../../runtime/observe/spread.ts";
+import { Counter } from "../../runtime/observe/tally.ts";
 
 /** As a Prometheus server reads a label's value. */
 const unescaped = (text: string): string => text.replace(/\\(.)/g, (_, each: string) => (each === "n" ? "\n" : each));
 
 it("a tally shows in every text all that was counted until then, under the labels it was counted with", async () => {
-  const page = new Page();
-  const tally = page.add(new Tally({ name: "n", help: "h", labelNames: ["function", "trigger"] }));
+  const page = new MetricRegistry();
+  const tally = page.add(new Counter({ name: "n", help: "h", labelNames: ["function", "trigger"] }));
   tally.add(1, "copy", "copy");
   tally.add(2, "copy", "other");
   tally.add(3, "copy", "copy");
@@ -22,9 +22,9 @@ it("a tally shows in every text all that was counted until then, under the label
 });
 
 it("what has no labels is shown before anything is counted", async () => {
-  const page = new Page();
-  page.add(new Tally({ name: "n", help: "h", labelNames: [] }));
-  page.add(new Spread({ name: "s", help: "h", labelNames: [], bounds: [1] }));
+  const page = new MetricRegistry();
+  page.add(new Counter({ name: "n", help: "h", labelNames: [] }));
+  page.add(new Histogram({ name: "s", help: "h", labelNames: [], bounds: [1] }));
   const lines = (await page.text()).split("\n");
   expect(lines).toEqual(expect.arrayContaining(["n 0", 's_bucket{le="1"} 0', 's_bucket{le="+Inf"} 0', "s_count 0"]));
 });
@@ -32,8 +32,8 @@ it("what has no labels is shown before anything is counted", async () => {
 it("a label's value is read back as it was, whatever it holds", async () => {
   await fc.assert(
     fc.asyncProperty(fc.string({ unit: fc.constantFrom("a", "\\", '"', "\n", "}", ",", "é") }), async (value) => {
-      const page = new Page();
-      page.add(new Tally({ name: "n", help: "h", labelNames: ["l"] })).add(1, value);
+      const page = new MetricRegistry();
+      page.add(new Counter({ name: "n", help: "h", labelNames: ["l"] })).add(1, value);
       const [, shown = ""] = /^n\{l="(.*)"\} 1$/m.exec(await page.text()) ?? [];
       expect(unescaped(shown)).toBe(value);
     }),
@@ -44,8 +44,8 @@ it("a histogram counts each value in every bucket whose bound it does not exceed
   const bounds = [0.5, 1, 2];
   await fc.assert(
     fc.asyncProperty(fc.array(fc.constantFrom(0.1, 0.5, 0.7, 1, 1.5, 2, 9)), async (values) => {
-      const page = new Page();
-      const spread = page.add(new Spread({ name: "s", help: "h", labelNames: ["l"], bounds }));
+      const page = new MetricRegistry();
+      const spread = page.add(new Histogram({ name: "s", help: "h", labelNames: ["l"], bounds }));
       spread.observe(0, "x");
       for (const value of values) spread.observe(value, "x");
       const text = await page.text();
@@ -62,8 +62,8 @@ it("a histogram counts each value in every bucket whose bound it does not exceed
 });
 
 it("a text of many series does not keep the loop from other work, and shows each of them once", async () => {
-  const page = new Page();
-  const tally = page.add(new Tally({ name: "n", help: "h", labelNames: ["l"] }));
+  const page = new MetricRegistry();
+  const tally = page.add(new Counter({ name: "n", help: "h", labelNames: ["l"] }));
   const names = Array.from({ length: 20_000 }, (_, index) => `series-${index}`);
   for (const name of names) tally.add(1, name);
   let turns = 0;

@@ -2,16 +2,16 @@ import { describe, expect, it } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
 import { guestOutput } from "../../runtime/observe/guest-output.ts";
 import { createLog } from "../../runtime/observe/log.ts";
-import { Page } from "../../runtime/observe/page.ts";
+import { MetricRegistry } from "../../runtime/observe/page.ts";
 import { UserMetrics } from "../../runtime/observe/user-metrics.ts";
 
 /** Lines of a page that begin so. */
-const lines = async (page: Page, beginning: string): Promise<string[]> =>
+const lines = async (page: MetricRegistry, beginning: string): Promise<string[]> =>
   (await page.text()).split("\n").filter((line) => line.startsWith(beginning));
 
 describe("a handler's metrics", () => {
   it("appear under watchfire_user_ with the function's name", async () => {
-    const page = new Page();
+    const page = new MetricRegistry();
     const metrics = new UserMetrics(page);
     metrics.record("greet", "increment", "greetings_total", 2, { language: "fr" });
     metrics.record("greet", "observe", "seconds", 2, {});
@@ -28,7 +28,7 @@ describe("a handler's metrics", () => {
   it.each(["labels", "names"])(
     "a function that makes series without end, by %s, is stopped, and no other with it",
     async (by) => {
-      const page = new Page();
+      const page = new MetricRegistry();
       const metrics = new UserMetrics(page);
       const refused = Array.from({ length: 1000 }, (_, i) =>
         metrics.record("loud", "increment", by === "names" ? `n${i}` : "n", 1, { i: by === "names" ? "" : `${i}` }),
@@ -44,7 +44,7 @@ describe("a handler's metrics", () => {
   );
 
   it("are counted as series by their labels, whatever these hold", () => {
-    const metrics = new UserMetrics(new Page());
+    const metrics = new UserMetrics(new MetricRegistry());
     const xs = (length: number) => Array(length).fill("x").join(",b=");
     const texts = Array.from({ length: 100 }, (_, i) => [xs(i + 1), xs(100 - i)] as const);
     const refused = texts.flatMap(([a, b]) =>
@@ -54,7 +54,7 @@ describe("a handler's metrics", () => {
   });
 
   it("cannot pose as another function's, nor as Prometheus's own", () => {
-    const metrics = new UserMetrics(new Page());
+    const metrics = new UserMetrics(new MetricRegistry());
     for (const label of ["function", "le", "__name__", "__proto__", "__address__"]) {
       expect(metrics.record("loud", "increment", "n", 1, JSON.parse(`{"${label}":"up"}`))).toContain("cannot be used");
     }
@@ -64,22 +64,22 @@ describe("a handler's metrics", () => {
   });
 
   it("have labels of a bounded length", () => {
-    const metrics = new UserMetrics(new Page());
+    const metrics = new UserMetrics(new MetricRegistry());
     expect(metrics.record("f", "increment", "n", 1, { a: "x".repeat(5000) })).toContain("5001 characters");
   });
 
   it.each([["9lives"], ["a b"], [""]])("a name that Prometheus does not take is refused: %j", (name) => {
-    expect(new UserMetrics(new Page()).record("f", "increment", name, 1, {})).toBeDefined();
+    expect(new UserMetrics(new MetricRegistry()).record("f", "increment", name, 1, {})).toBeDefined();
   });
 
   it("one name keeps one set of labels", () => {
-    const metrics = new UserMetrics(new Page());
+    const metrics = new UserMetrics(new MetricRegistry());
     metrics.record("f", "increment", "n", 1, {});
     expect(metrics.record("f", "increment", "n", 1, { more: "x" })).toContain("first used");
   });
 
   it("no function takes a name from another: both count, with labels and types of their own, in one family each", async () => {
-    const page = new Page();
+    const page = new MetricRegistry();
     const metrics = new UserMetrics(page);
     expect(metrics.record("first", "observe", "done", 1, { hi: "x" })).toBeUndefined();
     expect(metrics.record("first", "increment", "done_total", 1, { hi: "x" })).toBeUndefined();
@@ -97,7 +97,7 @@ describe("a handler's metrics", () => {
   });
 
   it("go with their function, and nobody else's do", async () => {
-    const page = new Page();
+    const page = new MetricRegistry();
     const metrics = new UserMetrics(page);
     metrics.record("gone", "increment", "both", 1, {});
     metrics.record("gone", "increment", "own", 1, {});
@@ -122,7 +122,7 @@ describe("a metric that is refused", () => {
   it("is told of once a name, for some names of a function, and of other functions all the same", () => {
     const lines: string[] = [];
     const log = createLog("debug", { write: (line: string) => lines.push(line) });
-    const output = guestOutput(log, new UserMetrics(new Page()), new Redactor());
+    const output = guestOutput(log, new UserMetrics(new MetricRegistry()), new Redactor());
     for (let i = 0; i < 1000; i++) output.metric(caller("loud"), "increment", `bad name ${i % 500}`, 1, {});
     expect(lines.length).toBeLessThan(50);
     output.metric(caller("quiet"), "increment", "bad name", 1, {});
@@ -138,7 +138,7 @@ describe("a metric that is refused", () => {
     const log = createLog("debug", { write: (line: string) => lines.push(line) });
     const redactor = new Redactor();
     redactor.learn("f", { secrets: [secret], configuration: [] });
-    const page = new Page();
+    const page = new MetricRegistry();
     guestOutput(log, new UserMetrics(page), redactor).metric(caller("f"), "increment", name, 1, labels);
     expect(lines.length).toBe(1);
     expect(lines.join("") + (await page.text())).not.toContain("0123456789");

@@ -11,7 +11,7 @@ import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { DataFolder } from "../../runtime/migrate/data-folder.ts";
 import { type FillOptions, fillSlots } from "../../runtime/migrate/fill-slots.ts";
-import type { Former } from "../../runtime/migrate/former.ts";
+import type { PreviousLayout } from "../../runtime/migrate/former.ts";
 import { FleetEntry } from "../../runtime/migrate/into-fleet.ts";
 import { alone } from "../../runtime/migrate/layout.ts";
 import { fleetPlace, slotName } from "../../runtime/migrate/place.ts";
@@ -54,7 +54,7 @@ async function place() {
     const row = { view, key: `team-a/${name}`, state: { ...known, body: Buffer.from(name) } };
     await store.commit({ ...emptyBatch, known: [row] });
   }
-  const former: Former = {
+  const former: PreviousLayout = {
     layout: alone,
     sources: [{ slot: 0, store }],
     set: undefined,

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
-import { Watches } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/watches.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { RecordingSubscriber } from "../informer/recording-subscriber.ts";
@@ -14,7 +14,13 @@ const { access } = inject("shared");
 function replica({ url, ca, token }: Access) {
   const transport = connectDirect({ server: url, ca, token });
   const discovery = new Discovery(transport, systemClock);
-  const watches = new Watches({ transport, discovery, clock: systemClock, random: () => 0, observer: silentObserver });
+  const watches = new Informers({
+    transport,
+    discovery,
+    clock: systemClock,
+    random: () => 0,
+    observer: silentObserver,
+  });
   afterAll(async () => {
     await watches.close();
     await transport.close();

@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { afterAll, expect, inject, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
-import { NamespaceScope } from "../../runtime/informer/namespace-scope.ts";
-import { Watches } from "../../runtime/informer/watches.ts";
+import { NamespaceInformer } from "../../runtime/informer/namespace-scope.ts";
+import { Informers } from "../../runtime/informer/watches.ts";
 import { clusterIdentity } from "../../runtime/kube/cluster-facts.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
@@ -20,7 +20,13 @@ import { kubeconfigOf } from "../target/kubeconfig.ts";
 function connect({ url, ca, token }: Access) {
   const transport = connectDirect({ server: url, ca, token });
   const discovery = new Discovery(transport, systemClock);
-  const watches = new Watches({ transport, discovery, clock: systemClock, random: () => 0, observer: silentObserver });
+  const watches = new Informers({
+    transport,
+    discovery,
+    clock: systemClock,
+    random: () => 0,
+    observer: silentObserver,
+  });
   afterAll(async () => {
     await watches.close();
     await transport.close();
@@ -188,8 +194,8 @@ interface Definition {
 test("namespaces come into scope and go as their labels and they themselves do", async () => {
   const log: string[] = [];
   const team = unique("team");
-  const scope = await new Promise<NamespaceScope>((resolve) => {
-    const made: NamespaceScope = new NamespaceScope({
+  const scope = await new Promise<NamespaceInformer>((resolve) => {
+    const made: NamespaceInformer = new NamespaceInformer({
       watches,
       clock: systemClock,
       id: "scope",

@@ -2,7 +2,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import type { Watches } from "../../runtime/informer/watches.ts";
+import type { Informers } from "../../runtime/informer/watches.ts";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import { keep } from "../../runtime/reads/objects.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
@@ -42,7 +42,7 @@ export class BudgetWorld {
       subscribe: (spec: SourceSpec, subscriber: Subscriber) => this.follow(spec.kind, subscriber),
     };
     this.reads = new Reads({
-      watches: watches as unknown as Watches,
+      watches: watches as unknown as Informers,
       clock: this.clock,
       limit,
       specOf: ({ apiVersion, kind }) => ({ apiVersion, kind }),

@@ -1,9 +1,9 @@
-import type { FunctionManifest, Read } from "../../runtime/manifest/function.ts";
+import type { CachedRead, FunctionManifest } from "../../runtime/manifest/function.ts";
 import { manifestOf } from "../access/api-server.ts";
 import { trigger } from "../rbac/trigger.ts";
 
 /** A read of all ConfigMaps, or of what is said. */
-export const read = (more: Partial<Read> = {}): Read => ({
+export const read = (more: Partial<CachedRead> = {}): CachedRead => ({
   apiVersion: "v1",
   kind: "ConfigMap",
   namespaces: { type: "all" },
@@ -15,5 +15,5 @@ export const read = (more: Partial<Read> = {}): Read => ({
 });
 
 /** A function `f` that is fired by all ConfigMaps, and has these reads. */
-export const reading = (reads: readonly Read[], more: Partial<FunctionManifest> = {}): FunctionManifest =>
+export const reading = (reads: readonly CachedRead[], more: Partial<FunctionManifest> = {}): FunctionManifest =>
   manifestOf({ triggers: [trigger({ name: "t" })], reads, ...more });

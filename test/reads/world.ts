@@ -3,7 +3,7 @@ import { type Delivery, type Outcome, run } from "../../runtime/engine/delivery/
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
 import type { ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change, ObjectMeta } from "../../runtime/informer/scan/change.ts";
-import { Watches } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/watches.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
@@ -74,7 +74,7 @@ export async function runReadsWorld(seed: number): Promise<ReadsWorld> {
   const clock = new VirtualClock();
   const cluster = new UnsteadyCluster(clock, dice);
   let lists = 0;
-  const watches = new Watches({
+  const watches = new Informers({
     transport: cluster,
     discovery: new Discovery(cluster, clock),
     clock,

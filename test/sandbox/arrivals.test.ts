@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readEvents } from "../../runtime/sandbox/executor/arrivals.ts";
-import { abortItem, composeBatch, type Item, replyItem } from "../../runtime/sandbox/executor/batch.ts";
+import { abortItem, type BatchItem, composeBatch, replyItem } from "../../runtime/sandbox/executor/batch.ts";
 import type { EventItem } from "../../runtime/sandbox/messages.ts";
 
 interface Given {
@@ -20,7 +20,7 @@ function frameOf(given: readonly Given[]): { items: EventItem[]; body: Buffer } 
   return { items, body: Buffer.concat(given.flatMap(bytes)) };
 }
 
-const textOf = ({ text, from, to }: Item) => text.slice(from, to);
+const textOf = ({ text, from, to }: BatchItem) => text.slice(from, to);
 const whole = ({ head, object, old = "" }: Given) => head + object + old;
 
 const text = fc.oneof(
@@ -63,7 +63,7 @@ describe("the events of a frame", () => {
     expect(texts).toEqual([given.map(whole).join("")]);
     expect(JSON.parse(head)).toEqual([7, "", 9, read.map((event) => JSON.parse(event.head))]);
     const reply = replyItem(1, 5, 1, "{}");
-    const [a, b, , d, e] = read as readonly Item[] as [Item, Item, Item, Item, Item];
+    const [a, b, , d, e] = read as readonly BatchItem[] as [BatchItem, BatchItem, BatchItem, BatchItem, BatchItem];
     expect(composeBatch(7, "", 9, [reply, a, b, abortItem(1, "cpu"), d, e]).slice(1)).toEqual([
       "{}",
       textOf(a) + textOf(b),

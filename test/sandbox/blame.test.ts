@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { Blame, type Involvement, involvementsOf, type Scene } from "../../runtime/sandbox/host/blame.ts";
+import { CircuitBreaker, type Involvement, involvementsOf, type Scene } from "../../runtime/sandbox/host/blame.ts";
 
 const minute = 60_000;
 const charged: readonly Involvement[] = ["proven", "culprit"];
@@ -26,10 +26,10 @@ class World {
   now = 0;
   sharedDeaths = 0;
   private lastExecutor = 0;
-  readonly blames: readonly Blame[];
+  readonly blames: readonly CircuitBreaker[];
 
   constructor(functions: number) {
-    this.blames = Array.from({ length: functions }, () => new Blame());
+    this.blames = Array.from({ length: functions }, () => new CircuitBreaker());
   }
 
   /** The executor where the first function is dies; `inside`: who else has code at work there. */
@@ -159,7 +159,7 @@ describe("whatever the schedule of deaths,", () => {
 
 describe("a function under suspicion", () => {
   it("is not among the others again by good behaviour alone, nor by time alone", () => {
-    const [behaved, waited] = [new Blame(), new Blame()];
+    const [behaved, waited] = [new CircuitBreaker(), new CircuitBreaker()];
     for (const blame of [behaved, waited]) blame.died(1, "suspect", 0);
     for (let event = 0; event < 100_000; event++) behaved.finished(minute - 1);
     expect(behaved.isAlone).toBe(true);
@@ -172,7 +172,7 @@ describe("a function under suspicion", () => {
   });
 
   it("comes under the same again with what was before: the third time is for good", () => {
-    const blame = new Blame();
+    const blame = new CircuitBreaker();
     for (let death = 1; death <= 3; death++) {
       blame.died(death, "suspect", 0);
       expect(blame.isForGood).toBe(death === 3);
@@ -184,7 +184,7 @@ describe("a function under suspicion", () => {
 
 describe("a function that kills alone", () => {
   it("stands still for ever longer, to five minutes, and always comes back", () => {
-    const blame = new Blame();
+    const blame = new CircuitBreaker();
     let now = 0;
     const parks: number[] = [];
     for (let death = 1; death <= 13; death++) {
@@ -198,7 +198,7 @@ describe("a function that kills alone", () => {
   });
 
   it("is forgiven one death of the row for each ten minutes of calm", () => {
-    const blame = new Blame();
+    const blame = new CircuitBreaker();
     for (let death = 1; death <= 4; death++) blame.died(death, "proven", 0);
     expect(blame.parkedMs(0)).toBe(4000);
     blame.died(5, "proven", 30 * minute);
@@ -208,7 +208,7 @@ describe("a function that kills alone", () => {
 
 describe("a new version of a function's code", () => {
   it("begins with a clean slate", () => {
-    const blame = new Blame();
+    const blame = new CircuitBreaker();
     for (let death = 1; death <= 4; death++) blame.died(death, "proven", 0);
     blame.renew(1000);
     expect([blame.kills, blame.isAlone, blame.parkedMs(1000), blame.isClean]).toEqual([0, false, 0, true]);

@@ -1,7 +1,7 @@
 // Makes isolates with a bootstrap whose run calls many functions, under a flag of V8 and then under another. Prints the CPU
 // time of each as two lists, in milliseconds.
 import { IsolateFactory } from "../../runtime/sandbox/executor/isolate.ts";
-import { TierUp } from "../../runtime/v8/tier-up.ts";
+import { CompilerPacing } from "../../runtime/v8/tier-up.ts";
 
 const body = Array.from(
   { length: 40 },
@@ -12,7 +12,7 @@ const doors = ["pump", "drain", "blame", "loaded", "begin"].map((name) => `${nam
 const functions = Array.from({ length: 1_000 }, (_, no) => called(no)).join("\n");
 const factory = new IsolateFactory(`(() => {\n${functions}\n__watchfire_executor = { ${doors} };\n})();`, "bootstrap");
 
-const tierUp = new TierUp();
+const tierUp = new CompilerPacing();
 const times = [false, true].map((isBusy) => {
   tierUp.look(isBusy);
   return Array.from({ length: 8 }, () => {

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { Executor, type TenantListener } from "../../runtime/sandbox/host/executor.ts";
+import { ExecutorHandle, type TenantListener } from "../../runtime/sandbox/host/executor.ts";
 import type { LinkListener } from "../../runtime/sandbox/host/link.ts";
 import { encodeFrame, frameType } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -7,7 +7,7 @@ import { VirtualClock } from "../virtual-clock.ts";
 describe("an executor whose heart beats is killed where it promises", () => {
   let clock: VirtualClock;
   let link: LinkListener;
-  let executor: Executor;
+  let executor: ExecutorHandle;
   let death: string | undefined;
   let losses: string[];
   let loadingSince: number | undefined;
@@ -51,7 +51,7 @@ describe("an executor whose heart beats is killed where it promises", () => {
         kill: () => listener.ended("exited", "killed"),
       };
     };
-    executor = new Executor({ guest: "", clock, launch, idleMs: 1, recycleEvents: 1 }, 1, {
+    executor = new ExecutorHandle({ guest: "", clock, launch, idleMs: 1, recycleEvents: 1 }, 1, {
       died: (reason, detail) => (death = `${reason}: ${detail}`),
       deserted: () => {},
     });

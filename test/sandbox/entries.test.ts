@@ -2,7 +2,7 @@ import { createCipheriv, randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { BatchSize } from "../../runtime/sandbox/executor/batch.ts";
 import { summarise } from "../../runtime/sandbox/executor/outbox.ts";
-import { Slots } from "../../runtime/sandbox/executor/slots.ts";
+import { IsolateSlots } from "../../runtime/sandbox/executor/slots.ts";
 import { getRandomValues, seed } from "../../runtime/sandbox/guest/random.guest.ts";
 import { fixtureForTest } from "./fixture.ts";
 
@@ -72,7 +72,7 @@ describe("a batch", () => {
 
 describe("slots", () => {
   it("are never more in use than there are, and go to those who wait in their order", async () => {
-    const slots = new Slots(1);
+    const slots = new IsolateSlots(1);
     expect(slots.take()).toBeUndefined();
     const order: number[] = [];
     const waiting = [1, 2].map((who) => slots.take()?.then(() => order.push(who)));

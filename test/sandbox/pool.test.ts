@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { LinkListener } from "../../runtime/sandbox/host/link.ts";
-import { commonGroup, Pool } from "../../runtime/sandbox/host/pool.ts";
+import { commonGroup, ExecutorPool } from "../../runtime/sandbox/host/pool.ts";
 import { encodeFrame, frameType } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
@@ -9,7 +9,7 @@ const minute = 60_000;
 
 describe("a spare executor", () => {
   let clock: VirtualClock;
-  let pool: Pool;
+  let pool: ExecutorPool;
   /** Of the executors that live, in the order in which they were started. */
   let living: LinkListener[];
 
@@ -24,7 +24,7 @@ describe("a spare executor", () => {
       return { ...link, write: (_: Buffer, taken?: () => void) => taken?.() };
     };
     const settings = { guest: "", clock, launch, idleMs: 5 * minute, recycleEvents: 1 };
-    pool = new Pool(settings, { shared: 1, own: 32 }, () => {});
+    pool = new ExecutorPool(settings, { shared: 1, own: 32 }, () => {});
   });
 
   const die = (listener: LinkListener): void => {

@@ -6,9 +6,9 @@ import { join, resolve } from "node:path";
 import { describe, expect, it, onTestFinished, test } from "vitest";
 import { ownConfinement } from "../../runtime/sandbox/executor-program.ts";
 import { ExecutorProcess } from "../../runtime/sandbox/host/executor-process.ts";
-import { WardenDoor } from "../../runtime/sandbox/host/warden-door.ts";
+import { SupervisorClient } from "../../runtime/sandbox/host/warden-door.ts";
 import { maxWardenFrame, start, wardenFrame } from "../../runtime/sandbox/supervisor/frames.ts";
-import { Warden } from "../../runtime/sandbox/supervisor/warden.ts";
+import { Supervisor } from "../../runtime/sandbox/supervisor/warden.ts";
 import { encodeFrame, FrameReader } from "../../runtime/sandbox/wire.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { fixtureForTest } from "./fixture.ts";
@@ -20,7 +20,7 @@ async function socketForTest() {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-warden-"));
   const path = join(folder, "executors.sock");
   const errors: unknown[] = [];
-  const parent = await WardenDoor.listen(path, { ...quiet, error: (fields: object) => void errors.push(fields) });
+  const parent = await SupervisorClient.listen(path, { ...quiet, error: (fields: object) => void errors.push(fields) });
   onTestFinished(() => {
     parent.close();
     rmSync(folder, { recursive: true, force: true });
@@ -142,7 +142,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     const stopping = new AbortController();
     const clock = new VirtualClock();
     let isOver = false;
-    const served = new Warden(path, clock).serve(stopping.signal).then(() => (isOver = true));
+    const served = new Supervisor(path, clock).serve(stopping.signal).then(() => (isOver = true));
     const fixture = fixtureForTest({ launch: parent.launch });
     await fixture.load("f", "export default () => {};");
     stopping.abort();
@@ -155,7 +155,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
 
   it("leave a warden that no parent has at once", async () => {
     const stopping = new AbortController();
-    const served = new Warden(join(tmpdir(), "watchfire-no-such.sock"), new VirtualClock()).serve(stopping.signal);
+    const served = new Supervisor(join(tmpdir(), "watchfire-no-such.sock"), new VirtualClock()).serve(stopping.signal);
     stopping.abort();
     await served;
   });
@@ -163,7 +163,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
   it("end with their container where the kernel kills one for its memory, and the others' events are not charged", async () => {
     const { path, parent } = await socketForTest();
     let kills = 0;
-    const served = new Warden(path, new VirtualClock(), () => kills).serve(new AbortController().signal);
+    const served = new Supervisor(path, new VirtualClock(), () => kills).serve(new AbortController().signal);
     const refused = expect(served).rejects.toThrow("WF_SANDBOX_CONTAINER_MEMORY");
     const fixture = fixtureForTest({ launch: parent.launch });
     await fixture.load("glutton", "export default () => new Promise(() => {});");
@@ -331,8 +331,8 @@ describe("the parent hangs up on", () => {
     const folder = mkdtempSync(join(tmpdir(), "watchfire-warden-"));
     const path = join(folder, "s");
     writeFileSync(path, "");
-    (await WardenDoor.listen(path, quiet)).close();
-    await expect(WardenDoor.listen(join(folder, "missing", "s"), quiet)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
+    (await SupervisorClient.listen(path, quiet)).close();
+    await expect(SupervisorClient.listen(join(folder, "missing", "s"), quiet)).rejects.toThrow("WF_SANDBOX_EXECUTOR");
     rmSync(folder, { recursive: true });
   });
 });

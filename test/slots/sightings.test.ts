@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { leaseMs } from "../../runtime/lease/elector.ts";
 import { readLease } from "../../runtime/lease/lease-record.ts";
-import { ownerOf, readyKey, Sightings } from "../../runtime/slots/sightings.ts";
+import { LeaseObserver, ownerOf, readyKey } from "../../runtime/slots/sightings.ts";
 
 const names = {
   nameOfSlot: (slot: number) => `slot-${slot}`,
@@ -21,7 +21,7 @@ const listed = new Map(
 );
 
 test("a replica's silence counts from when its last sign was heard of, up to when the last list was asked for", () => {
-  const sightings = new Sightings(names);
+  const sightings = new LeaseObserver(names);
   const owner = ownerOf("a", 1);
   const look = (sentAt: number, heardAt: number) => {
     const { members, owners } = sightings.look(listed, 1, { sentAt, heardAt });
@@ -35,7 +35,7 @@ test("a replica's silence counts from when its last sign was heard of, up to whe
 });
 
 test("who had a replica's Lease before it was deleted and made again is dead once the new one was known for 10 s", () => {
-  const sightings = new Sightings(names);
+  const sightings = new LeaseObserver(names);
   const owner = ownerOf("a", 3);
   const lived = new Map([...listed, ["slot-0", lease("slot-0", owner)]]);
   const ownerAt = (at: number) => sightings.look(lived, 1, { sentAt: at, heardAt: at }).owners[0];

@@ -4,7 +4,7 @@ import { readLease } from "../../runtime/lease/lease-record.ts";
 import type { FleetLeases } from "../../runtime/slots/fleet-leases.ts";
 import type { HeldSlot } from "../../runtime/slots/held-slot.ts";
 import { Membership } from "../../runtime/slots/membership.ts";
-import { Slots } from "../../runtime/slots/slots.ts";
+import { SlotOwner } from "../../runtime/slots/slots.ts";
 import { caller, type Fate, ProcessClock, SimulatedLease } from "../lease/simulated-leases.ts";
 import type { VirtualClock } from "../virtual-clock.ts";
 
@@ -53,7 +53,7 @@ export class SimulatedFleet {
 /** One replica as a process that may be stopped, sleep, or be told to end; a slot's work takes `drainMs` to end. */
 export class SimulatedReplica {
   readonly clock: ProcessClock;
-  readonly slots: Slots;
+  readonly slots: SlotOwner;
   fate: () => Fate = () => ({ thereMs: 5, backMs: 5 });
   drainMs = 200;
   /** Slots whose work is ending. */
@@ -94,7 +94,7 @@ export class SimulatedReplica {
         });
       return { end };
     };
-    this.slots = new Slots({
+    this.slots = new SlotOwner({
       leases,
       membership: this.membership,
       slots,

@@ -3,18 +3,18 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { QuietCollection } from "../../runtime/v8/quiet-collection.ts";
+import { IdleCollector } from "../../runtime/v8/quiet-collection.ts";
 
 const mebibyte = 1024 * 1024;
 const grown = { young: 16 * mebibyte, used: 40 * mebibyte };
 const busy = 0.5;
 const quiet = 0.01;
 
-/** Notes what a `QuietCollection` does to V8: its flags at each collection of young objects, and those that it leaves. */
+/** Notes what a `IdleCollector` does to V8: its flags at each collection of young objects, and those that it leaves. */
 class Noted {
   flags = "";
   readonly collectedUnder: string[] = [];
-  readonly collection = new QuietCollection({
+  readonly collection = new IdleCollector({
     setFlags: (flags) => {
       this.flags = flags;
     },

@@ -1,5 +1,5 @@
 // Calls a function 10,000 times with time to spare, and then 10,000 times without. V8 prints what it compiles.
-import { TierUp } from "../../runtime/v8/tier-up.ts";
+import { CompilerPacing } from "../../runtime/v8/tier-up.ts";
 
 function hot(value: number): number {
   let sum = 0;
@@ -12,7 +12,7 @@ async function callOften(): Promise<void> {
   for (let call = 0; call < 10_000; call++) await Promise.resolve(call).then(hot);
 }
 
-const tierUp = new TierUp();
+const tierUp = new CompilerPacing();
 await callOften();
 process.stdout.write("busy\n");
 tierUp.look(true);

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { expect, test, vi } from "vitest";
-import { paceTierUp, TierUp } from "../../runtime/v8/tier-up.ts";
+import { CompilerPacing, paceTierUp } from "../../runtime/v8/tier-up.ts";
 
 const run = promisify(execFile);
 const patient = "--invocation-count-for-turbofan=30000";
@@ -10,7 +10,7 @@ const busy = "--invocation-count-for-turbofan=3000";
 
 test("V8 is told of a busy process once, and once that it has time to spare again", () => {
   const flags: string[] = [];
-  const tierUp = new TierUp((each) => flags.push(each));
+  const tierUp = new CompilerPacing((each) => flags.push(each));
   for (const isBusy of [false, true, true, false, false]) tierUp.look(isBusy);
   expect(flags).toEqual([patient, busy, patient]);
 });

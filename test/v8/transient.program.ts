@@ -1,18 +1,18 @@
 // Lets 20 MB of entries come and go, one at a time, in a Map or a line that is old. Prints how many megabytes became old.
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { type InLine, Line } from "../../runtime/engine/work/line.ts";
-import { TransientMap } from "../../runtime/v8/transient.ts";
+import { Fifo, type FifoItem } from "../../runtime/engine/work/line.ts";
+import { YoungMap } from "../../runtime/v8/transient.ts";
 
 setFlagsFromString("--expose-gc");
 const collect = runInNewContext("gc") as () => void;
 const old = () => getHeapSpaceStatistics().find(({ space_name }) => space_name === "old_space")?.space_used_size ?? 0;
-const map = new TransientMap<number, readonly number[]>();
+const map = new YoungMap<number, readonly number[]>();
 
-interface One extends InLine<One> {
+interface One extends FifoItem<One> {
   readonly entry: readonly number[];
 }
-const line = new Line<One>();
+const line = new Fifo<One>();
 
 for (let time = 0; time < 3; time++) collect();
 const before = old();

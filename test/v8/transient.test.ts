@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { TransientMap } from "../../runtime/v8/transient.ts";
+import { YoungMap } from "../../runtime/v8/transient.ts";
 
 const becameOld = async (what: "map" | "line"): Promise<number> => {
   const program = join(import.meta.dirname, "transient.program.ts");
@@ -16,7 +16,7 @@ describe("what comes and goes", () => {
   });
 
   it("is as in a Map, however often it empties", () => {
-    const map = new TransientMap<string, number>();
+    const map = new YoungMap<string, number>();
     for (let round = 0; round < 100; round++) {
       map.set("a", round);
       map.set("b", round);

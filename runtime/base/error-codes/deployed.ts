@@ -1,4 +1,4 @@
-import { type Entry, user } from "./entry.ts";
+import { type ErrorEntry, user } from "./entry.ts";
 
 /** What goes wrong where functions are deployed to a cluster, and taken from it. */
 export const deployedCodes = {
@@ -43,4 +43,4 @@ export const deployedCodes = {
     "a deployed function's ConfigMap is missing, or not as it was written",
     "run `watchfire deploy` again",
   ),
-} as const satisfies Record<string, Entry>;
+} as const satisfies Record<string, ErrorEntry>;

@@ -1,4 +1,4 @@
-import { type Entry, system, user } from "./entry.ts";
+import { type ErrorEntry, system, user } from "./entry.ts";
 
 /** Who is active, and which replica has which slot. */
 export const leaseCodes = {
@@ -15,4 +15,4 @@ export const leaseCodes = {
     "write the `shards`, `shardBy` and `mode` that it runs with; or end all replicas and start them again, which spreads the positions anew",
   ),
   WF_LEASE_STANDBY: user("this replica is a standby", "ask the active one, which the Lease names"),
-} as const satisfies Record<string, Entry>;
+} as const satisfies Record<string, ErrorEntry>;

@@ -1,4 +1,4 @@
-import { type Entry, system, user } from "./entry.ts";
+import { type ErrorEntry, system, user } from "./entry.ts";
 
 /** Positions on NATS JetStream. */
 export const natsCodes = {
@@ -34,4 +34,4 @@ export const natsCodes = {
     "NATS has lost positions that it had acknowledged",
     "nothing is to be done for delivery: the next start lists everything and flags what may be a repeat. Find out why the streams are gone, empty or older",
   ),
-} as const satisfies Record<string, Entry>;
+} as const satisfies Record<string, ErrorEntry>;

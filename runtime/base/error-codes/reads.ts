@@ -1,4 +1,4 @@
-import { type Entry, user } from "./entry.ts";
+import { type ErrorEntry, user } from "./entry.ts";
 
 /** Failures of `ctx.cache`, and of what it reads. */
 export const readsCodes = {
@@ -26,4 +26,4 @@ export const readsCodes = {
     "a read did not come up to the event within 30 s, so the attempt was not begun",
     "look at the state of the read's source in /status; the event is tried again",
   ),
-} as const satisfies Record<string, Entry>;
+} as const satisfies Record<string, ErrorEntry>;

@@ -1,4 +1,4 @@
-import { type Entry, system, user } from "./entry.ts";
+import { type ErrorEntry, system, user } from "./entry.ts";
 
 /** Failures of handlers and executors. */
 export const sandboxCodes = {
@@ -61,4 +61,4 @@ export const sandboxCodes = {
     "a process beside the executors poses as a warden or as an executor",
     "a handler has left its isolate: look for what was deployed last, and update the image",
   ),
-} as const satisfies Record<string, Entry>;
+} as const satisfies Record<string, ErrorEntry>;

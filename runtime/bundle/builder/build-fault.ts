@@ -1,5 +1,5 @@
 import type { Message } from "esbuild";
-import { type ErrorCode, type Place, WatchfireError } from "../../base/errors.ts";
+import { type ErrorCode, type SourceLocation, WatchfireError } from "../../base/errors.ts";
 import { cut, lowerFirst } from "../../base/wording.ts";
 import { faultLimit } from "../limits.ts";
 import type { BuildFault } from "../source-fault.ts";
@@ -38,7 +38,7 @@ interface FaultText {
 }
 
 /** What messages are about. */
-export interface Subject {
+export interface BuildContext {
   readonly imports: Imports;
   /** The handler's path. */
   readonly handler: string;
@@ -55,7 +55,7 @@ const textLimit = 300;
  */
 export function buildFaults(
   { errors, warnings }: { readonly errors: readonly Message[]; readonly warnings: readonly Message[] },
-  subject: Subject,
+  subject: BuildContext,
 ): WatchfireError[] {
   const fault = (message: Message, { code, what, hint }: FaultText): WatchfireError => {
     const named = cut(subject.imports.withNames(what, subject.show), textLimit);
@@ -83,7 +83,7 @@ export function buildFaults(
 const nothing = "the file exports nothing";
 
 /** A handler's file without an export, as it is while it is begun. */
-export const emptyHandler = ({ show, handler }: Subject): WatchfireError =>
+export const emptyHandler = ({ show, handler }: BuildContext): WatchfireError =>
   new WatchfireError("WF_BUNDLE_NO_HANDLER", {
     what: nothing,
     place: { file: show(handler), line: 1, column: 1 },
@@ -91,7 +91,7 @@ export const emptyHandler = ({ show, handler }: Subject): WatchfireError =>
 
 const isEntry = ({ location }: Message): boolean => location === null || location.file === entrySource;
 
-const fileOf = ({ location }: Message, { imports }: Subject): string | undefined =>
+const fileOf = ({ location }: Message, { imports }: BuildContext): string | undefined =>
   location ? imports.fileOf(location.file) : undefined;
 
 function textOf(message: Message): FaultText {
@@ -120,7 +120,7 @@ function textOf(message: Message): FaultText {
 }
 
 /** esbuild counts columns from 0; a place in the generated entry stands for the handler itself. */
-function placeOf(message: Message, subject: Subject, code: ErrorCode): Place {
+function placeOf(message: Message, subject: BuildContext, code: ErrorCode): SourceLocation {
   const file = fileOf(message, subject);
   const { location } = message;
   if (location && file !== undefined) {

@@ -5,14 +5,14 @@ import { acceptHandler } from "../script-bundle.ts";
 import { SourceFault } from "../source-fault.ts";
 import { entrySource, isInstalled } from "../source-path.ts";
 import { placeholders } from "./absent-names.ts";
-import { buildFaults, emptyHandler, type Subject } from "./build-fault.ts";
+import { type BuildContext, buildFaults, emptyHandler } from "./build-fault.ts";
 import { build } from "./esbuild.ts";
 import { type Imports, importsOf } from "./imports.ts";
 import type { Output, SourceMap } from "./output.ts";
 import { type HandlerOptions, Rebuilds } from "./rebuilds.ts";
 
 /** What one build gives. */
-export interface Build {
+export interface HandlerBuild {
   /** Undefined where it failed. */
   readonly output?: Output;
   /** What an isolate could not run, as far as this build came. */
@@ -20,7 +20,7 @@ export interface Build {
 }
 
 export interface BuildWay {
-  readonly subject: Subject;
+  readonly subject: BuildContext;
   /** Marks absent names: a build whose output is asked for them. */
   readonly marked: boolean;
   /** Goes on past imports that fail and a top-level await, for what else is wrong; the output is of no use. */
@@ -62,7 +62,7 @@ const optionsOf = ({ marked, lenient }: Pick<BuildWay, "marked" | "lenient">): H
 const usual = new Rebuilds(optionsOf({ marked: true, lenient: false }));
 
 /** Makes one script of a handler and all it imports. Rejects only for a fault of esbuild's own, and with a SourceFault. */
-export async function buildHandler({ subject, marked, lenient }: BuildWay): Promise<Build> {
+export async function buildHandler({ subject, marked, lenient }: BuildWay): Promise<HandlerBuild> {
   const { imports } = subject;
   let result: BuildResult<HandlerOptions>;
   try {
@@ -92,7 +92,7 @@ export async function buildHandler({ subject, marked, lenient }: BuildWay): Prom
 }
 
 /** esbuild gives a file that neither imports nor exports for a CommonJS module, whose default export is an empty object. */
-const exportsNothing = ({ inputs }: Metafile, { imports, handler }: Subject): boolean => {
+const exportsNothing = ({ inputs }: Metafile, { imports, handler }: BuildContext): boolean => {
   const input = imports.entry === undefined ? undefined : inputs[imports.entry];
   return input !== undefined && input.format === undefined && /[jt]sx?$/.test(handler);
 };

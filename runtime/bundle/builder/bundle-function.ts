@@ -6,8 +6,8 @@ import { SourceFault } from "../source-fault.ts";
 import { displayPath } from "../source-path.ts";
 import { isBelow, Sources } from "../sources.ts";
 import { usesOfAbsentNames } from "./absent-names.ts";
-import type { Subject } from "./build-fault.ts";
-import { type Build, buildHandler } from "./build-handler.ts";
+import type { BuildContext } from "./build-fault.ts";
+import { buildHandler, type HandlerBuild } from "./build-handler.ts";
 import { Imports } from "./imports.ts";
 import type { Lookups } from "./lookups.ts";
 import type { Output, SourceMap } from "./output.ts";
@@ -71,10 +71,10 @@ class FunctionBuild {
     return new WatchfireError(code, { what: message, place: { file: this.show(path ?? this.handler) } });
   }
 
-  private build(marked: boolean, lenient = false): Promise<Build> {
+  private build(marked: boolean, lenient = false): Promise<HandlerBuild> {
     const { sources, resolver, handler, show } = this;
     const imports = new Imports({ sources, resolver, handler, ownFolder: this.request.ownFolder, lenient });
-    const subject: Subject = { imports, handler, show };
+    const subject: BuildContext = { imports, handler, show };
     return buildHandler({ subject, marked, lenient });
   }
 

@@ -2,7 +2,7 @@
 // packages and its own code, and nothing else. It builds one function at a time.
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
-import { type AnswerHead, type BuildRequest, FrameReader, packFault, writeFrames } from "../builder-wire.ts";
+import { type AnswerHead, BuildFrameReader, type BuildRequest, packFault, writeFrames } from "../builder-wire.ts";
 import { bundleFunction } from "./bundle-function.ts";
 import { openEsbuild } from "./esbuild.ts";
 import { Lookups } from "./lookups.ts";
@@ -41,7 +41,7 @@ async function serve(request: BuildRequest): Promise<void> {
   answer({ type: "built", inputs: [...inputs] }, Buffer.from(script), Buffer.from(sourceMap));
 }
 
-const requests = new FrameReader(
+const requests = new BuildFrameReader(
   () => requestLimit,
   (frame) => {
     // What goes wrong here is no fault of the function's: the runtime sees this process end.

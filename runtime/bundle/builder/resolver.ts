@@ -57,7 +57,7 @@ export class Resolver {
     const file = join(folder, "package.json");
     try {
       if (!this.sources.stat(file)?.isFile()) return undefined;
-      const { type, sideEffects } = JSON.parse(this.sources.open(file).contents.toString("utf8")) as Facts;
+      const { type, sideEffects } = JSON.parse(this.sources.open(file).contents.toString("utf8")) as PackageJson;
       return { isModule: type === "module", hasSideEffects: (of) => mayActAlone(relative(folder, of), sideEffects) };
     } catch {
       return undefined; // what cannot be read says nothing
@@ -65,7 +65,7 @@ export class Resolver {
   }
 }
 
-interface Facts {
+interface PackageJson {
   readonly type?: unknown;
   readonly sideEffects?: unknown;
 }

@@ -1,21 +1,21 @@
 import { WatchfireError } from "../../base/errors.ts";
-import { type ApiObjects, type AppliedObject, type DeployedKind, type FoundObject, nameOf } from "../api-objects.ts";
+import { type ApiObjects, type AppliedObject, type ClusterObject, type DeployedKind, nameOf } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
 import { type IndexEntry, readIndex } from "../deployed-index.ts";
 import { deployedLabel, indexName, labelsOf } from "../names.ts";
 
 /** What is in the cluster of one runtime before a deployment: all that carries its labels. */
-export interface Before {
-  readonly configMaps: readonly FoundObject[];
-  readonly index: FoundObject | undefined;
+export interface DeployedState {
+  readonly configMaps: readonly ClusterObject[];
+  readonly index: ClusterObject | undefined;
   readonly entries: readonly IndexEntry[];
   /** Accounts, roles and bindings, those that `watchfire rbac` printed among them. */
-  readonly rights: readonly FoundObject[];
+  readonly rights: readonly ClusterObject[];
   /** Whether rights were looked for in every namespace. */
   readonly everywhere: boolean;
 }
 
-export interface Runtime {
+export interface RuntimeIdentity {
   /** The runtime's account. */
   readonly account: string;
   readonly namespace: string;
@@ -28,8 +28,8 @@ export interface Runtime {
 export async function lookBefore(
   api: ApiObjects,
   planned: readonly AppliedObject[],
-  runtime: Runtime,
-): Promise<Before> {
+  runtime: RuntimeIdentity,
+): Promise<DeployedState> {
   const { account, namespace } = runtime;
   const ours = Object.entries(labelsOf(account, namespace))
     .map(([label, value]) => `${label}=${value}`)
@@ -38,7 +38,7 @@ export async function lookBefore(
   if (!configMaps) {
     throw new WatchfireError("WF_DEPLOYED_REFUSED", { what: `listing the ConfigMaps of ${namespace} is not allowed` });
   }
-  const rights: FoundObject[] = [...((await api.list("ServiceAccount", ours, namespace)) ?? [])];
+  const rights: ClusterObject[] = [...((await api.list("ServiceAccount", ours, namespace)) ?? [])];
   const namespaces = [namespace, ...planned.flatMap(({ metadata }) => metadata.namespace ?? [])];
   let everywhere = true;
   for (const kind of ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const) {
@@ -61,13 +61,13 @@ export async function lookBefore(
   };
 }
 
-const isOurs = ({ metadata }: FoundObject, { account, namespace }: Runtime): boolean =>
+const isOurs = ({ metadata }: ClusterObject, { account, namespace }: RuntimeIdentity): boolean =>
   Object.entries(labelsOf(account, namespace)).every(([label, value]) => metadata.labels[label] === value);
 
 /** Whether an earlier deployment made it, so that a later one may take it away. */
-export const isDeployed = (found: FoundObject): boolean => deployedLabel in found.metadata.labels;
+export const isDeployed = (found: ClusterObject): boolean => deployedLabel in found.metadata.labels;
 
-function takenFault(found: FoundObject, { account, namespace }: Runtime): WatchfireError {
+function takenFault(found: ClusterObject, { account, namespace }: RuntimeIdentity): WatchfireError {
   const { kind, metadata } = found;
   const labels = Object.entries(labelsOf(account, namespace)).map(([label, value]) => `${label}=${value}`);
   const where = metadata.namespace === undefined ? "" : `-n ${metadata.namespace} `;
@@ -84,14 +84,14 @@ async function listNearby(
   kind: DeployedKind,
   selector: string,
   namespaces: readonly string[],
-): Promise<FoundObject[]> {
+): Promise<ClusterObject[]> {
   if (kind.startsWith("Cluster")) return [];
   const lists = await Promise.all([...new Set(namespaces)].map((namespace) => api.list(kind, selector, namespace)));
   return lists.flatMap((list) => list ?? []);
 }
 
 /** An index that cannot be read names nothing; it is overwritten. */
-function readEntries(index: FoundObject | undefined): readonly IndexEntry[] {
+function readEntries(index: ClusterObject | undefined): readonly IndexEntry[] {
   const configMap = readConfigMap(index);
   if (!configMap) return [];
   try {

@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
-import type { ApiObjects, AppliedObject, FoundObject } from "../api-objects.ts";
+import type { ApiObjects, AppliedObject, ClusterObject } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
 
 /** On the index: who deploys, and when they last said so. */
@@ -26,7 +26,7 @@ export interface LockParts {
 }
 
 /** Whether somebody deploys, or was killed while deploying. */
-export const isLocked = (index: FoundObject): boolean => lockAnnotation in index.metadata.annotations;
+export const isLocked = (index: ClusterObject): boolean => lockAnnotation in index.metadata.annotations;
 
 /**
  * Waits while somebody else deploys, until they have been silent for a term: they were killed, and left the lock behind.
@@ -58,21 +58,21 @@ export async function untilAbandoned(
  */
 export class DeployLock {
   private readonly parts: LockParts;
-  private readonly before: FoundObject | undefined;
+  private readonly before: ClusterObject | undefined;
   private index: AppliedObject;
-  private written: FoundObject | undefined;
+  private written: ClusterObject | undefined;
   /** When the last word was begun to be written, by both clocks: one of them may stand still while a machine sleeps. */
   private at = { monotonic: 0, wall: 0 };
   private renewing: Promise<void> | undefined;
 
-  private constructor(parts: LockParts, index: AppliedObject, before: FoundObject | undefined) {
+  private constructor(parts: LockParts, index: AppliedObject, before: ClusterObject | undefined) {
     this.parts = parts;
     this.index = index;
     this.before = before;
   }
 
   /** Takes it, if the index is still as it was seen. @throws WatchfireError WF_DEPLOYED_CONFLICT */
-  static async take(parts: LockParts, empty: AppliedObject, before: FoundObject | undefined): Promise<DeployLock> {
+  static async take(parts: LockParts, empty: AppliedObject, before: ClusterObject | undefined): Promise<DeployLock> {
     const { data = {}, binaryData } = (before && readConfigMap(before)) ?? {};
     const lock = new DeployLock(parts, { ...empty, data, ...(binaryData && { binaryData }) }, before);
     await lock.write(true);

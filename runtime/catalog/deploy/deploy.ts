@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from "node:util";
 import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
-import { ApiObjects, type AppliedObject, type FoundObject, nameOf } from "../api-objects.ts";
+import { ApiObjects, type AppliedObject, type ClusterObject, nameOf } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
 import { type IndexEntry, indexConfigMap, indexData, indexText, signatureOf } from "../deployed-index.ts";
 import { type PackedFunction, unpackFunction } from "../packed-function.ts";
 import type { SigningKey } from "../signature.ts";
-import { type Before, isDeployed, lookBefore } from "./before.ts";
+import { type DeployedState, isDeployed, lookBefore } from "./before.ts";
 import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
 import { type Fate, fatesOf } from "./fates.ts";
 import { IndexSigner } from "./index-signer.ts";
@@ -55,14 +55,14 @@ interface Steps {
   /** Functions' ConfigMaps that are not there, or not as they were written. */
   readonly missing: readonly AppliedObject[];
   /** Of those, what lies under their names. */
-  readonly spoilt: readonly FoundObject[];
+  readonly spoilt: readonly ClusterObject[];
   /** The plan's objects; roles with the rules that they have as well, which what runs still needs. */
   readonly first: readonly AppliedObject[];
   /** The same roles without those rules. */
   readonly narrowed: readonly AppliedObject[];
   /** ConfigMaps and rights that nothing needs afterwards. */
-  readonly superseded: readonly FoundObject[];
-  readonly stale: readonly FoundObject[];
+  readonly superseded: readonly ClusterObject[];
+  readonly stale: readonly ClusterObject[];
 }
 
 /**
@@ -107,7 +107,7 @@ export async function deploy(plan: DeployPlan): Promise<DeployReport> {
   return { ...report, unsigned: !signer && old !== undefined && signatureOf(old) !== undefined };
 }
 
-function stepsFrom(before: Before, { functions, objects }: DeployPlan): Steps {
+function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): Steps {
   const entries = functions.map(({ name, sha256, configMap }) => ({
     name,
     configMap: configMap.metadata.name,
@@ -131,7 +131,7 @@ function stepsFrom(before: Before, { functions, objects }: DeployPlan): Steps {
 }
 
 /** Whether all is as it should be already: then nothing is written. An index that is still locked is not. */
-function isDone({ index, entries, rights }: Before, steps: Steps): boolean {
+function isDone({ index, entries, rights }: DeployedState, steps: Steps): boolean {
   const { missing, narrowed, superseded, stale, first } = steps;
   if (!index || isLocked(index)) return false;
   if (indexText(entries) !== indexText(steps.entries)) return false;
@@ -140,7 +140,7 @@ function isDone({ index, entries, rights }: Before, steps: Steps): boolean {
   return first.every((object) => isAs(object, found.get(nameOf(object))));
 }
 
-function isAs({ metadata, ...object }: AppliedObject, found: FoundObject | undefined): boolean {
+function isAs({ metadata, ...object }: AppliedObject, found: ClusterObject | undefined): boolean {
   if (!found || Object.entries(metadata.labels).some(([label, value]) => found.metadata.labels[label] !== value)) {
     return false;
   }
@@ -149,11 +149,11 @@ function isAs({ metadata, ...object }: AppliedObject, found: FoundObject | undef
 }
 
 /** Writes what the new set needs beside what is there; where that fails, it is taken back. */
-async function bring(writer: ApiObjects, { rights, configMaps }: Before, steps: Steps): Promise<void> {
+async function bring(writer: ApiObjects, { rights, configMaps }: DeployedState, steps: Steps): Promise<void> {
   const { first, missing, spoilt } = steps;
   const old = new Map([...rights, ...configMaps].map((found) => [nameOf(found), found]));
-  const made: FoundObject[] = [];
-  const applied = (found: FoundObject) => {
+  const made: ClusterObject[] = [];
+  const applied = (found: ClusterObject) => {
     if (!old.has(nameOf(found))) made.push(found);
   };
   try {
@@ -189,7 +189,7 @@ function notAllGone(error: unknown): never {
 }
 
 /** The texts of the manifests that the index names; without those that are damaged. */
-function manifestsOf({ configMaps, entries }: Before): ReadonlyMap<string, string> {
+function manifestsOf({ configMaps, entries }: DeployedState): ReadonlyMap<string, string> {
   return new Map(
     entries.flatMap((entry) => {
       const found = configMaps.find(({ metadata }) => metadata.name === entry.configMap);
@@ -201,7 +201,7 @@ function manifestsOf({ configMaps, entries }: Before): ReadonlyMap<string, strin
 }
 
 /** Whether a ConfigMap holds what the new index says of it. */
-function isSound(found: FoundObject, entries: readonly IndexEntry[]): boolean {
+function isSound(found: ClusterObject, entries: readonly IndexEntry[]): boolean {
   const entry = entries.find(({ configMap }) => configMap === found.metadata.name);
   const configMap = entry && readConfigMap(found);
   if (!configMap) return false;
@@ -214,7 +214,7 @@ function isSound(found: FoundObject, entries: readonly IndexEntry[]): boolean {
 }
 
 /** A role with the rules it has in the cluster as well. The object itself where it has no other. */
-function widened(object: AppliedObject, existing: readonly FoundObject[]): AppliedObject {
+function widened(object: AppliedObject, existing: readonly ClusterObject[]): AppliedObject {
   const found = existing.find((each) => nameOf(each) === nameOf(object));
   const rules = Array.isArray(object.rules) ? object.rules : [];
   const old = Array.isArray(found?.rules) ? found.rules : [];

@@ -1,16 +1,16 @@
 import type { Check, TriggerExplanation, Why } from "../../observe/explanation.ts";
 import { because } from "./because.ts";
-import type { Facts } from "./facts.ts";
+import type { ObjectFacts } from "./facts.ts";
 import { isNobody, wokenBy } from "./woken.ts";
 
 /** Checks that keep any event of the object away, whatever it brings. */
 const barriers = ["shard", "namespace", "source", "labelSelector", "fieldSelector", "lane"] as const;
 
-type Answer = Pick<TriggerExplanation, "reason" | "why">;
+type TriggerAnswer = Pick<TriggerExplanation, "reason" | "why">;
 
 /** The reason why the handler was not told: what keeps every event away, else what became of the last one. */
-export function answerOf(facts: Facts, checks: readonly Check[]): Answer {
-  const barred = (name: Why): Answer | undefined => {
+export function answerOf(facts: ObjectFacts, checks: readonly Check[]): TriggerAnswer {
+  const barred = (name: Why): TriggerAnswer | undefined => {
     const found = checks.find((check) => check.name === name && check.passes === "no");
     return found && { reason: name, why: `${labels[name] ?? name}: ${found.says}` };
   };
@@ -39,7 +39,7 @@ const labels: { readonly [why in Why]?: string } = {
 };
 
 /** What became of its last event; undefined where none is on record. */
-function past({ report, letters, trigger, show }: Facts): Answer | undefined {
+function past({ report, letters, trigger, show }: ObjectFacts): TriggerAnswer | undefined {
   const [filtered] = report.filtered;
   const [run] = report.runs;
   const [letter] = letters;
@@ -57,12 +57,12 @@ function past({ report, letters, trigger, show }: Facts): Answer | undefined {
   return givenUp(run.type, run.attempt);
 }
 
-const givenUp = (type: string, attempts: number): Answer => ({
+const givenUp = (type: string, attempts: number): TriggerAnswer => ({
   reason: "givenUp",
   why: `it did fire: the handler failed with its ${type}, which was given up after attempt ${attempts}`,
 });
 
-function nothing({ report, trigger, live, show }: Facts): Answer {
+function nothing({ report, trigger, live, show }: ObjectFacts): TriggerAnswer {
   const refused = report.isStranger ? report.next?.heldBack : undefined;
   if (live.type === "there" && refused) {
     const why = because(refused, "Modified", trigger, show);
@@ -76,7 +76,7 @@ function nothing({ report, trigger, live, show }: Facts): Answer {
 }
 
 /** What an event with the object as it is now would come to; undefined where none can come. */
-export function nextOf({ report, live, trigger, show }: Facts): string | undefined {
+export function nextOf({ report, live, trigger, show }: ObjectFacts): string | undefined {
   const { next, position, wakes, isElsewhere } = report;
   if (isElsewhere || !next || !position || live.type !== "there" || !live.labels || !live.fields) return undefined;
   const event = `${next.type === "Added" ? "an" : "a"} ${next.type} with the object as it is now`;

@@ -4,11 +4,11 @@ import type { LaneReport } from "../../engine/work/lane.ts";
 import { requiredName } from "../../kube/field-selector.ts";
 import type { Check } from "../../observe/explanation.ts";
 import { because, fieldsOf } from "./because.ts";
-import type { Facts } from "./facts.ts";
+import type { ObjectFacts } from "./facts.ts";
 import { isNobody, wokenBy } from "./woken.ts";
 
 /** Every rule that an event of the object has to pass, in the order in which they are asked. */
-export function checksOf(facts: Facts): Check[] {
+export function checksOf(facts: ObjectFacts): Check[] {
   return [
     ...shard(facts),
     check("namespace", ...namespace(facts)),
@@ -25,18 +25,18 @@ export function checksOf(facts: Facts): Check[] {
   ];
 }
 
-type Said = readonly [passes: Check["passes"], says: string];
+type CheckAnswer = readonly [passes: Check["passes"], says: string];
 
 const check = (name: string, passes: Check["passes"], says: string): Check => ({ name, passes, says });
 
 /** Asked of a function that is in shards alone. */
-function shard({ report: { isElsewhere } }: Facts): Check[] {
+function shard({ report: { isElsewhere } }: ObjectFacts): Check[] {
   if (isElsewhere === undefined) return [];
   if (isElsewhere) return [check("shard", "no", "another shard of the function has the object")];
   return [check("shard", "yes", "this one has the object")];
 }
 
-function namespace({ trigger: { namespaces }, namespace, report, live }: Facts): Said {
+function namespace({ trigger: { namespaces }, namespace, report, live }: ObjectFacts): CheckAnswer {
   if (live.type === "misnamed") return ["no", live.why];
   if (namespace === "" && namespaces.type === "all") return ["yes", "the object has none"];
   switch (namespaces.type) {
@@ -51,7 +51,7 @@ function namespace({ trigger: { namespaces }, namespace, report, live }: Facts):
   }
 }
 
-function source({ source: status, report: { position }, show }: Facts): Said {
+function source({ source: status, report: { position }, show }: ObjectFacts): CheckAnswer {
   if (!position) return ["unknown", "none of the trigger's sources brings the object"];
   const { state, message } = status ?? { state: "starting", message: undefined };
   if (state !== "watching" && state !== "listing" && message) return ["no", show(`${state}: ${message}`)];
@@ -60,7 +60,7 @@ function source({ source: status, report: { position }, show }: Facts): Said {
   return ["yes", `${state}${lowWaterMark === undefined ? "" : `; all is done up to ${lowWaterMark}`}`];
 }
 
-function object({ live, report: { known }, show }: Facts): Said {
+function object({ live, report: { known }, show }: ObjectFacts): CheckAnswer {
   const told = !known ? "the trigger has not seen it" : `the trigger knows it at ${known.resourceVersion}`;
   switch (live.type) {
     case "there": {
@@ -80,7 +80,7 @@ function object({ live, report: { known }, show }: Facts): Said {
   }
 }
 
-function labelSelector({ trigger, live, show }: Facts): Said {
+function labelSelector({ trigger, live, show }: ObjectFacts): CheckAnswer {
   if (trigger.labelSelector === "") return ["yes", "none"];
   if (live.type !== "there") return ["unknown", trigger.labelSelector];
   if (live.labels) return ["yes", trigger.labelSelector];
@@ -93,7 +93,7 @@ function labelsOf(body: Buffer): string {
   return labels.join(", ") || "none";
 }
 
-function fieldSelector({ trigger: { fieldSelector: selector }, name, live }: Facts): Said {
+function fieldSelector({ trigger: { fieldSelector: selector }, name, live }: ObjectFacts): CheckAnswer {
   const only = requiredName(selector);
   if (only !== undefined && only !== name) return ["no", `${selector} leaves it out`];
   if (live.type !== "there") return [selector === "" ? "yes" : "unknown", selector || "none"];
@@ -101,7 +101,7 @@ function fieldSelector({ trigger: { fieldSelector: selector }, name, live }: Fac
   return ["no", selector === "" ? "the runtime's own Secrets are kept from functions" : `${selector} leaves it out`];
 }
 
-function events({ trigger, report: { next } }: Facts): Said {
+function events({ trigger, report: { next } }: ObjectFacts): CheckAnswer {
   const all = trigger.events.join(", ");
   if (!next) return ["unknown", all];
   return trigger.events.includes(next.type)
@@ -109,7 +109,7 @@ function events({ trigger, report: { next } }: Facts): Said {
     : ["no", `${next.type} is not among ${all}`];
 }
 
-function changedFields({ trigger, report: { next } }: Facts): Said {
+function changedFields({ trigger, report: { next } }: ObjectFacts): CheckAnswer {
   if (trigger.changedFields.length === 0) return ["yes", "none: any change counts"];
   const fields = fieldsOf(trigger);
   if (!next || next.heldBack?.type === "events") return ["unknown", fields];
@@ -120,7 +120,7 @@ function changedFields({ trigger, report: { next } }: Facts): Said {
 /** Characters of an expression that are shown. */
 const longestExpression = 120;
 
-function conditions(facts: Facts): Check[] {
+function conditions(facts: ObjectFacts): Check[] {
   const { trigger, report } = facts;
   return trigger.matchConditions.map(({ name, expression }) => {
     const given = report.next?.answers.find(({ condition }) => condition === name);
@@ -129,7 +129,7 @@ function conditions(facts: Facts): Check[] {
   });
 }
 
-function answer({ answer: given }: ConditionAnswer, { report, show }: Facts): Said {
+function answer({ answer: given }: ConditionAnswer, { report, show }: ObjectFacts): CheckAnswer {
   switch (given.type) {
     case "holds":
       return ["yes", "true"];
@@ -144,7 +144,7 @@ function answer({ answer: given }: ConditionAnswer, { report, show }: Facts): Sa
   }
 }
 
-function key({ trigger, report: { wakes, next }, show }: Facts): Check[] {
+function key({ trigger, report: { wakes, next }, show }: ObjectFacts): Check[] {
   if (!trigger.key) return [];
   if (!wakes) return [check("key", "unknown", "not asked")];
   if (isNobody(wakes))
@@ -152,12 +152,12 @@ function key({ trigger, report: { wakes, next }, show }: Facts): Check[] {
   return [check("key", "yes", show(`it wakes ${wokenBy(wakes)}`))];
 }
 
-function lane({ report: { lane: found, waits }, trigger }: Facts): Said {
+function lane({ report: { lane: found, waits }, trigger }: ObjectFacts): CheckAnswer {
   if (found) return waiting(found, trigger.name);
   return waits ? ["no", "its events wait on disk for their turn"] : ["yes", "nothing of it waits"];
 }
 
-function waiting({ waiting: count, head, ...it }: LaneReport, trigger: string): Said {
+function waiting({ waiting: count, head, ...it }: LaneReport, trigger: string): CheckAnswer {
   const of = head.trigger === trigger ? "" : ` of the trigger ${head.trigger}`;
   const first = `its ${head.type}${of}`;
   const more = count > 1 ? `, with ${count - 1} more behind it` : "";
@@ -172,7 +172,7 @@ function waiting({ waiting: count, head, ...it }: LaneReport, trigger: string): 
   return ["no", `${first} waits for its turn${more}`];
 }
 
-function deadLetters({ letters, show }: Facts): Said {
+function deadLetters({ letters, show }: ObjectFacts): CheckAnswer {
   const [last] = letters;
   if (!last) return ["yes", "none of it"];
   const { letter, type, attempts, error, failedAt } = last;

@@ -7,11 +7,11 @@ import type { SourceSpec } from "../../informer/fanout/source-spec.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
 import { type DeadLetterPage, deadLetterPageSize } from "../../journal/store.ts";
 import type { Schedule, Trigger } from "../../manifest/function.ts";
-import type { Explanation, Question, TriggerExplanation } from "../../observe/explanation.ts";
+import type { ExplainQuestion, Explanation, TriggerExplanation } from "../../observe/explanation.ts";
 import { answerOf, nextOf } from "./answer.ts";
 import { because } from "./because.ts";
 import { checksOf } from "./checks.ts";
-import type { Facts } from "./facts.ts";
+import type { ObjectFacts } from "./facts.ts";
 import { type LiveObject, type LookParts, lookAt } from "./live-look.ts";
 import { explainSchedule } from "./schedule.ts";
 
@@ -24,7 +24,7 @@ const mostPages = 20;
 const ofOneSource: ReadonlySet<string> = new Set(["KindMissing", "Degraded", "Unreachable", "CatchingUp"]);
 
 /** The function that is asked about. */
-export interface Subject {
+export interface ExplainedFunction {
   /** As `/status` has it. */
   readonly report: Explanation["function"];
   readonly triggers: readonly Trigger[];
@@ -43,7 +43,11 @@ export interface ExplainerParts extends LookParts {
 }
 
 /** Says why a function was not told of an object; of a schedule, by its name, when it ran. It changes nothing. */
-export async function explain(subject: Subject, question: Question, parts: ExplainerParts): Promise<Explanation> {
+export async function explain(
+  subject: ExplainedFunction,
+  question: ExplainQuestion,
+  parts: ExplainerParts,
+): Promise<Explanation> {
   const { report, dispatch, triggers } = subject;
   const { namespace, name } = question;
   const show = (text: string) => cut(parts.redact(report.name, text), longestText);
@@ -58,7 +62,7 @@ export async function explain(subject: Subject, question: Question, parts: Expla
     const spec = subject.sourceOf(trigger, namespace);
     const live: LiveObject = isRead ? await lookAt({ spec, name }, parts) : notRead;
     const seen = live.type === "there" ? live.change : undefined;
-    const facts: Facts = {
+    const facts: ObjectFacts = {
       trigger,
       namespace,
       name,
@@ -83,7 +87,7 @@ export async function explain(subject: Subject, question: Question, parts: Expla
 const notRead: LiveObject = { type: "unknown", why: "not looked for: the trigger does not read its namespace" };
 
 /** The object's dead letters, newest first. */
-async function lettersOf({ function: name, ...object }: Question, { deadLetters }: ExplainerParts) {
+async function lettersOf({ function: name, ...object }: ExplainQuestion, { deadLetters }: ExplainerParts) {
   let found: DeadLetterSummary[] = [];
   let after: string | undefined;
   for (let page = 0; page < mostPages; page++) {
@@ -96,7 +100,7 @@ async function lettersOf({ function: name, ...object }: Question, { deadLetters 
   return found.reverse();
 }
 
-function describe(facts: Facts): TriggerExplanation {
+function describe(facts: ObjectFacts): TriggerExplanation {
   const { trigger, report, show } = facts;
   const checks = checksOf(facts);
   const next = nextOf(facts);
@@ -118,7 +122,7 @@ function describe(facts: Facts): TriggerExplanation {
   };
 }
 
-const filteredOf = ({ filtered }: ObjectReport, trigger: Trigger, show: Facts["show"]) =>
+const filteredOf = ({ filtered }: ObjectReport, trigger: Trigger, show: ObjectFacts["show"]) =>
   filtered.map((event) => ({ ...when(event), because: because(event.why, event.type, trigger, show) }));
 
 const when = ({ at, type, resourceVersion }: FilteredEvent | PastRun) => ({

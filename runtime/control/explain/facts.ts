@@ -7,7 +7,7 @@ import type { Trigger } from "../../manifest/function.ts";
 import type { LiveObject } from "./live-look.ts";
 
 /** All that is known of one object under one trigger. */
-export interface Facts {
+export interface ObjectFacts {
   readonly trigger: Trigger;
   readonly namespace: string;
   readonly name: string;

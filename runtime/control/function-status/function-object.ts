@@ -1,6 +1,6 @@
 import type { Origin } from "../../catalog/function-source.ts";
 import type { FunctionReport } from "./function-report.ts";
-import { type Reason, reasonOfCode, reasonOfState } from "./reason.ts";
+import { reasonOfCode, reasonOfState, type StatusReason } from "./reason.ts";
 
 /** A condition as Kubernetes has them (metav1.Condition). */
 export interface Condition {
@@ -36,7 +36,12 @@ export interface FunctionObjectStatus {
 export const messageLimit = 2048;
 
 /** Reasons for which nothing of the function's newest version can be loaded. */
-const unbuilt: ReadonlySet<Reason> = new Set(["BuildFailed", "LoadFailed", "ManifestRefused", "DeploymentDamaged"]);
+const unbuilt: ReadonlySet<StatusReason> = new Set([
+  "BuildFailed",
+  "LoadFailed",
+  "ManifestRefused",
+  "DeploymentDamaged",
+]);
 
 export function specOf(account: string, origin: Origin): FunctionSpec {
   const source =

@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../../base/errors.ts";
 import type { HeldBackCount } from "../../engine/history/history.ts";
-import type { Reason } from "./reason.ts";
+import type { StatusReason } from "./reason.ts";
 
 /** One function on the status page. */
 export interface FunctionReport {
@@ -10,7 +10,7 @@ export interface FunctionReport {
   /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
   readonly ready: boolean;
   /** What is wrong, in one word and in words; absent where nothing is. */
-  readonly reason?: Reason;
+  readonly reason?: StatusReason;
   readonly message?: string;
   /** The code of the failure that it comes from, where it comes from one. */
   readonly code?: ErrorCode;

@@ -43,10 +43,10 @@ export const reasons = [
 ] as const;
 
 /** Why something does not run as it should, in one word, as Kubernetes' conditions have it; the same wherever it is said. */
-export type Reason = (typeof reasons)[number];
+export type StatusReason = (typeof reasons)[number];
 
 /** Why a source is not read; of any other state there is none. */
-const ofStates: { readonly [state in SourceState]?: Reason } = {
+const ofStates: { readonly [state in SourceState]?: StatusReason } = {
   missing: "KindMissing",
   forbidden: "Forbidden",
   degraded: "Degraded",
@@ -54,7 +54,7 @@ const ofStates: { readonly [state in SourceState]?: Reason } = {
 };
 
 /** The first that fits. */
-const ofCodes: readonly (readonly [RegExp, Reason])[] = [
+const ofCodes: readonly (readonly [RegExp, StatusReason])[] = [
   [/^WF_KUBE_FORBIDDEN$/, "Forbidden"],
   [/^WF_KUBE_/, "Unreachable"],
   [/^WF_BUNDLE_/, "BuildFailed"],
@@ -70,7 +70,7 @@ const ofCodes: readonly (readonly [RegExp, Reason])[] = [
 ];
 
 /** Undefined where nothing is wrong. `state`: a source's, or a trigger's as the status page has it. */
-export const reasonOfState = (state: string): Reason | undefined => ofStates[state as SourceState];
+export const reasonOfState = (state: string): StatusReason | undefined => ofStates[state as SourceState];
 
-export const reasonOfCode = (code: ErrorCode): Reason =>
+export const reasonOfCode = (code: ErrorCode): StatusReason =>
   ofCodes.find(([pattern]) => pattern.test(code))?.[1] ?? "InternalError";

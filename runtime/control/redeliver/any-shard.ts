@@ -1,7 +1,7 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { Redeliveries } from "../../observe/function-desk.ts";
 import { redeliveriesOf } from "./errands.ts";
-import type { Tally } from "./redeliverer.ts";
+import type { RedeliveryCounts } from "./redeliverer.ts";
 
 /** What a shard says that knows nothing of a run: one that knows of it says more. */
 const unaware = "WF_RUNTIME_NO_RUN";
@@ -12,7 +12,7 @@ const unaware = "WF_RUNTIME_NO_RUN";
  */
 export async function anyShard<T>(
   shards: readonly T[],
-  redeliver: (shard: T) => Promise<Tally>,
+  redeliver: (shard: T) => Promise<RedeliveryCounts>,
   elsewhere: string | undefined,
 ): Promise<Redeliveries> {
   const refusals: unknown[] = [];

@@ -1,21 +1,21 @@
 import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Redeliveries } from "../../observe/function-desk.ts";
-import type { Tally } from "./redeliverer.ts";
+import type { RedeliveryCounts } from "./redeliverer.ts";
 
 /** How long an answer is waited for, in milliseconds: the endpoints let go of a connection that is silent for 15 s. */
 const answerMs = 8_000;
-/** Errands that are remembered: whoever began one asks again at once. */
+/** Jobs that are remembered: whoever began one asks again at once. */
 const mostKept = 20;
 
 interface Errand {
   readonly of: string;
-  readonly tally: Tally;
+  readonly tally: RedeliveryCounts;
   readonly done: Promise<"done">;
 }
 
 /** Redeliveries that may take longer than an answer may. Whoever asks is told how far they are, and asks again. */
-export class Errands {
+export class Jobs {
   private readonly clock: Clock;
   private readonly errands = new Map<string, Errand>();
   private number = 0;
@@ -25,8 +25,8 @@ export class Errands {
   }
 
   /** Begins what counts in `tally`; `of` is its function. */
-  begin(of: string, work: (tally: Tally) => Promise<void>): Promise<Redeliveries> {
-    const tally: Tally = new Map();
+  begin(of: string, work: (tally: RedeliveryCounts) => Promise<void>): Promise<Redeliveries> {
+    const tally: RedeliveryCounts = new Map();
     const id = String(++this.number);
     const done = work(tally).then(() => "done" as const);
     done.catch(() => undefined); // whoever asks hears of it
@@ -54,7 +54,7 @@ export class Errands {
 }
 
 /** A tally as an answer. */
-export const redeliveriesOf = (tally: Tally): Redeliveries => ({
+export const redeliveriesOf = (tally: RedeliveryCounts): Redeliveries => ({
   told: tally.get("told") ?? 0,
   left: [...tally].flatMap(([why, count]) => (why === "told" ? [] : [{ why, count }])),
 });

@@ -34,9 +34,9 @@ export interface Retold {
 }
 
 /** How many objects became what, once for each trigger that reads them. */
-export type Tally = Map<Redelivery, number>;
+export type RedeliveryCounts = Map<Redelivery, number>;
 
-const add = (tally: Tally, became: Redelivery) => tally.set(became, (tally.get(became) ?? 0) + 1);
+const add = (tally: RedeliveryCounts, became: Redelivery) => tally.set(became, (tally.get(became) ?? 0) + 1);
 
 /** Tells a function's handler again: of one object, of all that its triggers choose, or what one run was told. */
 export class Redeliverer {
@@ -47,9 +47,9 @@ export class Redeliverer {
   }
 
   /** Of an object as it is now, under each trigger that chooses it. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED */
-  async object(of: Retold, object: Pick<Change["meta"], "namespace" | "name">): Promise<Tally> {
+  async object(of: Retold, object: Pick<Change["meta"], "namespace" | "name">): Promise<RedeliveryCounts> {
     assertWatches(of, shown(objectKey(object)));
-    const tally: Tally = new Map();
+    const tally: RedeliveryCounts = new Map();
     const whys: string[] = [];
     for (const trigger of of.triggers) {
       const { position } = await of.dispatch.object(trigger.name, object);
@@ -68,7 +68,7 @@ export class Redeliverer {
    * Of every object that the triggers choose now, as it is. What is told is counted in `tally` as it goes.
    * @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED
    */
-  async all(of: Retold, tally: Tally): Promise<void> {
+  async all(of: Retold, tally: RedeliveryCounts): Promise<void> {
     const { triggers, dispatch, sourceOf } = of;
     assertWatches(of, of.name);
     for (const trigger of triggers) {
@@ -86,7 +86,7 @@ export class Redeliverer {
    * What a run was told: as its dead letter has it, or of its object where that is still as it was.
    * @throws WatchfireError WF_RUNTIME_NO_RUN, WF_RUNTIME_NOT_REDELIVERED, or why the letter cannot be replayed
    */
-  async run({ name, dispatch, triggers, sourceOf }: Retold, id: string): Promise<Tally> {
+  async run({ name, dispatch, triggers, sourceOf }: Retold, id: string): Promise<RedeliveryCounts> {
     const letter = await this.letterOf(name, id);
     if (letter) {
       await this.parts.deadLetters.replay([letter.letter]);

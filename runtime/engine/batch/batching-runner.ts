@@ -1,5 +1,5 @@
 import type { Clock, Timer } from "../../base/clock.ts";
-import type { Batch } from "../../manifest/function.ts";
+import type { BatchSettings } from "../../manifest/function.ts";
 import {
   type Delivery,
   type DeliveryListener,
@@ -16,13 +16,13 @@ const mostBytes = 4 * 1024 * 1024;
 export interface BatchingParts {
   readonly runner: Runner;
   readonly clock: Clock;
-  readonly batch: Batch;
+  readonly batch: BatchSettings;
   /** Batches that run at once. */
   readonly concurrency: number;
 }
 
 /** An event that waits for its batch, or is in it. */
-interface Item {
+interface BatchedDelivery {
   readonly delivery: Delivery;
   readonly listener: DeliveryListener;
   /** Monotonic milliseconds. */
@@ -37,7 +37,7 @@ interface Item {
 export class BatchingRunner implements Runner {
   private readonly parts: BatchingParts;
   /** Events that failed before wait apart, so that one that fails again takes no new ones with it. */
-  private readonly queues: readonly [fresh: Item[], again: Item[]] = [[], []];
+  private readonly queues: readonly [fresh: BatchedDelivery[], again: BatchedDelivery[]] = [[], []];
   private running = 0;
   private timer: Timer | undefined;
 
@@ -80,7 +80,7 @@ export class BatchingRunner implements Runner {
   }
 
   /** The next batch of a queue, oldest first; nothing while it has neither its size nor waited its time. */
-  private take(queue: Item[], now: number): Item[] {
+  private take(queue: BatchedDelivery[], now: number): BatchedDelivery[] {
     const { maxSize, maxWaitMs } = this.parts.batch;
     let bytes = 0;
     let count = 0;
@@ -95,7 +95,7 @@ export class BatchingRunner implements Runner {
   }
 
   /** Runs a batch until each of its events has ended. */
-  private async attempt(items: readonly Item[]): Promise<void> {
+  private async attempt(items: readonly BatchedDelivery[]): Promise<void> {
     const isAgain = items.some(({ hasBegun }) => hasBegun);
     const told = items.map(({ delivery, hasBegun }) => (hasBegun ? { ...delivery, redelivered: true } : delivery));
     const outcome = await run(this.parts.runner, batchDelivery(told), () => {
@@ -116,11 +116,11 @@ export class BatchingRunner implements Runner {
   }
 }
 
-function endAll(items: readonly Item[], outcome: Outcome): void {
+function endAll(items: readonly BatchedDelivery[], outcome: Outcome): void {
   for (const { listener } of items) listener.ended(outcome);
 }
 
-function endEach(items: readonly Item[], outcome: Extract<Outcome, { type: "ok" }>): void {
+function endEach(items: readonly BatchedDelivery[], outcome: Extract<Outcome, { type: "ok" }>): void {
   const { failed, ...done } = outcome;
   const named = new Set(failed);
   const { durationMs } = outcome;

@@ -11,12 +11,12 @@ import type {
   StartedEvent,
 } from "../../journal/batch.ts";
 import type { CheckpointStore } from "../../journal/store.ts";
-import type { Log, Observer } from "../delivery/observer.ts";
+import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import { type BodyRoom, LastBodies, longestWaitMs } from "./last-bodies.ts";
-import type { LetterCommand } from "./letter-command.ts";
+import type { DeadLetterCommand } from "./letter-command.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
-import { type Hold, RestingRows } from "./resting-rows.ts";
+import { type PositionHold, RestingRows } from "./resting-rows.ts";
 
 /** Where a cursor is read from when a commit is put together. */
 export interface CursorOwner {
@@ -51,17 +51,17 @@ const never = Number.POSITIVE_INFINITY;
 /** A commit that failed is tried again after so many milliseconds. */
 const retryMs = 1_000;
 
-const plainCommand: LetterCommand = (action, id) => `watchfire dead-letters ${action} ${id}`;
+const plainCommand: DeadLetterCommand = (action, id) => `watchfire dead-letters ${action} ${id}`;
 
 export interface CommitsOptions {
   readonly store: CheckpointStore;
   readonly clock: Clock;
-  readonly observer: Observer;
-  readonly log: Log;
+  readonly observer: EngineObserver;
+  readonly log: EngineLog;
   /** Before the id of a dead letter, as commands take it; default: nothing. */
   readonly letterPrefix?: string | undefined;
   /** Default: `watchfire dead-letters`, with no options. */
-  readonly letterCommand?: LetterCommand | undefined;
+  readonly letterCommand?: DeadLetterCommand | undefined;
   /** For last bodies that wait. Default: of its own. */
   readonly bodyRoom?: BodyRoom | undefined;
   /** The journal's rows so far end before it. */
@@ -142,7 +142,13 @@ export class Commits {
    * where there is no room for it.
    * @returns whether no position may pass the change before `hold` has ended
    */
-  putKnownAtRest(view: number, key: string, identity: KnownIdentity, body: Buffer | undefined, hold: Hold): boolean {
+  putKnownAtRest(
+    view: number,
+    key: string,
+    identity: KnownIdentity,
+    body: Buffer | undefined,
+    hold: PositionHold,
+  ): boolean {
     const { options, pending, bodies } = this;
     const now = options.clock.monotonic();
     const row = { identity, hasBody: body !== undefined, hold };

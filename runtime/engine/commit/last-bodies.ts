@@ -24,7 +24,7 @@ export class BodyRoom {
   }
 }
 
-interface Waiting {
+interface WaitingBody {
   /** The body is at its beginning. A newer one takes its place: a copy of each would live long enough to cost a full collection. */
   place: Buffer;
   length: number;
@@ -38,7 +38,7 @@ interface Waiting {
  */
 export class LastBodies {
   /** Of each view; the object that has waited longest comes first. */
-  private readonly views = new Map<number, Map<string, Waiting>>();
+  private readonly views = new Map<number, Map<string, WaitingBody>>();
   private readonly room: BodyRoom;
   private bytes = 0;
   private closed = false;
@@ -115,10 +115,10 @@ export class LastBodies {
     if (!this.closed) this.room.hold(bytes);
   }
 
-  private ofView(view: number): Map<string, Waiting> {
+  private ofView(view: number): Map<string, WaitingBody> {
     const found = this.views.get(view);
     if (found) return found;
-    const made = new Map<string, Waiting>();
+    const made = new Map<string, WaitingBody>();
     this.views.set(view, made);
     return made;
   }

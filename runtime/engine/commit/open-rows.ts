@@ -1,8 +1,8 @@
 import type { JournalRow, StartedEvent } from "../../journal/batch.ts";
-import { TransientMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/transient.ts";
 import { uidOf } from "../delivery/event-id.ts";
 
-type Attempt = Pick<StartedEvent, "view" | "key" | "id">;
+type AttemptIdentity = Pick<StartedEvent, "view" | "key" | "id">;
 
 interface OpenRow {
   /** All that it says on disk. */
@@ -26,11 +26,11 @@ const mostYoung = 32;
 /** Rows of the journal whose attempts are not all settled: a row has those of one commit, and stays for the last of them. */
 export class OpenRows {
   private readonly young: number;
-  private readonly rows = new TransientMap<number, OpenRow>();
+  private readonly rows = new YoungMap<number, OpenRow>();
   /** The numbers of young rows, those that are over included; oldest first. */
   private readonly newest: number[] = [];
   /** By an object's key, of any view: which rows that are young no more tell of settled attempts at it. A number where it is one. */
-  private readonly outdated = new TransientMap<string, number | Set<number>>();
+  private readonly outdated = new YoungMap<string, number | Set<number>>();
 
   /** @param young how many rows count as young. Default 32. */
   constructor(young = mostYoung) {
@@ -50,7 +50,7 @@ export class OpenRows {
   }
 
   /** Gives whether the row can go: it tells of nothing else. To settle an attempt twice takes nothing from the others. */
-  settle(row: number, attempt: Attempt): boolean {
+  settle(row: number, attempt: AttemptIdentity): boolean {
     const found = this.rows.get(row);
     if (!found) return true;
     const place = placeOf(found, attempt);
@@ -142,7 +142,7 @@ export class OpenRows {
 }
 
 /** The place of an attempt that is not settled; -1 where there is none. */
-function placeOf(row: OpenRow, { view, id }: Pick<Attempt, "view" | "id">): number {
+function placeOf(row: OpenRow, { view, id }: Pick<AttemptIdentity, "view" | "id">): number {
   const { started, settled } = row;
   while (settled[row.first]) row.first++;
   for (let place = row.first; place < started.length; place++) {

@@ -7,7 +7,7 @@ const mostRows = 100_000;
 const commitRows = 512;
 
 /** What may not be passed by a position while a row rests. */
-export interface Hold {
+export interface PositionHold {
   /** Whose position that is. */
   readonly owner: object;
   /** Called when the row goes into a commit, or another takes its place. */
@@ -21,7 +21,7 @@ interface Resting {
   /** When the first change of the object came that is not on record. */
   readonly since: number;
   /** That change: while it is not passed, none that came after it is. */
-  readonly hold: Hold;
+  readonly hold: PositionHold;
 }
 
 /**

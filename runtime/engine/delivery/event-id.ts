@@ -2,7 +2,7 @@ import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { EventType } from "../../manifest/function.ts";
 
 /** What an event's id is made of. */
-export interface Identity {
+export interface EventIdentity {
   /** The trigger's lasting identity, as its view has it. */
   readonly trigger: string;
   readonly type: EventType;
@@ -20,7 +20,7 @@ export interface Identity {
  * is `trigger:uid/Deleted` whether it was watched or found. Where selectors make objects come and go it names the
  * resourceVersion, with a `~` where only the last one is known. After the first epoch, `@epoch` follows.
  */
-export function eventId({ trigger, type, uid, resourceVersion, lastKnown, selective, epoch }: Identity): string {
+export function eventId({ trigger, type, uid, resourceVersion, lastKnown, selective, epoch }: EventIdentity): string {
   const suffix = epoch === 0 ? "" : `@${epoch}`;
   const object = `${trigger}${separator}${uid}`;
   if (type !== "Deleted") return `${object}/${resourceVersion}/${type}${suffix}`;

@@ -4,7 +4,7 @@ import type { EventType, FunctionManifest } from "../../manifest/function.ts";
 export type EventOutcome = "ok" | "retry" | "dead_letter" | "filtered" | "dropped";
 
 /** Hears what happens, for metrics. Calls are synchronous, must not throw, and come on the hot path. */
-export interface Observer {
+export interface EngineObserver {
   /** A function is loaded, or runs by another manifest from now on. */
   declared?(manifest: FunctionManifest): void;
   /** Every event ends exactly once in an outcome other than `retry`. `count`: of so many alike; default 1. */
@@ -28,7 +28,7 @@ export interface Observer {
 }
 
 /** The part of a pino logger that dispatch uses. */
-export interface Log {
+export interface EngineLog {
   info(fields: object, message: string): void;
   warn(fields: object, message: string): void;
   error(fields: object, message: string): void;

@@ -1,8 +1,8 @@
-import { type Place, WatchfireError } from "../../base/errors.ts";
+import { type SourceLocation, WatchfireError } from "../../base/errors.ts";
 import { ExpressionError } from "../../cel/expression-error.ts";
 import { expressionLimit, Meter, triggerLimit } from "../../cel/meter.ts";
-import type { Demand } from "./demand.ts";
-import { Expression, type Outcome } from "./expression.ts";
+import type { RequiredText } from "./demand.ts";
+import { Expression, type ExpressionResult } from "./expression.ts";
 import { NamedFields } from "./named-fields.ts";
 import { PreviousObject } from "./previous-object.ts";
 import type { ObjectText } from "./raw-fields.ts";
@@ -14,7 +14,7 @@ import type { HeldBack } from "./reason.ts";
  */
 export const pieceUnits = 100_000;
 
-interface Condition {
+interface MatchCondition {
   readonly name: string;
   readonly expression: Expression;
   /** Why an event is held back of which it is false. */
@@ -37,7 +37,7 @@ export interface ConditionSource {
 /** One condition's answer. `unknown`: it compares with a state that is not known, and counts as holding. */
 export interface ConditionAnswer {
   readonly condition: string;
-  readonly answer: Outcome | { readonly type: "unknown" };
+  readonly answer: ExpressionResult | { readonly type: "unknown" };
 }
 
 /** Who hears of the conditions as they are judged. */
@@ -56,15 +56,15 @@ export interface Hearing {
 export class MatchConditions {
   /** Whether any of them reads `oldObject`. */
   readonly usesOldObject: boolean;
-  private readonly conditions: readonly Condition[];
+  private readonly conditions: readonly MatchCondition[];
   /** What they name of the object, and of the one before. */
   private readonly fields: NamedFields;
   private readonly oldFields: NamedFields;
   /** What the first one asks of an object before all else; undefined where it begins with something else. */
-  private readonly demand: Demand | undefined;
+  private readonly demand: RequiredText | undefined;
 
   /** Throws a fault of the filter section, at `place`, for an expression that does not compile. */
-  constructor(sources: readonly ConditionSource[], place?: Place) {
+  constructor(sources: readonly ConditionSource[], place?: SourceLocation) {
     this.conditions = sources.map((source, index) => compile(source, index, place));
     this.fields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.objectPaths));
     this.oldFields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.oldObjectPaths));
@@ -149,7 +149,11 @@ export class MatchConditions {
   }
 }
 
-function compile({ name, expression }: ConditionSource, index: number, place: Place | undefined): Condition {
+function compile(
+  { name, expression }: ConditionSource,
+  index: number,
+  place: SourceLocation | undefined,
+): MatchCondition {
   try {
     return { name, expression: new Expression(expression), isFalse: { type: "condition", condition: name } };
   } catch (error) {

@@ -1,32 +1,34 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
-import { type NamedFields, type Path, pathTo } from "./named-fields.ts";
+import { type FieldPath, type NamedFields, pathTo } from "./named-fields.ts";
 import type { ObjectText } from "./raw-fields.ts";
 
 /** What was read last: a change is judged by one function after the other, and many ask for the same field. */
 const last: { body: Buffer | undefined; path: string; text: unknown } = { body: undefined, path: "", text: undefined };
 
 /** A text that a condition asks of a field before all else: `object.metadata.labels.app == "web"`, or that in front of `&&`. */
-export class Demand {
-  private readonly names: Path;
+export class RequiredText {
+  private readonly names: FieldPath;
   /** The names of the field, as one text. */
   readonly field: string;
   /** The text that is asked for. */
   readonly value: string;
 
-  private constructor(names: Path, text: string) {
+  private constructor(names: FieldPath, text: string) {
     this.names = names;
     this.field = JSON.stringify(names);
     this.value = text;
   }
 
   /** What an expression demands; undefined where it begins with something else. */
-  static of(node: ASTNode): Demand | undefined {
-    if (node.op === "&&") return Demand.of(node.args[0]);
+  static of(node: ASTNode): RequiredText | undefined {
+    if (node.op === "&&") return RequiredText.of(node.args[0]);
     if (node.op !== "==") return undefined;
     const [left, right] = node.args;
     const [field, value] = left.op === "value" ? [right, left] : [left, right];
     const names = pathTo(field, "object");
-    return names && value.op === "value" && typeof value.args === "string" ? new Demand(names, value.args) : undefined;
+    return names && value.op === "value" && typeof value.args === "string"
+      ? new RequiredText(names, value.args)
+      : undefined;
   }
 
   /** Whether another text stands there: a quick look that evaluates nothing. `fields`: those that are read of the object, this one among them. */

@@ -1,14 +1,14 @@
-import type { Code } from "../../cel/code.ts";
+import type { CompiledExpression } from "../../cel/code.ts";
 import { compile } from "../../cel/compile.ts";
 import { firstLine } from "../../cel/expression-error.ts";
 import { EvaluationError, LimitExceeded, type Meter } from "../../cel/meter.ts";
 import { parseCondition } from "../../cel/parse.ts";
 import { typeName } from "../../cel/value.ts";
-import { Demand } from "./demand.ts";
-import { type Path, pathsOf } from "./named-fields.ts";
+import { RequiredText } from "./demand.ts";
+import { type FieldPath, pathsOf } from "./named-fields.ts";
 
 /** Whether an expression holds; where nobody can tell, why. */
-export type Outcome =
+export type ExpressionResult =
   | { readonly type: "holds" }
   | { readonly type: "fails" }
   /** It has no value, or none that is a bool, as where a field is missing. */
@@ -16,17 +16,17 @@ export type Outcome =
   /** It used up its cost. */
   | { readonly type: "limit"; readonly message: string };
 
-const holds: Outcome = { type: "holds" };
-const fails: Outcome = { type: "fails" };
+const holds: ExpressionResult = { type: "holds" };
+const fails: ExpressionResult = { type: "fails" };
 
 /** A compiled expression over `object` and `oldObject`. */
 export class Expression {
   /** The fields that it names, of either. */
-  readonly objectPaths: readonly Path[];
-  readonly oldObjectPaths: readonly Path[];
-  private readonly code: Code;
+  readonly objectPaths: readonly FieldPath[];
+  readonly oldObjectPaths: readonly FieldPath[];
+  private readonly code: CompiledExpression;
   /** What it asks of a field before all else; undefined where it begins with something else. */
-  readonly demand: Demand | undefined;
+  readonly demand: RequiredText | undefined;
 
   /** @throws ExpressionError unless it compiles to a bool, or to what may turn out as one */
   constructor(text: string) {
@@ -34,7 +34,7 @@ export class Expression {
     this.objectPaths = pathsOf(ast, "object");
     this.oldObjectPaths = pathsOf(ast, "oldObject");
     this.code = compile(ast);
-    this.demand = Demand.of(ast);
+    this.demand = RequiredText.of(ast);
   }
 
   get usesOldObject(): boolean {
@@ -42,7 +42,7 @@ export class Expression {
   }
 
   /** Takes parsed JSON, of the named fields at least; `oldObject` is called where the expression comes to name it. Throws nothing. */
-  evaluate(meter: Meter, object: unknown, oldObject: () => unknown): Outcome {
+  evaluate(meter: Meter, object: unknown, oldObject: () => unknown): ExpressionResult {
     try {
       const value = this.code({ meter, object, oldObject, slots: [] });
       if (typeof value === "boolean") return value ? holds : fails;

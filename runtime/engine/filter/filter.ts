@@ -1,4 +1,4 @@
-import type { Place } from "../../base/errors.ts";
+import type { SourceLocation } from "../../base/errors.ts";
 import type { ObjectMembers } from "../../informer/scan/object-members.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
@@ -9,7 +9,7 @@ import type { ObjectText } from "./raw-fields.ts";
 import { type HeldBack, notAsked, refusedBefore, unchanged } from "./reason.ts";
 
 /** What is known of the object before the change that is judged. */
-export interface Before {
+export interface PreviousState {
   /** Digest of the changed fields; undefined where the object was unknown, or of another version of its kind. */
   readonly hash: string | undefined;
   /** Its conditions' answer then; undefined where the object was unknown, or other conditions answered. */
@@ -32,7 +32,7 @@ export interface Verdict {
 export type Judged = [
   type: EventType,
   body: Buffer,
-  before: Before,
+  before: PreviousState,
   oldBody: Buffer | undefined,
   members?: ObjectMembers | undefined,
   hearing?: Hearing,
@@ -68,7 +68,7 @@ export class Filter {
   constructor(
     rules: FilterRules,
     onError: (error: ConditionError) => void = () => {},
-    place?: Place,
+    place?: SourceLocation,
     account?: LoopAccount,
   ) {
     this.rules = rules;
@@ -150,7 +150,7 @@ export class Filter {
    * The verdict on a Deleted that a list found, for `inPieces`. `lastBody`: the last one kept. Where it is gone, or is
    * metadata alone, the conditions' last answer decides; where there is none either, the deletion is told.
    */
-  *deletionPieces(lastBody: Buffer | undefined, before: Before): Generator<undefined, Verdict, undefined> {
+  *deletionPieces(lastBody: Buffer | undefined, before: PreviousState): Generator<undefined, Verdict, undefined> {
     const wanted = this.rules.events.includes("Deleted");
     const { matched: answered = true, doubted } = before;
     const isJudged = this.conditions.count > 0 && lastBody && !doubted;
@@ -203,7 +203,7 @@ export class Filter {
     return this.conditions.count > 0 && (this.rules.events.includes(type) || this.remembersMatch);
   }
 
-  private hashBefore({ hash, doubted }: Before, oldBody: Buffer | undefined): string | undefined {
+  private hashBefore({ hash, doubted }: PreviousState, oldBody: Buffer | undefined): string | undefined {
     if (doubted || hash === undefined || !this.isOutdated(hash)) return hash;
     return oldBody && this.digest?.ofBytes(oldBody);
   }
@@ -211,7 +211,7 @@ export class Filter {
   private refusal(
     type: EventType,
     text: ObjectText,
-    before: Before,
+    before: PreviousState,
     oldBody: Buffer | undefined,
     hearing: Hearing,
   ): Generator<undefined, HeldBack | undefined> {

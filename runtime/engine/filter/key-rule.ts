@@ -1,4 +1,4 @@
-import type { Code } from "../../cel/code.ts";
+import type { CompiledExpression } from "../../cel/code.ts";
 import { compile } from "../../cel/compile.ts";
 import { ExpressionError, firstLine } from "../../cel/expression-error.ts";
 import { EvaluationError, expressionLimit, LimitExceeded, Meter } from "../../cel/meter.ts";
@@ -6,19 +6,19 @@ import { parseKey } from "../../cel/parse.ts";
 import { dnsLabel, objectName } from "../../kube/names.ts";
 import type { KeyRule } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
-import { NamedFields, type Path, pathsOf } from "./named-fields.ts";
+import { type FieldPath, NamedFields, pathsOf } from "./named-fields.ts";
 import { type HeldBack, wakesNobody } from "./reason.ts";
 
 /** Keys that one object may wake: a change of it costs a row on disk for each. */
 const mostKeys = 100;
 
 /** Whom a change wakes: keys as `namespace/name`, or why it wakes nobody. */
-export type Wakes = { readonly keys: readonly string[] } | { readonly heldBack: HeldBack };
+export type MappedKeys = { readonly keys: readonly string[] } | { readonly heldBack: HeldBack };
 
 /** Whom an event with the object as it is now would wake. */
 export interface WakesNext {
   /** `namespace/name` each, or why it wakes nobody. */
-  readonly now: Wakes;
+  readonly now: MappedKeys;
   /** Keys that the object counted for when the trigger saw it last, and counts for no more. */
   readonly left: readonly string[];
 }
@@ -60,7 +60,7 @@ export class KeyOf {
   }
 
   /** Throws nothing: what has no value wakes nobody, and says why. */
-  of({ namespace, body }: KeyedObject): Wakes {
+  of({ namespace, body }: KeyedObject): MappedKeys {
     const began = this.account?.begin();
     try {
       const keys = [...new Set(this.keys(this.fields.read({ body }), namespace))];
@@ -90,7 +90,7 @@ export function checkKeyExpression(expression: string, object: "Full" | "Metadat
   }
 }
 
-function compiled(expression: string): { readonly code: Code; readonly paths: readonly Path[] } {
+function compiled(expression: string): { readonly code: CompiledExpression; readonly paths: readonly FieldPath[] } {
   const ast = parseKey(expression);
   if (pathsOf(ast, "oldObject").length > 0) {
     throw new ExpressionError("WF_FILTER_CONDITION_TYPE", "reads oldObject: the state before wakes its own keys");
@@ -98,7 +98,7 @@ function compiled(expression: string): { readonly code: Code; readonly paths: re
   return { code: compile(ast), paths: pathsOf(ast, "object") };
 }
 
-const failed = (message: string): Wakes => ({ heldBack: { type: "keyError", message } });
+const failed = (message: string): MappedKeys => ({ heldBack: { type: "keyError", message } });
 
 /** The names of its owners of a kind, whichever version of it they name. */
 function owners(

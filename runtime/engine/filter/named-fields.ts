@@ -4,7 +4,7 @@ import { parseValues } from "./exact-json.ts";
 import { type ObjectText, RawFields } from "./raw-fields.ts";
 
 /** Names from the outside in; an empty one is the whole. */
-export type Path = readonly string[];
+export type FieldPath = readonly string[];
 
 /** Names of a path that are followed: each takes another pass over what it holds, and whoever writes objects makes that large. */
 const mostNames = 4;
@@ -24,7 +24,7 @@ export class NamedFields {
   private readonly fields: RawFields | undefined;
   private readonly names: string;
 
-  constructor(paths: readonly Path[]) {
+  constructor(paths: readonly FieldPath[]) {
     const isWhole = paths.some((path) => path.length === 0);
     const read = isWhole ? [] : paths.map((path) => path.slice(0, mostNames));
     if (!isWhole) this.fields = new RawFields(read);
@@ -50,13 +50,13 @@ export class NamedFields {
 }
 
 /** The fields of a variable that an expression names; more may be given where a macro's variable has the same name. */
-export function pathsOf(node: ASTNode, variable: string): readonly Path[] {
+export function pathsOf(node: ASTNode, variable: string): readonly FieldPath[] {
   const path = pathTo(node, variable);
   return path ? [path] : childrenOf(node).flatMap((child) => pathsOf(child, variable));
 }
 
 /** The path of a chain of names that begins at the variable; undefined for anything else. */
-export function pathTo(node: ASTNode, variable: string): Path | undefined {
+export function pathTo(node: ASTNode, variable: string): FieldPath | undefined {
   switch (node.op) {
     case "id":
       return node.args === variable ? [] : undefined;
@@ -73,4 +73,4 @@ export function pathTo(node: ASTNode, variable: string): Path | undefined {
   }
 }
 
-const longer = (path: Path | undefined, name: string): Path | undefined => path && [...path, name];
+const longer = (path: FieldPath | undefined, name: string): FieldPath | undefined => path && [...path, name];

@@ -18,10 +18,10 @@ export interface ObjectText {
 const mostNames = 16;
 
 /** A member of the objects in which fields are looked for. */
-interface Member {
+interface FieldNode {
   readonly name: Buffer;
   readonly text: string;
-  readonly members: Member[];
+  readonly members: FieldNode[];
   /** The path that ends here, by its place among the paths; -1 where none does. */
   path: number;
   /** Where its value was found; 0 where it was not. */
@@ -31,7 +31,7 @@ interface Member {
 
 /** Named fields of JSON text, found without parsing it, in one pass over the objects that hold them. */
 export class RawFields {
-  private readonly root: Member = member("");
+  private readonly root: FieldNode = member("");
   private readonly count: number;
 
   /** @param paths names from the outside in; an empty one is the whole */
@@ -73,10 +73,10 @@ export class RawFields {
   }
 }
 
-const member = (text: string): Member => ({ name: Buffer.from(text), text, members: [], path: -1, from: 0, to: 0 });
+const member = (text: string): FieldNode => ({ name: Buffer.from(text), text, members: [], path: -1, from: 0, to: 0 });
 
 /** Takes what is known of an object's members, and looks for theirs. */
-function pick(json: Buffer, wanted: readonly Member[], known: ObjectMembers): boolean {
+function pick(json: Buffer, wanted: readonly FieldNode[], known: ObjectMembers): boolean {
   for (const each of wanted) each.from = each.to = 0;
   for (let at = 0; at < known.length; at += memberOffsets.count) {
     const [from, to] = [known[at + memberOffsets.keyStart] as number, known[at + memberOffsets.keyEnd] as number];
@@ -90,7 +90,7 @@ function pick(json: Buffer, wanted: readonly Member[], known: ObjectMembers): bo
 }
 
 /** Looks for the members of a value that was found. As in a parser, the last of several with one name counts. Gives false where only parsing can tell. */
-function search(json: Buffer, { members, from }: Member): boolean {
+function search(json: Buffer, { members, from }: FieldNode): boolean {
   if (members.length === 0) return true;
   for (const each of members) each.from = each.to = 0;
   if (members.length > mostNames) return false;
@@ -114,12 +114,12 @@ function search(json: Buffer, { members, from }: Member): boolean {
   return searchAll(json, members);
 }
 
-function searchAll(json: Buffer, members: readonly Member[]): boolean {
+function searchAll(json: Buffer, members: readonly FieldNode[]): boolean {
   for (const each of members) if (each.to > 0 && !search(json, each)) return false;
   return true;
 }
 
-function memberOf(members: readonly Member[], json: Buffer, from: number, to: number): Member | undefined {
+function memberOf(members: readonly FieldNode[], json: Buffer, from: number, to: number): FieldNode | undefined {
   for (const each of members) {
     const { name } = each;
     if (name.length !== to - from) continue;
@@ -135,12 +135,12 @@ function isEscaped(json: Buffer, from: number, to: number): boolean {
   return false;
 }
 
-function collect(json: Buffer, { path, from, to, members }: Member, found: Buffer[]): void {
+function collect(json: Buffer, { path, from, to, members }: FieldNode, found: Buffer[]): void {
   if (path >= 0) found[path] = json.subarray(from, to);
   for (const each of members) if (each.to > 0) collect(json, each, found);
 }
 
-function excerptOf(json: Buffer, { path, from, to, members }: Member): string {
+function excerptOf(json: Buffer, { path, from, to, members }: FieldNode): string {
   if (path >= 0 || json[from] !== openBrace) return json.toString("utf8", from, to);
   let all = "";
   for (const each of members) {

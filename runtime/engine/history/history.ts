@@ -2,7 +2,7 @@ import type { ResourceVersion } from "../../base/resource-version.ts";
 import { cut } from "../../base/wording.ts";
 import type { EventType } from "../../manifest/function.ts";
 import type { Outcome } from "../delivery/delivery.ts";
-import type { Log } from "../delivery/observer.ts";
+import type { EngineLog } from "../delivery/observer.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import { Ring } from "./ring.ts";
 
@@ -14,7 +14,7 @@ const longestKey = 400;
 const longestMessage = 300;
 
 /** What is kept of an event: no body, and nothing that holds one. */
-interface Kept {
+interface KeptEvent {
   readonly trigger: string;
   /** `namespace/name`. */
   readonly key: string;
@@ -27,14 +27,14 @@ interface Kept {
 }
 
 /** An event that was held back. */
-export interface FilteredEvent extends Kept {
+export interface FilteredEvent extends KeptEvent {
   readonly why: HeldBack;
   /** So many were held back for this reason, of which this is the last; they left no record of their own. */
   readonly count: number;
 }
 
 /** An attempt that ended by itself. */
-export interface PastRun extends Kept {
+export interface PastRun extends KeptEvent {
   /** The event's: the handler's idempotency key, which the log has as `run`. */
   readonly id: string;
   /** From 1. */
@@ -65,18 +65,18 @@ export interface TracedEvent {
   readonly id: string;
 }
 
-type Ended = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
+type FinishedOutcome = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
 /** The last events of a function that were held back, and its last attempts: for a person who asks why. In memory alone. */
 export class History {
   private readonly functionName: string;
   /** Undefined where nobody reads a line for each event. */
-  private readonly log: Log | undefined;
+  private readonly log: EngineLog | undefined;
   private readonly heldBack = new Ring<FilteredEvent>(mostKept);
   private readonly attempts = new Ring<PastRun>(mostKept);
   private order = 0;
 
-  constructor(functionName: string, log: Log) {
+  constructor(functionName: string, log: EngineLog) {
     this.functionName = functionName;
     if (log.isLevelEnabled?.("trace")) this.log = log;
   }
@@ -129,7 +129,7 @@ export class History {
   }
 
   /** An attempt has ended. `at`: epoch milliseconds. */
-  ran({ view, key, type, meta, id }: TracedEvent, attempt: number, outcome: Ended, at: number): void {
+  ran({ view, key, type, meta, id }: TracedEvent, attempt: number, outcome: FinishedOutcome, at: number): void {
     if (key.length > longestKey) return;
     const error = outcome.type === "ok" ? undefined : short({ message: said(outcome.error) }).message;
     const { durationMs } = outcome;

@@ -2,7 +2,7 @@ import { type Change, objectKey } from "../../informer/scan/change.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import { KeyOf } from "../filter/key-rule.ts";
 import type { Shard } from "../state/shard.ts";
-import type { View } from "../state/view.ts";
+import type { KnownObjects } from "../state/view.ts";
 
 /** Whether a change concerns a shard. Asked first of all: nothing is kept of what does not. */
 export type Concern = (change: Pick<Change, "meta" | "body">) => boolean;
@@ -11,7 +11,7 @@ export type Concern = (change: Pick<Change, "meta" | "body">) => boolean;
  * @param shard undefined: all there is
  * @param time on which goes what a `key` takes: it is asked of each change, before anything can wait
  */
-export function concernOf(view: View, shard: Shard | undefined, time: LoopAccount): Concern {
+export function concernOf(view: KnownObjects, shard: Shard | undefined, time: LoopAccount): Concern {
   if (!shard) return () => true;
   const { key: given } = view.trigger;
   if (!given) return ({ meta }) => shard.owns(objectKey(meta));

@@ -1,10 +1,10 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
-import type { Tally } from "../../informer/fanout/subscriber.ts";
+import type { PassedCounter } from "../../informer/fanout/subscriber.ts";
 import { type Change, type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
 import type { ChangeType } from "../../manifest/function.ts";
-import type { Observer } from "../delivery/observer.ts";
-import type { View } from "../state/view.ts";
+import type { EngineObserver } from "../delivery/observer.ts";
+import type { KnownObjects } from "../state/view.ts";
 
 /**
  * Changes of objects that a trigger knows nothing of, and that lack what its conditions demand. Where many functions share
@@ -12,19 +12,19 @@ import type { View } from "../state/view.ts";
  * them more rarely, since that costs as much as all the rest.
  */
 export class Passing {
-  private readonly view: View;
-  private readonly observer: Observer;
+  private readonly view: KnownObjects;
+  private readonly observer: EngineObserver;
   private readonly clock: Clock;
   /** Those that the observer has not been told of, and how many of them have been accounted for. */
   private readonly counts: Record<ChangeType, number> = { Added: 0, Modified: 0, Deleted: 0 };
   private settled = 0;
   /** What has passed at the source, without a call. */
-  private tally: Tally | undefined;
+  private tally: PassedCounter | undefined;
   /** Of the last one. */
   private type: ChangeType = "Modified";
   private meta: ObjectMeta | undefined;
 
-  constructor(view: View, observer: Observer, clock: Clock) {
+  constructor(view: KnownObjects, observer: EngineObserver, clock: Clock) {
     this.view = view;
     this.observer = observer;
     this.clock = clock;
@@ -41,7 +41,7 @@ export class Passing {
   }
 
   /** Changes pass at the source from now on, where they are counted. */
-  standBy(tally: Tally): void {
+  standBy(tally: PassedCounter): void {
     this.collect();
     this.tally = tally;
   }

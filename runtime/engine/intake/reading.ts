@@ -5,19 +5,19 @@ import { guardedSize } from "../../informer/list/diff.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
 import { RewindProof } from "../../informer/stream/rewind-proof.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
-import type { KnownObject } from "../redelivery/doubted-objects.ts";
+import type { LastState } from "../redelivery/doubted-objects.ts";
 import { nameOf } from "../state/by-namespace.ts";
-import { type Difference, GapDiff, type Rest } from "../state/gap-diff.ts";
+import { type Difference, GapDiff, type UnreadObjects } from "../state/gap-diff.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
-import type { View } from "../state/view.ts";
+import type { KnownObjects } from "../state/view.ts";
 import { withUid } from "../work/event.ts";
-import type { EventSource } from "../work/event-maker.ts";
+import type { EventInput } from "../work/event-maker.ts";
 
 /** What an event of a list is made from; whose it is, its subscription adds. */
-export type ListedSource = Omit<EventSource, "mark">;
+export type ListedSource = Omit<EventInput, "mark">;
 
 /** How a list is to be read. */
-export interface ReadingPlan {
+export interface ListIntakePlan {
   readonly reason: ListReason;
   /** Up to where everything had been received; null where nothing had. */
   readonly from: ResourceVersion | null;
@@ -40,8 +40,8 @@ export interface ReadingPlan {
 export type Rebase = "selection" | "kind" | "rewind";
 
 /** The part of a subscription that a list needs. */
-export interface Reader {
-  readonly view: View;
+export interface ListIntakeParts {
+  readonly view: KnownObjects;
   readonly namespace: string;
   readonly clock: Clock;
   /** Bodies of a list that may wait for its end, in bytes. */
@@ -59,17 +59,17 @@ export interface Reader {
   /** Whether a list is to be believed that deletes so many of the objects known. */
   believes(deleted: number, known: number): boolean;
   /** The list is complete. `tell` tells of what was not told as it was read. */
-  complete(reading: Reading, to: ResourceVersion, tell: Generator<void>): void;
+  complete(reading: ListIntake, to: ResourceVersion, tell: Generator<void>): void;
   /** The list is over, and no position. `told`: it told of something, so that only another one may follow. */
   abandon(entry: MarkEntry, told: boolean): "counted" | "held";
 }
 
 /** One list on its way. */
-export class Reading implements ListReceiver {
-  readonly plan: ReadingPlan;
+export class ListIntake implements ListReceiver {
+  readonly plan: ListIntakePlan;
   /** Holds the mark until the list is told. */
   readonly entry: MarkEntry;
-  private readonly reader: Reader;
+  private readonly reader: ListIntakeParts;
   private readonly diff: GapDiff;
   private readonly proof = new RewindProof();
   private begun = false;
@@ -80,7 +80,7 @@ export class Reading implements ListReceiver {
   /** Items were not taken. */
   private lacks = false;
 
-  constructor(reader: Reader, entry: MarkEntry, plan: ReadingPlan) {
+  constructor(reader: ListIntakeParts, entry: MarkEntry, plan: ListIntakePlan) {
     this.reader = reader;
     this.entry = entry;
     this.plan = plan;
@@ -156,7 +156,7 @@ export class Reading implements ListReceiver {
     return this.reader.abandon(this.entry, this.told);
   }
 
-  private *tellRest({ found }: Rest, to: ResourceVersion): Generator<void> {
+  private *tellRest({ found }: UnreadObjects, to: ResourceVersion): Generator<void> {
     for (const difference of found) {
       this.tell(difference, to);
       yield;
@@ -211,7 +211,7 @@ export class Reading implements ListReceiver {
    * A handler may have been told before that an object went of which only an Added is known that had begun. Of a namespace
    * that left nothing is kept; and no order may say whether a deletion on record came before that Added.
    */
-  private deletionOf(key: string, { uid, begun, resourceVersion }: KnownObject) {
+  private deletionOf(key: string, { uid, begun, resourceVersion }: LastState) {
     const { view, clock } = this.reader;
     const standing = view.standing(key);
     const mayRepeat =

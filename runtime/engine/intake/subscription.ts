@@ -1,30 +1,37 @@
 import type { Clock } from "../../base/clock.ts";
 import { isUpTo, newerOf, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
-import type { Interest, ListReason, ListReceiver, Place, Subscriber, Tally } from "../../informer/fanout/subscriber.ts";
+import type {
+  Interest,
+  ListReason,
+  ListReceiver,
+  PassedCounter,
+  Registration,
+  Subscriber,
+} from "../../informer/fanout/subscriber.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
-import { Turns } from "../../informer/scan/turns.ts";
+import { ObjectTurns } from "../../informer/scan/turns.ts";
 import type { Cursor } from "../../journal/batch.ts";
 import type { Trigger } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { Observer } from "../delivery/observer.ts";
+import type { EngineObserver } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
-import { Aftermath } from "../redelivery/aftermath.ts";
-import type { Doubt } from "../redelivery/doubt.ts";
+import { RestartPersistence } from "../redelivery/aftermath.ts";
+import type { RedeliveryRisk } from "../redelivery/doubt.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import { LowWaterMark, type MarkEntry } from "../state/low-water-mark.ts";
-import { endsAsItWas, isStale, type Standing } from "../state/standing.ts";
-import type { Judged, View } from "../state/view.ts";
+import { endsAsItWas, isStale, type ObjectState } from "../state/standing.ts";
+import type { FilteredEventFields, KnownObjects } from "../state/view.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "../work/event.ts";
-import type { EventMaker, EventOrigin, EventSource } from "../work/event-maker.ts";
+import type { EventInput, EventMaker, EventOrigin } from "../work/event-maker.ts";
 import type { Concern } from "./concern.ts";
 import { Passing } from "./passing.ts";
-import { type ListedSource, type Reader, Reading, type ReadingPlan, type Rebase } from "./reading.ts";
+import { type ListedSource, ListIntake, type ListIntakeParts, type ListIntakePlan, type Rebase } from "./reading.ts";
 import { type State, stateOf } from "./state.ts";
 
 export interface SubscriptionParts {
-  readonly view: View;
+  readonly view: KnownObjects;
   readonly concerns: Concern;
   /** Whether each change concerns it. */
   readonly isWhole: boolean;
@@ -38,17 +45,17 @@ export interface SubscriptionParts {
   readonly maker: EventMaker;
   readonly commits: Commits;
   readonly clock: Clock;
-  readonly observer: Observer;
+  readonly observer: EngineObserver;
   /** Bodies of a list that may wait for its end, in bytes. */
   readonly listLimit: number;
   /** Takes events for the function's lanes. */
   readonly queue: {
     accept(event: LaneEvent): void;
     /** Undefined where the function has had its share of the parent's time for now. */
-    judge(view: View, judged: Judged, body: Buffer): Verdict | undefined;
-    refuses(view: View, change: Change): HeldBack | undefined;
+    judge(view: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined;
+    refuses(view: KnownObjects, change: Change): HeldBack | undefined;
     keepBacklog(): void;
-    adopt(view: View, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
+    adopt(view: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
     readonly congested: Promise<void> | undefined;
     readonly full: Promise<void> | undefined;
     readonly holdsQueues: boolean;
@@ -60,13 +67,13 @@ export interface SubscriptionParts {
  * `closed`: nothing any more, while the cursor follows the events that are still to end. `left`: nothing, with the
  * cursor given up.
  */
-type Intake = "open" | "aside" | "closed" | "left";
+type IntakeState = "open" | "aside" | "closed" | "left";
 
 /** One trigger on one source: turns what is received into events, and keeps the cursor. */
-export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin {
+export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, EventOrigin {
   readonly id: string;
   readonly namespace: string;
-  readonly view: View;
+  readonly view: KnownObjects;
   readonly isSelective: boolean;
   readonly clock: Clock;
   readonly listLimit: number;
@@ -74,12 +81,12 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
   private readonly mark: LowWaterMark;
   private readonly guard = new MassDeletionGuard();
   /** A list that is being told of, and what came after it. */
-  private readonly turns: Turns;
-  private readonly aftermath: Aftermath;
+  private readonly turns: ObjectTurns;
+  private readonly aftermath: RestartPersistence;
   private readonly passing: Passing;
   private state: State;
-  private intake: Intake = "open";
-  private place: Place | undefined;
+  private intake: IntakeState = "open";
+  private place: Registration | undefined;
   /** A list is being read. */
   private listing = false;
   /** As the cursor has it: that of the last list that was done. */
@@ -107,9 +114,9 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     this.listLimit = parts.listLimit;
     this.id = `${view.functionName}/${view.trigger.name}/${view.resource}/${cursor.namespace}`;
     this.namespace = cursor.namespace;
-    this.turns = new Turns(clock);
+    this.turns = new ObjectTurns(clock);
     this.mark = new LowWaterMark(cursor.lowWaterMark);
-    this.aftermath = new Aftermath(parts.lostWrites);
+    this.aftermath = new RestartPersistence(parts.lostWrites);
     this.passing = new Passing(view, parts.observer, clock);
     this.selection = cursor.selection;
     this.epoch = cursor.epoch;
@@ -125,7 +132,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
   }
 
   /** Whether it may have been told before that an object which stands at this has left. */
-  doubtOf(resourceVersion: ResourceVersion): Doubt {
+  doubtOf(resourceVersion: ResourceVersion): RedeliveryRisk {
     return this.aftermath.doubtOf(resourceVersion);
   }
 
@@ -155,7 +162,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     return this.turns.busy ?? commits.congested ?? (waits ? queue.congested : undefined);
   }
 
-  placed(place: Place): void {
+  placed(place: Registration): void {
     this.place = place;
   }
 
@@ -195,7 +202,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     return standsBy ? this.view.interest : undefined;
   }
 
-  passedBy(tally: Tally): void {
+  passedBy(tally: PassedCounter): void {
     this.passing.standBy(tally);
   }
 
@@ -334,7 +341,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     // An edit came before the first list was done: what that has told is of another selection.
     const isEdited = state.type === "fresh" && selection !== "" && selection !== this.parts.selection;
     const due = state.type === "rebasing" ? state.because : isEdited ? "selection" : undefined;
-    return new Reading(this, entry, {
+    return new ListIntake(this, entry, {
       reason,
       from: gapFrom ?? this.mark.value ?? null,
       initial,
@@ -410,7 +417,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
     return this.guard.believes(deleted, known, this.clock.monotonic());
   }
 
-  complete({ entry, plan }: Reading, to: ResourceVersion, tell: Generator<void>): void {
+  complete({ entry, plan }: ListIntake, to: ResourceVersion, tell: Generator<void>): void {
     const { selection, commits } = this.parts;
     this.listing = false;
     this.listVersion = to;
@@ -438,7 +445,7 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
   /** Tells what a complete list leaves to tell, piece by piece; then it is a position. */
   private *finish(
     entry: MarkEntry,
-    { reason, rebases }: ReadingPlan,
+    { reason, rebases }: ListIntakePlan,
     to: ResourceVersion,
     tell: Generator<void>,
   ): Generator<void> {
@@ -468,14 +475,14 @@ export class Subscription implements Subscriber, MarkOwner, Reader, EventOrigin 
   }
 
   /** Whether a change was received before: the object stands there, the last list covers it, or the mark is past it. */
-  private isReplay(change: Change, standing: Standing | undefined): boolean {
+  private isReplay(change: Change, standing: ObjectState | undefined): boolean {
     const { resourceVersion } = change.meta;
     if (standing && endsAsItWas(standing, change)) return false;
     if (isWithin(resourceVersion, this.listVersion) || isWithin(resourceVersion, this.mark.value)) return true;
     return standing !== undefined && isStale(standing, change);
   }
 
-  private accept(source: EventSource): void {
+  private accept(source: EventInput): void {
     const { queue, maker } = this.parts;
     queue.accept(maker.make(source, this, this.aftermath.doubt));
   }

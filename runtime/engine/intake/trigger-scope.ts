@@ -2,10 +2,10 @@ import type { Clock } from "../../base/clock.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
 import type { Cursor } from "../../journal/batch.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { Observer } from "../delivery/observer.ts";
+import type { EngineObserver } from "../delivery/observer.ts";
 import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { Shard } from "../state/shard.ts";
-import type { View } from "../state/view.ts";
+import type { KnownObjects } from "../state/view.ts";
 import type { EventMaker } from "../work/event-maker.ts";
 import type { FunctionQueue } from "../work/function-queue.ts";
 import type { Concern } from "./concern.ts";
@@ -20,7 +20,7 @@ export interface SourceRef {
 }
 
 export interface ScopeParts {
-  readonly view: View;
+  readonly view: KnownObjects;
   readonly concerns: Concern;
   /** The part of the function that this is; undefined: all of it. */
   readonly shard: Shard | undefined;
@@ -30,7 +30,7 @@ export interface ScopeParts {
   readonly maker: EventMaker;
   readonly commits: Commits;
   readonly clock: Clock;
-  readonly observer: Observer;
+  readonly observer: EngineObserver;
   /** Bodies of a list that may wait for its end, in bytes. */
   readonly listLimit: number;
   /** The last writes before the start may be missing. */

@@ -1,11 +1,11 @@
 import { isNewer, type ResourceVersion } from "../../base/resource-version.ts";
-import type { Doubt } from "./doubt.ts";
+import type { RedeliveryRisk } from "./doubt.ts";
 
 /**
  * What a source brings after the machine went down. The last writes before may be missing, so that an event may have
  * been handled without a record. That lasts until all has come that the process before can have seen.
  */
-export class Aftermath {
+export class RestartPersistence {
   private readonly lostWrites: boolean;
   private current: boolean;
   /** Nothing newer can have been handled by a process before this one; undefined where that is not known. */
@@ -18,12 +18,12 @@ export class Aftermath {
   }
 
   /** Of what comes next. */
-  get doubt(): Doubt {
+  get doubt(): RedeliveryRisk {
     return this.current ? "unnoted" : "none";
   }
 
   /** Of what is told of an object that stands at this, and for another reason than a change of it. */
-  doubtOf(resourceVersion: ResourceVersion): Doubt {
+  doubtOf(resourceVersion: ResourceVersion): RedeliveryRisk {
     const isNews = this.upTo !== undefined && isNewer(resourceVersion, this.upTo);
     return this.lostWrites && !isNews ? "unnoted" : "none";
   }

@@ -6,10 +6,10 @@ import type { EventType } from "../../manifest/function.ts";
  * next process knows it too. `unnoted`: only this process knows, because the machine may have lost the record when it
  * went down.
  */
-export type Doubt = "none" | "noted" | "unnoted";
+export type RedeliveryRisk = "none" | "noted" | "unnoted";
 
 /** What is asked about an event that is made. */
-export interface Told {
+export interface DeliveredEvent {
   readonly view: number;
   readonly uid: string;
   readonly id: string;
@@ -19,7 +19,7 @@ export interface Told {
 /** Attempts at an event that began before, and whether it may have been told. */
 export interface Past {
   readonly attempts: number;
-  readonly doubt: Doubt;
+  readonly doubt: RedeliveryRisk;
   /** Of an attempt that the event itself is to settle. */
   readonly begun?: BegunAttempt | undefined;
 }
@@ -39,7 +39,7 @@ export interface BegunBefore {
 }
 
 /** Says of each event of a function whether a handler may have been told of it by a process before this one. */
-export class Doubts {
+export class PossibleRedeliveries {
   private readonly begun: BegunBefore;
 
   constructor(begun: BegunBefore) {
@@ -52,7 +52,7 @@ export class Doubts {
    *   event: what says so is over with the object's next event, or the next epoch.
    * @param doubt what its source says of it
    */
-  ofNew({ view, uid, id, type }: Told, isOvertaken: boolean, doubt: Doubt): Past {
+  ofNew({ view, uid, id, type }: DeliveredEvent, isOvertaken: boolean, doubt: RedeliveryRisk): Past {
     const { begun } = this;
     const attempts = begun.attemptsAt(view, id);
     const passed = (type === "Added" || type === "Deleted") && begun.passageBegan(view, uid, type);
@@ -60,7 +60,7 @@ export class Doubts {
   }
 
   /** The past of an event that comes back from disk, where `doubt` was noted of it. */
-  ofStored({ view, id, replayed }: Told & { readonly replayed: boolean }, doubt: Doubt): Past {
+  ofStored({ view, id, replayed }: DeliveredEvent & { readonly replayed: boolean }, doubt: RedeliveryRisk): Past {
     const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
     // What it tells is known already: nothing but its own end takes its attempt out of the journal.
     const begun = replayed ? this.begun.lastOf(view, id) : undefined;
@@ -72,4 +72,4 @@ export class Doubts {
 const gravity = { none: 0, noted: 1, unnoted: 2 } as const;
 
 /** The one of the two that says more. */
-export const graver = (a: Doubt, b: Doubt): Doubt => (gravity[a] > gravity[b] ? a : b);
+export const graver = (a: RedeliveryRisk, b: RedeliveryRisk): RedeliveryRisk => (gravity[a] > gravity[b] ? a : b);

@@ -3,7 +3,7 @@ import type { KnownIdentity } from "../../journal/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
 
 /** An object as its last event left it. */
-export interface KnownObject {
+export interface LastState {
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
   /**
@@ -12,17 +12,17 @@ export interface KnownObject {
    */
   readonly begun?: EventType;
   /** The newest state of which an event had begun so; a deletion that was found may bear more than the object's resourceVersion. */
-  readonly through?: Version;
+  readonly through?: EpochVersion;
 }
 
 /** A resourceVersion, and the epoch in which it counts. */
-interface Version {
+interface EpochVersion {
   readonly epoch: number;
   readonly resourceVersion: ResourceVersion;
 }
 
 /** An attempt that had begun when the last process ended, and is not known to be done. */
-export interface Begun extends Version {
+export interface Begun extends EpochVersion {
   readonly type: EventType;
   readonly key: string;
   readonly uid: string;
@@ -32,9 +32,9 @@ export interface Begun extends Version {
 }
 
 /** What a handler may have been told of an object, without a record that it is done. */
-interface DoubtedObject extends KnownObject {
+interface DoubtedObject extends LastState {
   readonly begun: EventType;
-  readonly through: Version;
+  readonly through: EpochVersion;
   readonly records: readonly Begun[];
 }
 
@@ -42,7 +42,7 @@ interface DoubtedObject extends KnownObject {
  * What handlers may know beyond what is on record, by object. It ends, and its attempts leave the journal, with the next
  * event of the object that is terminal.
  */
-export class DoubtedObjects {
+export class PossiblyDeliveredObjects {
   private readonly byKey = new Map<string, DoubtedObject>();
   /** Takes an attempt out of the journal. */
   private readonly settle: (begun: Begun) => void;
@@ -82,7 +82,7 @@ export class DoubtedObjects {
   }
 
   /** The object as a list is compared with, given what is known of it. */
-  alive(key: string, known: KnownIdentity | undefined): KnownObject | undefined {
+  alive(key: string, known: KnownIdentity | undefined): LastState | undefined {
     const doubted = this.byKey.get(key);
     if (!known || known.deleted) return doubted?.begun === "Deleted" ? undefined : doubted;
     if (doubted?.uid !== known.uid) return known;
@@ -92,17 +92,17 @@ export class DoubtedObjects {
   }
 
   /** An event of the object is terminal; an older one, which had been left out before, settles nothing. */
-  end(type: EventType, key: string, uid: string, at: Version): void {
+  end(type: EventType, key: string, uid: string, at: EpochVersion): void {
     const doubted = this.byKey.get(key);
     if (doubted?.uid !== uid || (type !== "Deleted" && isBefore(at, doubted.through))) return;
     this.byKey.delete(key);
     for (const record of doubted.records) this.settle(record);
   }
 
-  [Symbol.iterator](): Iterator<readonly [string, KnownObject]> {
+  [Symbol.iterator](): Iterator<readonly [string, LastState]> {
     return this.byKey.entries();
   }
 }
 
-const isBefore = (a: Version, b: Version): boolean =>
+const isBefore = (a: EpochVersion, b: EpochVersion): boolean =>
   a.epoch !== b.epoch ? a.epoch < b.epoch : isNewer(b.resourceVersion, a.resourceVersion);

@@ -5,14 +5,14 @@ import type { Schedule } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import { eventId } from "../delivery/event-id.ts";
-import type { Log } from "../delivery/observer.ts";
+import type { EngineLog } from "../delivery/observer.ts";
 import type { PastRun } from "../history/history.ts";
-import type { View } from "../state/view.ts";
+import type { KnownObjects } from "../state/view.ts";
 import { Timetable } from "./timetable.ts";
 
 export interface ScheduledTriggerParts {
   readonly schedule: Schedule;
-  readonly view: View;
+  readonly view: KnownObjects;
   /** As the store has it; undefined of a schedule that is new. */
   readonly cursor: Cursor | undefined;
   /** The last writes before the start may be missing. */
@@ -20,7 +20,7 @@ export interface ScheduledTriggerParts {
   readonly nextSequence: () => number;
   readonly commits: Pick<Commits, "cursorMoved">;
   readonly clock: Clock;
-  readonly log: Log;
+  readonly log: EngineLog;
   readonly queue: { acceptSpilled(event: SpilledEvent): void };
 }
 

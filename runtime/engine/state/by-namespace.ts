@@ -1,7 +1,7 @@
-import { TransientMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/transient.ts";
 /** Values by object key, in groups by namespace, so that what concerns one namespace costs nothing for the others. */
 export class ByNamespace<T> implements Iterable<readonly [string, T]> {
-  private readonly groups = new TransientMap<string, Map<string, T>>();
+  private readonly groups = new YoungMap<string, Map<string, T>>();
   private readonly groupOf: (key: string) => string;
 
   /** @param groupOf the group that a key belongs to; its namespace unless given */

@@ -1,7 +1,7 @@
 import { byAge, isUpTo, type ResourceVersion } from "../../base/resource-version.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
 import { apart } from "../../v8/own-copy.ts";
-import type { KnownObject } from "../redelivery/doubted-objects.ts";
+import type { LastState } from "../redelivery/doubted-objects.ts";
 
 /** A difference between what was known and a list. */
 export type Difference =
@@ -12,7 +12,7 @@ export type Difference =
   | {
       readonly type: "Deleted";
       readonly key: string;
-      readonly known: KnownObject;
+      readonly known: LastState;
       readonly before: ResourceVersion | undefined;
     };
 
@@ -21,7 +21,7 @@ export type DiffMode = "newer" | "different";
 
 export interface GapDiffParts {
   /** The live object known by a key; what is told meanwhile is known. */
-  readonly lookup: (key: string) => KnownObject | undefined;
+  readonly lookup: (key: string) => LastState | undefined;
   readonly mode: DiffMode;
   /** Whether the list is believed to be of the same cluster from its first item on. */
   readonly believed: boolean;
@@ -34,7 +34,7 @@ export interface GapDiffParts {
 }
 
 /** What a complete list says beside what was told as it was read. */
-export interface Rest {
+export interface UnreadObjects {
   /** Deleted first, then by resourceVersion. */
   readonly found: readonly Difference[];
   /** How many objects were known before it, and how many of them are deleted, told or not. */
@@ -87,7 +87,7 @@ export class GapDiff {
   }
 
   /** The list is complete. `known` are all the objects known by now. */
-  end(known: Iterable<readonly [string, KnownObject]>): Rest {
+  end(known: Iterable<readonly [string, LastState]>): UnreadObjects {
     const deletions: Difference[] = [];
     const others: Exclude<Difference, { readonly type: "Deleted" }>[] = [];
     for (const each of this.held) {
@@ -105,7 +105,7 @@ export class GapDiff {
     return { found, known: this.met + gone, deleted: this.replaced + gone, lacks: this.lacks };
   }
 
-  private compare(key: string, known: KnownObject | undefined, change: Change): readonly Difference[] {
+  private compare(key: string, known: LastState | undefined, change: Change): readonly Difference[] {
     const { uid, resourceVersion } = change.meta;
     const added = { type: "Added", key, change, unknown: known === undefined } as const;
     if (!known) return [added];
@@ -138,7 +138,7 @@ export class GapDiff {
    * A list older than what is known, as a lagging server gives, changes nothing; versions without order differ or not.
    * After a rewind what is known is told again where a later state may have run.
    */
-  private changed({ resourceVersion, begun }: KnownObject, listed: ResourceVersion): boolean {
+  private changed({ resourceVersion, begun }: LastState, listed: ResourceVersion): boolean {
     if (this.parts.mode === "different") return listed !== resourceVersion || begun !== undefined;
     return !isUpTo(listed, resourceVersion);
   }

@@ -1,7 +1,7 @@
 import type { AskedField } from "../../informer/fanout/subscriber.ts";
 
 /** Who knows something of an object, of those who let most objects pass: all functions ask for the same key, one after the other. */
-export class Holders<T> {
+export class InterestedFunctions<T> {
   private readonly byKey = new Map<string, Set<T>>();
   private lastKey: string | undefined;
   private last: Set<T> | undefined;

@@ -1,7 +1,7 @@
 import type { AskedField, Interest } from "../../informer/fanout/subscriber.ts";
 import { objectKey } from "../../informer/scan/change.ts";
 import type { Filter } from "../filter/filter.ts";
-import type { Holders } from "./holders.ts";
+import type { InterestedFunctions } from "./holders.ts";
 
 /**
  * By which changes may pass a holder by; undefined where its filter demands nothing of an object. Those of one dispatcher share a
@@ -10,7 +10,7 @@ import type { Holders } from "./holders.ts";
 export function interestOf<T extends object>(
   holder: T,
   { demanded }: Pick<Filter, "demanded">,
-  holders: Holders<T>,
+  holders: InterestedFunctions<T>,
 ): Interest | undefined {
   if (!demanded) return undefined;
   const { field, value, read } = demanded;

@@ -1,10 +1,10 @@
 import { isNewer, isUpTo } from "../../base/resource-version.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import type { KnownIdentity } from "../../journal/batch.ts";
-import type { KnownObject } from "../redelivery/doubted-objects.ts";
+import type { LastState } from "../redelivery/doubted-objects.ts";
 
 /** Where an object will stand when all that waits for it is done. */
-export interface Standing extends KnownObject {
+export interface ObjectState extends LastState {
   readonly deleted: boolean;
 }
 
@@ -12,7 +12,7 @@ export interface Standing extends KnownObject {
  * Whether it is a deletion that carries the last state's own resourceVersion, as APIs send that are not etcd's. The object
  * stands, so the deletion is news, wherever the mark is by then.
  */
-export const endsAsItWas = (standing: Standing, { type, meta }: Change): boolean =>
+export const endsAsItWas = (standing: ObjectState, { type, meta }: Change): boolean =>
   type === "Deleted" &&
   !standing.deleted &&
   standing.uid === meta.uid &&
@@ -22,7 +22,7 @@ export const endsAsItWas = (standing: Standing, { type, meta }: Change): boolean
  * Whether a change is no newer than where its object stands. Where resourceVersions cannot be ordered only the same one
  * is, and the deletion of an object that is known to be deleted.
  */
-export function isStale(standing: Standing, { type, meta }: Change): boolean {
+export function isStale(standing: ObjectState, { type, meta }: Change): boolean {
   if (isUpTo(meta.resourceVersion, standing.resourceVersion)) return true;
   return standing.deleted && standing.uid === meta.uid && type === "Deleted";
 }

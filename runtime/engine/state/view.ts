@@ -5,19 +5,19 @@ import type { ObjectMembers } from "../../informer/scan/object-members.ts";
 import type { KnownBody, KnownIdentity } from "../../journal/batch.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { Hold } from "../commit/resting-rows.ts";
+import type { PositionHold } from "../commit/resting-rows.ts";
 import type { ConditionAnswer, Hearing } from "../filter/conditions.ts";
-import type { Before, Filter, Verdict } from "../filter/filter.ts";
+import type { Filter, PreviousState, Verdict } from "../filter/filter.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
 import { type HeldBack, wasThere } from "../filter/reason.ts";
 import type { History } from "../history/history.ts";
-import type { Doubt } from "../redelivery/doubt.ts";
-import { type Begun, DoubtedObjects, type KnownObject } from "../redelivery/doubted-objects.ts";
+import type { RedeliveryRisk } from "../redelivery/doubt.ts";
+import { type Begun, type LastState, PossiblyDeliveredObjects } from "../redelivery/doubted-objects.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
-import { Holders } from "./holders.ts";
+import { InterestedFunctions } from "./holders.ts";
 import { interestOf } from "./interest.ts";
 import type { RecordForm } from "./record-form.ts";
-import { type Standing, standsBut } from "./standing.ts";
+import { type ObjectState, standsBut } from "./standing.ts";
 
 /** What a view needs of an event. */
 export interface ViewEvent {
@@ -30,7 +30,7 @@ export interface ViewEvent {
   readonly deletedBy: ResourceVersion;
   /** In which its resourceVersions count. */
   readonly epoch: number;
-  readonly doubt: Doubt;
+  readonly doubt: RedeliveryRisk;
   /** Whether its body is no state of its own, and so none to keep. */
   readonly isAsked: boolean;
   /** Where the object's members are in its body, where that is known. */
@@ -38,10 +38,10 @@ export interface ViewEvent {
 }
 
 /** What a filter is told of an event beside its body. */
-export type Judged = Pick<ViewEvent, "type" | "key" | "doubt" | "members">;
+export type FilteredEventFields = Pick<ViewEvent, "type" | "key" | "doubt" | "members">;
 
 /** What a view needs of an event that waits. */
-export interface Expected extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
+export interface ExpectedEvent extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
 }
@@ -53,7 +53,7 @@ export interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {
   readonly comesAgain?: boolean;
 }
 
-export interface ViewParts {
+export interface KnownObjectsParts {
   readonly id: number;
   readonly functionName: string;
   readonly trigger: Trigger;
@@ -71,11 +71,11 @@ export interface ViewParts {
   /** Under a trigger with `key`: whom a state counts for. */
   readonly keyOf?: KeyOf | undefined;
   /** Of all functions, by object. Default: this view's alone. */
-  readonly holders?: Holders<View>;
+  readonly holders?: InterestedFunctions<KnownObjects>;
 }
 
 /** Keys that an object counted for. */
-export interface Counted {
+export interface CountedKeys {
   /** `namespace/name` each; undefined where none were noted. */
   readonly keys: readonly string[] | undefined;
   /** Whether the trigger's `key` of today named them. */
@@ -95,7 +95,7 @@ export interface Preview {
  * when an event leaves its lane, in the commit that makes the event terminal. Waiting events lie over it. So a later
  * event, or a list after a gap, is compared with where the object will stand.
  */
-export class View {
+export class KnownObjects {
   readonly id: number;
   readonly functionName: string;
   readonly trigger: Trigger;
@@ -105,12 +105,12 @@ export class View {
   readonly history: History;
   private readonly keyOf: KeyOf | undefined;
   private readonly known: ByNamespace<KnownIdentity>;
-  private readonly doubted: DoubtedObjects;
+  private readonly doubted: PossiblyDeliveredObjects;
   /** Objects whose events waited on disk and were left out, since the trigger selects them no more: uids by key. */
   private readonly untold = new Map<string, string>();
   /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
   private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: ResourceVersion }[]>();
-  private readonly waiting: ByNamespace<Standing & { count: number; readonly epoch: number }>;
+  private readonly waiting: ByNamespace<ObjectState & { count: number; readonly epoch: number }>;
   /** Namespaces with a source that could replay; undefined before that is known. */
   private scope: Set<string> | undefined;
   /** The epoch of each source's namespace. */
@@ -120,12 +120,12 @@ export class View {
   /** Whether an object that has never met the conditions leaves nothing here. */
   private readonly leavesStrangers: boolean;
   /** Where it is noted of which objects something is known; undefined where it lets none pass. */
-  private readonly holders: Holders<View> | undefined;
+  private readonly holders: InterestedFunctions<KnownObjects> | undefined;
   /** By which changes pass it that it would let pass; undefined where it lets none. */
   readonly interest: Interest | undefined;
   private readonly commits: Commits;
 
-  constructor(parts: ViewParts) {
+  constructor(parts: KnownObjectsParts) {
     const { id, functionName, trigger, resource, identity, filter, form, compares, commits, history, keyOf, holders } =
       parts;
     this.id = id;
@@ -140,13 +140,14 @@ export class View {
     this.commits = commits;
     this.history = history;
     this.keyOf = keyOf;
-    if (this.leavesStrangers && filter.demands && !history.tellsEach) this.holders = holders ?? new Holders();
+    if (this.leavesStrangers && filter.demands && !history.tellsEach)
+      this.holders = holders ?? new InterestedFunctions();
     this.interest = this.holders && interestOf(this, filter, this.holders);
     // One source brings all: one group is the quickest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
     this.waiting = new ByNamespace(groupOf);
-    this.doubted = new DoubtedObjects(({ row, key, id }) => commits.settle(row, { view: this.id, key, id }));
+    this.doubted = new PossiblyDeliveredObjects(({ row, key, id }) => commits.settle(row, { view: this.id, key, id }));
   }
 
   /** Takes what the store has. */
@@ -182,21 +183,21 @@ export class View {
   }
 
   /** The object as a list is compared with: where it will stand, unless it will be gone. */
-  alive(key: string): KnownObject | undefined {
+  alive(key: string): LastState | undefined {
     const waiting = this.waiting.get(key);
     if (waiting) return waiting.deleted ? undefined : waiting;
     return this.doubted.alive(key, this.known.get(key));
   }
 
   /** Where the object will stand; undefined also of one that will be gone, in an epoch that is over. */
-  standing(key: string): Standing | undefined {
+  standing(key: string): ObjectState | undefined {
     const waiting = this.waiting.get(key);
     if (!waiting) return this.known.get(key);
     return waiting.deleted && this.isOver(key, waiting.epoch) ? undefined : waiting;
   }
 
   /** Objects that will stand when all that waits is done, of one namespace or ("") of all. */
-  *live(namespace: string): Iterable<readonly [string, KnownObject]> {
+  *live(namespace: string): Iterable<readonly [string, LastState]> {
     for (const [key, object] of this.waiting.in(namespace)) if (!object.deleted) yield [key, object];
     for (const [key, object] of this.known.in(namespace)) {
       if (!object.deleted && !this.waiting.has(key)) yield [key, object];
@@ -227,7 +228,7 @@ export class View {
     return newest;
   }
 
-  private *doubtedIn(namespace: string): Iterable<readonly [string, KnownObject]> {
+  private *doubtedIn(namespace: string): Iterable<readonly [string, LastState]> {
     for (const each of this.doubted) if (namespace === "" || namespaceOf(each[0]) === namespace) yield each;
   }
 
@@ -259,7 +260,7 @@ export class View {
   }
 
   /** Whom the object counted for when its last event ended; undefined where nothing is noted. */
-  countedFor(key: string): Counted | undefined {
+  countedFor(key: string): CountedKeys | undefined {
     const known = this.stands(key);
     return known && { keys: known.keys, isByThisRule: this.form.namesKeys(known.form) };
   }
@@ -313,7 +314,7 @@ export class View {
   }
 
   /** Notes that an event waits. */
-  expect({ type, key, uid, resourceVersion, deletedBy, epoch }: Expected): void {
+  expect({ type, key, uid, resourceVersion, deletedBy, epoch }: ExpectedEvent): void {
     this.holders?.add(key, this);
     const deleted = type === "Deleted";
     const count = (this.waiting.get(key)?.count ?? 0) + 1;
@@ -348,7 +349,7 @@ export class View {
   }
 
   /** The verdict on an event that has its own body; undefined where that takes more than one piece of work. */
-  judgeAtOnce({ type, key, doubt, members }: Judged, body: Buffer): Verdict | undefined {
+  judgeAtOnce({ type, key, doubt, members }: FilteredEventFields, body: Buffer): Verdict | undefined {
     return this.filter.judgeAtOnce(type, body, this.before(key, doubt), undefined, members);
   }
 
@@ -373,7 +374,7 @@ export class View {
     return heldBack?.type === "condition" ? heldBack : undefined;
   }
 
-  private before(key: string, doubt: Doubt = "none"): Before {
+  private before(key: string, doubt: RedeliveryRisk = "none"): PreviousState {
     const known = this.known.get(key);
     // What may have been told last is not what is known.
     const doubted = doubt !== "none" || this.doubted.has(key);
@@ -388,7 +389,7 @@ export class View {
    * @param hold of an event that a position may not have passed
    * @returns whether none may pass it before `hold` has ended
    */
-  apply(event: ViewEvent, body: Buffer, { hash, matched, deliver }: Verdict, hold?: Hold): boolean {
+  apply(event: ViewEvent, body: Buffer, { hash, matched, deliver }: Verdict, hold?: PositionHold): boolean {
     const wasDoubted = this.doubted.has(event.key);
     this.doubted.end(event.type, event.key, event.meta.uid, {
       epoch: event.epoch,
@@ -587,5 +588,5 @@ export class View {
 
 /** What a filter is told of an object that was not known. */
 const unknown = { hash: undefined, matched: undefined };
-const nothing: Before = { ...unknown, doubted: false };
+const nothing: PreviousState = { ...unknown, doubted: false };
 const silent: Hearing = { onError: () => {} };

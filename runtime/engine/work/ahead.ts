@@ -20,7 +20,7 @@ const mostBrief = 64;
  * How many events of a function are on their way to handlers beyond those that may run at once: as many as come back soon.
  * A handler that takes long gets none, since what waits for it is better off in its lane.
  */
-export class Ahead {
+export class PrefetchWindow {
   private allowed = 0;
   private brief = 0;
 

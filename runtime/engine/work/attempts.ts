@@ -4,11 +4,11 @@ import type { FunctionManifest } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { DeliveryListener, HandlerError, Look, Outcome, Runner } from "../delivery/delivery.ts";
-import type { EventOutcome, Observer } from "../delivery/observer.ts";
+import type { EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import { goneMeanwhile, refusedBefore, unselected } from "../filter/reason.ts";
 import { nameOf } from "../state/by-namespace.ts";
-import { Ahead } from "./ahead.ts";
+import { PrefetchWindow } from "./ahead.ts";
 import { crashLoopError, deliveryOf, isRedelivered } from "./attempt.ts";
 import { type LaneEvent, storedEvent } from "./event.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
@@ -24,7 +24,7 @@ export type Conclusion =
   | { readonly type: "not-begun" };
 
 /** An attempt that ended by itself. */
-type Finished = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
+type FinishedAttempt = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
 /** Takes the events of a function whose handler is not told of each: they end here. */
 export interface EventSink {
@@ -48,13 +48,13 @@ export interface AttemptsParts {
   readonly time: LoopAccount;
   readonly clock: Clock;
   readonly random: Random;
-  readonly observer: Observer;
+  readonly observer: EngineObserver;
   /** Asked for an object where the body on disk is of another form than the trigger's objects are now. */
   readonly look: Look;
 }
 
 /** What an attempt is made with. */
-export interface Code {
+export interface LoadedCode {
   readonly manifest: FunctionManifest;
   /** The handler reads the previous object. */
   readonly usesOldObject: boolean;
@@ -75,7 +75,7 @@ interface Needs {
 }
 
 /** An attempt that is on record. */
-interface Recorded extends Omit<Needs, "verdict"> {
+interface AttemptRecord extends Omit<Needs, "verdict"> {
   readonly row: number;
   readonly started: StartedEvent;
 }
@@ -83,14 +83,20 @@ interface Recorded extends Omit<Needs, "verdict"> {
 /** An attempt that the runner has. A class, because each event's closures and what they hold took 0.3 KB. */
 class Given implements DeliveryListener {
   readonly event: LaneEvent;
-  readonly recorded: Recorded;
+  readonly recorded: AttemptRecord;
   readonly listener: AttemptListener;
   /** Monotonic milliseconds. */
   readonly givenAt: number;
   hasBegun = false;
   private readonly attempts: Attempts;
 
-  constructor(attempts: Attempts, event: LaneEvent, recorded: Recorded, listener: AttemptListener, givenAt: number) {
+  constructor(
+    attempts: Attempts,
+    event: LaneEvent,
+    recorded: AttemptRecord,
+    listener: AttemptListener,
+    givenAt: number,
+  ) {
     this.attempts = attempts;
     this.event = event;
     this.recorded = recorded;
@@ -111,20 +117,20 @@ class Given implements DeliveryListener {
 /** Runs one function's attempts: the filter's verdict, the record that one begins, the handler, and what follows from how it ended. */
 export class Attempts {
   /** New code comes between two attempts. */
-  code: Code;
+  code: LoadedCode;
   private readonly parts: AttemptsParts;
   /** Epoch milliseconds of the last attempt's end. */
   private lastAt: number | undefined;
   private failures = 0;
   /** Handlers that have begun and not ended. */
   private running = 0;
-  private readonly ahead = new Ahead();
+  private readonly ahead = new PrefetchWindow();
   /** Attempts that read what they need, or wait for others that do. */
   private reading = 0;
   /** Resolves when the last of them has begun. */
   private turn: Promise<void> = Promise.resolve();
 
-  constructor(code: Code, parts: AttemptsParts) {
+  constructor(code: LoadedCode, parts: AttemptsParts) {
     this.code = code;
     this.parts = parts;
   }
@@ -310,7 +316,7 @@ export class Attempts {
   }
 
   /** Gives the runner an event whose attempt is on record. */
-  private give(event: LaneEvent, recorded: Recorded, listener: AttemptListener): void {
+  private give(event: LaneEvent, recorded: AttemptRecord, listener: AttemptListener): void {
     const { commits, runner, clock } = this.parts;
     const { body, oldBody, row, started } = recorded;
     if (event.journalRow !== undefined) commits.settle(event.journalRow, started);
@@ -366,7 +372,7 @@ export class Attempts {
     return { type: "not-begun" };
   }
 
-  private conclude(event: LaneEvent, outcome: Finished, oldBody: Buffer | undefined): Conclusion {
+  private conclude(event: LaneEvent, outcome: FinishedAttempt, oldBody: Buffer | undefined): Conclusion {
     const { random, observer, clock } = this.parts;
     const { view } = event;
     event.interruptions = 0;

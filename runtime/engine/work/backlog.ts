@@ -1,9 +1,9 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
-import type { Log, Observer } from "../delivery/observer.ts";
-import type { View } from "../state/view.ts";
+import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
+import type { KnownObjects } from "../state/view.ts";
 import { type LaneEvent, letGo } from "./event.ts";
-import type { Lane } from "./lane.ts";
+import type { EventLane } from "./lane.ts";
 import type { Spill } from "./spill.ts";
 
 /** A function's collapsed events are logged so often at most, in milliseconds: a stuck object collapses again and again. */
@@ -13,7 +13,7 @@ const logEveryMs = 60_000;
 const ordinary: ReadonlySet<string | undefined> = new Set([undefined, "relist", "backlog"]);
 
 /** Waiting events of one object that give way to the newest. */
-interface Run {
+interface CollapsedEvents {
   /** Oldest first. */
   readonly gone: readonly LaneEvent[];
   readonly standIn: LaneEvent;
@@ -53,11 +53,11 @@ const joins = (event: LaneEvent, next: LaneEvent): boolean =>
   (!event.mark || !next.mark || event.mark.owner === next.mark.owner);
 
 /** The runs among a lane's events behind the first `kept`. Two triggers may share a lane: each has its own runs. */
-function runsOf(events: Iterable<LaneEvent>, kept: number): readonly Run[] {
-  const found: Run[] = [];
-  const open = new Map<View, LaneEvent[]>();
-  const before = new Map<View, LaneEvent>();
-  const close = (view: View) => {
+function runsOf(events: Iterable<LaneEvent>, kept: number): readonly CollapsedEvents[] {
+  const found: CollapsedEvents[] = [];
+  const open = new Map<KnownObjects, LaneEvent[]>();
+  const before = new Map<KnownObjects, LaneEvent>();
+  const close = (view: KnownObjects) => {
     const run = open.get(view);
     const standIn = run?.pop();
     open.delete(view);
@@ -87,8 +87,8 @@ export interface BacklogsParts {
   readonly functionName: string;
   readonly spill: Spill;
   readonly clock: Clock;
-  readonly observer: Observer;
-  readonly log: Log;
+  readonly observer: EngineObserver;
+  readonly log: EngineLog;
 }
 
 /**
@@ -105,7 +105,7 @@ export class Backlogs {
   }
 
   /** Leaves the first `kept` events of a lane, its head at least, and of those behind them what cannot give way. */
-  collapse(lane: Lane, kept: number): void {
+  collapse(lane: EventLane, kept: number): void {
     if (lane.length < kept + 2) return;
     const gone = new Set<LaneEvent>();
     for (const run of runsOf(lane, Math.max(1, kept))) for (const event of this.join(run)) gone.add(event);
@@ -116,7 +116,7 @@ export class Backlogs {
    * For a lane that has more on disk than its share, where its function's room there is short. The last that was shelved gives way to
    * the event that is to be shelved behind it. Returns the state that is told before that one; undefined where nothing gave way.
    */
-  collapseShelved(lane: Lane, next: LaneEvent): ResourceVersion | undefined {
+  collapseShelved(lane: EventLane, next: LaneEvent): ResourceVersion | undefined {
     const { spill } = this.parts;
     const last = lane.shelvedTail;
     if (!last?.from || !spill.isCrowdedBy(lane.shelved)) return undefined;
@@ -130,7 +130,7 @@ export class Backlogs {
   }
 
   /** Returns the events that are gone. */
-  private join(run: Run): readonly LaneEvent[] {
+  private join(run: CollapsedEvents): readonly LaneEvent[] {
     const { spill } = this.parts;
     const { standIn } = run;
     const gone = this.replaceable(run);
@@ -161,7 +161,7 @@ export class Backlogs {
   }
 
   /** Those of a run that may go: an event on record goes only if the record has room for the one that stands for it. */
-  private replaceable({ gone, standIn }: Run): readonly LaneEvent[] {
+  private replaceable({ gone, standIn }: CollapsedEvents): readonly LaneEvent[] {
     const onRecord = gone.filter(isOnRecord);
     const grows = standIn.size - onRecord.reduce((bytes, { size }) => bytes + size, 0);
     const fits = isOnRecord(standIn) || grows <= 0 || this.parts.spill.hasRoomFor(grows);

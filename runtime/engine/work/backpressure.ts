@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../base/clock.ts";
-import type { ReadyLanes } from "./ready-lanes.ts";
-import type { Place } from "./rota.ts";
+import type { ReadyQueue } from "./ready-lanes.ts";
+import type { FairShare } from "./rota.ts";
 import { freeAt, type MemoryLimit, type Spill } from "./spill.ts";
 
 /** How full a function's memory is when it is full, where it has no disk. */
@@ -18,8 +18,8 @@ const lookMs = 500;
 
 /** What a function has that only waits for its turn: how many lanes, and how many of these may. */
 export interface WaitsForTurn {
-  readonly ready: Pick<ReadyLanes, "length">;
-  readonly place: Pick<Place, "share" | "isOverShare">;
+  readonly ready: Pick<ReadyQueue, "length">;
+  readonly place: Pick<FairShare, "share" | "isOverShare">;
 }
 
 /** How full memory and disk are, as far as it matters who waits. */

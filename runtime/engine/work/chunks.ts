@@ -10,7 +10,7 @@ export interface Chunk {
 const mostBytes = 4 * 1024 * 1024;
 
 /** An event's body, and the chunk that it keeps alive. */
-interface Holder {
+interface PinnedBody {
   body: Buffer | undefined;
   chunk: Chunk | undefined;
 }
@@ -20,12 +20,12 @@ interface Holder {
  * that a queue takes no more than it holds. Where few of many events wait, each may keep a chunk for itself. Then bodies are
  * copied out, which costs 2 us.
  */
-export class Chunks {
+export class BufferPins {
   private bytes = 0;
   private last: { readonly buffer: ArrayBufferLike; readonly chunk: Chunk } | undefined;
 
   /** The event waits. Its body is in memory of its own from now on where chunks take too much. */
-  hold(event: Holder): void {
+  hold(event: PinnedBody): void {
     const { body } = event;
     if (!body) return;
     const chunk = this.chunkOf(body.buffer);
@@ -36,7 +36,7 @@ export class Chunks {
   }
 
   /** The event waits no more, or without its body. */
-  release(event: Holder): void {
+  release(event: PinnedBody): void {
     const { chunk } = event;
     event.chunk = undefined;
     if (!chunk || --chunk.holders > 0) return;

@@ -6,21 +6,21 @@ import type { EventType } from "../../manifest/function.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import { epochOf, eventId, withTrigger } from "../delivery/event-id.ts";
 import type { Verdict } from "../filter/filter.ts";
-import { type Doubt, type Doubts, graver } from "../redelivery/doubt.ts";
-import type { View } from "../state/view.ts";
+import { graver, type PossibleRedeliveries, type RedeliveryRisk } from "../redelivery/doubt.ts";
+import type { KnownObjects } from "../state/view.ts";
 import type { LaneEvent } from "./event.ts";
 import type { LoadedEvent } from "./spill.ts";
 
 /** Whose event it is. */
 export interface EventOrigin {
-  readonly view: View;
+  readonly view: KnownObjects;
   readonly epoch: number;
   /** Objects can come and go there without being created or deleted. */
   readonly isSelective: boolean;
 }
 
 /** What an event is made from; what is absent is usual. */
-export interface EventSource {
+export interface EventInput {
   readonly type: EventType;
   readonly key: string;
   readonly meta: ObjectMeta;
@@ -35,7 +35,7 @@ export interface EventSource {
   readonly flags?: EventFlags;
   readonly deletedBy?: ResourceVersion;
   /** What its source says of it. */
-  readonly doubt?: Doubt;
+  readonly doubt?: RedeliveryRisk;
   /** Where it was judged before it was made. */
   readonly verdict?: Verdict | undefined;
 }
@@ -111,11 +111,11 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
 /** Makes a function's events, in order of arrival. */
 export class EventMaker {
   private readonly clock: Clock;
-  private readonly doubts: Doubts;
+  private readonly doubts: PossibleRedeliveries;
   private sequence: number;
 
   /** @param sequence the highest that was used */
-  constructor(clock: Clock, doubts: Doubts, sequence: number) {
+  constructor(clock: Clock, doubts: PossibleRedeliveries, sequence: number) {
     this.clock = clock;
     this.doubts = doubts;
     this.sequence = sequence;
@@ -126,7 +126,7 @@ export class EventMaker {
   }
 
   /** @param doubtThere what the origin says of it, if not the source itself */
-  make(source: EventSource, { view, epoch, isSelective }: EventOrigin, doubtThere: Doubt = "none"): LaneEvent {
+  make(source: EventInput, { view, epoch, isSelective }: EventOrigin, doubtThere: RedeliveryRisk = "none"): LaneEvent {
     const { type, key, meta, body } = source;
     const selective = source.selective || isSelective;
     const lastKnown = body === undefined;
@@ -160,7 +160,7 @@ export class EventMaker {
   }
 
   /** An event that comes back from the spill. */
-  restore(stored: LoadedEvent, view: View): LaneEvent {
+  restore(stored: LoadedEvent, view: KnownObjects): LaneEvent {
     const { namespace, name, uid, resourceVersion, type, flags, body, size, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
     const id = withTrigger(stored.id, view.identity);

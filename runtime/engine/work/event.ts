@@ -3,12 +3,12 @@ import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import type { ObjectMembers } from "../../informer/scan/object-members.ts";
 import type { SpilledEvent, StoredEvent } from "../../journal/batch.ts";
-import type { Hold } from "../commit/resting-rows.ts";
+import type { PositionHold } from "../commit/resting-rows.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import type { Verdict } from "../filter/filter.ts";
-import type { Doubt } from "../redelivery/doubt.ts";
+import type { RedeliveryRisk } from "../redelivery/doubt.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
-import type { View, ViewEvent } from "../state/view.ts";
+import type { KnownObjects, ViewEvent } from "../state/view.ts";
 import type { Chunk } from "./chunks.ts";
 
 /** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
@@ -24,11 +24,11 @@ export interface MarkOwner {
 /**
  * `memory`: there alone, so that it holds the mark. `both`: on disk as well. `disk`: with its place in the lane in memory.
  */
-export type Place = "memory" | "both" | "disk";
+export type EventStorage = "memory" | "both" | "disk";
 
 /** An event on its way through a lane. */
 export interface LaneEvent extends ViewEvent {
-  readonly view: View;
+  readonly view: KnownObjects;
   /** The function's order of arrival. */
   readonly sequence: number;
   readonly id: string;
@@ -58,13 +58,13 @@ export interface LaneEvent extends ViewEvent {
   readonly isUnselected: boolean;
   /** What holds the low-water mark; undefined once the mark may pass. */
   mark: { readonly owner: MarkOwner; readonly entry: MarkEntry } | undefined;
-  place: Place;
+  place: EventStorage;
   /** Attempts that began. */
   attempts: number;
   interruptions: number;
   /** Epoch milliseconds: its handler asked for it to come again then, and not before. */
   notBefore: number | undefined;
-  doubt: Doubt;
+  doubt: RedeliveryRisk;
   verdict: Verdict | undefined;
   /** The journal's row of the last attempt that began. */
   journalRow: number | undefined;
@@ -77,7 +77,7 @@ export const letGo = ({ mark }: LaneEvent): void => mark?.owner.settle(mark.entr
  * What it holds up while its row rests. Undefined where the mark may be past it already, since it was on disk. It keeps
  * nothing of the event, whose body is a part of a whole chunk: a row may rest for seconds.
  */
-export function holdOf({ mark }: LaneEvent): Hold | undefined {
+export function holdOf({ mark }: LaneEvent): PositionHold | undefined {
   return mark && { owner: mark.owner, ended: () => mark.owner.settle(mark.entry) };
 }
 

@@ -2,23 +2,23 @@ import type { Clock, Timer } from "../../base/clock.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import type { SpilledEvent } from "../../journal/batch.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
-import { TransientMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/transient.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { EventOutcome, Log, Observer } from "../delivery/observer.ts";
+import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
-import type { Judged, View } from "../state/view.ts";
+import type { FilteredEventFields, KnownObjects } from "../state/view.ts";
 import type { AttemptListener, Attempts, Conclusion } from "./attempts.ts";
 import { type Backlogs, givesWay } from "./backlog.ts";
 import type { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
-import { Gate } from "./gate.ts";
-import { Lane, type LaneReport, sizeOf } from "./lane.ts";
+import { PauseGate } from "./gate.ts";
+import { EventLane, type LaneReport, sizeOf } from "./lane.ts";
 import { countLanes, inMemory } from "./lane-counts.ts";
-import { QuietTime } from "./quiet.ts";
-import type { ReadyLanes } from "./ready-lanes.ts";
+import { Debounce } from "./quiet.ts";
+import type { ReadyQueue } from "./ready-lanes.ts";
 import { afterLong, msUntil } from "./retry.ts";
-import type { Place } from "./rota.ts";
+import type { FairShare } from "./rota.ts";
 import { type LoadedEvent, pinnedMs, type Spill } from "./spill.ts";
 
 export interface QueueParts {
@@ -27,15 +27,15 @@ export interface QueueParts {
   readonly backpressure: Backpressure;
   readonly backlogs: Backlogs;
   /** Empty. */
-  readonly ready: ReadyLanes;
+  readonly ready: ReadyQueue;
   /** Its place among all functions. */
-  readonly place: Place;
+  readonly place: FairShare;
   /** Makes an event of one that was spilled. */
   readonly restore: (event: LoadedEvent) => LaneEvent;
   readonly commits: Commits;
   readonly clock: Clock;
-  readonly observer: Observer;
-  readonly log: Log;
+  readonly observer: EngineObserver;
+  readonly log: EngineLog;
 }
 
 /** How often events that hold the mark up are looked for, in milliseconds. */
@@ -47,12 +47,12 @@ const storeRetryMs = 1_000;
 /** An attempt at the event that is first in its lane. A class, because each event's closures took 0.2 KB. */
 class HeadAttempt implements AttemptListener {
   private readonly queue: FunctionQueue;
-  private readonly lane: Lane;
+  private readonly lane: EventLane;
   private readonly event: LaneEvent;
   /** What its place has given for it; undefined where it is not counted there. */
   private readonly counted: number | undefined;
 
-  constructor(queue: FunctionQueue, lane: Lane, event: LaneEvent, counted: number | undefined) {
+  constructor(queue: FunctionQueue, lane: EventLane, event: LaneEvent, counted: number | undefined) {
     this.queue = queue;
     this.lane = lane;
     this.event = event;
@@ -75,23 +75,23 @@ const laneKeyOf = ({ view, key }: Pick<LaneEvent, "view" | "key">): string => `$
 /** One function's lanes: runs them in parallel to its limit, and keeps the queue within its bounds. */
 export class FunctionQueue {
   /** Attempts that are on their way to the runner, or there. */
-  readonly gate: Gate;
+  readonly gate: PauseGate;
   private readonly parts: QueueParts;
-  private readonly lanes = new TransientMap<string, Lane>();
-  private readonly ready: ReadyLanes;
+  private readonly lanes = new YoungMap<string, EventLane>();
+  private readonly ready: ReadyQueue;
   private pinTimer: Timer | undefined;
-  private readonly quietTime: QuietTime;
+  private readonly quietTime: Debounce;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
     this.ready = parts.ready;
-    this.gate = new Gate({
+    this.gate = new PauseGate({
       recall: () => parts.attempts.recall(),
       retryAll: () => this.wakeAll(),
       pump: () => this.pump(),
     });
     parts.place.onTurn(() => this.pump());
-    this.quietTime = new QuietTime(parts.clock, (lane) => this.wake(lane));
+    this.quietTime = new Debounce(parts.clock, (lane) => this.wake(lane));
   }
 
   /** For the status: milliseconds are wall time. */
@@ -109,12 +109,12 @@ export class FunctionQueue {
   }
 
   /** How the lane of a view's object stands; undefined where nothing of it is in memory. */
-  lane(view: View, key: string): LaneReport | undefined {
+  lane(view: KnownObjects, key: string): LaneReport | undefined {
     return this.lanes.get(laneKeyOf({ view, key }))?.report(this.gate.isShut());
   }
 
   /** Whether the lane of a view's object has events. */
-  holds(view: View, key: string): boolean {
+  holds(view: KnownObjects, key: string): boolean {
     return this.lanes.has(laneKeyOf({ view, key }));
   }
 
@@ -150,12 +150,12 @@ export class FunctionQueue {
   }
 
   /** The verdict on what comes. Undefined where the function has had its share of the parent's time, or it takes long: it is judged in its turn. */
-  judge(view: View, judged: Judged, body: Buffer): Verdict | undefined {
+  judge(view: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined {
     return this.parts.place.time.mayBegin() ? view.judgeAtOnce(judged, body) : undefined;
   }
 
   /** The condition that does not hold for a state of an object, where one is false and there is time to see that now. */
-  refuses(view: View, change: Change): HeldBack | undefined {
+  refuses(view: KnownObjects, change: Change): HeldBack | undefined {
     return this.parts.place.time.mayBegin() ? view.refuses(change) : undefined;
   }
 
@@ -189,7 +189,7 @@ export class FunctionQueue {
   }
 
   /** What waits in memory of a view's objects in one namespace, or ("") in all, holds this mark from now on. */
-  adopt(view: View, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void {
+  adopt(view: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void {
     for (const event of [...this.lanes.values()].flatMap((lane) => [...lane])) {
       if (event.view !== view || event.place !== "memory" || event.replayed) continue;
       if (namespace !== "" && event.meta.namespace !== namespace) continue;
@@ -235,17 +235,17 @@ export class FunctionQueue {
     return this.parts.attempts.code.manifest;
   }
 
-  private laneOf(event: LaneEvent): Lane {
+  private laneOf(event: LaneEvent): EventLane {
     const key = laneKeyOf(event);
     const found = this.lanes.get(key);
     if (found) return found;
-    const lane = new Lane(key);
+    const lane = new EventLane(key);
     this.lanes.set(key, lane);
     return lane;
   }
 
   /** The event goes to disk, behind all that are in lanes. */
-  private overflow(lane: Lane, event: LaneEvent): void {
+  private overflow(lane: EventLane, event: LaneEvent): void {
     // What waits before it in its lane must be on disk too: after a crash it could not be put back in front.
     for (const before of lane) this.parts.spill.write(before);
     this.parts.spill.put(spilledEvent(event));
@@ -256,7 +256,7 @@ export class FunctionQueue {
   }
 
   /** The event goes to disk, behind others of its lane that are there. */
-  private shelve(lane: Lane, event: LaneEvent): void {
+  private shelve(lane: EventLane, event: LaneEvent): void {
     const { spill, backlogs } = this.parts;
     const from = backlogs.collapseShelved(lane, event);
     spill.putShelved(spilledEvent(event));
@@ -269,7 +269,7 @@ export class FunctionQueue {
     event.mark?.owner.settle(event.mark.entry);
   }
 
-  private enter(lane: Lane, event: LaneEvent): void {
+  private enter(lane: EventLane, event: LaneEvent): void {
     if (this.manifest.delivery.mode === "Latest") this.coalesce(lane, event);
     lane.push(event);
     this.parts.spill.entered(event);
@@ -301,7 +301,7 @@ export class FunctionQueue {
   }
 
   /** The lane will not get on for long: it keeps no more than its head in memory, and of that no body. */
-  private rest(lane: Lane): void {
+  private rest(lane: EventLane): void {
     const { spill } = this.parts;
     this.trim(lane, 1);
     const { head } = lane;
@@ -311,7 +311,7 @@ export class FunctionQueue {
   }
 
   /** Keeps the lane's first events in memory, the others on disk alone. */
-  private trim(lane: Lane, kept: number): void {
+  private trim(lane: EventLane, kept: number): void {
     const { spill } = this.parts;
     // While it reads what comes next from disk, nothing is put in front of that.
     if (lane.length <= kept || lane.reading || !spill.holdsQueues) return;
@@ -320,7 +320,7 @@ export class FunctionQueue {
   }
 
   /** A Modified that waits, and was never begun, gives way to a newer one of the same object. */
-  private coalesce(lane: Lane, next: LaneEvent): void {
+  private coalesce(lane: EventLane, next: LaneEvent): void {
     const { tail } = lane;
     if (!tail || !givesWay(tail, next) || (lane.running && lane.head === tail)) return;
     lane.pop();
@@ -331,13 +331,13 @@ export class FunctionQueue {
 
   /** Begins what may begin. */
   pump(): void {
-    const refused: Lane[] = [];
+    const refused: EventLane[] = [];
     this.pumpBut(refused);
     for (const lane of refused) this.ready.add(lane);
   }
 
   /** @param refused takes the lanes whose events are to wait beside others */
-  private pumpBut(refused: Lane[]): void {
+  private pumpBut(refused: EventLane[]): void {
     const { attempts, place } = this.parts;
     const takesTurns = attempts.takesTurns && !place.hangs;
     while (!this.gate.isShut()) {
@@ -361,7 +361,7 @@ export class FunctionQueue {
   }
 
   /** Whether its handler has asked for it at a later time, or its object is not quiet. Then its lane waits for that. */
-  private isEarly(lane: Lane, event: LaneEvent): boolean {
+  private isEarly(lane: EventLane, event: LaneEvent): boolean {
     if (event.notBefore === undefined) return this.quietTime.holds(lane, this.parts.attempts.debounceMs);
     const waitMs = msUntil(event.notBefore, event.receivedWall, this.parts.clock);
     if (waitMs > 0) this.retryAfter(lane, event, waitMs);
@@ -369,7 +369,7 @@ export class FunctionQueue {
   }
 
   /** An attempt at the lane's head has left it. @param counted what its place gave for it */
-  returned(lane: Lane, counted: number | undefined): void {
+  returned(lane: EventLane, counted: number | undefined): void {
     lane.running = false;
     if (!lane.backoff) this.proceed(lane);
     this.gate.leave();
@@ -380,7 +380,7 @@ export class FunctionQueue {
     backpressure.moved();
   }
 
-  private proceed(lane: Lane): void {
+  private proceed(lane: EventLane): void {
     if (lane.length > 0) this.ready.add(lane);
     else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
     if (lane.firstShelved !== undefined) void this.takeBack(lane);
@@ -388,7 +388,7 @@ export class FunctionQueue {
   }
 
   /** Does what follows for the event from how an attempt at it ended. */
-  conclude(lane: Lane, event: LaneEvent, conclusion: Conclusion): void {
+  conclude(lane: EventLane, event: LaneEvent, conclusion: Conclusion): void {
     if (conclusion.type === "terminal") {
       if (conclusion.letter) this.parts.commits.putDeadLetter(conclusion.letter);
       this.finish(lane, event, conclusion.outcome);
@@ -399,13 +399,13 @@ export class FunctionQueue {
   }
 
   /** The disk did not give what the attempt needs: it begins again later, and none is counted. */
-  storeFailed(lane: Lane, event: LaneEvent, error: unknown): void {
+  storeFailed(lane: EventLane, event: LaneEvent, error: unknown): void {
     const fields = { function: this.manifest.name, object: event.key, error: String(error) };
     this.parts.log.error(fields, "attempt could not begin");
     this.retryAfter(lane, event, storeRetryMs);
   }
 
-  private retryAfter(lane: Lane, event: LaneEvent, delayMs: number): void {
+  private retryAfter(lane: EventLane, event: LaneEvent, delayMs: number): void {
     const { spill, clock } = this.parts;
     spill.release(event);
     if (this.gate.isStopped) return;
@@ -425,7 +425,7 @@ export class FunctionQueue {
     }
   }
 
-  private wake(lane: Lane): void {
+  private wake(lane: EventLane): void {
     lane.backoff?.cancel();
     lane.backoff = undefined;
     this.ready.add(lane);
@@ -433,7 +433,7 @@ export class FunctionQueue {
   }
 
   /** The event is terminal, and everything that says so goes into one commit. */
-  private finish(lane: Lane, event: LaneEvent, outcome: EventOutcome): void {
+  private finish(lane: EventLane, event: LaneEvent, outcome: EventOutcome): void {
     lane.shift();
     lane.blocked = false;
     this.parts.spill.left(event);
@@ -479,7 +479,7 @@ export class FunctionQueue {
   }
 
   /** Reads what comes next of a lane's events that are on disk alone, once few are left in memory. */
-  private async takeBack(lane: Lane): Promise<void> {
+  private async takeBack(lane: EventLane): Promise<void> {
     const { spill, restore } = this.parts;
     const { events } = spill.laneLimit;
     if (this.gate.isStopped || lane.reading || lane.firstShelved === undefined || lane.length > events / 2) return;
@@ -527,7 +527,7 @@ export class FunctionQueue {
     );
   }
 
-  private pinUpTo(lane: Lane, limit: number): void {
+  private pinUpTo(lane: EventLane, limit: number): void {
     const { spill, backlogs } = this.parts;
     if (!spill.pinAll(lane.pinned(limit))) {
       backlogs.collapse(lane, lane.within(spill.recordLimit));

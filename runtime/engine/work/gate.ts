@@ -1,4 +1,4 @@
-export interface GateParts {
+export interface PauseGateParts {
   /** Has the runner give back what has not begun. */
   readonly recall: () => void;
   /** Has what waits for a retry be tried at once. */
@@ -8,15 +8,15 @@ export interface GateParts {
 }
 
 /** Whether attempts may begin, and how many go on. It shuts for new code, for a reason that is no event's, and for good. */
-export class Gate {
-  private readonly parts: GateParts;
+export class PauseGate {
+  private readonly parts: PauseGateParts;
   private underWay = 0;
   private paused = false;
   private held = false;
   private stopped = false;
   private idle: (() => void)[] = [];
 
-  constructor(parts: GateParts) {
+  constructor(parts: PauseGateParts) {
     this.parts = parts;
   }
 

@@ -1,4 +1,4 @@
-import type { Lane } from "./lane.ts";
+import type { EventLane } from "./lane.ts";
 
 /** How a function's lanes stand, together; times are epoch milliseconds. */
 export interface LaneCounts {
@@ -12,7 +12,7 @@ export interface LaneCounts {
   readonly dueSince: number | undefined;
 }
 
-export function countLanes(lanes: Iterable<Lane>): LaneCounts {
+export function countLanes(lanes: Iterable<EventLane>): LaneCounts {
   let queued = 0;
   let blocked = 0;
   let oldestAt = Number.POSITIVE_INFINITY;
@@ -28,7 +28,7 @@ export function countLanes(lanes: Iterable<Lane>): LaneCounts {
 }
 
 /** How many events are in memory alone, by view. */
-export function inMemory(lanes: Iterable<Lane>): ReadonlyMap<number, number> {
+export function inMemory(lanes: Iterable<EventLane>): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   for (const lane of lanes) {
     for (const { place, view } of lane) if (place === "memory") counts.set(view.id, (counts.get(view.id) ?? 0) + 1);

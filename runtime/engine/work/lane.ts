@@ -1,7 +1,7 @@
 import type { Timer } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { LaneEvent } from "./event.ts";
-import type { InLine, Line } from "./line.ts";
+import type { Fifo, FifoItem } from "./line.ts";
 import type { MemoryLimit } from "./spill.ts";
 
 /** Bytes of the bodies of some events. */
@@ -36,7 +36,7 @@ export interface LaneReport {
  * The events of one object for one function, in order; one of them at a time is in a handler. The first are in memory, those
  * behind them may be on disk alone, of which it keeps the sequences.
  */
-export class Lane implements InLine<Lane> {
+export class EventLane implements FifoItem<EventLane> {
   readonly key: string;
   /** Its head is in a handler, or about to be. */
   running = false;
@@ -51,9 +51,9 @@ export class Lane implements InLine<Lane> {
   /** What it has on disk is being read. */
   reading = false;
   /** The line of those that could run, and its neighbours there. */
-  line: Line<Lane> | undefined;
-  before: Lane | undefined;
-  behind: Lane | undefined;
+  line: Fifo<EventLane> | undefined;
+  before: EventLane | undefined;
+  behind: EventLane | undefined;
   private events: LaneEvent[] = [];
   private shelf: number[] = [];
   /** The last one that was shelved, while it is; its body is on disk alone. */

@@ -1,6 +1,6 @@
 /** What can stand in a line: it knows its neighbours there. */
-export interface InLine<T> {
-  line: Line<T> | undefined;
+export interface FifoItem<T> {
+  line: Fifo<T> | undefined;
   before: T | undefined;
   behind: T | undefined;
 }
@@ -9,9 +9,9 @@ export interface InLine<T> {
  * Those who wait, in the order in which they came. A Set would keep the places of those that have left, and would be searched
  * from there on each time for its first.
  */
-export class Line<T> {
-  private head: (T & InLine<T>) | undefined;
-  private tail: (T & InLine<T>) | undefined;
+export class Fifo<T> {
+  private head: (T & FifoItem<T>) | undefined;
+  private tail: (T & FifoItem<T>) | undefined;
   private count = 0;
 
   /** How many stand in it. */
@@ -24,7 +24,7 @@ export class Line<T> {
   }
 
   /** Adds one that stands in no line. */
-  push(one: T & InLine<T>): void {
+  push(one: T & FifoItem<T>): void {
     const { tail } = this;
     this.count++;
     one.line = this;
@@ -35,10 +35,10 @@ export class Line<T> {
   }
 
   /** Takes one out that stands in this line. */
-  remove(one: T & InLine<T>): void {
+  remove(one: T & FifoItem<T>): void {
     this.count--;
-    const before = one.before as (T & InLine<T>) | undefined;
-    const behind = one.behind as (T & InLine<T>) | undefined;
+    const before = one.before as (T & FifoItem<T>) | undefined;
+    const behind = one.behind as (T & FifoItem<T>) | undefined;
     if (before) before.behind = behind;
     else this.head = behind;
     if (behind) behind.before = before;

@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import type { Lane } from "./lane.ts";
+import type { EventLane } from "./lane.ts";
 
 /** A change waits at most so many times the quiet time, where the object changes on and on. */
 const mostTimes = 10;
@@ -18,18 +18,18 @@ export function quietMs(debounceMs: number | undefined, since: number, last: num
 }
 
 /** Holds lanes back until their objects were quiet. */
-export class QuietTime {
+export class Debounce {
   private readonly clock: Clock;
-  private readonly over: (lane: Lane) => void;
+  private readonly over: (lane: EventLane) => void;
 
   /** @param over gets a lane that was held, to be asked about again */
-  constructor(clock: Clock, over: (lane: Lane) => void) {
+  constructor(clock: Clock, over: (lane: EventLane) => void) {
     this.clock = clock;
     this.over = over;
   }
 
   /** Whether the lane's head waits. Only a first attempt does, at a change that did not wait on disk. */
-  holds(lane: Lane, debounceMs: number | undefined): boolean {
+  holds(lane: EventLane, debounceMs: number | undefined): boolean {
     if (lane.quiet) return true;
     const { head, tail, since } = lane;
     if (debounceMs === undefined || !head || !tail || head.type === "Scheduled") return false;

@@ -1,13 +1,13 @@
-import type { Lane } from "./lane.ts";
-import { Line } from "./line.ts";
+import type { EventLane } from "./lane.ts";
+import { Fifo } from "./line.ts";
 
 /** Lanes that could run, first come first served; those with live events before those that lists filled. */
-export class ReadyLanes {
-  private readonly live = new Line<Lane>();
-  private readonly bulk = new Line<Lane>();
+export class ReadyQueue {
+  private readonly live = new Fifo<EventLane>();
+  private readonly bulk = new Fifo<EventLane>();
 
   /** It stays where it is if it is there already, unless its head has been replaced by one of the other kind. */
-  add(lane: Lane): void {
+  add(lane: EventLane): void {
     const line = lane.isBulk ? this.bulk : this.live;
     if (lane.line === line) return;
     this.delete(lane);
@@ -20,11 +20,11 @@ export class ReadyLanes {
   }
 
   /** The next. */
-  get first(): Lane | undefined {
+  get first(): EventLane | undefined {
     return this.live.first ?? this.bulk.first;
   }
 
-  delete(lane: Lane): void {
+  delete(lane: EventLane): void {
     lane.line?.remove(lane);
   }
 }

@@ -1,5 +1,5 @@
 import type { Clock, Random, Timer } from "../../base/clock.ts";
-import type { Delivery } from "../../manifest/function.ts";
+import type { DeliverySettings } from "../../manifest/function.ts";
 
 /** A handler may ask for at most a day; a timer of Node holds 24.8 days. */
 const maxAskedMs = 24 * 60 * 60 * 1000;
@@ -18,7 +18,7 @@ const crashAllowance = 3;
 
 /** Milliseconds until the next attempt; `attempts` have failed. `asked` is the handler's own wish. */
 export function retryDelay(
-  { initialDelayMs, maxDelayMs, factor }: Delivery["retry"],
+  { initialDelayMs, maxDelayMs, factor }: DeliverySettings["retry"],
   attempts: number,
   asked: number | undefined,
   random: Random,
@@ -33,7 +33,7 @@ export const interruptedDelay = (times: number): number =>
   times <= 1 ? 0 : Math.min(maxInterruptedMs, 1_000 * 2 ** (times - 2));
 
 /** Whether so many begun attempts, with the runtime ending in each, are enough to suspect the event. */
-export const isCrashLoop = (attempts: number, { maxAttempts }: Delivery["retry"]): boolean =>
+export const isCrashLoop = (attempts: number, { maxAttempts }: DeliverySettings["retry"]): boolean =>
   attempts >= maxAttempts + crashAllowance;
 
 /** Milliseconds after which a handler that asked for it is run again. */

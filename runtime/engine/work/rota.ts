@@ -27,14 +27,14 @@ const leastWaiting = 16;
  * Whose turn it is, of the functions whose handlers are brief. Each of a hundred would else send one event or two with each commit:
  * a frame, an entry and an answer for little. While others' events are under way, those of a function wait together.
  */
-export class Rota {
+export class FairScheduler {
   readonly time: LoopTime;
   private readonly clock: Clock;
   private underWay = 0;
   /** Those whose turn is to come, first come first served. */
-  private readonly line = new Set<Place>();
+  private readonly line = new Set<FairShare>();
   /** Those that wait for their turn, or have events under way. */
-  private readonly engaged = new Set<Place>();
+  private readonly engaged = new Set<FairShare>();
   private isWatching = false;
 
   constructor(clock: Clock) {
@@ -48,12 +48,12 @@ export class Rota {
   }
 
   /** A place for one more function. */
-  place(functionName: string): Place {
-    return new Place(this, functionName);
+  place(functionName: string): FairShare {
+    return new FairShare(this, functionName);
   }
 
   /** Whether one that is not in its turn may begin an event. Where it may not, its turn comes. One that is alone takes no turns. */
-  admits(place: Place): boolean {
+  admits(place: FairShare): boolean {
     const { line, engaged, underWay } = this;
     if (line.size === 0 && (underWay < mostUnderWay || (engaged.size === 1 && engaged.has(place)))) return true;
     this.line.add(place);
@@ -63,25 +63,25 @@ export class Rota {
   }
 
   /** An event begins of a place. @param isFirst none other of it is under way */
-  began(place: Place, isFirst: boolean): void {
+  began(place: FairShare, isFirst: boolean): void {
     this.underWay++;
     if (isFirst) this.engaged.add(place);
   }
 
   /** So many events of it are under way no more. */
-  ended(place: Place, events: number): void {
+  ended(place: FairShare, events: number): void {
     this.underWay -= events;
     this.release(place);
     if (this.line.size > 0) this.give();
   }
 
   /** Lanes that may be ready of one whose turn is to come; of another as many as like, since it waits for its own handlers. */
-  shareOf(place: Place): number {
+  shareOf(place: FairShare): number {
     if (place.hangs || !this.line.has(place)) return Number.POSITIVE_INFINITY;
     return Math.max(leastWaiting, mostWaiting / this.engaged.size);
   }
 
-  private release(place: Place): void {
+  private release(place: FairShare): void {
     if (!place.isBusy && !this.line.has(place)) this.engaged.delete(place);
   }
 
@@ -115,10 +115,10 @@ export class Rota {
 }
 
 /** One function's place in the rota. */
-export class Place {
+export class FairShare {
   /** What is done for the function alone. */
   readonly time: LoopAccount;
-  private readonly rota: Rota;
+  private readonly rota: FairScheduler;
   private begin: () => void = () => {};
   /** Events that it may still begin in its turn; 0 outside it. */
   private left = 0;
@@ -129,7 +129,7 @@ export class Place {
   private lastSign = 0;
   private isStuck = false;
 
-  constructor(rota: Rota, functionName: string) {
+  constructor(rota: FairScheduler, functionName: string) {
     this.rota = rota;
     this.time = rota.time.account(functionName);
   }

@@ -1,9 +1,9 @@
 import type { SpilledEvent } from "../../journal/batch.ts";
 import type { CheckpointStore } from "../../journal/store.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { View } from "../state/view.ts";
+import type { KnownObjects } from "../state/view.ts";
 import type { Budget } from "./budget.ts";
-import { Chunks } from "./chunks.ts";
+import { BufferPins } from "./chunks.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */
@@ -42,7 +42,7 @@ export interface SpillParts {
   readonly store: CheckpointStore;
   readonly commits: Commits;
   /** By number. */
-  readonly views: ReadonlyMap<number, View>;
+  readonly views: ReadonlyMap<number, KnownObjects>;
   /** The events of the function's live views that the store holds, and the bytes of their bodies. */
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
@@ -65,11 +65,11 @@ export class Spill {
   private readonly functionName: string;
   private readonly store: CheckpointStore;
   private readonly commits: Commits;
-  private readonly views: ReadonlyMap<number, View>;
+  private readonly views: ReadonlyMap<number, KnownObjects>;
   private readonly most: MemoryLimit;
   private readonly memory: Budget;
   private readonly disk: Budget;
-  private readonly chunks = new Chunks();
+  private readonly chunks = new BufferPins();
   /** Events that are on disk alone, behind all that are in lanes. */
   private overflow: number;
   /** How many were put there. */

@@ -1,17 +1,17 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource, Origin } from "../../catalog/function-source.ts";
-import { isAsAsked, type Spread, shardIn, spreadOf } from "../../migrate/spread.ts";
+import { isAsAsked, type Sharding, shardIn, spreadOf } from "../../migrate/spread.ts";
 import { slotOf, slotsOf } from "../../slots/rendezvous.ts";
-import type { Spreads } from "./spreads.ts";
+import type { Shardings } from "./spreads.ts";
 
 /** How a function is spread by the positions that a slot has of it; undefined where it has none. */
-export type Recorded = (name: string) => Promise<Spread | undefined>;
+export type ShardingLookup = (name: string) => Promise<Sharding | undefined>;
 
 /** All functions of a fleet, read once for all the slots that a replica has. */
 export class Catalogue {
   private readonly source: FunctionSource;
   private readonly slots: number;
-  private readonly spreads: Spreads;
+  private readonly spreads: Shardings;
   private readonly first = Promise.withResolvers<FunctionSet>();
   private latest: Promise<FunctionSet> = this.first.promise;
   private known: readonly string[] = [];
@@ -22,7 +22,7 @@ export class Catalogue {
   /** Functions whose file declares another one now, which is refused: what runs of them goes on. */
   private kept: readonly string[] = [];
 
-  constructor(source: FunctionSource, slots: number, spreads: Spreads) {
+  constructor(source: FunctionSource, slots: number, spreads: Shardings) {
     this.source = source;
     this.slots = slots;
     this.spreads = spreads;
@@ -71,7 +71,7 @@ export class Catalogue {
   }
 
   /** Those of one slot. What has no name is told of in the slot that its file falls into. */
-  of(slot: number, recorded: Recorded): FunctionSource {
+  of(slot: number, recorded: ShardingLookup): FunctionSource {
     const isFirst = (name: string) => slotOf(name, this.slots) === slot;
     return {
       read: async () => {
@@ -92,7 +92,7 @@ export class Catalogue {
   }
 
   /** The slot of its first shard has something of each function: it says how it is spread. */
-  private async settle(manifest: FunctionOffer["manifest"], recorded: Recorded): Promise<void> {
+  private async settle(manifest: FunctionOffer["manifest"], recorded: ShardingLookup): Promise<void> {
     if (!this.unsettled.includes(manifest.name)) return;
     const spread = (await recorded(manifest.name)) ?? spreadOf(manifest);
     // An API server that is away is asked again.
@@ -117,7 +117,7 @@ export class Catalogue {
   }
 }
 
-function otherShards({ file }: FunctionOffer["manifest"], asked: Spread, runs: Spread): WatchfireError {
+function otherShards({ file }: FunctionOffer["manifest"], asked: Sharding, runs: Sharding): WatchfireError {
   const [path, actual] = differing(asked, runs);
   const by = path === "spec.delivery.shards" ? "" : `, by ${runs.by}`;
   const what = `its positions are in ${runs.shards === 1 ? "one shard" : `${runs.shards} shards${by}`}, and it runs so`;
@@ -125,7 +125,7 @@ function otherShards({ file }: FunctionOffer["manifest"], asked: Spread, runs: S
 }
 
 /** The field that asks for something else, and its value. */
-function differing(asked: Spread, runs: Spread): readonly [path: string, actual: string] {
+function differing(asked: Sharding, runs: Sharding): readonly [path: string, actual: string] {
   if (asked.shards !== runs.shards) return ["spec.delivery.shards", String(asked.shards)];
   if (asked.by === "namespace") return ["spec.delivery.shardBy", "Namespace"];
   return runs.by === "namespace" ? ["spec.delivery.shardBy", "Key"] : ["spec.delivery.mode", "Reconcile"];

@@ -2,7 +2,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
 import type { DeadLetters } from "../../journal/dead-letters.ts";
 import { deadLetterPageSize } from "../../journal/store.ts";
-import type { DeadLetterDesk } from "../../observe/endpoints.ts";
+import type { DeadLetterService } from "../../observe/endpoints.ts";
 
 /** Before the id of each dead letter of a slot. */
 export const slotPrefix = (slot: number): string => `${slot}-`;
@@ -14,7 +14,7 @@ export const slotPrefix = (slot: number): string => `${slot}-`;
 export function fleetLetters(
   of: () => ReadonlyMap<number, DeadLetters>,
   elsewhere: (slot: number) => string | undefined,
-): DeadLetterDesk {
+): DeadLetterService {
   const place = (id: string): { id: string; slot: number; letters: DeadLetters } => {
     const slot = Number(/^(\d{1,4})-\d{1,15}$/.exec(id)?.[1]);
     const letters = of().get(slot);

@@ -10,17 +10,17 @@ import type { Nats } from "../../journal/nats/connection.ts";
 import { leaseApi } from "../../lease/lease-api.ts";
 import { FleetEntry } from "../../migrate/into-fleet.ts";
 import { connectNats } from "../../migrate/open-nats.ts";
-import { type Place, readPlace } from "../../migrate/place.ts";
+import { type JournalLocation, readPlace } from "../../migrate/place.ts";
 import { untilReached } from "../../migrate/until-reached.ts";
 import { type Endpoints, serveEndpoints } from "../../observe/endpoints.ts";
-import type { Explanation, Question } from "../../observe/explanation.ts";
-import type { FunctionDesk } from "../../observe/function-desk.ts";
+import type { ExplainQuestion, Explanation } from "../../observe/explanation.ts";
+import type { ControlApi } from "../../observe/function-desk.ts";
 import { keepToken } from "../../observe/token-file.ts";
-import type { FunctionState } from "../../sandbox/host/hosted-function.ts";
+import type { HostedState } from "../../sandbox/host/hosted-function.ts";
 import { fleetLeases } from "../../slots/fleet-leases.ts";
 import type { HeldSlot } from "../../slots/held-slot.ts";
 import { Membership } from "../../slots/membership.ts";
-import { Slots } from "../../slots/slots.ts";
+import { SlotOwner } from "../../slots/slots.ts";
 import {
   type ActiveComponents,
   type Candidate,
@@ -36,7 +36,7 @@ import { keptStatus } from "../kept-status.ts";
 import { type OfferedFunctions, offeredFunctions } from "../offered-functions.ts";
 import { isSettled, unsettledBy } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
-import { Residence } from "../residence.ts";
+import { DataDirLock } from "../residence.ts";
 import { describeStandings, describeStatus, type Status, type StatusParts } from "../status.ts";
 import { Catalogue } from "./catalogue.ts";
 import { describeFleet } from "./describe-fleet.ts";
@@ -48,7 +48,7 @@ import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
 import { Reloads } from "./reloads.ts";
 import { damageOn } from "./slot-damage.ts";
 import { SlotRun } from "./slot-run.ts";
-import { Spreads } from "./spreads.ts";
+import { Shardings } from "./spreads.ts";
 import { whereabouts } from "./whereabouts.ts";
 
 /** How often `untilReady` looks, in milliseconds: at first often, then ever less. */
@@ -68,17 +68,17 @@ export class FleetReplica {
   readonly lost: Promise<WatchfireError>;
   private readonly options: FleetOptions;
   private readonly components: Components;
-  private readonly residence: Residence;
+  private readonly residence: DataDirLock;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   /** The runtime's, which says where its positions are. */
   private readonly lease: KeptLease;
   private readonly membership: Membership;
-  private readonly slots: Slots;
+  private readonly slots: SlotOwner;
   private readonly offered: OfferedFunctions;
-  private readonly spreads: Spreads;
+  private readonly spreads: Shardings;
   private readonly catalogue: Catalogue;
   private readonly reloads: Reloads;
-  private readonly desk: FunctionDesk;
+  private readonly desk: ControlApi;
   private readonly publisher: StatusPublisher | undefined;
   private readonly runs = new Map<number, SlotRun>();
   /** Aborts when nothing more is to be begun. */
@@ -87,7 +87,7 @@ export class FleetReplica {
   private connection: Nats | undefined;
   private cluster: string | undefined;
   private entry: FleetEntry | undefined;
-  private place: Place | undefined;
+  private place: JournalLocation | undefined;
   private endpoints: Endpoints | undefined;
   /** Why it takes no slots yet. */
   private delay: string | undefined = notJoined;
@@ -102,14 +102,14 @@ export class FleetReplica {
       bodyRoom: new BodyRoom(),
     };
     this.components = components;
-    this.residence = new Residence(options.data);
+    this.residence = new DataDirLock(options.data);
     this.lost = this.losing.promise;
     const { elector } = components;
     if (!elector) throw new TypeError("a fleet's replica has a Lease of its own");
     void elector.lost.then(this.losing.resolve);
     const { transport, namespace, account = runtimeAccount, election, slots, clock, random, log } = options;
     this.membership = new Membership(elector, election.identity);
-    this.slots = new Slots({
+    this.slots = new SlotOwner({
       leases: fleetLeases(transport, { namespace, account, label: accountLabel(account) }),
       membership: this.membership,
       slots,
@@ -121,7 +121,7 @@ export class FleetReplica {
     });
     this.offered = offeredFunctions(options, components, () => void this.reloads.again(this.stopping.signal));
     this.lease = new KeptLease(leaseApi(transport, namespace, account), () => this.facts, log);
-    const spreads = new Spreads(this.lease, log);
+    const spreads = new Shardings(this.lease, log);
     this.spreads = spreads;
     this.catalogue = new Catalogue(this.offered.source, slots, spreads);
     this.reloads = new Reloads({
@@ -348,7 +348,7 @@ export class FleetReplica {
   }
 
   /** How the instances of a function are that are here: the first that is not ready stands for all. */
-  private worstInstance(name: string): FunctionState | undefined {
+  private worstInstance(name: string): HostedState | undefined {
     const { sandbox } = this.components;
     const states = this.runsOf(name).flatMap(({ live }) => sandbox.status(live.get(name)?.instance ?? name) ?? []);
     return states.find(({ state }) => state !== "ready") ?? states[0];
@@ -393,7 +393,7 @@ export class FleetReplica {
       metrics: () => this.components.metrics.text(),
       token: keepToken(data),
       deadLetters: () => letters,
-      explain: (question: Question) => this.explain(question),
+      explain: (question: ExplainQuestion) => this.explain(question),
       functions: this.desk,
       clock: this.options.clock,
     };
@@ -402,7 +402,7 @@ export class FleetReplica {
     this.residence.announce(this.url);
   }
 
-  private async explain(question: Question): Promise<Explanation> {
+  private async explain(question: ExplainQuestion): Promise<Explanation> {
     const { functions } = this.status();
     const here = this.acting(question.function);
     return explainShards(

@@ -1,8 +1,8 @@
 import { type Clock, pause } from "../../base/clock.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
 import type { LeaseRecord } from "../../lease/lease-record.ts";
-import { annotationsOf, type Place, placeIn } from "../../migrate/place.ts";
-import { type Spread, spreadsIn, spreadsNote } from "../../migrate/spread.ts";
+import { annotationsOf, type JournalLocation, placeIn } from "../../migrate/place.ts";
+import { type Sharding, spreadsIn, spreadsNote } from "../../migrate/spread.ts";
 
 /** How often it is looked whether the Lease is there, in milliseconds. */
 const lookMs = 5_000;
@@ -11,8 +11,8 @@ const requestMs = 3_000;
 
 /** What a replica at work knows of its fleet. */
 export interface FleetFacts {
-  readonly place: Place;
-  readonly spreads: ReadonlyMap<string, Spread>;
+  readonly place: JournalLocation;
+  readonly spreads: ReadonlyMap<string, Sharding>;
 }
 
 /**

@@ -2,7 +2,7 @@ import { type Clock, pause } from "../../base/clock.ts";
 import { untilReached } from "../../migrate/until-reached.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { Spreads } from "./spreads.ts";
+import type { Shardings } from "./spreads.ts";
 
 /** How often it is looked whether it is agreed by now how a function is spread, in milliseconds. */
 const agreePollMs = 500;
@@ -10,15 +10,15 @@ const agreePollMs = 500;
 const againMs = 5_000;
 
 /** Something that takes up what the catalogue has now. */
-interface Reader {
+interface CatalogueReader {
   reload(): Promise<void>;
 }
 
 export interface ReloadsParts {
   readonly catalogue: Pick<Catalogue, "read" | "unsettled">;
-  readonly spreads: Pick<Spreads, "read" | "size">;
+  readonly spreads: Pick<Shardings, "read" | "size">;
   /** The runs of the slots that are here. */
-  readonly runs: () => readonly Reader[];
+  readonly runs: () => readonly CatalogueReader[];
   /** Whether a slot of this function is here. */
   readonly isHere: (name: string) => boolean;
   /** Whether the slot that would say how this function is spread stands still: it is not waited for. */

@@ -18,7 +18,7 @@ export interface SlotDamageParts {
  * Positions of one slot that cannot be read. The slot alone stands still, with the replica that took it: any other would find
  * them so as well. Whoever repairs them need not restart anything.
  */
-export class SlotDamage {
+export class DamagedSlots {
   private readonly parts: SlotDamageParts;
   private found: WatchfireError | undefined;
 

@@ -6,8 +6,8 @@ import { readSlot } from "../../journal/nats/slot.ts";
 import type { JetstreamStore } from "../../journal/nats/store.ts";
 import { elsewhere } from "../../migrate/elsewhere.ts";
 import { openSlot, roomOfSlot } from "../../migrate/open-nats.ts";
-import { fleetPlace, type Place, slotName } from "../../migrate/place.ts";
-import { type Spread, spreadIn, whole } from "../../migrate/spread.ts";
+import { fleetPlace, type JournalLocation, slotName } from "../../migrate/place.ts";
+import { type Sharding, spreadIn, whole } from "../../migrate/spread.ts";
 import { untilReached } from "../../migrate/until-reached.ts";
 import type { HeldSlot } from "../../slots/held-slot.ts";
 import type { SlotWork } from "../../slots/slots.ts";
@@ -15,7 +15,7 @@ import { type ActiveComponents, activate, type Components, type RuntimeOptions }
 import { LiveFunctions } from "../live-functions.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { slotPrefix } from "./fleet-letters.ts";
-import { SlotDamage } from "./slot-damage.ts";
+import { DamagedSlots } from "./slot-damage.ts";
 
 /** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */
 const drainMs = 25_000;
@@ -30,9 +30,9 @@ export interface SlotRunParts {
   readonly connection: Nats;
   readonly slots: number;
   /** Where the runtime's positions were when this replica joined. */
-  readonly place: Place;
+  readonly place: JournalLocation;
   /** Reads where they are. */
-  readonly readPlace: () => Promise<Place>;
+  readonly readPlace: () => Promise<JournalLocation>;
   /** The cluster's uid, where it is known. */
   readonly cluster: string | undefined;
   /** What was taken cannot be worked on: the replica's end. */
@@ -47,7 +47,7 @@ export class SlotRun implements SlotWork {
   readonly live: LiveFunctions;
   private readonly parts: SlotRunParts;
   private readonly stopping = new AbortController();
-  private readonly damages: SlotDamage;
+  private readonly damages: DamagedSlots;
   private readonly opening: Promise<void>;
   /** Resolves once its positions are open, or are known to be damaged, or it ends. */
   private readonly tried = Promise.withResolvers<void>();
@@ -59,7 +59,7 @@ export class SlotRun implements SlotWork {
     this.held = held;
     const source = parts.catalogue.of(held.slot, (name) => this.recorded(name));
     this.live = new LiveFunctions({ ...parts.options, source, active: () => this.opened });
-    this.damages = new SlotDamage({ ...parts.options, held });
+    this.damages = new DamagedSlots({ ...parts.options, held });
     this.opening = this.open()
       .catch((error: unknown) => {
         if (!this.stopping.signal.aborted) parts.onLost(asWatchfireError(error));
@@ -184,7 +184,7 @@ export class SlotRun implements SlotWork {
   }
 
   /** How a function's positions here are spread; undefined where there are none. */
-  private async recorded(name: string): Promise<Spread | undefined> {
+  private async recorded(name: string): Promise<Sharding | undefined> {
     const store = this.opened?.store;
     if (!store) return undefined;
     const retired = (await store.retiredViews()).filter((view) => view.function === name);

@@ -1,7 +1,7 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
 import { Unwritten } from "../../lease/unwritten.ts";
-import { type Spread, spreadsIn, spreadsNote } from "../../migrate/spread.ts";
+import { type Sharding, spreadsIn, spreadsNote } from "../../migrate/spread.ts";
 
 /** One request, in milliseconds. */
 const requestMs = 3_000;
@@ -10,10 +10,10 @@ const requestMs = 3_000;
  * How functions are spread, as all replicas have agreed. It is on the runtime's Lease, and whoever says it first is
  * right for good: positions lie where it says.
  */
-export class Spreads {
+export class Shardings {
   private readonly api: LeaseApi;
   private readonly writing: Unwritten;
-  private known: ReadonlyMap<string, Spread> = new Map();
+  private known: ReadonlyMap<string, Sharding> = new Map();
 
   constructor(
     api: LeaseApi,
@@ -29,12 +29,12 @@ export class Spreads {
   }
 
   /** Undefined where nothing is agreed. */
-  of(name: string): Spread | undefined {
+  of(name: string): Sharding | undefined {
     return this.known.get(name);
   }
 
   /** By function. */
-  get all(): ReadonlyMap<string, Spread> {
+  get all(): ReadonlyMap<string, Sharding> {
     return this.known;
   }
 
@@ -49,7 +49,7 @@ export class Spreads {
   }
 
   /** Agrees on it, unless something else was agreed before. @throws where it cannot be written */
-  async propose(name: string, spread: Spread): Promise<void> {
+  async propose(name: string, spread: Sharding): Promise<void> {
     try {
       await this.agree(name, spread);
       this.writing.written();
@@ -59,7 +59,7 @@ export class Spreads {
     }
   }
 
-  private async agree(name: string, spread: Spread): Promise<void> {
+  private async agree(name: string, spread: Sharding): Promise<void> {
     for (;;) {
       const lease = await this.api.get(requestMs);
       if (!lease) throw new WatchfireError("WF_LEASE_LOST", { what: "the runtime's Lease was deleted" });

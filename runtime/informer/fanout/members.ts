@@ -1,6 +1,6 @@
 import { byAge, isNewer, isUpTo, newerOf, type ResourceVersion } from "../../base/resource-version.ts";
 import type { Change } from "../scan/change.ts";
-import { Bystanders } from "./skip-index.ts";
+import { SkipIndex } from "./skip-index.ts";
 import type { Subscriber } from "./subscriber.ts";
 
 /** A subscriber, and up to where it has everything. */
@@ -9,7 +9,7 @@ export interface Placed {
   readonly at: ResourceVersion;
 }
 
-interface Member {
+interface InformerMember {
   readonly subscriber: Subscriber;
   /** Up to where it had everything when it came, or when the last connection ended. */
   at: ResourceVersion;
@@ -34,10 +34,10 @@ const isComparable = (a: ResourceVersion, b: ResourceVersion): boolean => isUpTo
 
 /** The subscribers of one stream. Each has a position, and is spared what it has. */
 export class Members {
-  private members: Member[] = [];
+  private members: InformerMember[] = [];
   /** Those of them whom most changes pass by, and those who are told of each. */
-  private readonly bystanders = new Bystanders();
-  private told: Member[] = [];
+  private readonly bystanders = new SkipIndex();
+  private told: InformerMember[] = [];
   /** The server did not say how far its history reaches back: it is being found out by trying. */
   private searching = false;
 
@@ -64,7 +64,7 @@ export class Members {
 
   leave(subscriber: Subscriber): void {
     this.bystanders.delete(subscriber);
-    const isOther = (member: Member) => member.subscriber !== subscriber;
+    const isOther = (member: InformerMember) => member.subscriber !== subscriber;
     this.members = this.members.filter(isOther);
     this.told = this.told.filter(isOther);
   }
@@ -212,7 +212,7 @@ export class Members {
   }
 
   /** Whether it has that already, or is not served. */
-  private isSpared(member: Member, resourceVersion: ResourceVersion): boolean {
+  private isSpared(member: InformerMember, resourceVersion: ResourceVersion): boolean {
     if (!member.covered) return true;
     if (!member.skipping) return false;
     member.skipping = isUpTo(resourceVersion, member.at);
@@ -221,5 +221,5 @@ export class Members {
 }
 
 /** One that a replay has not yet brought back to where it was is still there, not where the replay broke off. */
-const positionOf = ({ covered, at }: Member, received: ResourceVersion | undefined): ResourceVersion =>
+const positionOf = ({ covered, at }: InformerMember, received: ResourceVersion | undefined): ResourceVersion =>
   covered && received !== undefined ? newerOf(at, received) : at;

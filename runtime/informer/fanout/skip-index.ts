@@ -1,6 +1,6 @@
 import type { ChangeType } from "../../manifest/function.ts";
 import type { Change } from "../scan/change.ts";
-import type { AskedField, Interest, Passed, Subscriber, Tally } from "./subscriber.ts";
+import type { AskedField, Interest, Passed, PassedCounter, Subscriber } from "./subscriber.ts";
 
 type Counts = Record<ChangeType, number>;
 
@@ -10,7 +10,7 @@ const none = (): Counts => ({ Added: 0, Modified: 0, Deleted: 0 });
  * Subscribers that a change passes by without a call, unless it has what they ask for. To call each of a hundred costs 80 ns a
  * subscriber and change (measured by profile, 2026-11-25).
  */
-export class Bystanders {
+export class SkipIndex {
   private readonly groups = new Map<AskedField, Group>();
   private readonly places = new Map<Subscriber, Bystander>();
   /** Those who were told of a change since `forgetTold`. */
@@ -145,7 +145,7 @@ class Group {
 }
 
 /** One of a group, and what has passed it. */
-class Bystander implements Tally {
+class Bystander implements PassedCounter {
   readonly subscriber: Subscriber;
   readonly interest: Interest;
   /** The group's turn in which it was told last. */

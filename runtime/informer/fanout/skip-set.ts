@@ -13,7 +13,7 @@ const ignoredMs = 3_600_000;
 const failedMs = 600_000;
 
 /** The namespaces whose changes nobody at a source wants, and whether the server can be asked to leave them out. */
-export class Unwanted {
+export class SkipSet {
   private readonly clock: Clock;
   /** Changes by namespace, each worth half of those that came after the connection before. */
   private counts = new Map<string, number>();

@@ -32,7 +32,7 @@ export interface ListReceiver {
 }
 
 /** A subscriber's place at its source. */
-export interface Place {
+export interface Registration {
   /**
    * Leaves it soon, at this subscriber's cost alone: others are served on. `room` is called once it has left; when that resolves
    * it is joined again, where the subscriber then stands by `resumeFrom`.
@@ -66,7 +66,7 @@ export interface Passed {
 }
 
 /** Counts the changes that pass a subscriber by. */
-export interface Tally {
+export interface PassedCounter {
   /** Those since this was asked last; undefined where there were none. Asked for before anything is made of a change. */
   take(): Passed | undefined;
   /** Counts no more from now on: what passes the subscriber is none of its own. */
@@ -94,7 +94,7 @@ export interface Subscriber {
    */
   readonly interest?: Interest | undefined;
   /** It stands by from the next change on, until it leaves. What passes it is in `tally`. */
-  passedBy?(tally: Tally): void;
+  passedBy?(tally: PassedCounter): void;
   /** A first change has passed it since it took up what had. */
   passes?(): void;
   /** Whether a deletion that is no newer than what it has is news, because its object stands just there. Default: it is not. */
@@ -115,7 +115,7 @@ export interface Subscriber {
    */
   kindIsMissing?(): void;
   /** Called once, when it is given its place. */
-  placed?(place: Place): void;
+  placed?(place: Registration): void;
   /** A promise while this subscriber can take no more; its stream, or its list, is read on when it resolves. Undefined: go on. */
   readonly congested: Promise<void> | undefined;
 }

@@ -1,6 +1,6 @@
 import { predecessor, type ResourceVersion } from "../../base/resource-version.ts";
 import type { Change } from "../scan/change.ts";
-import { Ended } from "../stream/failure.ts";
+import { SessionEnded } from "../stream/failure.ts";
 import { HeldChanges } from "./held-changes.ts";
 
 /**
@@ -21,7 +21,7 @@ export class InitialEvents {
   /** Throws Ended where more live events come before the end mark than can be held. */
   change(change: Change): void {
     if (change.type === "Added" && !this.held.first) this.item(change);
-    else if (!this.held.add(change)) throw new Ended({ type: "unmarked" });
+    else if (!this.held.add(change)) throw new SessionEnded({ type: "unmarked" });
   }
 
   /**

@@ -2,7 +2,7 @@
 const defaultSlots = 4;
 
 /** Lets a few lists run and the others wait their turn. */
-export class ListSlots {
+export class ListSemaphore {
   private free: number;
   private readonly waiting: Array<() => void> = [];
   /** Those whom nobody waits for: they come after all others. */

@@ -7,8 +7,8 @@ import type { ObjectIdentity } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import { BadList, type ListEnvelope, ListSplitter } from "../scan/list-splitter.ts";
 import { ObjectScanner } from "../scan/object-scan.ts";
-import { Turn } from "../scan/turn.ts";
-import { Ended } from "../stream/failure.ts";
+import { TimeSlice } from "../scan/turn.ts";
+import { SessionEnded } from "../stream/failure.ts";
 import { beginningOf, excerptLength, foreignAnswer } from "../stream/foreign-answer.ts";
 
 /** client-go's page size (`pager.go`): a page of Pods is two to five megabytes. */
@@ -48,7 +48,10 @@ export async function listCollection(options: ListOptions): Promise<ResourceVers
   const first = await listPage(options, pageQuery(options, ""), false);
   const resourceVersion = toResourceVersion(first.resourceVersion);
   if (resourceVersion === "") {
-    throw new Ended({ type: "unsupported", message: "the list has no resourceVersion, so it cannot be watched from" });
+    throw new SessionEnded({
+      type: "unsupported",
+      message: "the list has no resourceVersion, so it cannot be watched from",
+    });
   }
   if (first.continueToken !== "") options.begun?.(resourceVersion);
   for (let token = first.continueToken; token !== ""; ) {
@@ -83,7 +86,7 @@ async function listPage(
   }
   const scanner = new ObjectScanner();
   const splitter = new ListSplitter();
-  const turn = new Turn(clock);
+  const turn = new TimeSlice(clock);
   let begun = false;
   for await (const chunk of response.body as AsyncIterable<Buffer>) {
     const receivedAt = clock.monotonic();
@@ -104,7 +107,7 @@ async function listPage(
   const { apiVersion, kind } = envelope;
   if (identity.refusesList(apiVersion, kind)) {
     const expected = `${identity.apiVersion} ${identity.kind}`;
-    throw new Ended({
+    throw new SessionEnded({
       type: "unsupported",
       message: `the server answers ${apiVersion} ${kind} to a list of ${expected}`,
     });
@@ -127,7 +130,7 @@ function listed({ scanner, identity, bytes, start, end, receivedAt }: ListedItem
   const body = identity.bodyOf(scanner, bytes, start, end);
   if (!body) {
     const sent = `${scanner.apiVersion} ${scanner.kind}`;
-    throw new Ended({ type: "unsupported", message: `the server lists ${sent} as ${identity.kind}` });
+    throw new SessionEnded({ type: "unsupported", message: `the server lists ${sent} as ${identity.kind}` });
   }
   if (scanner.name === "" || scanner.resourceVersion === "") {
     throw new BadList("an item of the list has no name or no resourceVersion");

@@ -6,17 +6,17 @@ import type { WatchObserver } from "../fanout/observer.ts";
 import type { SourceSpec } from "../fanout/source-spec.ts";
 import type { Subscriber } from "../fanout/subscriber.ts";
 import { Connection } from "../stream/connection.ts";
-import { Ended, type Ending, endingOf } from "../stream/failure.ts";
-import type { Lived, Liveness } from "../stream/liveness.ts";
-import type { History } from "../stream/next-step.ts";
-import { type Cause, causesOf, Setbacks } from "../stream/retry-state.ts";
+import { type Ending, endingOf, SessionEnded } from "../stream/failure.ts";
+import type { ConnectionStats, Liveness } from "../stream/liveness.ts";
+import type { SessionHistory } from "../stream/next-step.ts";
+import { causesOf, type RetryCause, RetryState } from "../stream/retry-state.ts";
 import type { ServedKind } from "../stream/served-kind.ts";
-import type { SourceHealth, Voice } from "../stream/status.ts";
+import type { HealthReporter, InformerHealth } from "../stream/status.ts";
 import type { Brought } from "../stream/stream.ts";
-import type { Turnstile } from "../stream/turnstile.ts";
+import type { Semaphore } from "../stream/turnstile.ts";
 import { secondOpinionMs } from "./diff.ts";
 import { InitialEvents } from "./initial-events.ts";
-import type { ListSlots } from "./list-slots.ts";
+import type { ListSemaphore } from "./list-slots.ts";
 import { type Applicant, Listing } from "./listing.ts";
 import { PagedList } from "./paged-list.ts";
 
@@ -32,7 +32,7 @@ const listInsteadMs = 3_600_000;
  */
 const share = { eachMs: 5, mostMs: 100 };
 
-const doubt: Cause = {
+const doubt: RetryCause = {
   cause: "doubt",
   message: "by this list most of what is known would be gone; a second one, 30 s later, decides",
 };
@@ -51,11 +51,11 @@ export interface ListerParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly health: SourceHealth;
+  readonly health: InformerHealth;
   readonly liveness: Liveness;
   readonly kind: ServedKind;
-  readonly listSlots: ListSlots;
-  readonly turnstile: Turnstile;
+  readonly listSlots: ListSemaphore;
+  readonly turnstile: Semaphore;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
   /** The newest resourceVersion that anybody at the source knows of. */
@@ -64,11 +64,11 @@ export interface ListerParts {
   resumed(resource: Resource): void;
   listed(handover: Handover): void;
   /** A list is older than what was received before it began. */
-  rewound(cause: Cause): void;
+  rewound(cause: RetryCause): void;
 }
 
 /** What is known of the list that is being read. */
-interface Reading {
+interface ListInProgress {
   readonly listing: Listing;
   readonly resource: Resource;
   readonly began: number;
@@ -89,10 +89,10 @@ export class Lister {
   lists = 0;
   listedAtMs = Number.NEGATIVE_INFINITY;
   private readonly parts: ListerParts;
-  private readonly voice: Voice;
-  private readonly setbacks: Setbacks;
+  private readonly voice: HealthReporter;
+  private readonly setbacks: RetryState;
   private waiting: Applicant[] = [];
-  private reading: Reading | undefined;
+  private reading: ListInProgress | undefined;
   private listInsteadUntil = Number.NEGATIVE_INFINITY;
   /**
    * The last list's resourceVersion was gone (client-go `reflector.go`, isLastSyncResourceVersionUnavailable), or its
@@ -102,7 +102,7 @@ export class Lister {
   /** A continue token was gone when it was used: the next list is read in one piece. */
   private whole = false;
   /** What the next list waits for. */
-  private setback: Cause | undefined;
+  private setback: RetryCause | undefined;
   /** Aborts when nobody needs a list any more. */
   private idle = new AbortController();
   /** Aborts when somebody else comes. */
@@ -113,7 +113,7 @@ export class Lister {
     this.parts = parts;
     this.voice = parts.health.voice();
     const signal = () => AbortSignal.any([parts.signal, this.idle.signal]);
-    this.setbacks = new Setbacks({
+    this.setbacks = new RetryState({
       ...parts,
       voice: this.voice,
       get signal() {
@@ -137,7 +137,7 @@ export class Lister {
   }
 
   /** These need a list. @param setback it waits as after a failure, for this reason. */
-  ask(applicants: readonly Applicant[], setback?: Cause): void {
+  ask(applicants: readonly Applicant[], setback?: RetryCause): void {
     if (applicants.length === 0) return;
     this.waiting.push(...applicants);
     this.setback ??= setback;
@@ -169,7 +169,7 @@ export class Lister {
   }
 
   /** Says why the next list is read. */
-  explain(cause: Cause): void {
+  explain(cause: RetryCause): void {
     this.voice.enter("listing", cause);
   }
 
@@ -276,7 +276,7 @@ export class Lister {
     this.waiting = this.waiting.filter((applicant) => !due.includes(applicant));
     const over = new AbortController();
     const notOlderThan = this.newestOf(due);
-    const reading: Reading = { listing, resource, began: now, floor: this.parts.newest(), notOlderThan, over };
+    const reading: ListInProgress = { listing, resource, began: now, floor: this.parts.newest(), notOlderThan, over };
     this.reading = reading;
     this.voice.enter("listing");
     const phase = now >= this.listInsteadUntil ? "initial" : "list";
@@ -292,7 +292,7 @@ export class Lister {
   }
 
   /** What exists and then what changes, on one connection (WatchList). */
-  private async readInitialEvents(reading: Reading): Promise<{ ending: Ending; lived: Lived }> {
+  private async readInitialEvents(reading: ListInProgress): Promise<{ ending: Ending; lived: ConnectionStats }> {
     const { clock } = this.parts;
     const { listing, resource, over, notOlderThan } = reading;
     const complete = Promise.withResolvers<Ending>();
@@ -310,7 +310,7 @@ export class Lister {
         bookmark: (marked, initialEnd) => {
           if (!initialEnd) return;
           const at = initial.listVersion(marked);
-          if (at === undefined) throw new Ended({ type: "unmarked" });
+          if (at === undefined) throw new SessionEnded({ type: "unmarked" });
           running = false;
           complete.resolve(stopped);
           this.complete(reading, at, { connection, resource, held: initial.held.take(), marked });
@@ -332,7 +332,7 @@ export class Lister {
   }
 
   /** What exists, page by page. */
-  private async readPages(reading: Reading): Promise<{ ending: Ending; lived: Lived }> {
+  private async readPages(reading: ListInProgress): Promise<{ ending: Ending; lived: ConnectionStats }> {
     const { listing, resource, over, notOlderThan } = reading;
     const pages = new PagedList(this.parts, {
       resource,
@@ -356,7 +356,7 @@ export class Lister {
   }
 
   /** Throws where it does not count, or a subscriber threw. */
-  private complete(reading: Reading, at: ResourceVersion, brought: Brought | undefined): void {
+  private complete(reading: ListInProgress, at: ResourceVersion, brought: Brought | undefined): void {
     const { listing, began } = reading;
     const { clock, observer, spec, health } = this.parts;
     const rewinds = listing.applicants.some(({ reason }) => reason === "rv-rewind");
@@ -382,14 +382,20 @@ export class Lister {
    * A list older than what was received before it began would turn back time for everybody who knows better. One that was
    * asked for an older resourceVersion shows no more than a server that is behind: the next one is read consistently.
    */
-  private assertNew({ floor, notOlderThan }: Reading, at: ResourceVersion): void {
+  private assertNew({ floor, notOlderThan }: ListInProgress, at: ResourceVersion): void {
     if (floor === undefined || !isNewer(floor, at)) return;
-    if (notOlderThan === undefined || isNewer(notOlderThan, at)) throw new Ended({ type: "closed", by: "rewind" });
+    if (notOlderThan === undefined || isNewer(notOlderThan, at))
+      throw new SessionEnded({ type: "closed", by: "rewind" });
     this.unversioned = true;
-    throw new Ended(stopped);
+    throw new SessionEnded(stopped);
   }
 
-  private async react(ending: Ending, phase: History["phase"], lived: Lived, reading: Reading): Promise<void> {
+  private async react(
+    ending: Ending,
+    phase: SessionHistory["phase"],
+    lived: ConnectionStats,
+    reading: ListInProgress,
+  ): Promise<void> {
     const { parts, setbacks } = this;
     if (ending === stopped) return;
     const cause = causesOf(ending);
@@ -435,9 +441,9 @@ export class Lister {
 }
 
 /** A list that is no older than all that is known, and contradicts it, is of a cluster whose state went back. */
-function assertGoesOn({ floor, listing }: Reading, at: ResourceVersion): void {
+function assertGoesOn({ floor, listing }: ListInProgress, at: ResourceVersion): void {
   const coversAll = floor === undefined || isUpTo(floor, at);
-  if (coversAll && listing.provesRewind(at)) throw new Ended({ type: "closed", by: "rewind" });
+  if (coversAll && listing.provesRewind(at)) throw new SessionEnded({ type: "closed", by: "rewind" });
 }
 
 /** Nobody waits for it any more, or everybody has it. */

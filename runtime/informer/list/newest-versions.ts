@@ -4,26 +4,26 @@ import { requiredName } from "../../kube/field-selector.ts";
 import { type Resource, resourcePath } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { ObjectIdentity, type SourceSpec } from "../fanout/source-spec.ts";
-import { type Answer, currentVersion } from "../stream/current-version.ts";
-import type { ListSlots } from "./list-slots.ts";
+import { type CurrentVersion, currentVersion } from "../stream/current-version.ts";
+import type { ListSemaphore } from "./list-slots.ts";
 
 /** A server without WatchList is asked by LIST for so long. */
 const listInsteadMs = 3_600_000;
 
-interface Question {
+interface VersionQuestion {
   readonly resource: Resource;
-  readonly place: Place;
+  readonly place: VersionScope;
   readonly signal: AbortSignal;
-  readonly answer: (answer: Answer) => void;
+  readonly answer: (answer: CurrentVersion) => void;
 }
 
 /** Where it may be asked: what the source's own rights reach. */
-type Place = Pick<SourceSpec, "namespace" | "fieldSelector">;
+type VersionScope = Pick<SourceSpec, "namespace" | "fieldSelector">;
 
 export interface NewestVersionsParts {
   readonly transport: KubeTransport;
   readonly clock: Clock;
-  readonly listSlots: ListSlots;
+  readonly listSlots: ListSemaphore;
 }
 
 /**
@@ -33,7 +33,7 @@ export interface NewestVersionsParts {
  */
 export class NewestVersions {
   private readonly parts: NewestVersionsParts;
-  private readonly questions = new Map<string, Question[]>();
+  private readonly questions = new Map<string, VersionQuestion[]>();
   private listInsteadUntil = Number.NEGATIVE_INFINITY;
 
   constructor(parts: NewestVersionsParts) {
@@ -41,8 +41,8 @@ export class NewestVersions {
   }
 
   /** Never rejects: without a version it could not be learnt. Who leaves waits for nobody else's question. */
-  ask(resource: Resource, place: Place, signal: AbortSignal): Promise<Answer> {
-    const { promise, resolve } = Promise.withResolvers<Answer>();
+  ask(resource: Resource, place: VersionScope, signal: AbortSignal): Promise<CurrentVersion> {
+    const { promise, resolve } = Promise.withResolvers<CurrentVersion>();
     const question = { resource, place, signal, answer: resolve };
     const key = `${resource.group}/${resource.plural}`;
     const waiting = this.questions.get(key);
@@ -55,7 +55,7 @@ export class NewestVersions {
     return abortable(promise, signal).catch(() => ({}));
   }
 
-  private async serve(key: string, questions: Question[]): Promise<void> {
+  private async serve(key: string, questions: VersionQuestion[]): Promise<void> {
     while (questions.length > 0) {
       const [first] = questions;
       if (first) await this.answerFor(first, questions);
@@ -64,7 +64,7 @@ export class NewestVersions {
   }
 
   /** Answers the first question, and with it all that are asked before it is sent. */
-  private async answerFor(first: Question, questions: Question[]): Promise<void> {
+  private async answerFor(first: VersionQuestion, questions: VersionQuestion[]): Promise<void> {
     const { listSlots, clock, transport } = this.parts;
     const { resource, place, signal } = first;
     const release = await listSlots.take(signal, { yields: true }).catch(() => undefined);

@@ -16,7 +16,7 @@ export class NotJson extends Error {
   override readonly name = "NotJson";
 }
 
-type Expected = "value" | "value or ]" | "key" | "key or }" | "colon" | "comma or end";
+type ExpectedToken = "value" | "value or ]" | "key" | "key or }" | "colon" | "comma or end";
 
 /**
  * Follows a JSON value over any number of pieces to its last byte. It checks the order of brackets, strings and separators
@@ -25,7 +25,7 @@ type Expected = "value" | "value or ]" | "key" | "key or }" | "colon" | "comma o
 export class PartialValue {
   /** The containers that are open, outermost first: true for an object. */
   private readonly containers: boolean[] = [];
-  private expected: Expected = "value";
+  private expected: ExpectedToken = "value";
   private inString = false;
   private escaped = false;
   private inScalar = false;
@@ -92,7 +92,7 @@ export class PartialValue {
     if (this.containers.length === 0) this.expected = "value";
   }
 
-  private step(isExpected: boolean, next: Expected): void {
+  private step(isExpected: boolean, next: ExpectedToken): void {
     if (!isExpected) throw new NotJson("an event is cut off, or is not JSON");
     this.expected = next;
   }

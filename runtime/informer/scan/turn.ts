@@ -5,7 +5,7 @@ import type { Clock } from "../../base/clock.ts";
 const turnMs = 10;
 
 /** Lets the event loop turn while a long answer, or a burst of events, is read chunk by chunk. */
-export class Turn {
+export class TimeSlice {
   private readonly clock: Clock;
   private began: number;
 

@@ -17,7 +17,7 @@ const round = {
  * Work that may be long, done in pieces: after 10 ms, be they of one or of many, the event loop turns. What comes
  * meanwhile waits behind it, in order. Work that finds time in this turn is done before `run` returns.
  */
-export class Turns {
+export class ObjectTurns {
   private readonly clock: Clock;
   /** Each does a piece, and says whether there is more of it. */
   private readonly steps: (() => boolean)[] = [];

@@ -6,7 +6,7 @@ import { allBut } from "../fanout/shard-selector.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import type { Ending } from "./failure.ts";
-import type { Lived, Liveness } from "./liveness.ts";
+import type { ConnectionStats, Liveness } from "./liveness.ts";
 import { Session } from "./session.ts";
 
 /** Who takes what a connection brings. */
@@ -104,7 +104,7 @@ export class Connection {
   }
 
   /** How it has done so far. */
-  get lived(): Lived {
+  get lived(): ConnectionStats {
     const { timeoutSeconds, bookmarks, session } = this;
     const lastedMs = this.parts.clock.monotonic() - this.began;
     return { timeoutSeconds, bookmarks, lastedMs, events: session.events };

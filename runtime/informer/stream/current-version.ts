@@ -30,7 +30,7 @@ export interface Collection {
 }
 
 /** What was answered; without a version it could not be learnt now, and is not to be asked before `retryAfterMs`. */
-export interface Answer {
+export interface CurrentVersion {
   readonly version?: ResourceVersion | undefined;
   /** Milliseconds. */
   readonly retryAfterMs?: number | undefined;
@@ -44,7 +44,7 @@ export interface Answer {
  * The newest resourceVersion of a collection, read consistently. A WatchList of nothing says it without listing
  * anything. A server that has none is asked for a list of one item, but not one that is too busy for either.
  */
-export async function currentVersion(collection: Collection): Promise<Answer> {
+export async function currentVersion(collection: Collection): Promise<CurrentVersion> {
   if (!collection.watchList) return byList(collection);
   const answer = await byWatchList(collection);
   return answer === undefined || answer.unsupported ? { ...(await byList(collection)), ...answer } : answer;
@@ -58,7 +58,7 @@ async function byWatchList({
   identity,
   name,
   signal,
-}: Collection): Promise<Answer | undefined> {
+}: Collection): Promise<CurrentVersion | undefined> {
   let version: ResourceVersion | undefined;
   const session = new Session({
     transport,
@@ -102,7 +102,7 @@ const unknown: ReadonlySet<number> = new Set([400, 422]);
 
 const isBusy = ({ status }: ApiError): boolean => status === 429 || status >= 500;
 
-async function byList({ transport, path, name, signal }: Collection): Promise<Answer> {
+async function byList({ transport, path, name, signal }: Collection): Promise<CurrentVersion> {
   try {
     const list = await transport.json<{ metadata?: { resourceVersion?: unknown } }>({
       method: "GET",

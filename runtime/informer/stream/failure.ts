@@ -38,7 +38,7 @@ export type Ending =
   | { readonly type: "internal"; readonly message: string };
 
 /** An ending thrown from within a list or an event's handling. */
-export class Ended extends Error {
+export class SessionEnded extends Error {
   override readonly name = "Ended";
   readonly ending: Ending;
 
@@ -50,7 +50,7 @@ export class Ended extends Error {
 
 /** What an error thrown while reading means. */
 export function endingOf(error: unknown): Ending {
-  if (error instanceof Ended) return error.ending;
+  if (error instanceof SessionEnded) return error.ending;
   if (error instanceof ApiError) return { type: "refused", error, inStream: false };
   if (error instanceof OversizeValue) return { type: "oversize", limit: error.limit };
   if (error instanceof NotJson) return { type: "poison", message: error.message };

@@ -11,7 +11,7 @@ const graceMs = 5000;
 const enough = 2;
 
 /** A connection, as far as its length and its silence are judged. */
-export interface Lived {
+export interface ConnectionStats {
   /** The `timeoutSeconds` that the server was asked for. */
   readonly timeoutSeconds: number;
   readonly lastedMs: number;
@@ -20,8 +20,10 @@ export interface Lived {
 }
 
 /** Whether a connection ended well before the time that the server was asked for. */
-export const wasCutShort = ({ lastedMs, timeoutSeconds }: Pick<Lived, "lastedMs" | "timeoutSeconds">): boolean =>
-  lastedMs < timeoutSeconds * 1000 - graceMs;
+export const wasCutShort = ({
+  lastedMs,
+  timeoutSeconds,
+}: Pick<ConnectionStats, "lastedMs" | "timeoutSeconds">): boolean => lastedMs < timeoutSeconds * 1000 - graceMs;
 
 /**
  * How long a source's connections live, and how long they may be silent. Most servers send bookmarks, some never do
@@ -58,7 +60,7 @@ export class Liveness {
   }
 
   /** A connection ended. */
-  ended({ lastedMs, events, bookmarks }: Lived): void {
+  ended({ lastedMs, events, bookmarks }: ConnectionStats): void {
     if (lastedMs < bookmarkedIdleMs) return;
     this.bookmarkless = bookmarks > 0 ? 0 : this.bookmarkless + 1;
     this.silent = events > 0 ? 0 : this.silent + 1;

@@ -19,7 +19,7 @@ export type NextStep =
   | { readonly next: "list-instead" };
 
 /** What the source remembers of the sessions before. */
-export interface History {
+export interface SessionHistory {
   /** Milliseconds that the session lasted, and the events it read. */
   readonly lastedMs: number;
   readonly events: number;
@@ -46,7 +46,7 @@ const brokenToList = 3;
 const soonAfterListMs = 60_000;
 
 /** The one place that decides what to do when a list or a watch ended. */
-export function judge(ending: Ending, history: History): NextStep {
+export function judge(ending: Ending, history: SessionHistory): NextStep {
   // client-go gives WatchList up at the first error that does not pass (`reflector.go`, fallbackToList).
   if (history.brokenInitials >= brokenToList) return { next: "list-instead" };
   switch (ending.type) {
@@ -87,7 +87,7 @@ const passing: ReadonlySet<number> = new Set([401, 429, 500, 502, 503, 504]);
 /** Whether an ERROR event is of no kind that is known to pass. */
 export const isOdd = ({ status }: ApiError): boolean => !passing.has(status);
 
-function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: History): NextStep {
+function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: SessionHistory): NextStep {
   if (error.expired) {
     if (history.phase !== "live") return { next: "relist", wait: "backoff" };
     const wait = history.sinceListMs < soonAfterListMs ? "backoff" : "none";

@@ -4,39 +4,39 @@ import type { WatchObserver } from "../fanout/observer.ts";
 import type { SourceSpec } from "../fanout/source-spec.ts";
 import { Backoff, forbiddenCurve } from "./backoff.ts";
 import { causeOf, type Ending, messageOf } from "./failure.ts";
-import type { Lived } from "./liveness.ts";
-import { type History, isOdd, judge, type NextStep } from "./next-step.ts";
-import type { SourceHealth, Voice } from "./status.ts";
+import type { ConnectionStats } from "./liveness.ts";
+import { isOdd, judge, type NextStep, type SessionHistory } from "./next-step.ts";
+import type { HealthReporter, InformerHealth } from "./status.ts";
 
 /** A short name for why something is as it is, and the same in words. */
-export interface Cause {
+export interface RetryCause {
   readonly cause: string;
   readonly message: string;
 }
 
-export const causesOf = (ending: Ending): Cause => ({ cause: causeOf(ending), message: messageOf(ending) });
+export const causesOf = (ending: Ending): RetryCause => ({ cause: causeOf(ending), message: messageOf(ending) });
 
 /** Watching cannot work as things are: somebody has to mend them. */
 export const degradedMs = 300_000;
 /** A server that ends its streams in good order is not asked by all at once. */
 const soonMs = 1000;
 
-export interface SetbackParts {
+export interface RetryStateParts {
   readonly spec: SourceSpec;
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly health: SourceHealth;
-  readonly voice: Voice;
+  readonly health: InformerHealth;
+  readonly voice: HealthReporter;
   /** Aborts when nothing is to be waited for any more. */
   readonly signal: AbortSignal;
 }
 
 /** What ended, and where. */
-export interface Setback {
+export interface RetryNotice {
   readonly ending: Ending;
-  readonly phase: History["phase"];
-  readonly lived: Lived;
+  readonly phase: SessionHistory["phase"];
+  readonly lived: ConnectionStats;
   /** Up to where everything was received before. */
   readonly after: ResourceVersion | undefined;
   /** Milliseconds since the last complete list. */
@@ -44,22 +44,22 @@ export interface Setback {
 }
 
 /** What a stream, or the lister, has been through, and how it waits before it tries again. */
-export class Setbacks {
-  private readonly parts: SetbackParts;
+export class RetryState {
+  private readonly parts: RetryStateParts;
   private readonly backoff: Backoff;
   private readonly refusals: Backoff;
   private readonly poison = { after: "", count: 0 };
   private oddErrors = 0;
   private brokenInitials = 0;
 
-  constructor(parts: SetbackParts) {
+  constructor(parts: RetryStateParts) {
     this.parts = parts;
     this.backoff = new Backoff(parts.clock, parts.random);
     this.refusals = new Backoff(parts.clock, parts.random, forbiddenCurve);
   }
 
   /** Counts an ending, says so, and gives what follows from it. */
-  judge({ ending, phase, lived, after, sinceListMs }: Setback): NextStep {
+  judge({ ending, phase, lived, after, sinceListMs }: RetryNotice): NextStep {
     const { health, observer, spec, voice } = this.parts;
     const { cause, message } = causesOf(ending);
     health.reconnected(cause);
@@ -94,12 +94,12 @@ export class Setbacks {
   }
 
   /** Waits as a step says that leaves everything as it is. */
-  async resume({ wait, atLeastMs }: Extract<NextStep, { next: "resume" }>, cause: Cause): Promise<void> {
+  async resume({ wait, atLeastMs }: Extract<NextStep, { next: "resume" }>, cause: RetryCause): Promise<void> {
     if (wait === "soon") await this.sleep(this.parts.random() * soonMs);
     else if (wait === "backoff") await this.backOff(cause, atLeastMs);
   }
 
-  async backOff(cause: Cause, atLeastMs = 0): Promise<void> {
+  async backOff(cause: RetryCause, atLeastMs = 0): Promise<void> {
     const delayMs = Math.max(this.backoff.next(), atLeastMs);
     this.parts.voice.attempt = this.backoff.attempt;
     this.parts.voice.enter("backoff", { ...cause, delayMs });
@@ -107,14 +107,14 @@ export class Setbacks {
   }
 
   /** The API server's own words name user, verb, resource and namespace. */
-  async forbidden({ message }: Cause): Promise<void> {
+  async forbidden({ message }: RetryCause): Promise<void> {
     const delayMs = this.refusals.next();
     this.parts.voice.attempt = this.refusals.attempt;
     this.parts.voice.enter("forbidden", { cause: "Forbidden", message, delayMs });
     await this.sleep(delayMs);
   }
 
-  async degraded(cause: Cause): Promise<void> {
+  async degraded(cause: RetryCause): Promise<void> {
     this.parts.voice.enter("degraded", { ...cause, delayMs: degradedMs });
     await this.sleep(degradedMs);
   }
@@ -125,7 +125,7 @@ export class Setbacks {
 }
 
 /** Whether a WatchList was answered and then broke off, or was answered with something else. */
-function isBreak(ending: Ending, { events }: Lived): boolean {
+function isBreak(ending: Ending, { events }: ConnectionStats): boolean {
   switch (ending.type) {
     case "eof":
     case "poison":

@@ -9,8 +9,8 @@ import type { WatchObserver } from "../fanout/observer.ts";
 import type { SourceSpec } from "../fanout/source-spec.ts";
 import { endingOf } from "./failure.ts";
 import { Removal } from "./removal.ts";
-import { type Cause, causesOf, degradedMs, Setbacks } from "./retry-state.ts";
-import type { SourceHealth, Voice } from "./status.ts";
+import { causesOf, degradedMs, type RetryCause, RetryState } from "./retry-state.ts";
+import type { HealthReporter, InformerHealth } from "./status.ts";
 
 /** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
 const missingPollMs = { from: 3000, to: 4000 };
@@ -22,7 +22,7 @@ export interface ServedKindParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly health: SourceHealth;
+  readonly health: InformerHealth;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
   /** Whether anything is known of its objects: only then it matters whether they are gone. */
@@ -36,21 +36,21 @@ export interface ServedKindParts {
 /** The kind that a source watches: found by discovery, waited for while it is not served, lost when it is removed. */
 export class ServedKind {
   private readonly parts: ServedKindParts;
-  private readonly voice: Voice;
-  private readonly setbacks: Setbacks;
+  private readonly voice: HealthReporter;
+  private readonly setbacks: RetryState;
   private readonly removal: Removal;
   private found: Resource | undefined;
   /** The kind's plural, once it was served. */
   private plural: string | undefined;
   private search: Promise<Resource> | undefined;
-  private missingBecause: Cause | undefined;
+  private missingBecause: RetryCause | undefined;
   /** What discovery said last: that there is no such kind. */
   private absent = false;
 
   constructor(parts: ServedKindParts) {
     this.parts = parts;
     this.voice = parts.health.voice();
-    this.setbacks = new Setbacks({ ...parts, voice: this.voice });
+    this.setbacks = new RetryState({ ...parts, voice: this.voice });
     this.removal = new Removal(parts.transport, parts.clock);
   }
 
@@ -73,7 +73,7 @@ export class ServedKind {
   }
 
   /** The server says that there is no such collection. */
-  lost(resource: Resource, cause: Cause): void {
+  lost(resource: Resource, cause: RetryCause): void {
     if (this.found !== resource) return;
     this.found = undefined;
     this.parts.discovery.invalidate(this.parts.spec.apiVersion);
@@ -126,7 +126,7 @@ export class ServedKind {
   }
 
   /** The kind is not served now. Its objects count as deleted only once its definition is certainly gone. */
-  private async missing(cause: Cause): Promise<undefined> {
+  private async missing(cause: RetryCause): Promise<undefined> {
     const { random, clock, signal } = this.parts;
     this.voice.enter("missing", cause);
     // Also of one that was removed while nobody watched: then only the subscribers' positions say that there was one.

@@ -5,7 +5,7 @@ import type { KubeResponse, KubeTransport } from "../../kube/transport.ts";
 import type { ObjectIdentity } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import { EnvelopeScanner } from "../scan/envelope.ts";
-import { Turn } from "../scan/turn.ts";
+import { TimeSlice } from "../scan/turn.ts";
 import { ValueReader } from "../scan/value-reader.ts";
 import { type Ending, endingOf } from "./failure.ts";
 import { beginningOf, excerptLength, foreignAnswer, typeOf } from "./foreign-answer.ts";
@@ -105,7 +105,7 @@ export class Session {
     const { clock } = this.options;
     const { scanner } = this;
     const reader = new ValueReader((bytes, start, end) => scanner.scan(bytes, start, end));
-    const turn = new Turn(clock);
+    const turn = new TimeSlice(clock);
     let begun = false;
     for await (const chunk of response.body as AsyncIterable<Buffer>) {
       const now = clock.monotonic();

@@ -4,7 +4,7 @@ import type { SourceState, SourceStatus, StateChange, WatchObserver } from "../f
 import type { SourceSpec } from "../fanout/source-spec.ts";
 
 /** Why a state was entered. */
-export type Reason = Pick<StateChange, "cause" | "message" | "delayMs">;
+export type StateReason = Pick<StateChange, "cause" | "message" | "delayMs">;
 
 /** From healthy to what needs a person most. */
 const severity: readonly SourceState[] = [
@@ -19,15 +19,15 @@ const severity: readonly SourceState[] = [
 ];
 
 /** How one part of a source stands: a stream, the lister, or the search for the kind. It says nothing once it is silent. */
-export class Voice {
-  private readonly changed: (voice: Voice) => void;
+export class HealthReporter {
+  private readonly changed: (voice: HealthReporter) => void;
   private current: SourceState | undefined;
   /** Why it is in that state. */
-  reason: Reason = {};
+  reason: StateReason = {};
   /** Failures in a row, as of the last change. */
   attempt = 0;
 
-  constructor(changed: (voice: Voice) => void) {
+  constructor(changed: (voice: HealthReporter) => void) {
     this.changed = changed;
   }
 
@@ -36,7 +36,7 @@ export class Voice {
     return this.current;
   }
 
-  enter(to: SourceState, reason: Reason = {}): void {
+  enter(to: SourceState, reason: StateReason = {}): void {
     this.current = to;
     this.reason = reason;
     this.changed(this);
@@ -50,13 +50,13 @@ export class Voice {
 }
 
 /** A source's state, which is the worst of its parts' states, and what is told of it. */
-export class SourceHealth {
+export class InformerHealth {
   private readonly spec: SourceSpec;
   private readonly clock: Clock;
   private readonly observer: WatchObserver;
-  private readonly voices = new Set<Voice>();
+  private readonly voices = new Set<HealthReporter>();
   private current: SourceState = "discovering";
-  private reason: Reason = {};
+  private reason: StateReason = {};
   private reconnects = 0;
   private wasConnected = false;
   /** When the last stream ended, since when none has run. */
@@ -74,14 +74,14 @@ export class SourceHealth {
   }
 
   /** A part of the source speaks from now on. */
-  voice(): Voice {
-    const voice = new Voice(() => this.changed());
+  voice(): HealthReporter {
+    const voice = new HealthReporter(() => this.changed());
     this.voices.add(voice);
     return voice;
   }
 
   /** A part of the source is gone. */
-  dismiss(voice: Voice): void {
+  dismiss(voice: HealthReporter): void {
     this.voices.delete(voice);
     this.changed();
   }
@@ -136,7 +136,7 @@ export class SourceHealth {
   }
 
   private changed(): void {
-    let worst: Voice | undefined;
+    let worst: HealthReporter | undefined;
     let connected = false;
     for (const voice of this.voices) {
       if (voice.state === undefined) continue;
@@ -152,7 +152,7 @@ export class SourceHealth {
   }
 
   /** Says a change once: the same state for the same reason is none. */
-  private enter(to: SourceState, reason: Reason, attempt: number): void {
+  private enter(to: SourceState, reason: StateReason, attempt: number): void {
     const from = this.current;
     const same = from === to && reason.cause === this.reason.cause && reason.message === this.reason.message;
     this.current = to;

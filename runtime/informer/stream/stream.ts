@@ -4,17 +4,17 @@ import type { Resource } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { Members, type Placed } from "../fanout/members.ts";
 import type { WatchObserver } from "../fanout/observer.ts";
-import type { Unwanted } from "../fanout/skip-set.ts";
+import type { SkipSet } from "../fanout/skip-set.ts";
 import type { SourceSpec } from "../fanout/source-spec.ts";
 import type { Subscriber } from "../fanout/subscriber.ts";
 import type { Change } from "../scan/change.ts";
 import { Connection, type Sink } from "./connection.ts";
 import { type Ending, endingOf } from "./failure.ts";
-import { type Lived, type Liveness, wasCutShort } from "./liveness.ts";
-import { type Cause, causesOf, Setbacks } from "./retry-state.ts";
+import { type ConnectionStats, type Liveness, wasCutShort } from "./liveness.ts";
+import { causesOf, type RetryCause, RetryState } from "./retry-state.ts";
 import type { ServedKind } from "./served-kind.ts";
-import type { SourceHealth, Voice } from "./status.ts";
-import type { Turnstile } from "./turnstile.ts";
+import type { HealthReporter, InformerHealth } from "./status.ts";
+import type { Semaphore } from "./turnstile.ts";
 
 /** An API server accepts a watch whose history is gone, and says so at once in its first event: after this the watch holds. */
 const acceptedMs = 1000;
@@ -30,7 +30,7 @@ export interface Brought {
 }
 
 /** Why the newest resourceVersion of the server is asked for, or will be at the next chance. */
-export type Doubt = "resumed" | "older-bookmark" | "silent" | "broken";
+export type StaleSuspicion = "resumed" | "older-bookmark" | "silent" | "broken";
 
 export interface StreamParts {
   readonly spec: SourceSpec;
@@ -38,11 +38,11 @@ export interface StreamParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: WatchObserver;
-  readonly health: SourceHealth;
+  readonly health: InformerHealth;
   readonly liveness: Liveness;
   readonly kind: ServedKind;
-  readonly turnstile: Turnstile;
-  readonly unwanted: Unwanted;
+  readonly turnstile: Semaphore;
+  readonly unwanted: SkipSet;
   /** Milliseconds since the source's last complete list. */
   sinceListMs(): number;
   /** Whether another stream has taken its members, so that it need not connect. */
@@ -54,8 +54,8 @@ export interface StreamParts {
   /** These stand before where it began. */
   place(placed: readonly Placed[]): void;
   /** The server's history does not reach back to these. @param setback why their list waits as after a failure. */
-  gone(expired: readonly Placed[], setback: Cause | undefined): void;
-  doubtful(resource: Resource, why: Doubt): void;
+  gone(expired: readonly Placed[], setback: RetryCause | undefined): void;
+  doubtful(resource: Resource, why: StaleSuspicion): void;
 }
 
 /**
@@ -67,8 +67,8 @@ export class Stream implements Sink {
   target: Stream | undefined;
   private readonly parts: StreamParts;
   private readonly members = new Members();
-  private readonly voice: Voice;
-  private readonly setbacks: Setbacks;
+  private readonly voice: HealthReporter;
+  private readonly setbacks: RetryState;
   private readonly stopping = new AbortController();
   private connection: Connection | undefined;
   private resource: Resource | undefined;
@@ -78,13 +78,13 @@ export class Stream implements Sink {
   private received: ResourceVersion | undefined;
   /** Those whose position is gone wait until it is known of everybody else whether theirs is. */
   private expired: Placed[] = [];
-  private setback: Cause | undefined;
+  private setback: RetryCause | undefined;
   private readonly running: Promise<void>;
 
   constructor(parts: StreamParts, placed: readonly Placed[]) {
     this.parts = parts;
     this.voice = parts.health.voice();
-    this.setbacks = new Setbacks({ ...parts, voice: this.voice, signal: this.stopping.signal });
+    this.setbacks = new RetryState({ ...parts, voice: this.voice, signal: this.stopping.signal });
     for (const each of placed) this.members.join(each, false);
     this.running = this.run();
   }
@@ -306,7 +306,7 @@ export class Stream implements Sink {
       lived,
       refuted,
       after,
-    }: { resource: Resource; lived: Lived; refuted: boolean; after: Placed["at"] | undefined },
+    }: { resource: Resource; lived: ConnectionStats; refuted: boolean; after: Placed["at"] | undefined },
   ): Promise<void> {
     const { parts, setbacks } = this;
     const cause = causesOf(ending);

@@ -5,7 +5,7 @@ import { abortable } from "../../kube/abortable.ts";
 const perTurn = 8;
 
 /** Lets a few begin in each turn of the event loop, so that a thousand that come at once do not hold it up. */
-export class Turnstile {
+export class Semaphore {
   private readonly waiting: (() => void)[] = [];
   private passed = 0;
   private turning = false;

@@ -2,12 +2,12 @@ import type { Nats } from "./connection.ts";
 import { corrupt } from "./fault.ts";
 
 /** An object of a slot: its bytes, or why it cannot be read, such as `is gone`. */
-export type FoundObject =
+export type StoredObject =
   | { readonly bytes: Buffer; readonly metadata: Readonly<Record<string, string>> }
   | { readonly why: string; readonly cause?: unknown };
 
 /** Reads an object. The client alone would wait for ever for a part that is gone. @throws what the client throws */
-export async function findObject(nats: Nats, name: string): Promise<FoundObject> {
+export async function findObject(nats: Nats, name: string): Promise<StoredObject> {
   const info = await nats.objects.info(name);
   if (!info || info.deleted) return { why: "is gone" };
   const parts = await nats.partsOf(info.nuid);

@@ -83,10 +83,10 @@ export async function takeSlot(
   throw new WatchfireError("WF_CHECKPOINT_FENCED", { what: "other replicas open its subject on NATS again and again" });
 }
 
-type Read = Pick<SlotOptions, "nats" | "slot" | "clock">;
+type SlotReadOptions = Pick<SlotOptions, "nats" | "slot" | "clock">;
 
 /** What lies in a slot, which is left as it is. @throws WatchfireError of the checkpoint section */
-export async function readSlot({ nats, slot, clock }: Read): Promise<MemoryDisk> {
+export async function readSlot({ nats, slot, clock }: SlotReadOptions): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const log = new JetstreamLog(nats, clock, slot);
   try {
@@ -102,7 +102,7 @@ export async function readSlot({ nats, slot, clock }: Read): Promise<MemoryDisk>
 }
 
 /** The cluster whose positions lie in a slot, which is left as it is; undefined where nothing says so. @throws as `readSlot` */
-export const clusterOf = async (of: Read): Promise<string | undefined> => (await readSlot(of)).cluster;
+export const clusterOf = async (of: SlotReadOptions): Promise<string | undefined> => (await readSlot(of)).cluster;
 
 /** What a witness is told. */
 export const markOf = (sequence: number, streams: string): string => `${sequence} ${streams}`;

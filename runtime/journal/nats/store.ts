@@ -1,7 +1,7 @@
 import { pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Batch, KnownBody } from "../batch.ts";
-import type { LetterLimit } from "../letter-ledger.ts";
+import type { DeadLetterLimit } from "../letter-ledger.ts";
 import { bodyElsewhere, Changes, encodeEntry } from "../log-entry.ts";
 import { MemoryStore } from "../memory.ts";
 import type { PreviousEnd, StoredView, ViewRecord } from "../store.ts";
@@ -228,7 +228,7 @@ export class JetstreamStore extends MemoryStore {
     return found && { bytes: found.bytes, isOlder };
   }
 
-  override async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+  override async limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void> {
     const cuts = this.limitLetters(functionName, limit);
     this.changes.noteCuts(cuts);
     if (cuts.length > 0) await this.changed();

@@ -4,7 +4,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import type { Fence } from "../../lease/elector.ts";
 import type { Batch, KnownWrite, NewDeadLetter } from "../batch.ts";
-import type { LetterLimit, LetterSize } from "../letter-ledger.ts";
+import type { DeadLetterLimit, DeadLetterSize } from "../letter-ledger.ts";
 import { Changes, encodeEntry } from "../log-entry.ts";
 import { MemoryDisk, MemoryStore } from "../memory.ts";
 import { notThere } from "../not-there.ts";
@@ -209,14 +209,14 @@ export class KubernetesStore extends MemoryStore {
     return ids;
   }
 
-  override async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+  override async limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void> {
     const cuts = this.limitLetters(functionName, limit);
     this.changes.noteCuts(cuts);
     if (cuts.length > 0) this.behind.touch();
   }
 
   /** As they lie in the Secrets, or less: what is compressed together takes less than each alone. */
-  protected override weigh(letter: NewDeadLetter): LetterSize {
+  protected override weigh(letter: NewDeadLetter): DeadLetterSize {
     const { record } = super.weigh(letter);
     const bodies = [letter.body, letter.oldBody ?? Buffer.alloc(0)].filter((body) => body.length > 0);
     return {

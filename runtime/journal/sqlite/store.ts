@@ -16,7 +16,7 @@ import type {
   SpilledEvent,
   SpillHeader,
 } from "../batch.ts";
-import { LetterLedger, type LetterLimit, type LetterStock } from "../letter-ledger.ts";
+import { type DeadLetterLimit, DeadLetterStats, type DeadLetterStock } from "../letter-ledger.ts";
 import { takeSpilled } from "../memory.ts";
 import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader, startedRows } from "../rows.ts";
 import {
@@ -91,7 +91,7 @@ export class SqliteStore implements CheckpointStore {
   private readonly writer: SqliteWriter;
   private readonly maintenance: boolean;
   private readonly room: () => number;
-  private readonly ledger: LetterLedger;
+  private readonly ledger: DeadLetterStats;
   private readonly upkeep: SqliteUpkeep | undefined;
   private readonly statements = new Map<string, StatementSync>();
   private shares: DiskShares = sharesOf(0);
@@ -99,7 +99,7 @@ export class SqliteStore implements CheckpointStore {
   constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room, loggedRows }: SqliteStoreOptions) {
     this.maintenance = maintenance;
     this.room = room ?? (() => diskRoom(folder));
-    this.ledger = new LetterLedger(() => this.shares.letters);
+    this.ledger = new DeadLetterStats(() => this.shares.letters);
     this.file = fileBehind(join(folder, "checkpoint.db"));
     if (maintenance && !existsSync(this.file)) {
       throw new WatchfireError("WF_CHECKPOINT_MISSING", { what: "no checkpoint.db", place: { file: folder } });
@@ -323,12 +323,12 @@ export class SqliteStore implements CheckpointStore {
         );
   }
 
-  async limitDeadLetters(functionName: string, limit: LetterLimit): Promise<void> {
+  async limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void> {
     this.ledger.limit(functionName, limit);
     if (this.ledger.hasCuts) await this.write(() => this.writer.cutLetters());
   }
 
-  deadLetterStock(functionName: string): LetterStock {
+  deadLetterStock(functionName: string): DeadLetterStock {
     return this.ledger.stock(functionName);
   }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Batch } from "../batch.ts";
-import type { LetterCut, LetterLedger } from "../letter-ledger.ts";
+import type { DeadLetterCut, DeadLetterStats } from "../letter-ledger.ts";
 import { headerOf } from "../rows.ts";
 import type { SqliteKnown } from "./known.ts";
 import { noteNoLog } from "./schema.ts";
@@ -11,11 +11,11 @@ export class SqliteWriter {
   private readonly db: DatabaseSync;
   private readonly file: string;
   private readonly fence: number;
-  private readonly ledger: LetterLedger;
+  private readonly ledger: DeadLetterStats;
   private readonly known: SqliteKnown;
   private readonly statements: ReturnType<typeof prepare>;
 
-  constructor(db: DatabaseSync, file: string, fence: number, ledger: LetterLedger, known: SqliteKnown) {
+  constructor(db: DatabaseSync, file: string, fence: number, ledger: DeadLetterStats, known: SqliteKnown) {
     this.db = db;
     this.known = known;
     this.file = file;
@@ -113,7 +113,7 @@ export class SqliteWriter {
   }
 
   /** Gives the ids of the new ones, and what had to go. Room is made before each is written, so that the file grows no larger than what is kept. */
-  private letters({ deadLetters, droppedDeadLetters }: Batch): { ids: string[]; cuts: LetterCut[] } {
+  private letters({ deadLetters, droppedDeadLetters }: Batch): { ids: string[]; cuts: DeadLetterCut[] } {
     const run = this.statements;
     for (const letter of droppedDeadLetters) {
       run.dropLetter.run(Number(letter));
@@ -133,7 +133,7 @@ export class SqliteWriter {
     return { ids, cuts };
   }
 
-  private cut(): LetterCut[] {
+  private cut(): DeadLetterCut[] {
     const cuts = this.ledger.cuts();
     for (const { letters, bodies } of cuts) {
       for (const letter of letters) this.statements.dropLetter.run(Number(letter));

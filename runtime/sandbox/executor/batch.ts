@@ -4,7 +4,7 @@ const entryTargetMs = 25;
 const maxItems = 64;
 
 /** One thing for the guest to do. */
-export interface Item {
+export interface BatchItem {
   /** The event it belongs to. */
   readonly no: number;
   /** The item's JSON in the batch's head. */
@@ -16,11 +16,11 @@ export interface Item {
 }
 
 /** An event that waits for its turn. */
-export interface QueuedEvent extends Item {
+export interface QueuedEvent extends BatchItem {
   readonly timeoutMs: number;
 }
 
-export const replyItem = (no: number, call: number, ok: 0 | 1, text: string): Item => ({
+export const replyItem = (no: number, call: number, ok: 0 | 1, text: string): BatchItem => ({
   no,
   head: `[1,${call},${ok},${text.length}]`,
   text,
@@ -28,7 +28,7 @@ export const replyItem = (no: number, call: number, ok: 0 | 1, text: string): It
   to: text.length,
 });
 
-export const abortItem = (no: number, why: "deadline" | "cpu"): Item => ({
+export const abortItem = (no: number, why: "deadline" | "cpu"): BatchItem => ({
   no,
   head: `[2,${no},${why === "cpu" ? 1 : 0}]`,
   text: "",
@@ -44,7 +44,7 @@ export function composeBatch(
   nowMs: number,
   seed: string,
   most: number,
-  items: readonly Item[],
+  items: readonly BatchItem[],
 ): [head: string, ...texts: string[]] {
   const texts: string[] = [];
   let heads = "";

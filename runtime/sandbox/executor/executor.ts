@@ -1,12 +1,12 @@
 import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
-import { TierUp } from "../../v8/tier-up.ts";
+import { CompilerPacing } from "../../v8/tier-up.ts";
 import type { Events, Hello, Load, Recall, Replies, Unload } from "../messages.ts";
 import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
 import { readEvents } from "./arrivals.ts";
 import { IsolateFactory } from "./isolate.ts";
-import { Slots } from "./slots.ts";
-import { type Ground, Tenant } from "./tenant.ts";
+import { IsolateSlots } from "./slots.ts";
+import { type Ground, LoadedFunction } from "./tenant.ts";
 import { letGoOfIdle } from "./warmth.ts";
 import { Watchdog } from "./watchdog.ts";
 
@@ -34,9 +34,9 @@ export function killSelf(): never {
 /** The child's half: carries frames between the parent and the tenants. */
 export class Executor {
   private readonly stream: Duplex;
-  private readonly tenants = new Map<number, Tenant>();
+  private readonly tenants = new Map<number, LoadedFunction>();
   private readonly guestName: string;
-  private readonly tierUp: Pick<TierUp, "look">;
+  private readonly tierUp: Pick<CompilerPacing, "look">;
   private ground: Ground | undefined;
   private doomed = false;
   /** An isolate was made, and timers have their turn. */
@@ -48,7 +48,7 @@ export class Executor {
   /** What came and is not read to its end, in its order. */
   private readonly arrived: Iterator<Frame>[] = [];
 
-  constructor(stream: Duplex, guestName: string, tierUp: Pick<TierUp, "look"> = new TierUp()) {
+  constructor(stream: Duplex, guestName: string, tierUp: Pick<CompilerPacing, "look"> = new CompilerPacing()) {
     this.stream = stream;
     this.guestName = guestName;
     this.tierUp = tierUp;
@@ -109,7 +109,7 @@ export class Executor {
     // Compiles the bootstrap, so that a spare is warm when it is needed.
     isolates.make({ memoryMb: 16, env: "{}", refused: "keys" }, () => {}).isolate.dispose();
     // One more than the cores: an isolate that waits for memory or a lock does not leave a core idle.
-    const slots = new Slots(availableParallelism() + 1);
+    const slots = new IsolateSlots(availableParallelism() + 1);
     this.ground = { isolates, watchdog: new Watchdog(), slots, recycleEvents };
     setInterval(() => {
       this.send(frameType.beat, {});
@@ -123,7 +123,7 @@ export class Executor {
   private async load(options: Load, body: Buffer): Promise<void> {
     if (!this.ground) return;
     const { tenant: id } = options;
-    const tenant = new Tenant(this.ground, options, body.toString("utf8"), {
+    const tenant = new LoadedFunction(this.ground, options, body.toString("utf8"), {
       entering: (realm, events) => this.send(frameType.entering, { tenant: id, realm, events }),
       drained: (realm, outbox) => this.send(frameType.drained, { tenant: id, realm }, Buffer.from(outbox)),
       asking: (realm, call, no, operation, args) =>

@@ -11,7 +11,7 @@ export interface EventSource {
 }
 
 /** What a realm takes for its entries: how much at once, and what it took and has not begun. */
-export class Intake {
+export class RealmIntake {
   private readonly source: EventSource;
   private readonly batch = new BatchSize();
   /** Events that were taken, and begin with the next entry. */

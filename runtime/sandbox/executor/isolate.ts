@@ -65,7 +65,7 @@ export class IsolateFactory {
     begin.applySync(undefined, [env, refused, new ivm.Reference(ask)]);
     begin.release();
     doors.release();
-    // V8 refuses a cache that was made under other flags, and `TierUp` changes one.
+    // V8 refuses a cache that was made under other flags, and `CompilerPacing` changes one.
     if (!isCached) this.cachedData = this.cacheOf(isolate);
     return made as GuestDoors;
   }

@@ -55,13 +55,15 @@ export function isWhole(outbox: string): boolean {
   return length === outbox.length;
 }
 
-type Done = number | [no: number, kind: string, name: number, message: number, stack: number, retryAfterMs: number];
-type Head = [Done[], unknown, unknown, unknown, number, unknown[], number];
+type DoneEntry =
+  | number
+  | [no: number, kind: string, name: number, message: number, stack: number, retryAfterMs: number];
+type OutboxHead = [DoneEntry[], unknown, unknown, unknown, number, unknown[], number];
 
 /** An outbox in which the event `no` did not end well after all; one that had ended otherwise stays as it is. */
 export function withFailure(outbox: string, no: number, { name, message, stack }: Rejection): string {
   const newline = outbox.indexOf("\n");
-  const [done, ...rest] = JSON.parse(outbox.slice(0, newline)) as Head;
+  const [done, ...rest] = JSON.parse(outbox.slice(0, newline)) as OutboxHead;
   const at = done.findIndex((entry) =>
     typeof entry === "number" ? entry === no : entry[0] === no && entry[1] === "requeue",
   );
@@ -76,7 +78,7 @@ export function withFailure(outbox: string, no: number, { name, message, stack }
 /** An outbox with a rejection that no event is left for. */
 export function withStray(outbox: string, { name, message, stack }: Rejection): string {
   const newline = outbox.indexOf("\n");
-  const head = JSON.parse(outbox.slice(0, newline)) as Head;
+  const head = JSON.parse(outbox.slice(0, newline)) as OutboxHead;
   head[5].push([name.length, message.length, stack.length]);
   return `${JSON.stringify(head)}${outbox.slice(newline)}${name}${message}${stack}`;
 }

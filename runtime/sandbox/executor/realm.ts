@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { EndReason } from "../messages.ts";
-import { abortItem, composeBatch, type Item, type QueuedEvent, replyItem } from "./batch.ts";
-import { type EventSource, Intake } from "./intake.ts";
+import { abortItem, type BatchItem, composeBatch, type QueuedEvent, replyItem } from "./batch.ts";
+import { type EventSource, RealmIntake } from "./intake.ts";
 import { cpuMsOf, disposeOf, type GuestDoors, type GuestScript, processMs } from "./isolate.ts";
 import { isWhole, type OutboxSummary, summarise, withFailure, withStray } from "./outbox.ts";
 import type { RealmReports } from "./realm-reports.ts";
 import { failureWord, ownStack, type Rejection, rejectionOf } from "./rejection.ts";
-import type { Slots } from "./slots.ts";
+import type { IsolateSlots } from "./slots.ts";
 import { isTimeout, type Timeout } from "./timeout.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
 
@@ -40,7 +40,7 @@ interface PendingEvent {
   aborted: boolean;
 }
 
-interface Entry {
+interface RunningEntry {
   readonly events: readonly number[];
   readonly startedAt: number;
   readonly startCpuMs: number;
@@ -62,7 +62,7 @@ export interface RealmParts {
   /** CPU time of an entry, in milliseconds. */
   readonly budgetMs: number;
   readonly watchdog: Watchdog;
-  readonly slots: Slots;
+  readonly slots: IsolateSlots;
   /** Whether V8 may time the first entry. */
   readonly timed: boolean;
   /** Whether its script is to run again in fresh contexts. */
@@ -78,18 +78,18 @@ export class Realm implements Watched {
   id: number;
   private doors: GuestDoors;
   private readonly watchdog: Watchdog;
-  private readonly slots: Slots;
-  private readonly intake: Intake;
+  private readonly slots: IsolateSlots;
+  private readonly intake: RealmIntake;
   private readonly reports: RealmReports;
   private readonly budgetMs: number;
   private readonly renews: boolean;
   private readonly bornAt = performance.now();
-  private readonly inbox: Item[] = [];
+  private readonly inbox: BatchItem[] = [];
   private readonly pending = new Map<number, PendingEvent>();
   private readonly calls = new Map<number, number>();
   /** Calls that the guest's code stands still for. */
   private readonly asked = new Map<number, (answer: string) => void>();
-  private entry: Entry | undefined;
+  private entry: RunningEntry | undefined;
   private turning = false;
   private wake: NodeJS.Timeout | undefined;
   private wakeDue = false;
@@ -113,7 +113,7 @@ export class Realm implements Watched {
     this.renews = renews;
     this.watchdog = watchdog;
     this.slots = slots;
-    this.intake = new Intake(source(this));
+    this.intake = new RealmIntake(source(this));
     this.reports = reports;
   }
 
@@ -222,7 +222,7 @@ export class Realm implements Watched {
     else this.abortLate(now);
   }
 
-  private checkEntry(entry: Entry, now: number): void {
+  private checkEntry(entry: RunningEntry, now: number): void {
     entry.seen ??= { at: now, processMs: processMs() };
     if (!entry.lent && now - entry.startedAt >= lendMs) entry.lent = this.slots.lend();
     const overMs = this.usedMs(entry) - entry.budgetMs;
@@ -236,7 +236,7 @@ export class Realm implements Watched {
    * CPU time of a running entry. Until it ends, isolated-vm counts wall time, and a thread that waits for a core would
    * be charged for its waiting. The process' real CPU time, shared among those that run, bounds it.
    */
-  private usedMs(entry: Entry): number {
+  private usedMs(entry: RunningEntry): number {
     const wallMs = this.cpuMs() - entry.startCpuMs;
     if (wallMs < entry.budgetMs) return wallMs;
     const { at, processMs: before } = entry.seen ?? { at: entry.startedAt, processMs: processMs() };
@@ -253,7 +253,7 @@ export class Realm implements Watched {
     this.push(abortItem(no, why));
   }
 
-  private push(item: Item): void {
+  private push(item: BatchItem): void {
     this.inbox.push(item);
     this.turn();
   }
@@ -300,7 +300,7 @@ export class Realm implements Watched {
     const timers = this.wakeDue;
     const answers = timers ? [] : this.inbox.splice(0, intake.items);
     const taken = timers ? [] : this.take(intake.items - answers.length);
-    const items: readonly Item[] = answers.length === 0 ? taken : [...answers, ...taken];
+    const items: readonly BatchItem[] = answers.length === 0 ? taken : [...answers, ...taken];
     this.wakeDue = false;
     clearTimeout(this.wake);
     // A timer may be anyone's.
@@ -423,7 +423,16 @@ export class Realm implements Watched {
     const timeout = this.timeoutOf(events, budgetMs);
     const startedAt = performance.now();
     const leadMs = timeout ? timeoutLeadMs : 0;
-    const entry: Entry = { events, startedAt, startCpuMs, seen: undefined, budgetMs, leadMs, lent: false, stack: "" };
+    const entry: RunningEntry = {
+      events,
+      startedAt,
+      startCpuMs,
+      seen: undefined,
+      budgetMs,
+      leadMs,
+      lent: false,
+      stack: "",
+    };
     this.entry = entry;
     this.watchdog.add(this);
     try {

@@ -5,7 +5,7 @@ const maxLent = 13;
  * Leave to run, for so many isolates at once; the others wait in the order they came. One that runs for long lends its
  * slot on and shares the cores with the next. So a few loops do not hold everybody up.
  */
-export class Slots {
+export class IsolateSlots {
   private readonly count: number;
   private free: number;
   private lent = 0;

@@ -5,7 +5,7 @@ import type { Ask, GuestDoors, IsolateFactory } from "./isolate.ts";
 import type { OutboxSummary } from "./outbox.ts";
 import { Realm } from "./realm.ts";
 import type { RealmReports } from "./realm-reports.ts";
-import type { Slots } from "./slots.ts";
+import type { IsolateSlots } from "./slots.ts";
 import type { Warm } from "./warmth.ts";
 import type { Watchdog } from "./watchdog.ts";
 
@@ -37,7 +37,7 @@ export interface TenantReports {
 export interface Ground {
   readonly isolates: IsolateFactory;
   readonly watchdog: Watchdog;
-  readonly slots: Slots;
+  readonly slots: IsolateSlots;
   /** Events after which an isolate is replaced. */
   readonly recycleEvents: number;
 }
@@ -45,7 +45,7 @@ export interface Ground {
 type LoadFailure = NonNullable<Loaded["failure"]>;
 
 /** One version of one function's code: the isolates that take its events, and those that still finish some. */
-export class Tenant implements Warm {
+export class LoadedFunction implements Warm {
   private readonly ground: Ground;
   private readonly options: Load;
   private readonly script: string;

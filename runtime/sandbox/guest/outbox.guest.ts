@@ -10,11 +10,11 @@ const maxWords = 256 * 1024;
 
 // An outbox is a head of JSON, of lengths and numbers alone, and the texts that the lengths mean behind it. Both are
 // assembled by concatenation, which no handler can interfere with.
-interface List {
+interface OutputList {
   heads: string;
   texts: string;
 }
-const list = (): List => ({ heads: "", texts: "" });
+const list = (): OutputList => ({ heads: "", texts: "" });
 const done = list();
 const calls = list();
 const logs = list();
@@ -22,7 +22,7 @@ const metrics = list();
 const strays = list();
 let messages = 0;
 
-function append(to: List, head: string, text: string): void {
+function append(to: OutputList, head: string, text: string): void {
   to.heads = to.heads === "" ? head : `${to.heads},${head}`;
   to.texts += text;
 }
@@ -72,7 +72,7 @@ export function noteStray({ name, message, stack }: ErrorText): void {
   append(strays, `[${name.length},${message.length},${stack.length}]`, name + message + stack);
 }
 
-function take(from: List): void {
+function take(from: OutputList): void {
   from.heads = "";
   from.texts = "";
 }

@@ -5,7 +5,7 @@ declare function require(specifier: string): unknown;
 const libraries = () => require("./libraries.guest.ts") as typeof import("./libraries.guest.ts");
 
 type Algorithm = string | { readonly name: string; readonly hash?: Algorithm };
-type Source = ArrayBuffer | ArrayBufferView;
+type BytesSource = ArrayBuffer | ArrayBufferView;
 
 /** Not a method: a handler has the class. */
 let keyBytes: (key: CryptoKey) => Uint8Array;
@@ -46,7 +46,7 @@ function hashOf(name: string) {
 }
 
 /** A copy, as the standard has it: what the handler does to its buffer afterwards does not matter. */
-function bytesOf(source: Source): Uint8Array {
+function bytesOf(source: BytesSource): Uint8Array {
   if (ArrayBuffer.isView(source)) {
     return new Uint8Array(source.buffer, source.byteOffset, source.byteLength).slice();
   }
@@ -57,7 +57,7 @@ function bytesOf(source: Source): Uint8Array {
 /** `buffer` of its own: the library's results may lie in a larger one. */
 const bufferOf = (bytes: Uint8Array): ArrayBuffer => bytes.slice().buffer as ArrayBuffer;
 
-function mac(key: CryptoKey, algorithm: Algorithm, usage: string, data: Source): Uint8Array {
+function mac(key: CryptoKey, algorithm: Algorithm, usage: string, data: BytesSource): Uint8Array {
   if (nameOf(algorithm) !== "HMAC") throw new DOMException("HMAC is the one algorithm here", "NotSupportedError");
   if (!key.usages.includes(usage)) throw new DOMException(`the key is not for ${usage}`, "InvalidAccessError");
   const { hmac } = libraries().hmac();
@@ -66,11 +66,17 @@ function mac(key: CryptoKey, algorithm: Algorithm, usage: string, data: Source):
 
 /** `crypto.subtle`: digests, and HMAC with raw keys: what webhooks are signed with. */
 export const subtle = {
-  async digest(algorithm: Algorithm, data: Source): Promise<ArrayBuffer> {
+  async digest(algorithm: Algorithm, data: BytesSource): Promise<ArrayBuffer> {
     return bufferOf(hashOf(nameOf(algorithm))(bytesOf(data)));
   },
 
-  async importKey(format: string, data: Source, algorithm: Algorithm, extractable: boolean, usages: Iterable<string>) {
+  async importKey(
+    format: string,
+    data: BytesSource,
+    algorithm: Algorithm,
+    extractable: boolean,
+    usages: Iterable<string>,
+  ) {
     if (format !== "raw" || nameOf(algorithm) !== "HMAC") {
       throw new DOMException("only raw keys for HMAC can be imported", "NotSupportedError");
     }
@@ -91,12 +97,12 @@ export const subtle = {
     return bufferOf(keyBytes(key));
   },
 
-  async sign(algorithm: Algorithm, key: CryptoKey, data: Source): Promise<ArrayBuffer> {
+  async sign(algorithm: Algorithm, key: CryptoKey, data: BytesSource): Promise<ArrayBuffer> {
     return bufferOf(mac(key, algorithm, "sign", data));
   },
 
   /** In the same time wherever the first difference is. */
-  async verify(algorithm: Algorithm, key: CryptoKey, signature: Source, data: Source): Promise<boolean> {
+  async verify(algorithm: Algorithm, key: CryptoKey, signature: BytesSource, data: BytesSource): Promise<boolean> {
     const wanted = mac(key, algorithm, "verify", data);
     const given = bytesOf(signature);
     let difference = wanted.length ^ given.length;

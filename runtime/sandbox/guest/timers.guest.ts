@@ -7,7 +7,7 @@ const minDelayMs = 1;
 /** Delays above are cut, as in browsers (a signed 32-bit number of milliseconds). */
 const maxDelayMs = 2 ** 31 - 1;
 
-interface Timer {
+interface GuestTimer {
   id: number;
   due: number;
   callback: (...args: unknown[]) => unknown;
@@ -18,7 +18,7 @@ interface Timer {
   owner: object | undefined;
 }
 
-const timers = bare<Record<number, Timer>>();
+const timers = bare<Record<number, GuestTimer>>();
 let count = 0;
 let lastId = 0;
 
@@ -74,7 +74,7 @@ export function nextWake(): number {
   if (count === 0) return -1;
   let soonest = Number.POSITIVE_INFINITY;
   for (const id in timers) {
-    const due = (timers[id] as Timer).due;
+    const due = (timers[id] as GuestTimer).due;
     if (due < soonest) soonest = due;
   }
   const wait = soonest - elapsed();
@@ -94,13 +94,13 @@ export function fireTimers(
   const last = lastId;
   let areGone = false;
   for (const id in timers) {
-    const timer = timers[id] as Timer;
+    const timer = timers[id] as GuestTimer;
     if (timer.due <= now && gone(timer.owner)) areGone = true;
   }
   for (;;) {
-    let next: Timer | undefined;
+    let next: GuestTimer | undefined;
     for (const id in timers) {
-      const timer = timers[id] as Timer;
+      const timer = timers[id] as GuestTimer;
       // Those that a callback has just made wait for the next turn.
       if (timer.due > now || timer.id > last || (areGone && !gone(timer.owner))) continue;
       if (next === undefined || timer.due < next.due) next = timer;

@@ -14,21 +14,21 @@ export interface Unheard {
 }
 
 /** A run, as far as rejections matter. */
-export interface Judged {
+export interface RejectionRun {
   readonly over: boolean;
   /** The newest first. */
   unheard: Unheard | undefined;
 }
 
 /** Of a run: the rejection that fails it; undefined where all were heard. The first is the cause of others. */
-export function unheardOf(run: Judged): ErrorText | undefined {
+export function unheardOf(run: RejectionRun): ErrorText | undefined {
   let text: ErrorText | undefined;
   for (let one = run.unheard; one; one = one.next) if (!one.heard) text = one.text;
   return text;
 }
 
 /** Watches a call's promise, and gives it back: its failure matters unless somebody hears it. */
-export function watched<T>(run: Judged, promise: Promise<T>): Promise<T> {
+export function watched<T>(run: RejectionRun, promise: Promise<T>): Promise<T> {
   let heard = false;
   let unheard: Unheard | undefined;
   promiseThen(promise, undefined, (error) => {
@@ -44,7 +44,7 @@ export function watched<T>(run: Judged, promise: Promise<T>): Promise<T> {
 }
 
 interface Suspicion {
-  readonly run: Judged;
+  readonly run: RejectionRun;
   readonly unheard: Unheard;
   readonly mark: string;
   readonly next: Suspicion | undefined;
@@ -56,7 +56,7 @@ let isLooking = false;
 let isGuarded = false;
 
 /** Notes that a run left this rejection of a promise that is not known. */
-export function suspect(run: Judged, name: string, message: string, stack: string): void {
+export function suspect(run: RejectionRun, name: string, message: string, stack: string): void {
   run.unheard = { heard: false, text: { name, message, stack }, next: run.unheard };
   let others: Suspicion | undefined;
   for (let one = suspicions; one; one = one.next) if (!one.run.over) others = { ...one, next: others };

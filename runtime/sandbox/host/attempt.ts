@@ -4,11 +4,11 @@ import type { Caller } from "../host-calls.ts";
 
 /** Hears of each attempt's end, and sees to it that its listener does. */
 export interface AttemptGiver {
-  ended(attempt: Attempt, outcome: Outcome | Promise<Outcome>): void;
+  ended(attempt: SandboxAttempt, outcome: Outcome | Promise<Outcome>): void;
 }
 
 /** One delivery on its way through the sandbox. */
-export class Attempt {
+export class SandboxAttempt {
   readonly delivery: Delivery;
   readonly listener: DeliveryListener;
   private readonly giver: AttemptGiver;
@@ -93,7 +93,7 @@ export class Attempt {
 }
 
 /** JSON of the event as the handler gets it, without its objects: their own bytes are passed on as they came. */
-export function eventHead({ delivery }: Attempt): Buffer {
+export function eventHead({ delivery }: SandboxAttempt): Buffer {
   const { attempt, redelivered, causes, batch } = delivery;
   if (causes) {
     const { namespace, name } = delivery.object;

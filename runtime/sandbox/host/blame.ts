@@ -83,7 +83,7 @@ const mostSlates = 3;
 const slateMs = 1_200_000;
 
 /** What a function has to answer for, over the life of one version of its code. */
-export class Blame {
+export class CircuitBreaker {
   /** Suspicion by the number of the executor that died. */
   private readonly marks = new Map<number, number>();
   private deaths = 0;

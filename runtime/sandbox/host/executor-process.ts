@@ -2,8 +2,8 @@ import type { Clock } from "../../base/clock.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../wire.ts";
 import { type DownFrame, readUpFrame, type UpFrame } from "./frames.ts";
 import type { Launch, Link } from "./link.ts";
-import { Patience } from "./patience.ts";
-import { Share } from "./share.ts";
+import { Overdue } from "./patience.ts";
+import { UsageShare } from "./share.ts";
 
 /** Why an executor is gone. */
 export type DeathReason = "memory" | "silent" | "breach" | "stuck" | "exited" | "closed" | "refused";
@@ -63,10 +63,10 @@ export class ExecutorProcess {
   private readonly listener: ExecutorListener;
   private readonly link: Link;
   private readonly cpuMs: () => number;
-  private readonly cpu = new Share(cpuShare.perMs, cpuShare.burst);
-  private readonly bytes = new Share(byteShare.perMs, byteShare.burst);
-  private readonly silence: Patience;
-  private readonly stall: Patience;
+  private readonly cpu = new UsageShare(cpuShare.perMs, cpuShare.burst);
+  private readonly bytes = new UsageShare(byteShare.perMs, byteShare.burst);
+  private readonly silence: Overdue;
+  private readonly stall: Overdue;
   private death: { reason: DeathReason; detail: string } | undefined;
   private buried = false;
   private hasSpoken = false;
@@ -82,8 +82,8 @@ export class ExecutorProcess {
     this.clock = options.clock;
     this.cpuMs = options.cpuMs ?? threadCpuMs;
     this.listener = options.listener;
-    this.silence = new Patience(this.clock, (ms) => this.kill("silent", `no heartbeat for ${ms} ms`));
-    this.stall = new Patience(this.clock, (ms) => this.kill("breach", `it took nothing that it was sent for ${ms} ms`));
+    this.silence = new Overdue(this.clock, (ms) => this.kill("silent", `no heartbeat for ${ms} ms`));
+    this.stall = new Overdue(this.clock, (ms) => this.kill("breach", `it took nothing that it was sent for ${ms} ms`));
     const reader = new FrameReader(maxFrameUp);
     this.link = options.launch({
       opened: () => this.silence.expect(startMs),

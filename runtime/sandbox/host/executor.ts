@@ -1,5 +1,5 @@
 import type { Clock } from "../../base/clock.ts";
-import { TransientMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/transient.ts";
 import { frameType } from "../wire.ts";
 import { type Involvement, involvementsOf } from "./blame.ts";
 import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.ts";
@@ -67,7 +67,7 @@ interface Inside {
 }
 
 /** An executor process and the tenants on it, with the knowledge of who is running right now. */
-export class Executor {
+export class ExecutorHandle {
   readonly number: number;
   private readonly clock: Clock;
   private readonly process: ExecutorProcess;
@@ -76,7 +76,7 @@ export class Executor {
   /** Of the tenants, in bytes: the largest heap limit, and the sum of all isolates'. Kept as they come and go, for thousands. */
   private largest = 0;
   private limits = 0;
-  private readonly inside = new TransientMap<number, Map<number, Inside>>();
+  private readonly inside = new YoungMap<number, Map<number, Inside>>();
   private readonly doomers = new Set<number>();
   private lastTenant = 0;
   /** In whose name something was said that no guest can say, or that could not be handled. */

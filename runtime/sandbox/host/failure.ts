@@ -1,10 +1,10 @@
-import { type ErrorCode, errorCodes, type Place, WatchfireError } from "../../base/errors.ts";
+import { type ErrorCode, errorCodes, type SourceLocation, WatchfireError } from "../../base/errors.ts";
 import { clean } from "../../base/wording.ts";
 import type { HandlerError, Outcome } from "../../engine/delivery/delivery.ts";
 import type { EndReason, Loaded } from "../messages.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";
 import { isStackLine } from "../positions/stack-text.ts";
-import type { Done, GuestError } from "./outbox.ts";
+import type { FinishedEvent, GuestError } from "./outbox.ts";
 
 /** A function's limits, as its errors name them. */
 export interface Limits {
@@ -65,7 +65,7 @@ export async function limitError(
 
 /** How an attempt ended, by its guest's word. An error is told once its stack has the author's places. */
 export function outcomeOf(
-  done: Done,
+  done: FinishedEvent,
   mapper: StackMapper,
   limits: Limits,
   timeoutMs: number,
@@ -159,5 +159,5 @@ export async function loadError(
   return new WatchfireError(codes[reason], { what, ...at });
 }
 
-const placeText = ({ file, line, column }: Place): string =>
+const placeText = ({ file, line, column }: SourceLocation): string =>
   [file, line, column].filter((part) => part !== undefined).join(":");

@@ -3,7 +3,7 @@ import type {
   Asking,
   Doomed,
   Drained,
-  Ended,
+  EndedEvents,
   Entering,
   Events,
   Hello,
@@ -16,7 +16,7 @@ import type {
   Unload,
 } from "../messages.ts";
 import { type Frame, frameType } from "../wire.ts";
-import { type Outbox, readOutbox } from "./outbox.ts";
+import { type RunOutput, readOutbox } from "./outbox.ts";
 
 /** What the parent sends. */
 export type DownFrame = { readonly segments?: readonly Buffer[] } & (
@@ -33,10 +33,10 @@ export type UpFrame =
   | { readonly type: typeof frameType.ready }
   | { readonly type: typeof frameType.beat }
   | ({ readonly type: typeof frameType.entering } & Entering)
-  | ({ readonly type: typeof frameType.drained; readonly outbox: Outbox } & Drained)
+  | ({ readonly type: typeof frameType.drained; readonly outbox: RunOutput } & Drained)
   | ({ readonly type: typeof frameType.asking; readonly args: string } & Asking)
   | ({ readonly type: typeof frameType.loaded } & Loaded)
-  | ({ readonly type: typeof frameType.ended } & Ended)
+  | ({ readonly type: typeof frameType.ended } & EndedEvents)
   | ({ readonly type: typeof frameType.left } & Left)
   | ({ readonly type: typeof frameType.returned } & Returned)
   | ({ readonly type: typeof frameType.doomed } & Doomed)

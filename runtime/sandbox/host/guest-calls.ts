@@ -1,7 +1,7 @@
 import type { Caller, HostCalls, HostReply } from "../host-calls.ts";
 import { frameType } from "../wire.ts";
-import type { Attempt } from "./attempt.ts";
-import type { Executor } from "./executor.ts";
+import type { SandboxAttempt } from "./attempt.ts";
+import type { ExecutorHandle } from "./executor.ts";
 import { callFault, misshapen } from "./json-shape.ts";
 import type { GuestCall } from "./outbox.ts";
 
@@ -23,7 +23,7 @@ const leastGuess = 16 * 1024;
 /** Characters of the arguments of calls that wait; what comes beyond is refused, as the access room refuses it. */
 const mostWaiting = 16 * 2 ** 20;
 
-interface Waiting {
+interface WaitingCall {
   /** Characters of its arguments. */
   readonly length: number;
   readonly begin: () => void;
@@ -32,12 +32,12 @@ interface Waiting {
 interface Reply {
   readonly item: readonly [realm: number, call: number, ok: 0 | 1, length: number];
   readonly text: Buffer;
-  readonly attempt: Attempt;
+  readonly attempt: SandboxAttempt;
 }
 
 /** What the calls of a placement need of it. */
 export interface CallParts {
-  readonly executor: Pick<Executor, "send" | "isFull">;
+  readonly executor: Pick<ExecutorHandle, "send" | "isFull">;
   readonly tenant: number;
   readonly hostCalls: HostCalls;
   /** Whether nobody is left to be answered. */
@@ -54,7 +54,7 @@ export interface CallParts {
  */
 export class GuestCalls {
   private readonly parts: CallParts;
-  private readonly waiting: Waiting[] = [];
+  private readonly waiting: WaitingCall[] = [];
   private waitingLength = 0;
   private replies: Reply[] = [];
   private underWay = 0;
@@ -68,7 +68,7 @@ export class GuestCalls {
    * Makes a call in the name of the attempt that it came with; the message has no say in that. Gives whether its guest may have
    * made it: a guest that is itself has fewer waiting.
    */
-  make(realm: number, call: GuestCall, attempt: Attempt): boolean {
+  make(realm: number, call: GuestCall, attempt: SandboxAttempt): boolean {
     if (++attempt.calls > mostOfAttempt) return false;
     const begin = () => void this.begin(realm, call, attempt).catch((fault) => this.parts.unreadable(call.no, fault));
     const { length } = call.args;
@@ -104,7 +104,7 @@ export class GuestCalls {
     return this.parts.executor.isFull || (this.underWay > 0 && this.underWay + this.guess > mostUnderWay);
   }
 
-  private async begin(realm: number, { call, operation, args }: GuestCall, attempt: Attempt): Promise<void> {
+  private async begin(realm: number, { call, operation, args }: GuestCall, attempt: SandboxAttempt): Promise<void> {
     if (attempt.isOver || this.parts.isGone()) return;
     const fault = callFault(args);
     const reply = fault ? misshapen(operation, fault) : await this.ask(operation, args, attempt);
@@ -116,7 +116,7 @@ export class GuestCalls {
     this.proceed();
   }
 
-  private async ask(operation: string, args: string, attempt: Attempt): Promise<HostReply> {
+  private async ask(operation: string, args: string, attempt: SandboxAttempt): Promise<HostReply> {
     const reserved = this.guess;
     this.underWay += reserved;
     try {
@@ -128,7 +128,7 @@ export class GuestCalls {
     }
   }
 
-  private answer(realm: number, call: number, reply: HostReply, attempt: Attempt): void {
+  private answer(realm: number, call: number, reply: HostReply, attempt: SandboxAttempt): void {
     const text = Buffer.from(reply.ok ? reply.json : JSON.stringify(reply.error));
     this.underWay += text.length;
     if (this.replies.length === 0) setImmediate(() => this.send());

@@ -1,7 +1,7 @@
 import { clean } from "../../base/wording.ts";
 import type { Caller, GuestOutput } from "../host-calls.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";
-import type { Attempt } from "./attempt.ts";
+import type { SandboxAttempt } from "./attempt.ts";
 import { handlerError } from "./failure.ts";
 import { cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./outbox.ts";
 
@@ -39,7 +39,7 @@ export class GuestWords {
    * Returns whether a guest can have written it: one that is itself stops far below. A line with a stack waits for the stack's
    * places, and the attempt's later lines and its end wait for that line.
    */
-  log(attempt: Attempt, { no, level, message, fields }: GuestLog): boolean {
+  log(attempt: SandboxAttempt, { no, level, message, fields }: GuestLog): boolean {
     attempt.logged += message.length + fields.length;
     if (attempt.logged > maxLogged) return false;
     const { mapper } = this.speaker;
@@ -57,7 +57,7 @@ export class GuestWords {
   }
 
   /** As `log` gives it. */
-  count(attempt: Attempt, { type, name, value, labels }: GuestMetric): boolean {
+  count(attempt: SandboxAttempt, { type, name, value, labels }: GuestMetric): boolean {
     if (++attempt.metrics > maxMetrics) return false;
     this.output.metric(attempt.caller, type, clean(name), value, textsOf(labels));
     return true;

@@ -1,12 +1,12 @@
 import { pause } from "../../base/clock.ts";
 import { describeFault, WatchfireError } from "../../base/errors.ts";
 import type { Delivery, DeliveryListener, Outcome } from "../../engine/delivery/delivery.ts";
-import { Attempt, type AttemptGiver } from "./attempt.ts";
-import type { Blame, Involvement } from "./blame.ts";
-import type { Executor } from "./executor.ts";
+import { type AttemptGiver, SandboxAttempt } from "./attempt.ts";
+import type { CircuitBreaker, Involvement } from "./blame.ts";
+import type { ExecutorHandle } from "./executor.ts";
 import type { DeathReason } from "./executor-process.ts";
-import { Placement, type PlacementListener, type Services, type Version } from "./placement.ts";
-import { commonGroup, type Pool } from "./pool.ts";
+import { type FunctionVersion, Placement, type PlacementListener, type Services } from "./placement.ts";
+import { commonGroup, type ExecutorPool } from "./pool.ts";
 
 /** Deliveries of one frame. */
 const batchLimit = 64;
@@ -40,7 +40,7 @@ function tellAll(): void {
 }
 
 /** How a function stands in the sandbox. */
-export interface FunctionState {
+export interface HostedState {
   readonly state: "loading" | "ready" | "quarantined" | "parked" | "failed";
   /** In words, what is wrong; empty where nothing is. */
   readonly detail: string;
@@ -56,14 +56,14 @@ export interface HostedListener {
 
 /** A loaded function: where it runs now, and what waits while it moves. */
 export class HostedFunction implements AttemptGiver {
-  private readonly pool: Pool;
+  private readonly pool: ExecutorPool;
   private readonly services: Services;
-  private readonly blame: Blame;
+  private readonly blame: CircuitBreaker;
   private readonly sandbox: HostedListener;
-  private version: Version;
+  private version: FunctionVersion;
   private placement: Placement | undefined;
   private readonly leaving = new Set<Placement>();
-  private waiting: Attempt[] = [];
+  private waiting: SandboxAttempt[] = [];
   /** Attempts that are over, whose listeners hear of it once a stack has its places. */
   private untold = 0;
   private placing = false;
@@ -81,7 +81,13 @@ export class HostedFunction implements AttemptGiver {
     returned: (attempts) => this.returned(attempts),
   };
 
-  constructor(pool: Pool, services: Services, blame: Blame, version: Version, sandbox: HostedListener) {
+  constructor(
+    pool: ExecutorPool,
+    services: Services,
+    blame: CircuitBreaker,
+    version: FunctionVersion,
+    sandbox: HostedListener,
+  ) {
     this.pool = pool;
     this.services = services;
     this.blame = blame;
@@ -89,12 +95,12 @@ export class HostedFunction implements AttemptGiver {
     this.sandbox = sandbox;
   }
 
-  get state(): FunctionState {
+  get state(): HostedState {
     const { kills } = this.blame;
     return { ...this.said(kills, Math.ceil(this.parkedMs / 1000)), kills };
   }
 
-  private said(kills: number, seconds: number): Pick<FunctionState, "state" | "detail"> {
+  private said(kills: number, seconds: number): Pick<HostedState, "state" | "detail"> {
     if (this.failure) return { state: "failed", detail: this.failure.message };
     const brought = `it brought ${kills} executor${kills === 1 ? "" : "s"} down`;
     if (seconds > 0) return { state: "parked", detail: `runs again in ${seconds} s: ${brought}` };
@@ -124,7 +130,7 @@ export class HostedFunction implements AttemptGiver {
   }
 
   /** Loads new code beside the old, and swaps once it has loaded; what runs finishes on the old. */
-  async replace(version: Version): Promise<void> {
+  async replace(version: FunctionVersion): Promise<void> {
     const wasAlone = this.blame.isAlone;
     this.blame.renew(this.now);
     const next = await this.place(version);
@@ -138,12 +144,12 @@ export class HostedFunction implements AttemptGiver {
   }
 
   give(delivery: Delivery, listener: DeliveryListener): void {
-    this.waiting.push(new Attempt(delivery, listener, this));
+    this.waiting.push(new SandboxAttempt(delivery, listener, this));
     this.flushSoon();
   }
 
   /** Its listener is told once the frame that ended it has been read: a fault of a listener is not its executor's. */
-  ended({ listener }: Attempt, outcome: Outcome | Promise<Outcome>): void {
+  ended({ listener }: SandboxAttempt, outcome: Outcome | Promise<Outcome>): void {
     if (outcome instanceof Promise) {
       this.untold++;
       outcome.then((known) => {
@@ -172,7 +178,7 @@ export class HostedFunction implements AttemptGiver {
     return [...this.leaving, ...(this.placement ? [this.placement] : [])];
   }
 
-  private returned(attempts: readonly Attempt[]): void {
+  private returned(attempts: readonly SandboxAttempt[]): void {
     for (const attempt of attempts.filter(({ isRecalled }) => isRecalled)) attempt.end({ type: "unbegun" });
     this.waiting.unshift(...attempts.filter(({ isRecalled }) => !isRecalled));
     if (this.closed) this.giveBack();
@@ -314,7 +320,7 @@ export class HostedFunction implements AttemptGiver {
     this.flush();
   }
 
-  private async place(version: Version): Promise<Placement> {
+  private async place(version: FunctionVersion): Promise<Placement> {
     let stillborn = 0;
     for (let attempt = 1; ; ) {
       const executor = this.take(version);
@@ -342,7 +348,7 @@ export class HostedFunction implements AttemptGiver {
   }
 
   /** Undefined while there are as many executors as there may be, and all are at work. */
-  private take({ instance, manifest: { trustGroup = commonGroup } }: Version): Executor | undefined {
+  private take({ instance, manifest: { trustGroup = commonGroup } }: FunctionVersion): ExecutorHandle | undefined {
     const executor = this.blame.isAlone ? this.pool.takeAlone(instance) : this.pool.take(trustGroup);
     this.crowded = executor === undefined;
     return executor;

@@ -20,7 +20,7 @@ export interface GuestError {
   readonly stack: string;
 }
 
-export interface Done extends GuestError {
+export interface FinishedEvent extends GuestError {
   readonly no: number;
   readonly kind: DoneKind;
   /** Milliseconds; undefined where the handler did not say. */
@@ -53,8 +53,8 @@ export interface GuestMetric {
 }
 
 /** What an isolate had to tell, checked. */
-export interface Outbox {
-  readonly done: readonly Done[];
+export interface RunOutput {
+  readonly done: readonly FinishedEvent[];
   readonly calls: readonly GuestCall[];
   readonly logs: readonly GuestLog[];
   readonly metrics: readonly GuestMetric[];
@@ -135,7 +135,7 @@ class Texts {
  * every event, and its form is fixed. Only its head is parsed, and that is short. An executor that a guest has taken
  * over must not be able to keep the parent busy with it.
  */
-export function readOutbox(bytes: Buffer): Outbox | undefined {
+export function readOutbox(bytes: Buffer): RunOutput | undefined {
   try {
     const newline = bytes.subarray(0, maxHead).indexOf("\n");
     if (newline < 0) return undefined;
@@ -172,7 +172,7 @@ function fieldsOf(entry: unknown, count: number): unknown[] {
   return entry;
 }
 
-function readDone(entry: unknown, texts: Texts): Done {
+function readDone(entry: unknown, texts: Texts): FinishedEvent {
   if (isIndex(entry)) return { no: entry, kind: "ok", name: "", message: "", stack: "", retryAfterMs: undefined };
   const [no, kind, name, message, stack, retryAfterMs] = fieldsOf(entry, 6);
   if (!isIndex(no) || typeof kind !== "string" || !kinds.includes(kind) || typeof retryAfterMs !== "number")

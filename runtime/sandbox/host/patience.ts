@@ -4,7 +4,7 @@ import type { Clock, Timer } from "../../base/clock.ts";
 const catchUpMs = 250;
 
 /** Waits for something that has to come again and again, and tells when it has not for too long. */
-export class Patience {
+export class Overdue {
   private readonly clock: Clock;
   private readonly over: (waitedMs: number) => void;
   private timer: Timer | undefined;

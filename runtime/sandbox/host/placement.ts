@@ -4,23 +4,23 @@ import type { Bundle } from "../../bundle/bundle.ts";
 import { scriptName } from "../../bundle/script-bundle.ts";
 import type { Outcome } from "../../engine/delivery/delivery.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
-import { TransientMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/transient.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
-import type { Ended, EndReason, EventItem, Loaded, Returned } from "../messages.ts";
+import type { EndedEvents, EndReason, EventItem, Loaded, Returned } from "../messages.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";
 import { frameType } from "../wire.ts";
-import { type Attempt, eventHead } from "./attempt.ts";
+import { eventHead, type SandboxAttempt } from "./attempt.ts";
 import type { Involvement } from "./blame.ts";
-import type { Executor, TenantListener } from "./executor.ts";
+import type { ExecutorHandle, TenantListener } from "./executor.ts";
 import type { DeathReason } from "./executor-process.ts";
 import { limitError, loadError, outcomeOf, unreadableError, unreadableLoad } from "./failure.ts";
 import type { UpFrame } from "./frames.ts";
 import { GuestCalls } from "./guest-calls.ts";
 import { GuestWords, type Lapse } from "./guest-words.ts";
-import type { Outbox } from "./outbox.ts";
+import type { RunOutput } from "./outbox.ts";
 
 /** One version of a function: what it needs to run anywhere. */
-export interface Version {
+export interface FunctionVersion {
   readonly manifest: Pick<FunctionManifest, "name" | "resources"> &
     Partial<Pick<FunctionManifest, "isolation" | "trustGroup" | "file">> & {
       /** Default: as many as an isolate holds. */
@@ -50,7 +50,7 @@ export interface PlacementListener {
   /** Its executor takes attempts again, after it had too much before it. */
   room(): void;
   /** What it was asked to give back: attempts that it had been sent and never begins. */
-  returned(attempts: readonly Attempt[]): void;
+  returned(attempts: readonly SandboxAttempt[]): void;
 }
 
 /** Milliseconds beyond every deadline after which an executor is taken for hostile. */
@@ -73,16 +73,16 @@ class Breach extends Error {}
 
 /** A version of a function on an executor, and the attempts that are there. */
 export class Placement implements TenantListener {
-  private readonly executor: Executor;
-  private readonly version: Version;
+  private readonly executor: ExecutorHandle;
+  private readonly version: FunctionVersion;
   private readonly clock: Clock;
   private readonly listener: PlacementListener;
   private readonly tenant: number;
   private readonly calls: GuestCalls;
   private readonly words: GuestWords;
-  private readonly attempts = new TransientMap<number, Attempt>();
+  private readonly attempts = new YoungMap<number, SandboxAttempt>();
   /** Of each realm's last entry: the events that were announced there first. */
-  private readonly fresh = new TransientMap<number, readonly number[]>();
+  private readonly fresh = new YoungMap<number, readonly number[]>();
   private readonly sentAt: number;
   private lastNo = 0;
   /** When the last attempt of it ended. */
@@ -96,7 +96,13 @@ export class Placement implements TenantListener {
   readonly loaded: Promise<void>;
 
   /** `solo`: events to run one at a time at first. */
-  constructor(executor: Executor, version: Version, services: Services, solo: number, listener: PlacementListener) {
+  constructor(
+    executor: ExecutorHandle,
+    version: FunctionVersion,
+    services: Services,
+    solo: number,
+    listener: PlacementListener,
+  ) {
     this.executor = executor;
     this.version = version;
     this.clock = services.clock;
@@ -196,7 +202,7 @@ export class Placement implements TenantListener {
   }
 
   /** Sends attempts, together as far as a frame holds them. */
-  run(attempts: readonly Attempt[]): void {
+  run(attempts: readonly SandboxAttempt[]): void {
     let items: EventItem[] = [];
     let segments: Buffer[] = [];
     let bytes = 0;
@@ -329,18 +335,18 @@ export class Placement implements TenantListener {
     if (left.some((attempt) => this.unloading || attempt?.isRecalled)) this.recall();
   }
 
-  private waitsAgain(attempt: Attempt): void {
+  private waitsAgain(attempt: SandboxAttempt): void {
     attempt.left();
     this.waits(attempt);
   }
 
-  private waits(attempt: Attempt): void {
+  private waits(attempt: SandboxAttempt): void {
     const { body, oldBody } = attempt.delivery;
     attempt.waitingBytes = body.length + (oldBody?.length ?? 0);
     this.executor.waits(attempt.waitingBytes);
   }
 
-  private waitsNoMore(attempt: Attempt): void {
+  private waitsNoMore(attempt: SandboxAttempt): void {
     if (attempt.waitingBytes === 0) return;
     this.executor.waits(-attempt.waitingBytes);
     attempt.waitingBytes = 0;
@@ -361,14 +367,14 @@ export class Placement implements TenantListener {
     else this.heed(call.no, "more calls than a guest can make", (one) => this.calls.make(realm, call, one));
   }
 
-  private ended({ realm, charged, interrupted, reason, stack }: Ended): void {
+  private ended({ realm, charged, interrupted, reason, stack }: EndedEvents): void {
     this.fresh.delete(realm);
     for (const no of charged) if (this.known(no)) this.charge(no, reason, stack);
     for (const no of interrupted) if (this.known(no)) this.take(no)?.end({ type: "interrupted" });
   }
 
   /** What a guest says can be anything: a fault in reading it fails the attempt whose word it is, and nothing else. */
-  private drained(realm: number, { done, calls, logs, metrics, strays, left }: Outbox): void {
+  private drained(realm: number, { done, calls, logs, metrics, strays, left }: RunOutput): void {
     const { words } = this;
     this.left(realm, left);
     for (const line of logs)
@@ -390,7 +396,7 @@ export class Placement implements TenantListener {
   }
 
   /** Reads a guest's word, if its attempt still runs. `read` gives whether a guest can have said it. */
-  private heed(no: number, excess: string, read: (attempt: Attempt) => boolean): void {
+  private heed(no: number, excess: string, read: (attempt: SandboxAttempt) => boolean): void {
     const attempt = this.begun(no);
     if (!attempt) return;
     let isPossible: boolean;
@@ -407,14 +413,14 @@ export class Placement implements TenantListener {
   }
 
   /** The attempt of that number; undefined for one that has ended. There is none that was never sent. */
-  private known(no: number): Attempt | undefined {
+  private known(no: number): SandboxAttempt | undefined {
     const attempt = this.attempts.get(no);
     if (!attempt && (no === 0 || no > this.lastNo)) throw new Breach(`it speaks of event ${no}, which it never had`);
     return attempt;
   }
 
   /** The same, of one whose code has run. */
-  private begun(no: number): Attempt | undefined {
+  private begun(no: number): SandboxAttempt | undefined {
     const attempt = this.known(no);
     if (attempt && attempt.enteredAt === undefined) throw new Breach(`it speaks for event ${no}, which has not begun`);
     return attempt;
@@ -427,7 +433,7 @@ export class Placement implements TenantListener {
   }
 
   /** Ends an attempt, with what is read of its guest's words. */
-  private end(no: number, read: (attempt: Attempt) => Outcome | Promise<Outcome>): void {
+  private end(no: number, read: (attempt: SandboxAttempt) => Outcome | Promise<Outcome>): void {
     const attempt = this.take(no);
     if (!attempt) return;
     const durationMs = this.durationOf(attempt);
@@ -451,13 +457,13 @@ export class Placement implements TenantListener {
     this.settle((load) => loadError(failure, mapper, manifest).catch(unreadableLoad).then(load.reject));
   }
 
-  private outcomeOf(attempt: Attempt, done: Outbox["done"][number]): Outcome | Promise<Outcome> {
+  private outcomeOf(attempt: SandboxAttempt, done: RunOutput["done"][number]): Outcome | Promise<Outcome> {
     const { mapper, manifest } = this.version;
     return outcomeOf(done, mapper, manifest.resources, attempt.delivery.timeoutMs, this.durationOf(attempt));
   }
 
   /** From its code's first entry; where that was never told, from its sending. */
-  private durationOf({ enteredAt, sentAt }: Attempt): number {
+  private durationOf({ enteredAt, sentAt }: SandboxAttempt): number {
     return this.clock.monotonic() - (enteredAt ?? sentAt);
   }
 
@@ -471,7 +477,7 @@ export class Placement implements TenantListener {
     });
   }
 
-  private take(no: number): Attempt | undefined {
+  private take(no: number): SandboxAttempt | undefined {
     const attempt = this.attempts.get(no);
     if (!attempt) return undefined;
     this.attempts.delete(no);

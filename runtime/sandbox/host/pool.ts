@@ -1,4 +1,4 @@
-import { Executor } from "./executor.ts";
+import { ExecutorHandle } from "./executor.ts";
 import type { DeathReason, ExecutorSettings } from "./executor-process.ts";
 
 /** How many executors there may be. */
@@ -11,7 +11,7 @@ export interface PoolLimits {
 
 /** Told when an executor is gone; `culprits` are the functions whose doing it may be. */
 export type DiedListener = (
-  executor: Executor,
+  executor: ExecutorHandle,
   reason: DeathReason,
   detail: string,
   culprits: readonly string[],
@@ -35,15 +35,15 @@ const evictMs = 1000;
  * Once one has died, a warm spare, on which nothing has run, takes the place of the next that does. One that is nobody's any
  * more, or had no event for long, is let go of. Those that the functions without a group share are kept.
  */
-export class Pool {
+export class ExecutorPool {
   private readonly settings: ExecutorSettings;
   private readonly limits: PoolLimits;
   private readonly died: DiedListener;
-  private readonly living = new Set<Executor>();
-  private readonly shared = new Set<Executor>();
+  private readonly living = new Set<ExecutorHandle>();
+  private readonly shared = new Set<ExecutorHandle>();
   /** By `group/` and a trust group's name, or `function/` and that of a function that runs alone. */
-  private readonly own = new Map<string, Executor>();
-  private spare: Executor | undefined;
+  private readonly own = new Map<string, ExecutorHandle>();
+  private spare: ExecutorHandle | undefined;
   /** When an executor ended last on which something had run, in monotonic milliseconds. */
   private endedAt = Number.NEGATIVE_INFINITY;
   private lastNumber = 0;
@@ -59,7 +59,7 @@ export class Pool {
   }
 
   /** All that live, those that are about to end as well. */
-  get executors(): readonly Executor[] {
+  get executors(): readonly ExecutorHandle[] {
     return [...this.living];
   }
 
@@ -67,7 +67,7 @@ export class Pool {
    * The executor of a trust group. For a function without one it is the shared executor with the fewest functions, or a
    * new one while there is room for one. Undefined where there are too many already, and all are at work.
    */
-  take(group: string): Executor | undefined {
+  take(group: string): ExecutorHandle | undefined {
     if (group !== commonGroup) return this.takeOwn(`group/${group}`);
     const usable = [...this.shared].filter((executor) => executor.isUsable);
     if (usable.length < this.limits.shared) {
@@ -79,7 +79,7 @@ export class Pool {
   }
 
   /** The executor that runs this function and nothing else; undefined as above. */
-  takeAlone(name: string): Executor | undefined {
+  takeAlone(name: string): ExecutorHandle | undefined {
     return this.takeOwn(`function/${name}`);
   }
 
@@ -93,7 +93,7 @@ export class Pool {
     for (const executor of this.executors) executor.kill("closed", "the sandbox is closed");
   }
 
-  private takeOwn(key: string): Executor | undefined {
+  private takeOwn(key: string): ExecutorHandle | undefined {
     const own = this.own.get(key);
     if (own?.isUsable) return own;
     this.own.delete(key);
@@ -105,7 +105,8 @@ export class Pool {
 
   /** Those that only some may use, the leaving ones as well. */
   private get ownCount(): number {
-    const isOwn = (executor: Executor) => !executor.isDead && !this.shared.has(executor) && executor !== this.spare;
+    const isOwn = (executor: ExecutorHandle) =>
+      !executor.isDead && !this.shared.has(executor) && executor !== this.spare;
     return this.executors.filter(isOwn).length;
   }
 
@@ -117,7 +118,7 @@ export class Pool {
     return true;
   }
 
-  private letGo(executor: Executor, why: string): void {
+  private letGo(executor: ExecutorHandle, why: string): void {
     for (const [key, one] of this.own) if (one === executor) this.own.delete(key);
     executor.kill("closed", why);
   }
@@ -133,7 +134,7 @@ export class Pool {
     clock.after(idleMs, sweep, { unref: true });
   }
 
-  private promote(): Executor {
+  private promote(): ExecutorHandle {
     const executor = this.spare?.isUsable ? this.spare : this.spawn();
     this.spare = undefined;
     this.spareLater();
@@ -152,8 +153,8 @@ export class Pool {
     if (this.wantsSpare) this.settings.clock.after(spareDelayMs, start, { unref: true });
   }
 
-  private spawn(): Executor {
-    const executor = new Executor(this.settings, ++this.lastNumber, {
+  private spawn(): ExecutorHandle {
+    const executor = new ExecutorHandle(this.settings, ++this.lastNumber, {
       died: (reason, detail, culprits) => {
         this.shared.delete(executor);
         this.living.delete(executor);

@@ -6,14 +6,14 @@ import type { Delivery, DeliveryListener, Runner } from "../../engine/delivery/d
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import { MappingThread } from "../positions/mapping-thread.ts";
 import { StackMapper } from "../positions/stack-mapper.ts";
-import { Blame } from "./blame.ts";
+import { CircuitBreaker } from "./blame.ts";
 import { launchAhead } from "./child-link.ts";
 import type { DeathReason } from "./executor-process.ts";
 import { guestScript } from "./guest-script.ts";
-import { type FunctionState, HostedFunction, type HostedListener } from "./hosted-function.ts";
+import { HostedFunction, type HostedListener, type HostedState } from "./hosted-function.ts";
 import type { Launch } from "./link.ts";
-import type { Version } from "./placement.ts";
-import { Pool } from "./pool.ts";
+import type { FunctionVersion } from "./placement.ts";
+import { ExecutorPool } from "./pool.ts";
 
 /** What the sandbox tells about itself, for metrics. */
 export interface SandboxObserver {
@@ -56,9 +56,9 @@ export class Sandbox implements Runner, HostedListener {
   private readonly functions = new Map<string, HostedFunction>();
   private readonly unloaded = new Set<HostedFunction>();
   /** What functions have to answer for, by name: a function that is taken away and comes again is the same. */
-  private readonly blames = new Map<string, Blame>();
+  private readonly blames = new Map<string, CircuitBreaker>();
   private readonly mapping: MappingThread;
-  private pool: Promise<Pool> | undefined;
+  private pool: Promise<ExecutorPool> | undefined;
   private closed = false;
 
   constructor(options: SandboxOptions) {
@@ -80,13 +80,13 @@ export class Sandbox implements Runner, HostedListener {
    * @param instance what it is called from then on. Default: the function's name
    */
   async load(
-    manifest: Version["manifest"],
+    manifest: FunctionVersion["manifest"],
     bundle: Bundle,
     env: Readonly<Record<string, string>>,
     instance = manifest.name,
   ): Promise<void> {
     const mapper = new StackMapper(manifest.name, bundle, this.mapping);
-    const version: Version = { manifest, instance, bundle, env, mapper, told: new Set() };
+    const version: FunctionVersion = { manifest, instance, bundle, env, mapper, told: new Set() };
     const existing = this.functions.get(instance);
     if (existing) return existing.replace(version);
     this.pool ??= this.open();
@@ -146,7 +146,7 @@ export class Sandbox implements Runner, HostedListener {
   }
 
   /** How an instance stands; undefined for one that is not loaded. */
-  status(instance: string): FunctionState | undefined {
+  status(instance: string): HostedState | undefined {
     return this.functions.get(instance)?.state;
   }
 
@@ -177,8 +177,8 @@ export class Sandbox implements Runner, HostedListener {
     (await this.pool)?.close();
   }
 
-  private blameOf(name: string): Blame {
-    const blame = this.blames.get(name) ?? new Blame();
+  private blameOf(name: string): CircuitBreaker {
+    const blame = this.blames.get(name) ?? new CircuitBreaker();
     this.blames.delete(name);
     // The oldest go first.
     for (const other of this.blames.keys()) {
@@ -189,12 +189,12 @@ export class Sandbox implements Runner, HostedListener {
     return blame;
   }
 
-  private async open(): Promise<Pool> {
+  private async open(): Promise<ExecutorPool> {
     const { clock, executors, launch = launchAhead(), log, observer } = this.options;
     const { idleMs = 300_000, recycleEvents = 100_000 } = this.options;
     const settings = { guest: await guestScript(), clock, launch, idleMs, recycleEvents };
     const limits = { shared: executors, own: this.options.ownExecutors ?? 32 };
-    return new Pool(settings, limits, (executor, reason, detail, culprits) => {
+    return new ExecutorPool(settings, limits, (executor, reason, detail, culprits) => {
       if (reason === "closed") return;
       log.warn({ pid: executor.pid, reason, detail, functions: culprits }, "executor died");
       observer?.executorDied(reason, culprits);

@@ -2,7 +2,7 @@
  * A share of something that time brings, such as of this process' CPU: a bucket that use fills and time empties. An honest
  * executor stays below it; one that would take all is made to wait.
  */
-export class Share {
+export class UsageShare {
   private readonly perMs: number;
   private readonly burst: number;
   private level = 0;

@@ -5,7 +5,7 @@ import type { Link, LinkListener } from "./link.ts";
 const goneMs = 1000;
 
 /** What a link needs of the one connection to the warden. */
-export interface WardenWire {
+export interface SupervisorWire {
   cap(id: number, bytes: number): void;
   kill(id: number): void;
 }
@@ -15,7 +15,7 @@ export class SocketLink implements Link {
   readonly id: number;
   readonly pid = undefined;
   peakMemory = 0;
-  private readonly warden: WardenWire;
+  private readonly warden: SupervisorWire;
   private readonly listener: LinkListener;
   private readonly early: { readonly bytes: Buffer; readonly taken: (() => void) | undefined }[] = [];
   private paused = false;
@@ -23,7 +23,7 @@ export class SocketLink implements Link {
   private memoryCap: number | undefined;
   private over = false;
 
-  constructor(id: number, warden: WardenWire, listener: LinkListener) {
+  constructor(id: number, warden: SupervisorWire, listener: LinkListener) {
     this.id = id;
     this.warden = warden;
     this.listener = listener;

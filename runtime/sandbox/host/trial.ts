@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import type { Bundle } from "../../bundle/bundle.ts";
-import type { Version } from "./placement.ts";
+import type { FunctionVersion } from "./placement.ts";
 import { Sandbox } from "./sandbox.ts";
 
 /** Loads functions in an executor, with their limits, to hear whether they can be; no handler is called. */
@@ -20,7 +20,7 @@ export class Trial {
   }
 
   /** @throws WatchfireError with the place in the author's file where the module cannot be loaded */
-  async load(manifest: Version["manifest"], bundle: Bundle): Promise<void> {
+  async load(manifest: FunctionVersion["manifest"], bundle: Bundle): Promise<void> {
     // There is no secret and no event: one executor does for all trust groups.
     await this.sandbox.load({ ...manifest, trustGroup: undefined }, bundle, {});
     this.sandbox.unload(manifest.name);

@@ -21,7 +21,7 @@ const maxStrangers = 64;
  */
 const burialMs = 1000;
 
-type Log = Pick<Logger, "info" | "warn" | "error">;
+type DoorLog = Pick<Logger, "info" | "warn" | "error">;
 
 /** Where the warden stands. `lost`: what it had started may live on, so that nobody can be believed to be its successor. */
 type WardenState = "awaited" | "attached" | "gone" | "lost";
@@ -33,9 +33,9 @@ type WardenState = "awaited" | "attached" | "gone" | "lost";
  * ends with its connection; the next one is new, and so are its executors. While one is attached, whoever else speaks
  * can only be a guest that owns its executor: all ends.
  */
-export class WardenDoor {
+export class SupervisorClient {
   private readonly path: string;
-  private readonly log: Log;
+  private readonly log: DoorLog;
   private readonly options: ExecutorOptions;
   private readonly server: Server;
   private readonly links = new Map<number, SocketLink>();
@@ -52,7 +52,7 @@ export class WardenDoor {
   private lastId = 0;
   private closed = false;
 
-  private constructor(path: string, log: Log, options: ExecutorOptions) {
+  private constructor(path: string, log: DoorLog, options: ExecutorOptions) {
     this.path = path;
     this.log = log;
     this.options = options;
@@ -60,8 +60,8 @@ export class WardenDoor {
   }
 
   /** Listens at a path that is this process' own; a socket that a predecessor left there is replaced. @throws WatchfireError */
-  static async listen(path: string, log: Log, options: ExecutorOptions = {}): Promise<WardenDoor> {
-    const door = new WardenDoor(path, log, options);
+  static async listen(path: string, log: DoorLog, options: ExecutorOptions = {}): Promise<SupervisorClient> {
+    const door = new SupervisorClient(path, log, options);
     try {
       const hadPredecessor = existsSync(path);
       for (const file of [path, keyFile(path)]) rmSync(file, { force: true });

@@ -1,9 +1,9 @@
 import { Worker } from "node:worker_threads";
 import type { Clock, Timer } from "../../base/clock.ts";
-import type { Place } from "../../base/errors.ts";
+import type { SourceLocation } from "../../base/errors.ts";
 import { positionsProgram } from "../positions-program.ts";
 import { QuestionQueue } from "./question-queue.ts";
-import type { Question, ThreadReply, ThreadRequest } from "./thread-messages.ts";
+import type { MapQuestion, ThreadReply, ThreadRequest } from "./thread-messages.ts";
 
 /** A source map as the thread knows it: one of a function, whose text is read only where the thread does not hold it. */
 export interface MapSource {
@@ -16,9 +16,9 @@ export interface MapSource {
 export type Refusal = "rate" | "late" | "unreadable";
 
 /** What the map says. */
-export interface Answer {
+export interface MappedText {
   readonly text: string;
-  readonly place: Place | undefined;
+  readonly place: SourceLocation | undefined;
 }
 
 /** MiB of the thread's heap: what it may hold, a map that is being read, and some room. Beyond it V8 ends the thread alone. */
@@ -36,16 +36,16 @@ const stuckMs = 20_000;
 const idleMs = 60_000;
 
 /** A question that waits. */
-interface Asked {
+interface PendingQuestion {
   readonly source: MapSource;
-  readonly question: Question;
+  readonly question: MapQuestion;
   readonly timer: Timer;
-  settle(result: Answer | Refusal): void;
+  settle(result: MappedText | Refusal): void;
 }
 
 /** A question that the thread has. */
 interface Running {
-  readonly asked: Asked;
+  readonly asked: PendingQuestion;
   readonly sentAt: number;
   readonly isReading: boolean;
   readonly timer: Timer;
@@ -57,7 +57,7 @@ interface Running {
  */
 export class MappingThread {
   private readonly clock: Clock;
-  private readonly queue: QuestionQueue<Asked>;
+  private readonly queue: QuestionQueue<PendingQuestion>;
   private readonly numbers = new WeakMap<MapSource, number>();
   private readonly unreadable = new WeakSet<MapSource>();
   /** Bytes of each map that the thread holds, the one that was asked last at the end. */
@@ -78,7 +78,7 @@ export class MappingThread {
   }
 
   /** Asks a function's map. A refusal that is known at once comes at once. */
-  ask(source: MapSource, question: Question): Promise<Answer | Refusal> | Refusal {
+  ask(source: MapSource, question: MapQuestion): Promise<MappedText | Refusal> | Refusal {
     if (this.unreadable.has(source)) return "unreadable";
     if (this.closed) return "late";
     if (!this.queue.mayAsk(source.function)) return "rate";
@@ -88,11 +88,11 @@ export class MappingThread {
         asked.settle("late");
       };
       const timer = this.clock.after(waitMs, late, { unref: true });
-      const settle = (result: Answer | Refusal) => {
+      const settle = (result: MappedText | Refusal) => {
         timer.cancel();
         resolve(result);
       };
-      const asked: Asked = { source, question, timer, settle };
+      const asked: PendingQuestion = { source, question, timer, settle };
       for (const dropped of this.queue.add(source.function, asked, question.text.length)) dropped.settle("late");
       this.next();
     });
@@ -124,7 +124,7 @@ export class MappingThread {
     this.next();
   }
 
-  private send(asked: Asked, now: number): void {
+  private send(asked: PendingQuestion, now: number): void {
     const { source, question } = asked;
     const isReading = !this.held.has(source);
     const bytes = this.held.get(source) ?? source.bundle.sourceMapLength * mostPerCharacter;

@@ -1,5 +1,5 @@
 import { originalPositionFor, TraceMap } from "@jridgewell/trace-mapping";
-import type { Place } from "../../base/errors.ts";
+import type { SourceLocation } from "../../base/errors.ts";
 import { entrySource } from "../../bundle/source-path.ts";
 import { bundleFrameOf, mayHoldFrames, mostFrames, rewriteFrames, rewriteStrings } from "./stack-text.ts";
 
@@ -20,12 +20,12 @@ export class SourcePositions {
   /** Bytes that it takes while it is kept, estimated. */
   readonly bytes: number;
   /** Where the handler begins: the line of its file that has the default export, else the file's first. */
-  readonly entry: Place | undefined;
+  readonly entry: SourceLocation | undefined;
   private readonly trace: TraceMap;
 
   /** @throws for a text that is no source map */
   constructor(text: string) {
-    const { version, sources, sourcesContent, mappings } = JSON.parse(text) as SourceMap;
+    const { version, sources, sourcesContent, mappings } = JSON.parse(text) as RawSourceMap;
     if (version !== 3 || typeof mappings !== "string" || !Array.isArray(sources) || sources.length > mostSources)
       throw new Error("no source map");
     this.entry = entryOf(sources, sourcesContent);
@@ -53,7 +53,7 @@ export class SourcePositions {
   }
 
   /** The place of the topmost frame that is the author's. */
-  place(stack: string): Place | undefined {
+  place(stack: string): SourceLocation | undefined {
     if (!mayHoldFrames(stack)) return undefined;
     for (const line of stack.split("\n", mostFrames)) {
       const found = this.frameOf(line);
@@ -62,7 +62,7 @@ export class SourcePositions {
     return undefined;
   }
 
-  private frameOf(text: string): Frame | undefined {
+  private frameOf(text: string): StackFrame | undefined {
     const found = bundleFrameOf(text);
     // The map takes offence at places that no file has.
     if (!found || found.line < 1 || found.column < 1) return undefined;
@@ -73,7 +73,7 @@ export class SourcePositions {
 }
 
 /** As much of a source map as is used. */
-interface SourceMap {
+interface RawSourceMap {
   readonly version: 3;
   readonly sources: (string | null)[];
   readonly sourcesContent?: readonly (string | null)[];
@@ -81,17 +81,20 @@ interface SourceMap {
 }
 
 /** A frame of the author's code. */
-interface Frame {
+interface StackFrame {
   readonly label: string;
-  readonly place: Place;
+  readonly place: SourceLocation;
 }
 
-function frameText({ label, place }: Frame): string {
+function frameText({ label, place }: StackFrame): string {
   const at = `${place.file}:${place.line}:${place.column}`;
   return label === "" ? `    at ${at}` : `    at ${label} (${at})`;
 }
 
-function entryOf(sources: SourceMap["sources"], contents: SourceMap["sourcesContent"]): Place | undefined {
+function entryOf(
+  sources: RawSourceMap["sources"],
+  contents: RawSourceMap["sourcesContent"],
+): SourceLocation | undefined {
   // The handler is the last of the sources but the generated entry.
   const handler = sources.findLast((source) => source !== null && !source.endsWith(entrySource));
   for (let index = sources.length - 1; index >= 0; index--) {

@@ -1,10 +1,10 @@
-import type { Place } from "../../base/errors.ts";
+import type { SourceLocation } from "../../base/errors.ts";
 import type { Bundle } from "../../bundle/bundle.ts";
 import { appliedMapLimit } from "../../bundle/limits.ts";
-import type { Answer, MappingThread, MapSource, Refusal } from "./mapping-thread.ts";
+import type { MappedText, MappingThread, MapSource, Refusal } from "./mapping-thread.ts";
 import { mappedPerSecond } from "./question-queue.ts";
 import { mayHoldFrames, rewriteStrings, unmappedText } from "./stack-text.ts";
-import type { Question } from "./thread-messages.ts";
+import type { MapQuestion } from "./thread-messages.ts";
 
 const reasons: Readonly<Record<Refusal, string>> = {
   rate: `no more than ${mappedPerSecond} stacks of a function are mapped each second`,
@@ -20,7 +20,7 @@ export class StackMapper {
   private readonly source: MapSource;
   private readonly thread: Pick<MappingThread, "ask">;
   /** Kept, since each attempt that a limit ended is told of it. */
-  private begins: { readonly place: Place | undefined } | undefined;
+  private begins: { readonly place: SourceLocation | undefined } | undefined;
 
   constructor(
     functionName: string,
@@ -43,12 +43,12 @@ export class StackMapper {
   }
 
   /** The place of the topmost frame that is the author's; `undefined` where none is known. */
-  async place(stack: string): Promise<Place | undefined> {
+  async place(stack: string): Promise<SourceLocation | undefined> {
     return mayHoldFrames(stack) ? placeOf(await this.ask({ kind: "place", text: stack })) : undefined;
   }
 
   /** Where the handler begins: the line of its file that has the default export, else the file's first. */
-  async entry(): Promise<Place | undefined> {
+  async entry(): Promise<SourceLocation | undefined> {
     if (this.begins) return this.begins.place;
     const answer = await this.ask({ kind: "entry", text: "" });
     if (typeof answer !== "string") this.begins = { place: answer.place };
@@ -62,12 +62,12 @@ export class StackMapper {
   ): string | Promise<string> {
     if (!mayHoldFrames(text)) return text;
     const answer = this.ask({ kind, text });
-    const shown = (told: Answer | string) => (typeof told === "string" ? unmapped(text, told) : told.text);
+    const shown = (told: MappedText | string) => (typeof told === "string" ? unmapped(text, told) : told.text);
     return answer instanceof Promise ? answer.then(shown) : shown(answer);
   }
 
   /** The map's answer, or why there is none. */
-  private ask(question: Question): Promise<Answer | string> | string {
+  private ask(question: MapQuestion): Promise<MappedText | string> | string {
     const length = this.source.bundle.sourceMapLength;
     if (length === 0) return "it has no source map";
     if (length > appliedMapLimit)
@@ -77,9 +77,11 @@ export class StackMapper {
   }
 }
 
-const wordsOf = (answer: Answer | Refusal): Answer | string => (typeof answer === "string" ? reasons[answer] : answer);
+const wordsOf = (answer: MappedText | Refusal): MappedText | string =>
+  typeof answer === "string" ? reasons[answer] : answer;
 
-const placeOf = (answer: Answer | string): Place | undefined => (typeof answer === "string" ? undefined : answer.place);
+const placeOf = (answer: MappedText | string): SourceLocation | undefined =>
+  typeof answer === "string" ? undefined : answer.place;
 
 /** Rounded up, so that what is too large reads larger. */
 const mib = (length: number): string => `${Math.ceil((length / 2 ** 20) * 10) / 10}`;

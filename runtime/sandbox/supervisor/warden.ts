@@ -20,7 +20,7 @@ const farewellMs = 30_000;
 const reconnectMs = 250;
 const seenMs = 1000;
 
-interface Kept {
+interface WatchedChild {
   readonly child: ChildProcess;
   readonly memory: MemoryWatch;
 }
@@ -30,10 +30,10 @@ interface Kept {
  * told to. Runs no code of any function itself. It tries to connect for ever, and serves one parent: it ends with that
  * connection, since a guest may have left its executor by then. As process 1 of its container it takes everything there along.
  */
-export class Warden {
+export class Supervisor {
   private readonly path: string;
   private readonly clock: Clock;
-  private readonly kept = new Map<number, Kept>();
+  private readonly kept = new Map<number, WatchedChild>();
   private readonly caps = new Map<number, number>();
   private wire: Socket | undefined;
   private isAttached = false;

@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import { WatchfireError } from "../../../runtime/base/errors.ts";
 import { anyShard } from "../../../runtime/control/redeliver/any-shard.ts";
-import type { Tally } from "../../../runtime/control/redeliver/redeliverer.ts";
+import type { RedeliveryCounts } from "../../../runtime/control/redeliver/redeliverer.ts";
 
 const refuses = (code: "WF_RUNTIME_NO_RUN" | "WF_RUNTIME_NOT_REDELIVERED", what: string) => () =>
   Promise.reject(new WatchfireError(code, { what, actual: "u/12/Added" }));
 const unaware = refuses("WF_RUNTIME_NO_RUN", "no run has this ID");
 const changed = refuses("WF_RUNTIME_NOT_REDELIVERED", "the object has changed since");
-const tells = async (): Promise<Tally> => new Map([["told", 1]]);
-const ask = (shards: readonly (() => Promise<Tally>)[], elsewhere?: string) =>
+const tells = async (): Promise<RedeliveryCounts> => new Map([["told", 1]]);
+const ask = (shards: readonly (() => Promise<RedeliveryCounts>)[], elsewhere?: string) =>
   anyShard(shards, (shard) => shard(), elsewhere);
 
 test("the shard that has what is asked for tells of it, whatever the others say", async () => {

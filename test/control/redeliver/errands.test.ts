@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { Errands } from "../../../runtime/control/redeliver/errands.ts";
+import { Jobs } from "../../../runtime/control/redeliver/errands.ts";
 import { settle, VirtualClock } from "../../virtual-clock.ts";
 
 test("whoever asks for what takes long is told how far it is in less than the endpoints' patience, and asks on", async () => {
   const clock = new VirtualClock();
-  const errands = new Errands(clock);
+  const errands = new Jobs(clock);
   const work = Promise.withResolvers<void>();
   const first = errands.begin("greet", async (tally) => {
     tally.set("told", 3);
@@ -21,6 +21,6 @@ test("whoever asks for what takes long is told how far it is in less than the en
 });
 
 test("why it failed is told to whoever asks", async () => {
-  const errands = new Errands(new VirtualClock());
+  const errands = new Jobs(new VirtualClock());
   await expect(errands.begin("greet", () => Promise.reject(new Error("no list")))).rejects.toThrow("no list");
 });

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
 import type { Outcome } from "../../../runtime/engine/delivery/delivery.ts";
-import type { Delivery } from "../../../runtime/manifest/function.ts";
+import type { DeliverySettings } from "../../../runtime/manifest/function.ts";
 import { change, done, failure, quiet } from "../fixture.ts";
 import { open, reconciler, runs, withPods } from "./fixture.ts";
 
 /** A key whose only run failed, and whose dead letter somebody replayed. */
-async function givenUpAndReplayed(retry: Delivery["retry"]) {
+async function givenUpAndReplayed(retry: DeliverySettings["retry"]) {
   const fixture = await open({ manifest: reconciler({ retry }) });
   fixture.runner.answer = () => failure();
   fixture.subscription.change(change("Added", "shop", 11));

@@ -1,9 +1,9 @@
 import { expect, it } from "vitest";
-import { Rests } from "../../../runtime/engine/work/reconcile/rests.ts";
+import { KeyBackoff } from "../../../runtime/engine/work/reconcile/rests.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
 it("the failures of a hundred thousand keys count, and those of more begin anew, the oldest first", () => {
-  const rests = new Rests(new VirtualClock(), () => 0);
+  const rests = new KeyBackoff(new VirtualClock(), () => 0);
   const retry = { maxAttempts: 3, initialDelayMs: 1_000, maxDelayMs: 86_400_000, factor: 2 };
   const fails = (key: number) => rests.begin(`a/${key}`, retry, 1, undefined);
   for (let key = 0; key <= 100_000; key++) fails(key);

@@ -1,16 +1,16 @@
 import { expect, test } from "vitest";
 import type { FunctionOffer, FunctionSet } from "../../../runtime/catalog/function-source.ts";
-import { Catalogue, type Recorded } from "../../../runtime/host/fleet/catalogue.ts";
-import { Spreads } from "../../../runtime/host/fleet/spreads.ts";
+import { Catalogue, type ShardingLookup } from "../../../runtime/host/fleet/catalogue.ts";
+import { Shardings } from "../../../runtime/host/fleet/spreads.ts";
 import type { LeaseApi } from "../../../runtime/lease/lease-api.ts";
 import { changedLease, readLease } from "../../../runtime/lease/lease-record.ts";
-import type { Delivery } from "../../../runtime/manifest/function.ts";
+import type { DeliverySettings } from "../../../runtime/manifest/function.ts";
 import { slotsOf } from "../../../runtime/slots/rendezvous.ts";
 import { manifest } from "../../engine/fixture.ts";
 
 const slots = 16;
 const places = slotsOf("copy", 4, slots);
-const nothing: Recorded = async () => undefined;
+const nothing: ShardingLookup = async () => undefined;
 const { signal } = new AbortController();
 const silent = { info: () => {}, warn: () => {} };
 
@@ -38,7 +38,7 @@ function runtimeLease(): LeaseApi & { conflicts: number; isAway: boolean } {
 }
 
 /** The one function, or another in its file. */
-const offerOf = (delivery: Partial<Delivery>, name = "copy"): FunctionOffer => ({
+const offerOf = (delivery: Partial<DeliverySettings>, name = "copy"): FunctionOffer => ({
   manifest: { ...manifest(delivery), name },
   origin: { type: "folder", manifest: "functions/copy/function.yaml" },
   bundle: () => Promise.reject(new Error("not asked for")),
@@ -48,11 +48,11 @@ async function replica(
   api: LeaseApi,
   shards: number,
   over: Partial<FunctionSet> = {},
-  delivery: Partial<Delivery> = {},
+  delivery: Partial<DeliverySettings> = {},
 ) {
   const offer = offerOf(shards > 1 ? { shards, ...delivery } : {});
   const set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true, ...over };
-  const spreads = new Spreads(api, silent);
+  const spreads = new Shardings(api, silent);
   await spreads.read();
   const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
   await catalogue.read(signal);
@@ -105,7 +105,7 @@ test("another number of shards is refused by its code, and it runs in those that
 const byNamespace = { shardBy: "Namespace" } as const;
 const reconciles = { mode: "Reconcile" } as const;
 
-test.each<[string, Partial<Delivery>, string, Partial<Delivery>, string]>([
+test.each<[string, Partial<DeliverySettings>, string, Partial<DeliverySettings>, string]>([
   ["by namespace", {}, "4 by key", byNamespace, "spec.delivery.shardBy: .*Namespace"],
   ["by key", byNamespace, "4 by namespace", {}, "spec.delivery.shardBy: .*Key"],
   ["by name, as mode Reconcile needs it,", {}, "4 by key", reconciles, "spec.delivery.mode: .*Reconcile"],
@@ -139,7 +139,7 @@ test("a function that leaves mode Reconcile keeps its shards: by name, each obje
 
 test("a function that has positions in one slot stays there whole, whatever its manifest says later", async () => {
   const { has, catalogue } = await replica(runtimeLease(), 4);
-  const recorded: Recorded = async () => ({ shards: 1, by: "key" });
+  const recorded: ShardingLookup = async () => ({ shards: 1, by: "key" });
   expect(await has(recorded)).toEqual([places[0]]);
   const { functions } = await catalogue.of(places[0] ?? -1, recorded).read(signal);
   expect(functions[0]?.shard).toBeUndefined();
@@ -151,7 +151,7 @@ test("what a newer replica agreed on in words that this one cannot read is refus
   const note = JSON.stringify({ copy: "4 by rainbow" });
   const lease = await api.get(0);
   if (lease) await api.update(lease, { annotations: { "watchfire.dev/shards": note } }, 0);
-  const spreads = new Spreads(api, silent);
+  const spreads = new Shardings(api, silent);
   const refusal = { code: "WF_CHECKPOINT_NEWER_SCHEMA", message: expect.stringContaining("4 by rainbow") };
   await expect(spreads.read()).rejects.toMatchObject(refusal);
   for (const name of ["copy", "other"])
@@ -183,7 +183,7 @@ test("a function goes on in its slots while its file declares another one instea
   const offer = offerOf({});
   const other = { name: "other", file: offer.manifest.file, faults: [], origin };
   let set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true };
-  const spreads = new Spreads(runtimeLease(), silent);
+  const spreads = new Shardings(runtimeLease(), silent);
   const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
   const [place = -1] = places;
   const here = async () => {
@@ -209,7 +209,7 @@ test("a spread that the Lease does not take is told of with a code, once in the 
   const tell = (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`);
   let why = "annotations: Too long";
   const update: LeaseApi["update"] = (...of) => (why ? Promise.reject(new Error(why)) : lease.update(...of));
-  const spreads = new Spreads({ ...lease, update }, { info: tell, warn: tell });
+  const spreads = new Shardings({ ...lease, update }, { info: tell, warn: tell });
   const propose = () => spreads.propose("copy", { shards: 4, by: "key" }).catch(() => undefined);
   for (let tries = 0; tries < 2; tries++) await propose();
   expect([spreads.unwritten, told]).toEqual([undefined, []]);

@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { KeptLease } from "../../../runtime/host/fleet/kept-lease.ts";
-import { Spreads } from "../../../runtime/host/fleet/spreads.ts";
+import { Shardings } from "../../../runtime/host/fleet/spreads.ts";
 import type { LeaseApi } from "../../../runtime/lease/lease-api.ts";
 import { changedLease, type LeaseChange, type LeaseRecord, readLease } from "../../../runtime/lease/lease-record.ts";
-import { annotationsOf, type Place, readPlace } from "../../../runtime/migrate/place.ts";
-import { type Spread, spreadsNote, whole } from "../../../runtime/migrate/spread.ts";
+import { annotationsOf, type JournalLocation, readPlace } from "../../../runtime/migrate/place.ts";
+import { type Sharding, spreadsNote, whole } from "../../../runtime/migrate/spread.ts";
 
-const place: Place = { where: "fleet/8", slots: 8, set: "abc-3", carried: { 0: "7 streams" } };
-const wide: Spread = { shards: 4, by: "key" };
+const place: JournalLocation = { where: "fleet/8", slots: 8, set: "abc-3", carried: { 0: "7 streams" } };
+const wide: Sharding = { shards: 4, by: "key" };
 const silent = { info: () => {}, warn: () => {} };
 
 interface Server extends LeaseApi {
@@ -42,7 +42,7 @@ function server(annotations?: Readonly<Record<string, string>>): Server {
   return api;
 }
 
-const replica = (api: LeaseApi, spreads: ReadonlyMap<string, Spread> = new Map([["copy", wide]])) =>
+const replica = (api: LeaseApi, spreads: ReadonlyMap<string, Sharding> = new Map([["copy", wide]])) =>
   new KeptLease(api, () => ({ place, spreads }), silent);
 
 test("a runtime's Lease that was deleted, or lost what it says, is written again by whoever reads it at work", async () => {
@@ -59,14 +59,14 @@ test("a runtime's Lease that was deleted, or lost what it says, is written again
 
 test("replicas that know of different functions write what each knows, and none forgets its own", async () => {
   const api = server();
-  const spreads = new Spreads(replica(api, new Map()), silent);
+  const spreads = new Shardings(replica(api, new Map()), silent);
   await spreads.propose("label", wide);
-  const other = new Spreads(replica(api), silent);
+  const other = new Shardings(replica(api), silent);
   await other.read();
   await spreads.read();
   for (const each of [spreads, other]) expect([each.of("copy"), each.of("label")]).toEqual([wide, wide]);
   // What was agreed is right for good.
-  await new Spreads(replica(api, new Map([["label", whole]])), silent).read();
+  await new Shardings(replica(api, new Map([["label", whole]])), silent).read();
   await spreads.read();
   expect(spreads.of("label")).toEqual(wide);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { WatchfireError } from "../../../runtime/base/errors.ts";
-import { damageOn, SlotDamage } from "../../../runtime/host/fleet/slot-damage.ts";
+import { DamagedSlots, damageOn } from "../../../runtime/host/fleet/slot-damage.ts";
 import { corrupt } from "../../../runtime/journal/nats/fault.ts";
 import { createLog } from "../../../runtime/observe/log.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
@@ -27,7 +27,7 @@ function slot() {
       state.annotations = Object.fromEntries(entries.flatMap(([key, value]) => (value ? [[key, value]] : [])));
     },
   };
-  const damage = new SlotDamage({ held, clock, log });
+  const damage = new DamagedSlots({ held, clock, log });
   const act = (what: string) => async () => {
     done.push(what);
     if (state.fault) throw state.fault;

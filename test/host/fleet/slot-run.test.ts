@@ -4,7 +4,7 @@ import type { WatchfireError } from "../../../runtime/base/errors.ts";
 import { SlotRun, type SlotRunParts } from "../../../runtime/host/fleet/slot-run.ts";
 import { JetstreamStore } from "../../../runtime/journal/nats/store.ts";
 import { connectNats } from "../../../runtime/migrate/open-nats.ts";
-import { fleetPlace, type Place } from "../../../runtime/migrate/place.ts";
+import { fleetPlace, type JournalLocation } from "../../../runtime/migrate/place.ts";
 import { createLog } from "../../../runtime/observe/log.ts";
 import { natsProgram } from "../../tools/assets.ts";
 import { startNats } from "../../tools/nats.ts";
@@ -12,10 +12,10 @@ import { until } from "../../tools/until.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
 const slots = 8;
-const joined: Place = { where: fleetPlace(slots), slots, set: "lease-3", carried: {} };
+const joined: JournalLocation = { where: fleetPlace(slots), slots, set: "lease-3", carried: {} };
 
 /** What becomes of a slot that was taken, where the Lease names this place then. */
-async function taken(found: Place): Promise<WatchfireError> {
+async function taken(found: JournalLocation): Promise<WatchfireError> {
   const lost = Promise.withResolvers<WatchfireError>();
   const log = createLog("error", { write: () => {} });
   const parts = {
@@ -67,7 +67,7 @@ describe.skipIf(!natsProgram)("a slot that stands still (NATS_SERVER names the s
       begun.push(`${which} is over`);
       return { functions: [], rejected: [], faults: [], complete: true };
     };
-    const found: Place = { where: fleetPlace(slots), slots, set: "", carried: {} };
+    const found: JournalLocation = { where: fleetPlace(slots), slots, set: "", carried: {} };
     const lost: WatchfireError[] = [];
     const parts = {
       options: { clock: systemClock, random: Math.random, log },

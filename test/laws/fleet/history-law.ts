@@ -1,10 +1,10 @@
 import type { Subscriber } from "../../../runtime/informer/fanout/subscriber.ts";
-import type { Watch, Watches } from "../../../runtime/informer/watches.ts";
+import type { Informers, Watch } from "../../../runtime/informer/watches.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Past } from "./laws.ts";
 
 interface HistoryWitness {
-  readonly watches: Watches;
+  readonly watches: Informers;
   readonly functionName: string;
   readonly cluster: Cluster;
   readonly past: Past;
@@ -25,7 +25,7 @@ export function historyLaw({
   past,
   broken,
   foundNoKind,
-}: HistoryWitness): Pick<Watches, "subscribe"> {
+}: HistoryWitness): Pick<Informers, "subscribe"> {
   return {
     subscribe(spec, subscriber): Watch {
       // Who follows namespaces keeps no position.

@@ -115,7 +115,10 @@ export const mutants: readonly Mutant[] = [
     fault: "an object that waits for its retry fills its function's memory",
     file: "runtime/engine/work/function-queue.ts",
     edits: [
-      ["  private rest(lane: Lane): void {\n", "  private rest(lane: Lane): void {\n    if (lane.backoff) return;\n"],
+      [
+        "  private rest(lane: EventLane): void {\n",
+        "  private rest(lane: EventLane): void {\n    if (lane.backoff) return;\n",
+      ],
     ],
     caughtBy: "fleet",
   },

@@ -4,9 +4,9 @@ import { Pauses } from "../../../runtime/control/pauses.ts";
 import type { Delivery, Outcome } from "../../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../../runtime/engine/dispatcher.ts";
 import { LiveFunction } from "../../../runtime/host/live-function.ts";
-import { Tenants } from "../../../runtime/host/tenants.ts";
+import { Assignees } from "../../../runtime/host/tenants.ts";
 import { silentObserver } from "../../../runtime/informer/fanout/observer.ts";
-import { Watches } from "../../../runtime/informer/watches.ts";
+import { Informers } from "../../../runtime/informer/watches.ts";
 import { DeadLetters } from "../../../runtime/journal/dead-letters.ts";
 import type { CheckpointStore } from "../../../runtime/journal/store.ts";
 import { Discovery } from "../../../runtime/kube/discovery.ts";
@@ -35,7 +35,7 @@ interface Process {
   readonly store: CheckpointStore;
   readonly dispatcher: Dispatcher;
   readonly pauses: Pauses;
-  readonly watches: Watches;
+  readonly watches: Informers;
   readonly deadLetters: DeadLetters;
   readonly liveFunctions: Map<string, LiveFunction>;
 }
@@ -210,7 +210,7 @@ class Fleet {
     await this.forgetLostPositions(store);
     const discovery = new Discovery(server, clock);
     const random = dice.next;
-    const watches = new Watches({ transport: server, discovery, clock, random, observer: silentObserver });
+    const watches = new Informers({ transport: server, discovery, clock, random, observer: silentObserver });
     const deadLetters = new DeadLetters(store, dispatcher);
     const pauses = await Pauses.open({ store, dispatcher, clock });
     this.process = { server, store, dispatcher, pauses, watches, deadLetters, liveFunctions: new Map() };
@@ -263,11 +263,11 @@ class Fleet {
     const watches = historyLaw({ watches: process.watches, ...of });
     const liveFunction = new LiveFunction(offer, {
       dispatcher: process.dispatcher,
-      watches: watches as Watches,
+      watches: watches as Informers,
       reads: { set() {}, delete() {}, of: () => undefined },
       redactor: new Redactor(),
       manifests: new Map(),
-      tenants: new Tenants(),
+      tenants: new Assignees(),
       pauses: process.pauses,
       grants: undefined,
       sandbox: { load: async () => {}, unload: async () => {} },

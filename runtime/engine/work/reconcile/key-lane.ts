@@ -1,7 +1,7 @@
 import { resourceVersion } from "../../../base/resource-version.ts";
 import { type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../../journal/batch.ts";
-import type { View } from "../../state/view.ts";
-import type { InLine, Line } from "../line.ts";
+import type { KnownObjects } from "../../state/view.ts";
+import type { Fifo, FifoItem } from "../line.ts";
 import { causeAlone, hasCause, noCauses, type Waking, withCause } from "./causes.ts";
 import type { Due } from "./due-keys.ts";
 
@@ -12,10 +12,10 @@ export const unknownVersion = resourceVersion("0");
 export type Waits = "retry" | "interrupted" | "requeue" | "quiet";
 
 /** Whether a key has an object. Unknown before the first list of the object's namespace is complete. */
-export type Standing = "object" | "none" | "unknown";
+export type KeyPresence = "object" | "none" | "unknown";
 
 /** A key that is to be reconciled: one row on disk, one run at a time. */
-export class KeyLane implements PendingKey, Due, InLine<KeyLane> {
+export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   /** `namespace/name`. */
   readonly key: string;
   /** Of its row. */
@@ -37,11 +37,11 @@ export class KeyLane implements PendingKey, Due, InLine<KeyLane> {
   dueAt = 0;
   place = -1;
   /** As what it counts; undefined before it does. */
-  standing: Standing | undefined;
+  standing: KeyPresence | undefined;
   /** Bytes that it counts for. */
   counted = 0;
   /** Its place among those that may run. */
-  line: Line<KeyLane> | undefined;
+  line: Fifo<KeyLane> | undefined;
   before: KeyLane | undefined;
   behind: KeyLane | undefined;
   /** It is out of attempts, and tries again for ever, as the manifest asks. */
@@ -106,7 +106,7 @@ export class KeyLane implements PendingKey, Due, InLine<KeyLane> {
   }
 
   /** As it is kept on disk. `notBefore`: wall milliseconds. */
-  row(view: View, notBefore: number): SpilledEvent {
+  row(view: KnownObjects, notBefore: number): SpilledEvent {
     const { sequence, causes, since, begun, forgiven } = this;
     return {
       ...this.stored(view),
@@ -125,7 +125,7 @@ export class KeyLane implements PendingKey, Due, InLine<KeyLane> {
   }
 
   /** What it has of an event. */
-  stored(view: View): StoredEvent {
+  stored(view: KnownObjects): StoredEvent {
     const { id, namespace, name } = this;
     return {
       view: view.id,

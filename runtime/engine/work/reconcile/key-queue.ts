@@ -4,21 +4,21 @@ import type { FunctionManifest } from "../../../manifest/function.ts";
 import { CommitShare } from "../../commit/commit-share.ts";
 import type { Commits } from "../../commit/commits.ts";
 import type { Newest } from "../../delivery/delivery.ts";
-import type { Log } from "../../delivery/observer.ts";
+import type { EngineLog } from "../../delivery/observer.ts";
 import { crashLoopError } from "../attempt.ts";
-import { Gate } from "../gate.ts";
+import { PauseGate } from "../gate.ts";
 import type { LaneReport } from "../lane.ts";
-import { Line } from "../line.ts";
+import { Fifo } from "../line.ts";
 import { quietMs } from "../quiet.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay } from "../retry.ts";
 import type { Spill } from "../spill.ts";
 import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
 import { DueKeys } from "./due-keys.ts";
-import { KeyLane, type Standing, type Waits } from "./key-lane.ts";
+import { KeyLane, type KeyPresence, type Waits } from "./key-lane.ts";
 import { KeyRoom } from "./key-room.ts";
 import type { KeyRuns, RunEnd } from "./key-runs.ts";
 import type { Primary } from "./primary.ts";
-import { Rests } from "./rests.ts";
+import { KeyBackoff } from "./rests.ts";
 
 /** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
 const mostReady = 100_000;
@@ -44,7 +44,7 @@ export interface KeyQueueParts {
   readonly commits: Commits;
   readonly clock: Clock;
   readonly random: Random;
-  readonly log: Log;
+  readonly log: EngineLog;
   readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
   /** Of a new row. */
   readonly nextSequence: () => number;
@@ -55,14 +55,14 @@ export class KeyQueue {
   /** Called when it takes changes again. */
   roomAgain: () => void = () => {};
   /** Runs that are on their way to the runner, or there. */
-  readonly gate: Gate;
+  readonly gate: PauseGate;
   /** What its rows and runs may take of a commit. */
   readonly share: CommitShare;
   private readonly parts: KeyQueueParts;
-  private readonly rests: Rests;
+  private readonly rests: KeyBackoff;
   private readonly room: KeyRoom;
   private readonly lanes = new Map<string, KeyLane>();
-  private readonly ready = new Line<KeyLane>();
+  private readonly ready = new Fifo<KeyLane>();
   /** Those whose objects are not known yet. */
   private readonly unsettled = new Set<KeyLane>();
   private readonly waiting: DueKeys<KeyLane>;
@@ -79,12 +79,12 @@ export class KeyQueue {
       this.pump();
       this.roomAgain();
     });
-    this.rests = new Rests(parts.clock, parts.random);
+    this.rests = new KeyBackoff(parts.clock, parts.random);
     this.waiting = new DueKeys(parts.clock, (lanes) => {
       for (const lane of lanes) this.endWait(lane);
       this.pump();
     });
-    this.gate = new Gate({
+    this.gate = new PauseGate({
       recall: () => parts.runs.recall(),
       retryAll: () => this.retryAll(),
       pump: () => this.pump(),
@@ -195,7 +195,7 @@ export class KeyQueue {
   }
 
   /** Whether a key has an object. A change of the object itself says so before the view does. */
-  private standingOf(key: string, cause?: Waking): Standing {
+  private standingOf(key: string, cause?: Waking): KeyPresence {
     const { primary } = this.parts;
     if (cause?.trigger === primary.view.identity) return cause.type === "Deleted" ? "none" : "object";
     if (primary.has(key)) return "object";

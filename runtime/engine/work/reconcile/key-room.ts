@@ -1,5 +1,5 @@
 import type { Spill } from "../spill.ts";
-import type { KeyLane, Standing } from "./key-lane.ts";
+import type { KeyLane, KeyPresence } from "./key-lane.ts";
 
 /**
  * Keys without an object that one function may have. Keys of objects are as many as there are objects, each of which costs
@@ -17,14 +17,14 @@ const causeBytes = 256;
 /** The room for one function's keys: how many there are without an object, and what these take of the shared budgets. */
 export class KeyRoom {
   private readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
-  private readonly counts: Record<Standing, number> = { object: 0, none: 0, unknown: 0 };
+  private readonly counts: Record<KeyPresence, number> = { object: 0, none: 0, unknown: 0 };
 
   constructor(spill: Pick<Spill, "holdKeys" | "isFullOfKeys">) {
     this.spill = spill;
   }
 
   /** Counts a key, from now on or anew. */
-  note(lane: KeyLane, standing: Standing): void {
+  note(lane: KeyLane, standing: KeyPresence): void {
     this.forget(lane);
     lane.standing = standing;
     this.counts[standing]++;

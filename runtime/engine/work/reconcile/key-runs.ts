@@ -3,7 +3,7 @@ import type { Cause, NewDeadLetter, StartedEvent } from "../../../journal/batch.
 import type { FunctionManifest } from "../../../manifest/function.ts";
 import type { Commits } from "../../commit/commits.ts";
 import type { Delivery, HandlerError, Newest, Outcome, Runner } from "../../delivery/delivery.ts";
-import type { Observer } from "../../delivery/observer.ts";
+import type { EngineObserver } from "../../delivery/observer.ts";
 import type { History } from "../../history/history.ts";
 import { isRedelivered } from "../attempt.ts";
 import { causeAlone, type Waking } from "./causes.ts";
@@ -17,16 +17,16 @@ export interface KeyRunsParts {
   readonly commits: Commits;
   readonly runner: Runner;
   readonly clock: Clock;
-  readonly observer: Observer;
+  readonly observer: EngineObserver;
   readonly history: History;
 }
 
 /** How a run ended by itself. */
-export type Finished = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
+export type FinishedRun = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
 /** How a run leaves its key. */
 export type RunEnd =
-  | { readonly type: "finished"; readonly outcome: Finished; readonly newest: Newest | undefined }
+  | { readonly type: "finished"; readonly outcome: FinishedRun; readonly newest: Newest | undefined }
   /** What ran it has died: again, uncounted. */
   | { readonly type: "interrupted" }
   /** As if it had not been made. */
@@ -140,7 +140,7 @@ export class KeyRuns {
     };
   }
 
-  private note(lane: KeyLane, outcome: Finished, newest: Newest | undefined): void {
+  private note(lane: KeyLane, outcome: FinishedRun, newest: Newest | undefined): void {
     const { observer, history, clock, primary } = this.parts;
     const { view } = primary;
     observer.handled?.(view.functionName, view.trigger.name, outcome.durationMs);

@@ -1,11 +1,11 @@
 import type { Look, Newest } from "../../delivery/delivery.ts";
 import { nameOf, namespaceOf } from "../../state/by-namespace.ts";
-import type { View } from "../../state/view.ts";
+import type { KnownObjects } from "../../state/view.ts";
 import type { UntoldStates } from "./untold-states.ts";
 
 /** The trigger without `key`: of which kind the objects are that are reconciled, and how they stand. */
 export class Primary {
-  readonly view: View;
+  readonly view: KnownObjects;
   private readonly look: Look;
   /** Of such a kind no key has a namespace. Undefined while no object of the kind was seen. */
   private isClusterScoped: boolean | undefined;
@@ -13,7 +13,7 @@ export class Primary {
   private readonly isSettledIn: (namespace: string) => boolean;
   private readonly untold: UntoldStates;
 
-  constructor(view: View, look: Look, untold: UntoldStates, isSettledIn: (namespace: string) => boolean) {
+  constructor(view: KnownObjects, look: Look, untold: UntoldStates, isSettledIn: (namespace: string) => boolean) {
     this.untold = untold;
     this.view = view;
     this.look = look;

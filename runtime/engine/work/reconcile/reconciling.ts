@@ -5,12 +5,12 @@ import type { StoredView } from "../../../journal/store.ts";
 import type { FunctionManifest } from "../../../manifest/function.ts";
 import type { Commits } from "../../commit/commits.ts";
 import type { Look, Runner } from "../../delivery/delivery.ts";
-import type { Log, Observer } from "../../delivery/observer.ts";
+import type { EngineLog, EngineObserver } from "../../delivery/observer.ts";
 import type { KeyOf } from "../../filter/key-rule.ts";
 import type { History } from "../../history/history.ts";
 import type { RecordedStart } from "../../redelivery/started-before.ts";
 import type { Shard } from "../../state/shard.ts";
-import type { View } from "../../state/view.ts";
+import type { KnownObjects } from "../../state/view.ts";
 import type { EventMaker } from "../event-maker.ts";
 import { msUntil } from "../retry.ts";
 import type { Spill } from "../spill.ts";
@@ -21,7 +21,7 @@ import { Primary } from "./primary.ts";
 import { Resync } from "./resync.ts";
 import { UntoldStates } from "./untold-states.ts";
 import { settleRun } from "./waiting-keys.ts";
-import { Wakes } from "./wakes.ts";
+import { KeyMapper } from "./wakes.ts";
 
 export interface ReconcilingParts {
   readonly manifest: FunctionManifest;
@@ -30,8 +30,8 @@ export interface ReconcilingParts {
   readonly runner: Runner;
   readonly clock: Clock;
   readonly random: Random;
-  readonly observer: Observer;
-  readonly log: Log;
+  readonly observer: EngineObserver;
+  readonly log: EngineLog;
   readonly look: Look;
   readonly shard: Shard | undefined;
 }
@@ -39,7 +39,7 @@ export interface ReconcilingParts {
 /** What a function has on record. */
 interface OnRecord {
   /** Of the trigger without `key`. */
-  readonly primary: View;
+  readonly primary: KnownObjects;
   /** By view, of those whose trigger has `key`. */
   readonly rules: ReadonlyMap<number, KeyOf>;
   /** Of triggers and schedules, by identity. */
@@ -58,7 +58,7 @@ interface OnRecord {
 /** The part of a function's dispatch that mode Reconcile has. */
 export interface Reconciling {
   readonly keys: KeyQueue;
-  readonly wakes: Wakes;
+  readonly wakes: KeyMapper;
   readonly resync: Resync;
   /** The trigger without `key`. */
   readonly trigger: string;
@@ -81,7 +81,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
   const queue = new KeyQueue({ primary, runs, commits, clock, random, log, spill, nextSequence });
   const reconciling: Reconciling = {
     keys: queue,
-    wakes: new Wakes(rules, primary, queue, parts.shard),
+    wakes: new KeyMapper(rules, primary, queue, parts.shard),
     resync: new Resync({
       clock,
       random,
@@ -108,7 +108,7 @@ async function restore(
   queue: KeyQueue,
   keys: readonly SpillHeader[],
   { startedBefore, clock }: ReconcilingParts,
-  view: View,
+  view: KnownObjects,
 ): Promise<void> {
   const begun = new Map<number, RecordedStart>();
   for (const event of startedBefore) {

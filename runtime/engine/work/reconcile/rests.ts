@@ -1,5 +1,5 @@
 import type { Clock, Random } from "../../../base/clock.ts";
-import type { Delivery } from "../../../manifest/function.ts";
+import type { DeliverySettings } from "../../../manifest/function.ts";
 import { retryDelay } from "../retry.ts";
 
 /** The longest that a failed run keeps its key from running for a newer change, in milliseconds: a person may have mended it. */
@@ -11,7 +11,7 @@ const mostRests = 100_000;
 /** Failures of a key count together while each comes within so many of the longest delays of the one before. */
 const longestDelays = 2;
 
-interface Rest {
+interface BackoffEntry {
   /** Failed runs since the last one that ended well. */
   readonly failures: number;
   /** By the monotonic clock. */
@@ -23,11 +23,11 @@ interface Rest {
  * How long keys rest after failed runs. Failures in a row count across newer changes: a run may make those itself. They
  * count across giving up as well, since the change that such a run made may come after it.
  */
-export class Rests {
+export class KeyBackoff {
   private readonly clock: Clock;
   private readonly random: Random;
   /** By key, the last to fail last. */
-  private readonly rests = new Map<string, Rest>();
+  private readonly rests = new Map<string, BackoffEntry>();
 
   constructor(clock: Clock, random: Random) {
     this.clock = clock;
@@ -40,7 +40,7 @@ export class Rests {
   }
 
   /** Its run has failed. `before`: failures that a process before this one counted. Gives the milliseconds until it is tried again. */
-  begin(key: string, retry: Delivery["retry"], before: number, asked: number | undefined): number {
+  begin(key: string, retry: DeliverySettings["retry"], before: number, asked: number | undefined): number {
     const failedAt = this.clock.monotonic();
     this.forget(failedAt - longestDelays * Math.max(retry.maxDelayMs, mostRestMs));
     const failures = Math.max(this.rests.get(key)?.failures ?? 0, before - 1) + 1;

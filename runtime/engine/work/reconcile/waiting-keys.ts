@@ -2,10 +2,10 @@ import { type Cause, runSequence, type SpilledEvent, type SpillHeader } from "..
 import type { ChangeType } from "../../../manifest/function.ts";
 import type { Commits } from "../../commit/commits.ts";
 import { eventId } from "../../delivery/event-id.ts";
-import type { Log } from "../../delivery/observer.ts";
+import type { EngineLog } from "../../delivery/observer.ts";
 import type { RecordedStart } from "../../redelivery/started-before.ts";
 import { nameOf } from "../../state/by-namespace.ts";
-import type { View } from "../../state/view.ts";
+import type { KnownObjects } from "../../state/view.ts";
 import { hasLostCauses } from "./causes.ts";
 import { unknownVersion } from "./key-lane.ts";
 
@@ -14,16 +14,16 @@ export interface WaitingKeysParts {
   readonly commits: Commits;
   readonly startedBefore: Iterable<RecordedStart>;
   /** Of the keys that are reconciled: their runs are not settled here. */
-  readonly primary: View | undefined;
+  readonly primary: KnownObjects | undefined;
   /** By number. */
-  readonly views: ReadonlyMap<number, View>;
+  readonly views: ReadonlyMap<number, KnownObjects>;
   readonly nextSequence: () => number;
-  readonly log: Log;
+  readonly log: EngineLog;
 }
 
 /** An object that keys waited for. */
 interface Awaited {
-  readonly view: View;
+  readonly view: KnownObjects;
   readonly key: string;
   readonly cause: Cause;
   /** The first row of those that waited for it. */
@@ -72,7 +72,7 @@ export async function tellWaitingKeys(
 }
 
 /** A run that had begun, and has no row any more. What it has shown stays on record until the state's own event comes. */
-export function settleRun({ key, resourceVersion, ...run }: RecordedStart, view: View | undefined): void {
+export function settleRun({ key, resourceVersion, ...run }: RecordedStart, view: KnownObjects | undefined): void {
   const uid = view?.stands(key)?.uid ?? "";
   view?.settle({ ...run, key, uid, shown: resourceVersion === unknownVersion ? undefined : resourceVersion });
 }
@@ -94,8 +94,8 @@ class Awaiting {
   readonly objects = new Map<string, Awaited>();
   /** Keys that woke for more than their rows name. */
   crowded = 0;
-  private readonly views: ReadonlyMap<number, View>;
-  private readonly byIdentity: ReadonlyMap<string, View>;
+  private readonly views: ReadonlyMap<number, KnownObjects>;
+  private readonly byIdentity: ReadonlyMap<string, KnownObjects>;
   /** By key, all objects that count for it; made once a key asks for it. */
   private counting: ReadonlyMap<string, readonly Pick<Awaited, "view" | "key">[]> | undefined;
 

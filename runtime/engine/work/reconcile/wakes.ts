@@ -1,9 +1,9 @@
 import { type ObjectMeta, objectKey } from "../../../informer/scan/change.ts";
 import { mostRows } from "../../commit/commit-share.ts";
-import type { KeyOf, WakesNext, Wakes as WhomItWakes } from "../../filter/key-rule.ts";
+import type { KeyOf, WakesNext, MappedKeys as WhomItWakes } from "../../filter/key-rule.ts";
 import { wakesNobody } from "../../filter/reason.ts";
 import type { Shard } from "../../state/shard.ts";
-import type { Counted, View } from "../../state/view.ts";
+import type { CountedKeys, KnownObjects } from "../../state/view.ts";
 import type { Conclusion, EventSink } from "../attempts.ts";
 import type { LaneEvent } from "../event.ts";
 import type { Waking } from "./causes.ts";
@@ -14,7 +14,7 @@ import type { Primary } from "./primary.ts";
 const fading = 0.9;
 
 /** From a change to the keys that it wakes. Its event ends in the commit that makes their rows durable. */
-export class Wakes implements EventSink {
+export class KeyMapper implements EventSink {
   /** By view; none for the trigger without `key`. */
   private readonly rules: ReadonlyMap<number, KeyOf>;
   private readonly primary: Primary;
@@ -67,7 +67,11 @@ export class Wakes implements EventSink {
   }
 
   /** The keys that a change of an object wakes, as it is now; for a person who asks. */
-  keysFor(view: View, object: Pick<ObjectMeta, "namespace" | "name">, body: Buffer | undefined): ReadonlySet<string> {
+  keysFor(
+    view: KnownObjects,
+    object: Pick<ObjectMeta, "namespace" | "name">,
+    body: Buffer | undefined,
+  ): ReadonlySet<string> {
     const rule = this.rules.get(view.id);
     if (!rule) return new Set([objectKey(object)]);
     const found = body && rule.of({ namespace: object.namespace, body });
@@ -75,7 +79,7 @@ export class Wakes implements EventSink {
   }
 
   /** Whom a change of an object would wake that leaves it with this body; for a person who asks. */
-  next(view: View, object: Pick<ObjectMeta, "namespace" | "name">, body: Buffer): WakesNext {
+  next(view: KnownObjects, object: Pick<ObjectMeta, "namespace" | "name">, body: Buffer): WakesNext {
     const rule = this.rules.get(view.id);
     const key = objectKey(object);
     if (!rule) return { now: { keys: [key] }, left: [] };
@@ -92,7 +96,7 @@ export class Wakes implements EventSink {
     event: LaneEvent,
     body: Buffer,
     oldBody: Buffer | undefined,
-    counted: Counted | undefined,
+    counted: CountedKeys | undefined,
   ): Set<string> | undefined {
     const { namespace } = event.meta;
     const now: WhomItWakes = body.length > 0 ? rule.of({ namespace, body }) : { heldBack: wakesNobody };
@@ -116,8 +120,8 @@ export class Wakes implements EventSink {
  */
 function isForgotten(
   rule: KeyOf,
-  { form }: View,
-  counted: Counted | undefined,
+  { form }: KnownObjects,
+  counted: CountedKeys | undefined,
   body: Buffer,
   oldBody: Buffer | undefined,
 ): boolean {
