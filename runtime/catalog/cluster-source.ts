@@ -4,8 +4,8 @@ import { noResourceVersion, type ResourceVersion } from "../base/resource-versio
 import type { SourceState, SourceStatus } from "../informer/fanout/observer.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { ListReceiver, Subscriber } from "../informer/fanout/subscriber.ts";
+import type { Informers, Watch } from "../informer/informers.ts";
 import type { Change, ObjectMeta } from "../informer/scan/change.ts";
-import type { Informers, Watch } from "../informer/watches.ts";
 import type { Logger } from "../observe/log.ts";
 import { type ConfigMap, readConfigMap } from "./config-map.ts";
 import { type IndexEntry, isUnset, readIndex } from "./deployed-index.ts";

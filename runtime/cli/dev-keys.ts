@@ -5,7 +5,7 @@ import { emitSamples } from "../dev/samples.ts";
 import type { Runtime } from "../host/runtime.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import type { RunsAnswer } from "../observe/function-desk.ts";
+import type { RunsAnswer } from "../observe/control-api.ts";
 
 export interface DevKeysParts {
   readonly runtime: Runtime;

@@ -1,7 +1,7 @@
 import { systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { Supervisor } from "../sandbox/supervisor/warden.ts";
+import { Supervisor } from "../sandbox/supervisor/supervisor.ts";
 import { tuneEngine } from "../v8/engine.ts";
 import { command } from "./command.ts";
 import { stopSignal } from "./signals.ts";

@@ -1,6 +1,6 @@
 import { readEnvironment } from "../base/config.ts";
 import { consoleLine } from "../observe/console-log.ts";
-import { logAnswerSchema } from "../observe/function-desk.ts";
+import { logAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";

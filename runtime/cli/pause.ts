@@ -1,4 +1,4 @@
-import { pauseAnswerSchema } from "../observe/function-desk.ts";
+import { pauseAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
 

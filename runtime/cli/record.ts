@@ -7,7 +7,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { systemReason } from "../base/wording.ts";
 import { checkExpression } from "../engine/filter/check-expression.ts";
 import { loadFunctions } from "../manifest/load.ts";
-import { type RecordAnswer, recordAnswerSchema, redeliveriesSchema } from "../observe/function-desk.ts";
+import { type RecordAnswer, recordAnswerSchema, redeliveriesSchema } from "../observe/control-api.ts";
 import { command, type Invocation } from "./command.ts";
 import { readFolder, readObject } from "./operand.ts";
 import { functions as functionsFolder } from "./options.ts";

@@ -1,5 +1,5 @@
 import { WatchfireError } from "../base/errors.ts";
-import { type Redeliveries, type RedeliverQuestion, redeliveriesSchema } from "../observe/function-desk.ts";
+import { type Redeliveries, type RedeliverQuestion, redeliveriesSchema } from "../observe/control-api.ts";
 import { command, type Invocation } from "./command.ts";
 import { readObject } from "./operand.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";

@@ -1,6 +1,6 @@
 import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
-import { type RunsAnswer, runsAnswerSchema } from "../observe/function-desk.ts";
+import { type RunsAnswer, runsAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 

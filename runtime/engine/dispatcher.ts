@@ -5,19 +5,19 @@ import { OfflineReplayer, type Replayer } from "../journal/dead-letters.ts";
 import type { CheckpointStore, StoredView } from "../journal/store.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
+import type { DeadLetterCommand } from "./commit/dead-letter-command.ts";
 import type { BodyRoom } from "./commit/last-bodies.ts";
-import type { DeadLetterCommand } from "./commit/letter-command.ts";
 import type { Look, Runner } from "./delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";
 import { loadFunction } from "./load-function.ts";
 import { StartedBefore } from "./redelivery/started-before.ts";
 import { Retirement } from "./retirement.ts";
-import { InterestedFunctions } from "./state/holders.ts";
+import { InterestedFunctions } from "./state/interested-functions.ts";
+import type { KnownObjects } from "./state/known-objects.ts";
 import type { Shard } from "./state/shard.ts";
-import type { KnownObjects } from "./state/view.ts";
 import { Budget, heapQuarter } from "./work/budget.ts";
-import { FairScheduler } from "./work/rota.ts";
+import { FairScheduler } from "./work/fair-scheduler.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./work/spill.ts";
 
 /** How long a drain, and a removal, wait for the last commit, in milliseconds. */

@@ -2,8 +2,8 @@
 import type { ResourceVersion } from "../base/resource-version.ts";
 import type { WakesNext } from "./filter/key-rule.ts";
 import type { FilteredEvent, PastRun } from "./history/history.ts";
-import type { Preview } from "./state/view.ts";
-import type { LaneReport } from "./work/lane.ts";
+import type { Preview } from "./state/known-objects.ts";
+import type { LaneReport } from "./work/event-lane.ts";
 
 export interface ObjectReport {
   /** Where the trigger stands in the object's namespace; undefined where it does not read that namespace. */

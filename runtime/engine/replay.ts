@@ -3,7 +3,7 @@ import { type Change, objectKey } from "../informer/scan/change.ts";
 import type { SpilledEvent } from "../journal/batch.ts";
 import type { EventType } from "../manifest/function.ts";
 import { eventId } from "./delivery/event-id.ts";
-import type { KnownObjects } from "./state/view.ts";
+import type { KnownObjects } from "./state/known-objects.ts";
 import { withUid } from "./work/event.ts";
 import type { EventMaker } from "./work/event-maker.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";

@@ -4,7 +4,7 @@ import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
 import type { ActiveComponents, RuntimeOptions } from "./components.ts";
-import { noSuchFunction } from "./function-desk.ts";
+import { noSuchFunction } from "./control-api.ts";
 import type { LiveFunction } from "./live-function.ts";
 import { sourcesByKey } from "./readiness.ts";
 

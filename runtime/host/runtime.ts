@@ -6,9 +6,9 @@ import { claimCluster } from "../journal/cluster.ts";
 import type { Candidacy, Elector } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { openStore } from "../migrate/open-store.ts";
+import type { ControlApi } from "../observe/control-api.ts";
 import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
 import type { ExplainQuestion } from "../observe/explanation.ts";
-import type { ControlApi } from "../observe/function-desk.ts";
 import { keepToken } from "../observe/token-file.ts";
 import {
   type ActiveComponents,
@@ -19,14 +19,14 @@ import {
   type RuntimeOptions,
   showStates,
 } from "./components.ts";
+import { functionDesk } from "./control-api.ts";
+import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
-import { functionDesk } from "./function-desk.ts";
 import { keptStatus } from "./kept-status.ts";
 import { LiveFunctions } from "./live-functions.ts";
 import { type OfferedFunctions, offeredFunctions } from "./offered-functions.ts";
 import { isSettled, unsettledBy } from "./readiness.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";
-import { DataDirLock } from "./residence.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 
 /** How long a drain waits for handlers; a pod's default grace is 30 s, and the store must be closed within it. */

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import { resourceVersion } from "../base/resource-version.ts";
 import type { Batch } from "./batch.ts";
-import type { DeadLetterCut } from "./letter-ledger.ts";
+import type { DeadLetterCut } from "./dead-letter-stats.ts";
 import type { MemoryDisk } from "./memory.ts";
 import { headerOf, readLetter, readSpilled, startedRows } from "./rows.ts";
 

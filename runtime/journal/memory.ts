@@ -20,7 +20,7 @@ import {
   type DeadLetterSize,
   DeadLetterStats,
   type DeadLetterStock,
-} from "./letter-ledger.ts";
+} from "./dead-letter-stats.ts";
 import { headerOf } from "./rows.ts";
 import {
   type CheckpointStore,

@@ -10,7 +10,7 @@ import type {
   SpilledEvent,
   SpillHeader,
 } from "./batch.ts";
-import type { DeadLetterLimit, DeadLetterStock } from "./letter-ledger.ts";
+import type { DeadLetterLimit, DeadLetterStock } from "./dead-letter-stats.ts";
 
 /**
  * How the last run ended. `new`: there was none. `clean`: it drained. `killed`: it did not drain, but every write had

@@ -4,7 +4,7 @@ import type { Nats } from "../journal/nats/connection.ts";
 import { clusterOf } from "../journal/nats/slot.ts";
 import { slotsOn } from "../journal/nats/sweep.ts";
 import type { Logger } from "../observe/log.ts";
-import { setOfName } from "./place.ts";
+import { setOfName } from "./journal-location.ts";
 
 /** A slot that is written into may be trimmed while it is read; so often it is read anew. */
 const readings = 3;

@@ -4,12 +4,12 @@ import type { Fence } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { Logger } from "../observe/log.ts";
 import { carryOver } from "./carry-over.ts";
-import { endOf, type PreviousLayout } from "./former.ts";
+import { setOf, slotName } from "./journal-location.ts";
 import { type Layout, type LayoutKind, natureOf, partOf, placesOf } from "./layout.ts";
 import { namesIn } from "./names-in.ts";
 import { type HeldLease, openSlot, roomOfSlot } from "./open-nats.ts";
-import { setOf, slotName } from "./place.ts";
-import { isAsAsked, type Sharding, spreadOf } from "./spread.ts";
+import { endOf, type PreviousLayout } from "./previous-layout.ts";
+import { isAsAsked, type Sharding, spreadOf } from "./sharding.ts";
 import { sweepSets } from "./sweep-sets.ts";
 
 /** Bodies that are read from memory while a slot is filled, in bytes: each is written once. */

@@ -12,12 +12,12 @@ import { awaited } from "./awaited.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
 import { fillSlots } from "./fill-slots.ts";
-import { openFormer, type PreviousLayout } from "./former.ts";
-import { findPlace } from "./found-place.ts";
+import { findPlace } from "./found-journal.ts";
+import { annotationsOf, fleetPlace, type JournalLocation, placeIn, positionsKey } from "./journal-location.ts";
 import { namesIn, retiredIn } from "./names-in.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
-import { annotationsOf, fleetPlace, type JournalLocation, placeIn, positionsKey } from "./place.ts";
-import { isAsAsked, spreadOf, spreadsIn, spreadsNote } from "./spread.ts";
+import { openFormer, type PreviousLayout } from "./previous-layout.ts";
+import { isAsAsked, spreadOf, spreadsIn, spreadsNote } from "./sharding.ts";
 import { untilReached } from "./until-reached.ts";
 
 /** One request, in milliseconds. */

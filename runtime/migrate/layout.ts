@@ -5,7 +5,7 @@ import { scheduleKind } from "../manifest/schedule.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { slotsOf } from "../slots/rendezvous.ts";
 import type { FunctionPart, Part, ViewOf } from "./part.ts";
-import { respread, type Sharding, shardIn, whole } from "./spread.ts";
+import { respread, type Sharding, shardIn, whole } from "./sharding.ts";
 
 /** How functions lie in stores: one for each slot. */
 export interface Layout {

@@ -6,11 +6,11 @@ import { awaited } from "./awaited.ts";
 import { carryOver } from "./carry-over.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
-import { endOf, openFormer, type PreviousLayout } from "./former.ts";
+import { annotationsOf, placeIn, setOf } from "./journal-location.ts";
 import { alone, natureOf, partOf } from "./layout.ts";
 import { connectNats, openNats } from "./open-nats.ts";
-import { annotationsOf, placeIn, setOf } from "./place.ts";
-import { spreadsNote } from "./spread.ts";
+import { endOf, openFormer, type PreviousLayout } from "./previous-layout.ts";
+import { spreadsNote } from "./sharding.ts";
 import type { StoreOptions } from "./store-options.ts";
 
 /** Of functions that come together in one store it does not matter what they are like. */

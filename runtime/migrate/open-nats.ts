@@ -8,7 +8,7 @@ import { JetstreamStore } from "../journal/nats/store.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";
 import { claimStreams } from "./claim-streams.ts";
-import { type JournalLocation, placeIn, slotName } from "./place.ts";
+import { type JournalLocation, placeIn, slotName } from "./journal-location.ts";
 
 /** Which NATS, and how it is reached. */
 export type NatsPlace = Omit<NatsOptions, "name" | "cluster" | "log">;

@@ -8,10 +8,10 @@ import type { Elector, Eligible } from "../lease/elector.ts";
 import { carryOver } from "./carry-over.ts";
 import { DataFolder } from "./data-folder.ts";
 import { elsewhere } from "./elsewhere.ts";
-import { findPlace } from "./found-place.ts";
+import { findPlace } from "./found-journal.ts";
+import { placeIn, positionsKey } from "./journal-location.ts";
 import { leaveFleet } from "./leave-fleet.ts";
 import { type NatsPlace, openNats } from "./open-nats.ts";
-import { placeIn, positionsKey } from "./place.ts";
 import type { StoreOptions } from "./store-options.ts";
 import { untilReached } from "./until-reached.ts";
 

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import { clusterOf } from "../journal/nats/slot.ts";
 import { slotsOn, sweepSlots } from "../journal/nats/sweep.ts";
-import { isEarlier, setOfName } from "./place.ts";
+import { isEarlier, setOfName } from "./journal-location.ts";
 
 interface SweepOptions {
   readonly connection: Nats;

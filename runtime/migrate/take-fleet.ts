@@ -3,7 +3,7 @@ import { Elector, leaseMs, lostError } from "../lease/elector.ts";
 import type { LeaseRecord } from "../lease/lease-record.ts";
 import type { FleetLeases } from "../slots/fleet-leases.ts";
 import { HeldSlot, type HeldSlotOptions } from "../slots/held-slot.ts";
-import { LeaseObserver, ownerOf } from "../slots/sightings.ts";
+import { LeaseObserver, ownerOf } from "../slots/lease-observer.ts";
 import { awaited } from "./awaited.ts";
 
 /** How often the fleet is looked at, in milliseconds. */

@@ -3,15 +3,15 @@ import type { AccessObserver } from "../access/observer.ts";
 import type { EngineObserver as DispatchObserver } from "../engine/delivery/observer.ts";
 import type { WatchObserver } from "../informer/fanout/observer.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
-import type { DeadLetterStock } from "../journal/letter-ledger.ts";
+import type { DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { DeathReason } from "../sandbox/host/executor-process.ts";
 import type { SandboxObserver } from "../sandbox/host/sandbox.ts";
+import { Counter } from "./counter.ts";
+import { Histogram } from "./histogram.ts";
+import { labelsText, lineOf } from "./labelled-series.ts";
 import type { LineDropped } from "./log-writer.ts";
-import { type Family, MetricRegistry } from "./page.ts";
-import { labelsText, lineOf } from "./series.ts";
-import { Histogram } from "./spread.ts";
-import { Counter } from "./tally.ts";
+import { type Family, MetricRegistry } from "./metric-registry.ts";
 import { UserMetrics } from "./user-metrics.ts";
 
 /** From 1 ms to two minutes: a handler may take as long as its timeout. */

@@ -1,7 +1,7 @@
 import { shorten } from "../base/wording.ts";
-import type { Family, MetricRegistry } from "./page.ts";
-import { Histogram } from "./spread.ts";
-import { Counter } from "./tally.ts";
+import { Counter } from "./counter.ts";
+import { Histogram } from "./histogram.ts";
+import type { Family, MetricRegistry } from "./metric-registry.ts";
 
 /** A function may have at most this many series: the usual advice for one exporter's metric is tens, and labels multiply. */
 const seriesLimit = 200;

@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../base/clock.ts";
-import type { RunningStream } from "../informer/source.ts";
-import type { Informers } from "../informer/watches.ts";
+import type { RunningStream } from "../informer/informer.ts";
+import type { Informers } from "../informer/informers.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { missingNeeds } from "./missing.ts";
 import { absentNamespaces } from "./namespaces.ts";

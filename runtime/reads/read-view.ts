@@ -1,8 +1,8 @@
 import type { Clock } from "../base/clock.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
-import { NamespaceInformer } from "../informer/namespace-scope.ts";
+import type { Informers } from "../informer/informers.ts";
+import { NamespaceInformer } from "../informer/namespace-informer.ts";
 import type { ObjectMeta } from "../informer/scan/change.ts";
-import type { Informers } from "../informer/watches.ts";
 import type { CachedRead, NamespaceScope as Namespaces, Selection, Trigger } from "../manifest/function.ts";
 import type { CachedObject } from "./objects.ts";
 import type { Replicas, Seat } from "./replicas.ts";

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { byAge, noResourceVersion } from "../base/resource-version.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
-import type { Informers } from "../informer/watches.ts";
+import type { Informers } from "../informer/informers.ts";
 import { labelQuery } from "../kube/label-query.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { CacheBudget } from "./cache-budget.ts";

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
-import type { Informers, Watch } from "../informer/watches.ts";
+import type { Informers, Watch } from "../informer/informers.ts";
 import type { ReplicaReader, SourceCache } from "./source-cache.ts";
 
 /** A reader's place at a replica. */

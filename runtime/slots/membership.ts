@@ -1,7 +1,7 @@
 import type { WatchfireError } from "../base/errors.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { FleetLeases } from "./fleet-leases.ts";
-import { ownerOf, readyKey } from "./sightings.ts";
+import { ownerOf, readyKey } from "./lease-observer.ts";
 
 /** That this replica lives: a Lease of its own, which it alone takes and renews. */
 export class Membership {

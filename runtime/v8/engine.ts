@@ -1,5 +1,5 @@
+import { CompilerPacing, paceTierUp } from "./compiler-pacing.ts";
 import { boundGarbage, setGarbageFlags } from "./garbage.ts";
-import { CompilerPacing, paceTierUp } from "./tier-up.ts";
 
 /**
  * Sets the flags of V8 under which modules of the runtime are compiled. V8 takes kept code only where they are those under which

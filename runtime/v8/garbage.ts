@@ -1,5 +1,5 @@
 import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from "node:v8";
-import { IdleCollector } from "./quiet-collection.ts";
+import { IdleCollector } from "./idle-collector.ts";
 
 const mebibyte = 1024 * 1024;
 const lookMs = 1000;

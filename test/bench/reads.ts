@@ -13,7 +13,7 @@ import { systemClock } from "../../runtime/base/clock.ts";
 import { run } from "../../runtime/engine/delivery/delivery.ts";
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
-import { Informers } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/informers.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
 import { Reads } from "../../runtime/reads/reads.ts";

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { LoopTime } from "../../runtime/engine/account/loop-time.ts";
 import { concernOf } from "../../runtime/engine/intake/concern.ts";
+import type { KnownObjects } from "../../runtime/engine/state/known-objects.ts";
 import type { Shard } from "../../runtime/engine/state/shard.ts";
-import type { KnownObjects } from "../../runtime/engine/state/view.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, trigger } from "./fixture.ts";
 

@@ -6,7 +6,7 @@ import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
 import type { Shard } from "../../runtime/engine/state/shard.ts";
-import type { FairScheduler } from "../../runtime/engine/work/rota.ts";
+import type { FairScheduler } from "../../runtime/engine/work/fair-scheduler.ts";
 import type { ListReason } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { MatchConditions } from "../../runtime/engine/filter/conditions.ts";
-import { InterestedFunctions } from "../../runtime/engine/state/holders.ts";
+import { InterestedFunctions } from "../../runtime/engine/state/interested-functions.ts";
 import { Members } from "../../runtime/informer/fanout/members.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
 import { VirtualClock } from "../virtual-clock.ts";

@@ -5,7 +5,7 @@ import {
   type WatchObserver,
 } from "../../runtime/informer/fanout/observer.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
-import { Informers } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/informers.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";

@@ -1,7 +1,7 @@
 import { PassThrough } from "node:stream";
 import { expect, test } from "vitest";
 import { silentObserver, type WatchObserver } from "../../runtime/informer/fanout/observer.ts";
-import { Informers } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/informers.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../../runtime/kube/transport.ts";
 import { Dice } from "../laws/random.ts";

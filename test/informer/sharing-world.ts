@@ -1,8 +1,8 @@
 import { type ResourceVersion, resourceVersion } from "../../runtime/base/resource-version.ts";
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
+import { Informers, type Watch } from "../../runtime/informer/informers.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import { Informers, type Watch } from "../../runtime/informer/watches.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { Dice } from "../laws/random.ts";
 import { VirtualClock } from "../virtual-clock.ts";

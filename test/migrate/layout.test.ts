@@ -5,7 +5,7 @@ import { type Cursor, emptyBatch, type KnownState, runId, type SpilledEvent } fr
 import { MemoryStore } from "../../runtime/journal/memory.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
 import { alone, type Layout, type LayoutKind, partOf } from "../../runtime/migrate/layout.ts";
-import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/migrate/spread.ts";
+import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/migrate/sharding.ts";
 import { slotsOf } from "../../runtime/slots/rendezvous.ts";
 import { letter, spilledEvent } from "../journal/store-contract.ts";
 

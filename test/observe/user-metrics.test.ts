@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
 import { guestOutput } from "../../runtime/observe/guest-output.ts";
 import { createLog } from "../../runtime/observe/log.ts";
-import { MetricRegistry } from "../../runtime/observe/page.ts";
+import { MetricRegistry } from "../../runtime/observe/metric-registry.ts";
 import { UserMetrics } from "../../runtime/observe/user-metrics.ts";
 
 /** Lines of a page that begin so. */

@@ -8,7 +8,7 @@ import { isDeepStrictEqual, promisify } from "node:util";
 import { describe, expect, inject, test } from "vitest";
 import { parse } from "yaml";
 import type { Status } from "../../runtime/host/status.ts";
-import type { RunsAnswer } from "../../runtime/observe/function-desk.ts";
+import type { RunsAnswer } from "../../runtime/observe/control-api.ts";
 import { describe as inWords } from "../audit/audit.ts";
 import { ReplicasFixture } from "../audit/replicas-fixture.ts";
 import { total } from "../bench/histogram.ts";

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, inject, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
-import { Informers } from "../../runtime/informer/watches.ts";
+import { Informers } from "../../runtime/informer/informers.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { RecordingSubscriber } from "../informer/recording-subscriber.ts";

@@ -1,8 +1,8 @@
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
+import type { Informers } from "../../runtime/informer/informers.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import type { Informers } from "../../runtime/informer/watches.ts";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
 import { keep } from "../../runtime/reads/objects.ts";
 import { Reads } from "../../runtime/reads/reads.ts";

@@ -4,7 +4,7 @@ import { batchDelivery } from "../../runtime/engine/batch/batch-delivery.ts";
 import { type Delivery, type Outcome, run } from "../../runtime/engine/delivery/delivery.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
-import type { Informers } from "../../runtime/informer/watches.ts";
+import type { Informers } from "../../runtime/informer/informers.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";

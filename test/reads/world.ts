@@ -2,8 +2,8 @@ import { type ResourceVersion, resourceVersion } from "../../runtime/base/resour
 import { type Delivery, type Outcome, run } from "../../runtime/engine/delivery/delivery.ts";
 import { silentObserver } from "../../runtime/informer/fanout/observer.ts";
 import type { ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
+import { Informers } from "../../runtime/informer/informers.ts";
 import type { Change, ObjectMeta } from "../../runtime/informer/scan/change.ts";
-import { Informers } from "../../runtime/informer/watches.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";

@@ -1,7 +1,7 @@
 // Makes isolates with a bootstrap whose run calls many functions, under a flag of V8 and then under another. Prints the CPU
 // time of each as two lists, in milliseconds.
 import { IsolateFactory } from "../../runtime/sandbox/executor/isolate.ts";
-import { CompilerPacing } from "../../runtime/v8/tier-up.ts";
+import { CompilerPacing } from "../../runtime/v8/compiler-pacing.ts";
 
 const body = Array.from(
   { length: 40 },

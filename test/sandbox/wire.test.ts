@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { clean } from "../../runtime/base/wording.ts";
 import { readUpFrame } from "../../runtime/sandbox/host/frames.ts";
-import { cleanObject, readOutbox } from "../../runtime/sandbox/host/outbox.ts";
+import { cleanObject, readOutbox } from "../../runtime/sandbox/host/run-output.ts";
 import { encodeFrame, type Frame, FrameError, FrameReader, frameType } from "../../runtime/sandbox/wire.ts";
 
 const frames = fc.array(

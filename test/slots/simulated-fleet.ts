@@ -4,7 +4,7 @@ import { readLease } from "../../runtime/lease/lease-record.ts";
 import type { FleetLeases } from "../../runtime/slots/fleet-leases.ts";
 import type { HeldSlot } from "../../runtime/slots/held-slot.ts";
 import { Membership } from "../../runtime/slots/membership.ts";
-import { SlotOwner } from "../../runtime/slots/slots.ts";
+import { SlotOwner } from "../../runtime/slots/slot-owner.ts";
 import { caller, type Fate, ProcessClock, SimulatedLease } from "../lease/simulated-leases.ts";
 import type { VirtualClock } from "../virtual-clock.ts";
 

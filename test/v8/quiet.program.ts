@@ -1,7 +1,7 @@
 // Makes garbage of which some survives, and is quiet then. Prints the megabytes that young objects take of the system, before and
 // after the collection that follows.
 import { getHeapSpaceStatistics } from "node:v8";
-import { IdleCollector } from "../../runtime/v8/quiet-collection.ts";
+import { IdleCollector } from "../../runtime/v8/idle-collector.ts";
 
 const young = () =>
   getHeapSpaceStatistics().find(({ space_name }) => space_name === "new_space")?.physical_space_size ?? 0;

@@ -3,7 +3,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import { parseExactly } from "../../base/exact-json.ts";
 import type { Delivery, Runner } from "../../engine/delivery/delivery.ts";
 import { eventFields } from "../../engine/delivery/event-fields.ts";
-import type { RecordAnswer, RecordQuestion } from "../../observe/function-desk.ts";
+import type { RecordAnswer, RecordQuestion } from "../../observe/control-api.ts";
 import { withoutSecrets } from "./redaction.ts";
 
 /** Recordings at once, over all functions. */

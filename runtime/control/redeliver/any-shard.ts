@@ -1,6 +1,6 @@
 import { WatchfireError } from "../../base/errors.ts";
-import type { Redeliveries } from "../../observe/function-desk.ts";
-import { redeliveriesOf } from "./errands.ts";
+import type { Redeliveries } from "../../observe/control-api.ts";
+import { redeliveriesOf } from "./jobs.ts";
 import type { RedeliveryCounts } from "./redeliverer.ts";
 
 /** What a shard says that knows nothing of a run: one that knows of it says more. */

@@ -12,8 +12,8 @@ import type {
 } from "../../journal/batch.ts";
 import type { CheckpointStore } from "../../journal/store.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
+import type { DeadLetterCommand } from "./dead-letter-command.ts";
 import { type BodyRoom, LastBodies, longestWaitMs } from "./last-bodies.ts";
-import type { DeadLetterCommand } from "./letter-command.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 import { type PositionHold, RestingRows } from "./resting-rows.ts";

@@ -1,5 +1,5 @@
 import type { JournalRow, StartedEvent } from "../../journal/batch.ts";
-import { YoungMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/young-map.ts";
 import { uidOf } from "../delivery/event-id.ts";
 
 type AttemptIdentity = Pick<StartedEvent, "view" | "key" | "id">;

@@ -1,12 +1,12 @@
 import { type SourceLocation, WatchfireError } from "../../base/errors.ts";
 import { ExpressionError } from "../../cel/expression-error.ts";
 import { expressionLimit, Meter, triggerLimit } from "../../cel/meter.ts";
-import type { RequiredText } from "./demand.ts";
 import { Expression, type ExpressionResult } from "./expression.ts";
 import { NamedFields } from "./named-fields.ts";
 import { PreviousObject } from "./previous-object.ts";
 import type { ObjectText } from "./raw-fields.ts";
 import type { HeldBack } from "./reason.ts";
+import type { RequiredText } from "./required-text.ts";
 
 /**
  * Units of cost after which judging may be put off between two conditions. So a piece takes at most these and one expression's: about

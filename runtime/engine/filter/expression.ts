@@ -4,8 +4,8 @@ import { firstLine } from "../../cel/expression-error.ts";
 import { EvaluationError, LimitExceeded, type Meter } from "../../cel/meter.ts";
 import { parseCondition } from "../../cel/parse.ts";
 import { typeName } from "../../cel/value.ts";
-import { RequiredText } from "./demand.ts";
 import { type FieldPath, pathsOf } from "./named-fields.ts";
+import { RequiredText } from "./required-text.ts";
 
 /** Whether an expression holds; where nobody can tell, why. */
 export type ExpressionResult =

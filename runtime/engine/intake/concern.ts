@@ -1,8 +1,8 @@
 import { type Change, objectKey } from "../../informer/scan/change.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import { KeyOf } from "../filter/key-rule.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/shard.ts";
-import type { KnownObjects } from "../state/view.ts";
 
 /** Whether a change concerns a shard. Asked first of all: nothing is kept of what does not. */
 export type Concern = (change: Pick<Change, "meta" | "body">) => boolean;

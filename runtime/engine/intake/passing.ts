@@ -4,7 +4,7 @@ import type { PassedCounter } from "../../informer/fanout/subscriber.ts";
 import { type Change, type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
 import type { ChangeType } from "../../manifest/function.ts";
 import type { EngineObserver } from "../delivery/observer.ts";
-import type { KnownObjects } from "../state/view.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
 
 /**
  * Changes of objects that a trigger knows nothing of, and that lack what its conditions demand. Where many functions share

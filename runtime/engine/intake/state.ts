@@ -1,6 +1,6 @@
 import { isOrdered } from "../../base/resource-version.ts";
 import type { Cursor } from "../../journal/batch.ts";
-import type { Rebase } from "./reading.ts";
+import type { Rebase } from "./list-intake.ts";
 
 /** Where a subscription stands at its source. */
 export type State =

@@ -10,24 +10,30 @@ import type {
 } from "../../informer/fanout/subscriber.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
-import { ObjectTurns } from "../../informer/scan/turns.ts";
+import { ObjectTurns } from "../../informer/scan/object-turns.ts";
 import type { Cursor } from "../../journal/batch.ts";
 import type { Trigger } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EngineObserver } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
-import { RestartPersistence } from "../redelivery/aftermath.ts";
-import type { RedeliveryRisk } from "../redelivery/doubt.ts";
+import type { RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
+import { RestartPersistence } from "../redelivery/restart-persistence.ts";
 import { nameOf } from "../state/by-namespace.ts";
+import type { FilteredEventFields, KnownObjects } from "../state/known-objects.ts";
 import { LowWaterMark, type MarkEntry } from "../state/low-water-mark.ts";
-import { endsAsItWas, isStale, type ObjectState } from "../state/standing.ts";
-import type { FilteredEventFields, KnownObjects } from "../state/view.ts";
+import { endsAsItWas, isStale, type ObjectState } from "../state/object-state.ts";
 import { type LaneEvent, type MarkOwner, withUid } from "../work/event.ts";
 import type { EventInput, EventMaker, EventOrigin } from "../work/event-maker.ts";
 import type { Concern } from "./concern.ts";
+import {
+  type ListedSource,
+  ListIntake,
+  type ListIntakeParts,
+  type ListIntakePlan,
+  type Rebase,
+} from "./list-intake.ts";
 import { Passing } from "./passing.ts";
-import { type ListedSource, ListIntake, type ListIntakeParts, type ListIntakePlan, type Rebase } from "./reading.ts";
 import { type State, stateOf } from "./state.ts";
 
 export interface SubscriptionParts {

@@ -10,7 +10,7 @@ import {
 import { spillByTurns } from "../../journal/spill-by-turns.ts";
 import type { CheckpointStore, StoredView } from "../../journal/store.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
-import type { BegunAttempt, BegunBefore } from "./doubt.ts";
+import type { BegunAttempt, BegunBefore } from "./possible-redeliveries.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */
 export interface RecordedStart extends StartedEvent {

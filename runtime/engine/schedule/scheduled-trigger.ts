@@ -7,7 +7,7 @@ import type { EventFlags } from "../delivery/delivery.ts";
 import { eventId } from "../delivery/event-id.ts";
 import type { EngineLog } from "../delivery/observer.ts";
 import type { PastRun } from "../history/history.ts";
-import type { KnownObjects } from "../state/view.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
 import { Timetable } from "./timetable.ts";
 
 export interface ScheduledTriggerParts {

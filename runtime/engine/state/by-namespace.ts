@@ -1,4 +1,4 @@
-import { YoungMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/young-map.ts";
 /** Values by object key, in groups by namespace, so that what concerns one namespace costs nothing for the others. */
 export class ByNamespace<T> implements Iterable<readonly [string, T]> {
   private readonly groups = new YoungMap<string, Map<string, T>>();

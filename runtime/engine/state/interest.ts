@@ -1,7 +1,7 @@
 import type { AskedField, Interest } from "../../informer/fanout/subscriber.ts";
 import { objectKey } from "../../informer/scan/change.ts";
 import type { Filter } from "../filter/filter.ts";
-import type { InterestedFunctions } from "./holders.ts";
+import type { InterestedFunctions } from "./interested-functions.ts";
 
 /**
  * By which changes may pass a holder by; undefined where its filter demands nothing of an object. Those of one dispatcher share a

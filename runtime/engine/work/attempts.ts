@@ -8,9 +8,9 @@ import type { EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import { goneMeanwhile, refusedBefore, unselected } from "../filter/reason.ts";
 import { nameOf } from "../state/by-namespace.ts";
-import { PrefetchWindow } from "./ahead.ts";
 import { crashLoopError, deliveryOf, isRedelivered } from "./attempt.ts";
 import { type LaneEvent, storedEvent } from "./event.ts";
+import { PrefetchWindow } from "./prefetch-window.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 

@@ -1,9 +1,9 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
-import type { KnownObjects } from "../state/view.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
 import { type LaneEvent, letGo } from "./event.ts";
-import type { EventLane } from "./lane.ts";
+import type { EventLane } from "./event-lane.ts";
 import type { Spill } from "./spill.ts";
 
 /** A function's collapsed events are logged so often at most, in milliseconds: a stuck object collapses again and again. */

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../base/clock.ts";
-import type { ReadyQueue } from "./ready-lanes.ts";
-import type { FairShare } from "./rota.ts";
+import type { FairShare } from "./fair-scheduler.ts";
+import type { ReadyQueue } from "./ready-queue.ts";
 import { freeAt, type MemoryLimit, type Spill } from "./spill.ts";
 
 /** How full a function's memory is when it is full, where it has no disk. */

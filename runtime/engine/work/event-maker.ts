@@ -6,8 +6,8 @@ import type { EventType } from "../../manifest/function.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import { epochOf, eventId, withTrigger } from "../delivery/event-id.ts";
 import type { Verdict } from "../filter/filter.ts";
-import { graver, type PossibleRedeliveries, type RedeliveryRisk } from "../redelivery/doubt.ts";
-import type { KnownObjects } from "../state/view.ts";
+import { graver, type PossibleRedeliveries, type RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
 import type { LaneEvent } from "./event.ts";
 import type { LoadedEvent } from "./spill.ts";
 

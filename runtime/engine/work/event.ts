@@ -6,10 +6,10 @@ import type { SpilledEvent, StoredEvent } from "../../journal/batch.ts";
 import type { PositionHold } from "../commit/resting-rows.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
 import type { Verdict } from "../filter/filter.ts";
-import type { RedeliveryRisk } from "../redelivery/doubt.ts";
+import type { RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
+import type { KnownObjects, ViewEvent } from "../state/known-objects.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
-import type { KnownObjects, ViewEvent } from "../state/view.ts";
-import type { Chunk } from "./chunks.ts";
+import type { Chunk } from "./buffer-pins.ts";
 
 /** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
 export interface MarkOwner {

@@ -1,4 +1,4 @@
-import type { EventLane } from "./lane.ts";
+import type { EventLane } from "./event-lane.ts";
 
 /** How a function's lanes stand, together; times are epoch milliseconds. */
 export interface LaneCounts {

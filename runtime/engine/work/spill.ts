@@ -1,9 +1,9 @@
 import type { SpilledEvent } from "../../journal/batch.ts";
 import type { CheckpointStore } from "../../journal/store.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { KnownObjects } from "../state/view.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
 import type { Budget } from "./budget.ts";
-import { BufferPins } from "./chunks.ts";
+import { BufferPins } from "./buffer-pins.ts";
 import { type LaneEvent, spilledEvent } from "./event.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */

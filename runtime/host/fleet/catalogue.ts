@@ -1,8 +1,8 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource, Origin } from "../../catalog/function-source.ts";
-import { isAsAsked, type Sharding, shardIn, spreadOf } from "../../migrate/spread.ts";
+import { isAsAsked, type Sharding, shardIn, spreadOf } from "../../migrate/sharding.ts";
 import { slotOf, slotsOf } from "../../slots/rendezvous.ts";
-import type { Shardings } from "./spreads.ts";
+import type { Shardings } from "./shardings.ts";
 
 /** How a function is spread by the positions that a slot has of it; undefined where it has none. */
 export type ShardingLookup = (name: string) => Promise<Sharding | undefined>;

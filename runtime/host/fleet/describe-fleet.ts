@@ -1,7 +1,7 @@
-import type { FleetView } from "../../slots/sightings.ts";
+import type { FleetView } from "../../slots/lease-observer.ts";
 import type { FleetReport } from "../status.ts";
 import type { Catalogue } from "./catalogue.ts";
-import { damageOn } from "./slot-damage.ts";
+import { damageOn } from "./damaged-slots.ts";
 import type { SlotRun } from "./slot-run.ts";
 
 /** How the fleet stands, as one of its replicas sees it. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Publication, PublishedFunction } from "../../control/function-status/status-publisher.ts";
-import type { FleetView } from "../../slots/sightings.ts";
+import type { FleetView } from "../../slots/lease-observer.ts";
 import type { Status } from "../status.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { SlotRun } from "./slot-run.ts";

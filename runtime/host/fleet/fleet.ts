@@ -9,18 +9,18 @@ import { Budget, heapQuarter } from "../../engine/work/budget.ts";
 import type { Nats } from "../../journal/nats/connection.ts";
 import { leaseApi } from "../../lease/lease-api.ts";
 import { FleetEntry } from "../../migrate/into-fleet.ts";
+import { type JournalLocation, readPlace } from "../../migrate/journal-location.ts";
 import { connectNats } from "../../migrate/open-nats.ts";
-import { type JournalLocation, readPlace } from "../../migrate/place.ts";
 import { untilReached } from "../../migrate/until-reached.ts";
+import type { ControlApi } from "../../observe/control-api.ts";
 import { type Endpoints, serveEndpoints } from "../../observe/endpoints.ts";
 import type { ExplainQuestion, Explanation } from "../../observe/explanation.ts";
-import type { ControlApi } from "../../observe/function-desk.ts";
 import { keepToken } from "../../observe/token-file.ts";
 import type { HostedState } from "../../sandbox/host/hosted-function.ts";
 import { fleetLeases } from "../../slots/fleet-leases.ts";
 import type { HeldSlot } from "../../slots/held-slot.ts";
 import { Membership } from "../../slots/membership.ts";
-import { SlotOwner } from "../../slots/slots.ts";
+import { SlotOwner } from "../../slots/slot-owner.ts";
 import {
   type ActiveComponents,
   type Candidate,
@@ -30,15 +30,16 @@ import {
   type RuntimeOptions,
   showStates,
 } from "../components.ts";
+import { functionDesk, noSuchFunction } from "../control-api.ts";
+import { DataDirLock } from "../data-dir-lock.ts";
 import { explainFunction } from "../explain-function.ts";
-import { functionDesk, noSuchFunction } from "../function-desk.ts";
 import { keptStatus } from "../kept-status.ts";
 import { type OfferedFunctions, offeredFunctions } from "../offered-functions.ts";
 import { isSettled, unsettledBy } from "../readiness.ts";
 import { recogniseCluster } from "../recognise-cluster.ts";
-import { DataDirLock } from "../residence.ts";
 import { describeStandings, describeStatus, type Status, type StatusParts } from "../status.ts";
 import { Catalogue } from "./catalogue.ts";
+import { damageOn } from "./damaged-slots.ts";
 import { describeFleet } from "./describe-fleet.ts";
 import { explainShards } from "./explain-shards.ts";
 import { fleetLetters } from "./fleet-letters.ts";
@@ -46,9 +47,8 @@ import { fleetPublication } from "./fleet-publication.ts";
 import { type FleetFacts, KeptLease } from "./kept-lease.ts";
 import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
 import { Reloads } from "./reloads.ts";
-import { damageOn } from "./slot-damage.ts";
+import { Shardings } from "./shardings.ts";
 import { SlotRun } from "./slot-run.ts";
-import { Shardings } from "./spreads.ts";
 import { whereabouts } from "./whereabouts.ts";
 
 /** How often `untilReady` looks, in milliseconds: at first often, then ever less. */

@@ -2,7 +2,7 @@ import { type Clock, pause } from "../../base/clock.ts";
 import { untilReached } from "../../migrate/until-reached.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { Catalogue } from "./catalogue.ts";
-import type { Shardings } from "./spreads.ts";
+import type { Shardings } from "./shardings.ts";
 
 /** How often it is looked whether it is agreed by now how a function is spread, in milliseconds. */
 const agreePollMs = 500;

@@ -5,17 +5,17 @@ import type { Nats } from "../../journal/nats/connection.ts";
 import { readSlot } from "../../journal/nats/slot.ts";
 import type { JetstreamStore } from "../../journal/nats/store.ts";
 import { elsewhere } from "../../migrate/elsewhere.ts";
+import { fleetPlace, type JournalLocation, slotName } from "../../migrate/journal-location.ts";
 import { openSlot, roomOfSlot } from "../../migrate/open-nats.ts";
-import { fleetPlace, type JournalLocation, slotName } from "../../migrate/place.ts";
-import { type Sharding, spreadIn, whole } from "../../migrate/spread.ts";
+import { type Sharding, spreadIn, whole } from "../../migrate/sharding.ts";
 import { untilReached } from "../../migrate/until-reached.ts";
 import type { HeldSlot } from "../../slots/held-slot.ts";
-import type { SlotWork } from "../../slots/slots.ts";
+import type { SlotWork } from "../../slots/slot-owner.ts";
 import { type ActiveComponents, activate, type Components, type RuntimeOptions } from "../components.ts";
 import { LiveFunctions } from "../live-functions.ts";
 import type { Catalogue } from "./catalogue.ts";
+import { DamagedSlots } from "./damaged-slots.ts";
 import { slotPrefix } from "./fleet-letters.ts";
-import { DamagedSlots } from "./slot-damage.ts";
 
 /** How long a slot's handlers may finish before it is given away, in milliseconds: as long as in a process that is told to end. */
 const drainMs = 25_000;

@@ -7,7 +7,7 @@ import type { ObjectIdentity } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import { BadList, type ListEnvelope, ListSplitter } from "../scan/list-splitter.ts";
 import { ObjectScanner } from "../scan/object-scan.ts";
-import { TimeSlice } from "../scan/turn.ts";
+import { TimeSlice } from "../scan/time-slice.ts";
 import { SessionEnded } from "../stream/failure.ts";
 import { beginningOf, excerptLength, foreignAnswer } from "../stream/foreign-answer.ts";
 

@@ -5,7 +5,7 @@ import { type Resource, resourcePath } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { ObjectIdentity, type SourceSpec } from "../fanout/source-spec.ts";
 import { type CurrentVersion, currentVersion } from "../stream/current-version.ts";
-import type { ListSemaphore } from "./list-slots.ts";
+import type { ListSemaphore } from "./list-semaphore.ts";
 
 /** A server without WatchList is asked by LIST for so long. */
 const listInsteadMs = 3_600_000;

@@ -4,9 +4,9 @@ import type { WatchObserver } from "../fanout/observer.ts";
 import type { SourceSpec } from "../fanout/source-spec.ts";
 import { Backoff, forbiddenCurve } from "./backoff.ts";
 import { causeOf, type Ending, messageOf } from "./failure.ts";
+import type { HealthReporter, InformerHealth } from "./informer-health.ts";
 import type { ConnectionStats } from "./liveness.ts";
 import { isOdd, judge, type NextStep, type SessionHistory } from "./next-step.ts";
-import type { HealthReporter, InformerHealth } from "./status.ts";
 
 /** A short name for why something is as it is, and the same in words. */
 export interface RetryCause {

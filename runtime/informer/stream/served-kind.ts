@@ -8,9 +8,9 @@ import type { KubeTransport } from "../../kube/transport.ts";
 import type { WatchObserver } from "../fanout/observer.ts";
 import type { SourceSpec } from "../fanout/source-spec.ts";
 import { endingOf } from "./failure.ts";
+import type { HealthReporter, InformerHealth } from "./informer-health.ts";
 import { Removal } from "./removal.ts";
 import { causesOf, degradedMs, type RetryCause, RetryState } from "./retry-state.ts";
-import type { HealthReporter, InformerHealth } from "./status.ts";
 
 /** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
 const missingPollMs = { from: 3000, to: 4000 };

@@ -5,7 +5,7 @@ import type { KubeResponse, KubeTransport } from "../../kube/transport.ts";
 import type { ObjectIdentity } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import { EnvelopeScanner } from "../scan/envelope.ts";
-import { TimeSlice } from "../scan/turn.ts";
+import { TimeSlice } from "../scan/time-slice.ts";
 import { ValueReader } from "../scan/value-reader.ts";
 import { type Ending, endingOf } from "./failure.ts";
 import { beginningOf, excerptLength, foreignAnswer, typeOf } from "./foreign-answer.ts";

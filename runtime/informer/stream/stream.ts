@@ -10,11 +10,11 @@ import type { Subscriber } from "../fanout/subscriber.ts";
 import type { Change } from "../scan/change.ts";
 import { Connection, type Sink } from "./connection.ts";
 import { type Ending, endingOf } from "./failure.ts";
+import type { HealthReporter, InformerHealth } from "./informer-health.ts";
 import { type ConnectionStats, type Liveness, wasCutShort } from "./liveness.ts";
 import { causesOf, type RetryCause, RetryState } from "./retry-state.ts";
+import type { Semaphore } from "./semaphore.ts";
 import type { ServedKind } from "./served-kind.ts";
-import type { HealthReporter, InformerHealth } from "./status.ts";
-import type { Semaphore } from "./turnstile.ts";
 
 /** An API server accepts a watch whose history is gone, and says so at once in its first event: after this the watch holds. */
 const acceptedMs = 1000;

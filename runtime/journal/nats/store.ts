@@ -1,7 +1,7 @@
 import { pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Batch, KnownBody } from "../batch.ts";
-import type { DeadLetterLimit } from "../letter-ledger.ts";
+import type { DeadLetterLimit } from "../dead-letter-stats.ts";
 import { bodyElsewhere, Changes, encodeEntry } from "../log-entry.ts";
 import { MemoryStore } from "../memory.ts";
 import type { PreviousEnd, StoredView, ViewRecord } from "../store.ts";

@@ -4,7 +4,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import type { Fence } from "../../lease/elector.ts";
 import type { Batch, KnownWrite, NewDeadLetter } from "../batch.ts";
-import type { DeadLetterLimit, DeadLetterSize } from "../letter-ledger.ts";
+import type { DeadLetterLimit, DeadLetterSize } from "../dead-letter-stats.ts";
 import { Changes, encodeEntry } from "../log-entry.ts";
 import { MemoryDisk, MemoryStore } from "../memory.ts";
 import { notThere } from "../not-there.ts";

@@ -16,7 +16,7 @@ import type {
   SpilledEvent,
   SpillHeader,
 } from "../batch.ts";
-import { type DeadLetterLimit, DeadLetterStats, type DeadLetterStock } from "../letter-ledger.ts";
+import { type DeadLetterLimit, DeadLetterStats, type DeadLetterStock } from "../dead-letter-stats.ts";
 import { takeSpilled } from "../memory.ts";
 import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader, startedRows } from "../rows.ts";
 import {

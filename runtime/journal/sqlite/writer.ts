@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Batch } from "../batch.ts";
-import type { DeadLetterCut, DeadLetterStats } from "../letter-ledger.ts";
+import type { DeadLetterCut, DeadLetterStats } from "../dead-letter-stats.ts";
 import { headerOf } from "../rows.ts";
 import type { SqliteKnown } from "./known.ts";
 import { noteNoLog } from "./schema.ts";

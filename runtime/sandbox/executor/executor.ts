@@ -1,12 +1,12 @@
 import { availableParallelism } from "node:os";
 import type { Duplex } from "node:stream";
-import { CompilerPacing } from "../../v8/tier-up.ts";
+import { CompilerPacing } from "../../v8/compiler-pacing.ts";
 import type { Events, Hello, Load, Recall, Replies, Unload } from "../messages.ts";
 import { encodeFrame, type Frame, FrameReader, frameType, maxFrameDown } from "../wire.ts";
 import { readEvents } from "./arrivals.ts";
 import { IsolateFactory } from "./isolate.ts";
+import { type Ground, LoadedFunction } from "./loaded-function.ts";
 import { IsolateSlots } from "./slots.ts";
-import { type Ground, LoadedFunction } from "./tenant.ts";
 import { letGoOfIdle } from "./warmth.ts";
 import { Watchdog } from "./watchdog.ts";
 

@@ -2,8 +2,8 @@ import type { Clock } from "../../base/clock.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../wire.ts";
 import { type DownFrame, readUpFrame, type UpFrame } from "./frames.ts";
 import type { Launch, Link } from "./link.ts";
-import { Overdue } from "./patience.ts";
-import { UsageShare } from "./share.ts";
+import { Overdue } from "./overdue.ts";
+import { UsageShare } from "./usage-share.ts";
 
 /** Why an executor is gone. */
 export type DeathReason = "memory" | "silent" | "breach" | "stuck" | "exited" | "closed" | "refused";

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
-import { YoungMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/young-map.ts";
 import { frameType } from "../wire.ts";
-import { type Involvement, involvementsOf } from "./blame.ts";
+import { type Involvement, involvementsOf } from "./circuit-breaker.ts";
 import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.ts";
 import type { DownFrame, UpFrame } from "./frames.ts";
 

@@ -4,7 +4,7 @@ import type { HandlerError, Outcome } from "../../engine/delivery/delivery.ts";
 import type { EndReason, Loaded } from "../messages.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";
 import { isStackLine } from "../positions/stack-text.ts";
-import type { FinishedEvent, GuestError } from "./outbox.ts";
+import type { FinishedEvent, GuestError } from "./run-output.ts";
 
 /** A function's limits, as its errors name them. */
 export interface Limits {

@@ -16,7 +16,7 @@ import type {
   Unload,
 } from "../messages.ts";
 import { type Frame, frameType } from "../wire.ts";
-import { type RunOutput, readOutbox } from "./outbox.ts";
+import { type RunOutput, readOutbox } from "./run-output.ts";
 
 /** What the parent sends. */
 export type DownFrame = { readonly segments?: readonly Buffer[] } & (

@@ -3,7 +3,7 @@ import { frameType } from "../wire.ts";
 import type { SandboxAttempt } from "./attempt.ts";
 import type { ExecutorHandle } from "./executor.ts";
 import { callFault, misshapen } from "./json-shape.ts";
-import type { GuestCall } from "./outbox.ts";
+import type { GuestCall } from "./run-output.ts";
 
 /** Calls of one attempt that may wait at once: twice the guest's own limit, beyond which the guest is not itself. */
 const mostOfAttempt = 128;

@@ -3,7 +3,7 @@ import type { Caller, GuestOutput } from "../host-calls.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";
 import type { SandboxAttempt } from "./attempt.ts";
 import { handlerError } from "./failure.ts";
-import { cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./outbox.ts";
+import { cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./run-output.ts";
 
 /** Characters that one attempt may log, and metrics that it may send: twice the guest's own limits. */
 const maxLogged = 128 * 1024;

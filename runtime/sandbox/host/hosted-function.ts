@@ -2,7 +2,7 @@ import { pause } from "../../base/clock.ts";
 import { describeFault, WatchfireError } from "../../base/errors.ts";
 import type { Delivery, DeliveryListener, Outcome } from "../../engine/delivery/delivery.ts";
 import { type AttemptGiver, SandboxAttempt } from "./attempt.ts";
-import type { CircuitBreaker, Involvement } from "./blame.ts";
+import type { CircuitBreaker, Involvement } from "./circuit-breaker.ts";
 import type { ExecutorHandle } from "./executor.ts";
 import type { DeathReason } from "./executor-process.ts";
 import { type FunctionVersion, Placement, type PlacementListener, type Services } from "./placement.ts";

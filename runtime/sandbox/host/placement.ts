@@ -4,20 +4,20 @@ import type { Bundle } from "../../bundle/bundle.ts";
 import { scriptName } from "../../bundle/script-bundle.ts";
 import type { Outcome } from "../../engine/delivery/delivery.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
-import { YoungMap } from "../../v8/transient.ts";
+import { YoungMap } from "../../v8/young-map.ts";
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import type { EndedEvents, EndReason, EventItem, Loaded, Returned } from "../messages.ts";
 import type { StackMapper } from "../positions/stack-mapper.ts";
 import { frameType } from "../wire.ts";
 import { eventHead, type SandboxAttempt } from "./attempt.ts";
-import type { Involvement } from "./blame.ts";
+import type { Involvement } from "./circuit-breaker.ts";
 import type { ExecutorHandle, TenantListener } from "./executor.ts";
 import type { DeathReason } from "./executor-process.ts";
 import { limitError, loadError, outcomeOf, unreadableError, unreadableLoad } from "./failure.ts";
 import type { UpFrame } from "./frames.ts";
 import { GuestCalls } from "./guest-calls.ts";
 import { GuestWords, type Lapse } from "./guest-words.ts";
-import type { RunOutput } from "./outbox.ts";
+import type { RunOutput } from "./run-output.ts";
 
 /** One version of a function: what it needs to run anywhere. */
 export interface FunctionVersion {

@@ -6,8 +6,8 @@ import type { Delivery, DeliveryListener, Runner } from "../../engine/delivery/d
 import type { GuestOutput, HostCalls } from "../host-calls.ts";
 import { MappingThread } from "../positions/mapping-thread.ts";
 import { StackMapper } from "../positions/stack-mapper.ts";
-import { CircuitBreaker } from "./blame.ts";
 import { launchAhead } from "./child-link.ts";
+import { CircuitBreaker } from "./circuit-breaker.ts";
 import type { DeathReason } from "./executor-process.ts";
 import { guestScript } from "./guest-script.ts";
 import { HostedFunction, type HostedListener, type HostedState } from "./hosted-function.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { FunctionOffer, FunctionSet } from "../../../runtime/catalog/function-source.ts";
 import { Catalogue, type ShardingLookup } from "../../../runtime/host/fleet/catalogue.ts";
-import { Shardings } from "../../../runtime/host/fleet/spreads.ts";
+import { Shardings } from "../../../runtime/host/fleet/shardings.ts";
 import type { LeaseApi } from "../../../runtime/lease/lease-api.ts";
 import { changedLease, readLease } from "../../../runtime/lease/lease-record.ts";
 import type { DeliverySettings } from "../../../runtime/manifest/function.ts";

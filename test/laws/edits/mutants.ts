@@ -25,14 +25,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: what an edit selects is told as if history had been lost",
-    file: "runtime/engine/intake/reading.ts",
+    file: "runtime/engine/intake/list-intake.ts",
     edits: [[`{ Added: "selected", Deleted`, `{ Added: "relist", Deleted`]],
     caughtBy: "edits",
     within: { law: "saysSelected", edits: ["labelSelector", "fieldSelector"] },
   },
   {
     fault: "edits: what an edit lets go is told as if history had been lost",
-    file: "runtime/engine/intake/reading.ts",
+    file: "runtime/engine/intake/list-intake.ts",
     edits: [[`Deleted: "unselected" }`, `Deleted: "relist" }`]],
     caughtBy: "edits",
     within: { law: "saysUnselected", edits: ["labelSelector", "fieldSelector"] },
@@ -46,7 +46,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: a change of a child wakes the key that it came to alone",
-    file: "runtime/engine/work/reconcile/wakes.ts",
+    file: "runtime/engine/work/reconcile/key-mapper.ts",
     edits: [["const keys = [now, before, earlier].flatMap(", "const keys = [now].flatMap("]],
     caughtBy: "edits",
     within: { law: "woken", edits: ["concurrency", "debounce", "retry"] },
@@ -84,7 +84,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: a child wakes the keys of the new rule alone",
-    file: "runtime/engine/work/reconcile/wakes.ts",
+    file: "runtime/engine/work/reconcile/key-mapper.ts",
     edits: [
       ["keys: isByThisRule ? [] : noted", "keys: isByThisRule ? [] : []"],
       ["  return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));", "  return !oldBody && !form;"],
@@ -94,7 +94,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: conditions that are no more answer for a deletion",
-    file: "runtime/engine/state/view.ts",
+    file: "runtime/engine/state/known-objects.ts",
     edits: [["this.form.answers(known.form) ? known.matched : undefined", "known.matched"]],
     caughtBy: "edits",
     within: { law: "heldBack", edits: ["matchConditions"] },

@@ -2,7 +2,7 @@ import type { Delivery, Look, Outcome } from "../../../runtime/engine/delivery/d
 import { Dispatcher } from "../../../runtime/engine/dispatcher.ts";
 import type { FunctionDispatch } from "../../../runtime/engine/function-dispatch.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
-import { selectionOf } from "../../../runtime/migrate/spread.ts";
+import { selectionOf } from "../../../runtime/migrate/sharding.ts";
 import { ModelExecutor } from "../../engine/model-executor.ts";
 import { Dice } from "../random.ts";
 import { bodyOf, Cluster, metaOf, namespacesOf, selects } from "./cluster.ts";

@@ -1,5 +1,5 @@
 import type { Subscriber } from "../../../runtime/informer/fanout/subscriber.ts";
-import type { Informers, Watch } from "../../../runtime/informer/watches.ts";
+import type { Informers, Watch } from "../../../runtime/informer/informers.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Past } from "./laws.ts";
 

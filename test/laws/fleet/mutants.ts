@@ -73,13 +73,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "whoever comes without a position makes those list who stream",
-    file: "runtime/informer/source.ts",
+    file: "runtime/informer/informer.ts",
     edits: [["    if (at === undefined) {\n", `    if (at === undefined) {\n      this.giveUpStreams("relist");\n`]],
     caughtBy: "fleet",
   },
   {
     fault: "whoever leaves amid its list makes those list who stream",
-    file: "runtime/informer/source.ts",
+    file: "runtime/informer/informer.ts",
     edits: [
       ["    this.lister.leave(subscriber);", `    if (this.lister.leave(subscriber)) this.giveUpStreams("relist");`],
     ],
@@ -101,13 +101,13 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "a namespace costs a look at the objects of all namespaces",
-    file: "runtime/engine/state/view.ts",
+    file: "runtime/engine/state/known-objects.ts",
     edits: [[`trigger.namespaces.type === "all" ? () => "" : namespaceOf;`, `() => "";`]],
     caughtBy: "test/engine/many-namespaces.test.ts",
   },
   {
     fault: "all sources connect in one turn of the event loop",
-    file: "runtime/informer/stream/turnstile.ts",
+    file: "runtime/informer/stream/semaphore.ts",
     edits: [["const perTurn = 8;", "const perTurn = 100_000;"]],
     caughtBy: "test/faults/many-sources.test.ts",
   },
@@ -152,7 +152,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "tombstones whose resourceVersions have no order stay for good",
-    file: "runtime/engine/state/view.ts",
+    file: "runtime/engine/state/known-objects.ts",
     edits: [["return caughtUp ? isNewer(resourceVersion, lowWaterMark) :", "return caughtUp && false ? true :"]],
     caughtBy: "test/engine/opaque-versions.test.ts",
   },
@@ -249,25 +249,25 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "only what is done proves a restore, and not what a handler had begun on when the process died",
-    file: "runtime/engine/intake/reading.ts",
+    file: "runtime/engine/intake/list-intake.ts",
     edits: [["if (known?.through) this.proof", "if (known?.through && key === undefined) this.proof"]],
     caughtBy: "test/engine/restored.test.ts",
   },
   {
     fault: "what is chosen again by another selector is taken for a proof that the cluster was restored",
-    file: "runtime/engine/intake/reading.ts",
+    file: "runtime/engine/intake/list-intake.ts",
     edits: [["const goesOn = !plan.begins && plan.rebases === undefined;", "const goesOn = true;"]],
     caughtBy: "test/engine/restored.test.ts",
   },
   {
     fault: "an object that a restore brings back is told under the id of its first Added",
-    file: "runtime/engine/intake/reading.ts",
+    file: "runtime/engine/intake/list-intake.ts",
     edits: [["this.returns || this.proof.isPossible", "this.proof.isPossible"]],
     caughtBy: "test/engine/restored.test.ts",
   },
   {
     fault: "what a list tells before its end is told under an id of before the restore that it proves",
-    file: "runtime/engine/intake/reading.ts",
+    file: "runtime/engine/intake/list-intake.ts",
     edits: [["this.returns || this.proof.isPossible", "this.returns"]],
     caughtBy: "test/laws/laws.test.ts",
   },
@@ -291,7 +291,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "who comes while its kind is missing is not told so, and skips what is there once it is served",
-    file: "runtime/informer/source.ts",
+    file: "runtime/informer/informer.ts",
     edits: [["if (this.kind.isAbsent) subscriber.kindIsMissing?.();", ""]],
     caughtBy: "test/faults/custom-resource.test.ts",
   },
@@ -340,7 +340,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "an object is told as Added though an older state of it was",
-    file: "runtime/engine/redelivery/doubted-objects.ts",
+    file: "runtime/engine/redelivery/possibly-delivered-objects.ts",
     edits: [[`begun: begun === "Added" ? "Modified" : begun`, "begun"]],
     caughtBy: "test/engine/begun.test.ts",
   },
@@ -352,7 +352,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "an object that is known passes",
-    file: "runtime/engine/state/view.ts",
+    file: "runtime/engine/state/known-objects.ts",
     edits: [["!holders.has(objectKey(change.meta), this) && ", ""]],
     caughtBy: "test/engine/passing.test.ts",
   },
@@ -390,7 +390,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "an event that may have been told is compared with an older record once it was on disk",
-    file: "runtime/engine/state/view.ts",
+    file: "runtime/engine/state/known-objects.ts",
     edits: [[`doubt !== "none" || this.doubted`, `doubt === "unnoted" || this.doubted`]],
     caughtBy: "test/engine/power-loss.test.ts",
   },
@@ -420,20 +420,20 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "deleted Lease: a slot is taken at once where its Lease is gone",
-    file: "runtime/slots/slots.ts",
+    file: "runtime/slots/slot-owner.ts",
     edits: [[" && !view.lost.has(slot)", ""]],
-    caughtBy: "test/slots/slots.test.ts",
+    caughtBy: "test/slots/slot-owner.test.ts",
   },
   {
     fault: "deleted Lease: a replica whose own Lease is gone gives its slots away",
-    file: "runtime/slots/slots.ts",
+    file: "runtime/slots/slot-owner.ts",
     edits: [["listed.has(membership.leaseIn(leases)) ? view.members : []", "view.members"]],
-    caughtBy: "test/slots/slots.test.ts",
+    caughtBy: "test/slots/slot-owner.test.ts",
   },
   {
     fault: "deleted Lease: a slot's Lease that is made again has lost what was written on it",
     file: "runtime/slots/held-slot.ts",
     edits: [["{ ...record.annotations, ...change.annotations }", "{ ...change.annotations }"]],
-    caughtBy: "test/slots/slots.test.ts",
+    caughtBy: "test/slots/slot-owner.test.ts",
   },
 ];

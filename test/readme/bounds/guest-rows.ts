@@ -14,7 +14,7 @@ function executors(): Bound[] {
   const batch = constant("sandbox/host/hosted-function.ts", "batchLimit");
   const waits = constant("sandbox/host/executor.ts", "mostWaiting");
   const blames = constant("sandbox/host/sandbox.ts", "maxBlames");
-  const strangers = constant("sandbox/host/warden-door.ts", "maxStrangers");
+  const strangers = constant("sandbox/host/supervisor-client.ts", "maxStrangers");
   const warden = constant("sandbox/supervisor/frames.ts", "maxWardenFrame");
   const values = constant("sandbox/host/json-shape.ts", "maxValues");
   const map = constant("bundle/limits.ts", "appliedMapLimit");
@@ -61,7 +61,7 @@ function executors(): Bound[] {
         ...inFile(
           "sandbox/host/json-shape.ts",
           "sandbox/host/frames.ts",
-          "sandbox/host/outbox.ts",
+          "sandbox/host/run-output.ts",
           "sandbox/host/executor.ts",
         ),
       ],
@@ -78,7 +78,7 @@ function executors(): Bound[] {
       ofFunction: runtimeAlone,
       ofRuntime: blames.n,
       beyond: "the oldest is forgotten",
-      set: [blames.of, { file: "sandbox/host/blame.ts", name: "mostSlates" }],
+      set: [blames.of, { file: "sandbox/host/circuit-breaker.ts", name: "mostSlates" }],
     },
     {
       what: "source maps, read on their own thread",

@@ -18,7 +18,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   "one answer, file or object that is read once, and let go of": [
     "access/rehearsal.ts#objectLimit",
     "control/explain/explainer.ts#mostPages",
-    "host/function-desk.ts#mostRuns",
+    "host/control-api.ts#mostRuns",
     "catalog/signature.ts#keyFileLimit",
     "slots/fleet-leases.ts#listLimit",
     "kube/access-review.ts#answerLimit",
@@ -57,13 +57,13 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "journal/sqlite/upkeep.ts#mostLiveBytes",
     "journal/sqlite/store.ts#notedAtOnce",
     "journal/sqlite/store.ts#rowsAtOnce",
-    "engine/work/reconcile/rests.ts#longestDelays",
+    "engine/work/reconcile/key-backoff.ts#longestDelays",
     "observe/log-writer.ts#piecesAtOnce",
   ],
   "when the heap is collected, or a part is copied": [
     "v8/own-copy.ts#mostBeside",
     "v8/garbage.ts#mostPercent",
-    "v8/quiet-collection.ts#mostUsedMebibytes",
+    "v8/idle-collector.ts#mostUsedMebibytes",
   ],
 };
 

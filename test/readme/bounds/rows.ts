@@ -41,7 +41,7 @@ function received(): Bound[] {
   const [changes, bytes, lists] = [
     constant("informer/list/held-changes.ts", "heldLimit"),
     constant("informer/list/held-changes.ts", "heldBytesLimit"),
-    constant("informer/list/list-slots.ts", "defaultSlots"),
+    constant("informer/list/list-semaphore.ts", "defaultSlots"),
   ];
   const counted = constant("informer/fanout/skip-set.ts", "mostCounted");
   const [leftOut, pieces, envelope] = [
@@ -112,13 +112,16 @@ function waiting(budget: number, spill: number): Bound[] {
     constant("engine/work/spill.ts", "defaultMemoryLimit", "bytes"),
   ];
   const stubs = constant("engine/work/spill.ts", "stubLimit");
-  const chunks = constant("engine/work/chunks.ts", "mostBytes");
+  const chunks = constant("engine/work/buffer-pins.ts", "mostBytes");
   const [way, turns] = [
-    constant("engine/work/rota.ts", "mostUnderWay"),
-    constant("engine/work/rota.ts", "mostWaiting"),
+    constant("engine/work/fair-scheduler.ts", "mostUnderWay"),
+    constant("engine/work/fair-scheduler.ts", "mostWaiting"),
   ];
-  const [ahead, brief] = [constant("engine/work/ahead.ts", "most"), constant("engine/work/ahead.ts", "mostBrief")];
-  const quiet = constant("engine/work/quiet.ts", "mostTimes");
+  const [ahead, brief] = [
+    constant("engine/work/prefetch-window.ts", "most"),
+    constant("engine/work/prefetch-window.ts", "mostBrief"),
+  ];
+  const quiet = constant("engine/work/debounce.ts", "mostTimes");
   const batch = constant("engine/batch/batching-runner.ts", "mostBytes");
   const digests = constant("engine/filter/changed-fields.ts", "mostRemembered");
   const patterns = constant("cel/regex.ts", "mostKept");
@@ -223,7 +226,7 @@ function keys(): Bound[] {
     constant("engine/work/reconcile/causes.ts", "mostCauses"),
     constant("engine/work/reconcile/due-keys.ts", "mostInATurn"),
   ];
-  const rests = constant("engine/work/reconcile/rests.ts", "mostRests");
+  const rests = constant("engine/work/reconcile/key-backoff.ts", "mostRests");
   const woken = constant("engine/filter/key-rule.ts", "mostKeys");
   const told = constant("engine/work/reconcile/waiting-keys.ts", "mostBytes");
   return [
@@ -412,7 +415,7 @@ function asked(): Bound[] {
     constant("control/record/recorder.ts", "mostOfOne"),
     constant("control/record/recorder.ts", "mostWaiting"),
   ];
-  const errands = constant("control/redeliver/errands.ts", "mostKept");
+  const errands = constant("control/redeliver/jobs.ts", "mostKept");
   const connections = constant("observe/connections.ts", "most");
   const answers = constant("observe/under-way.ts", "most");
   return [

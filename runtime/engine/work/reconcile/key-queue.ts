@@ -6,19 +6,19 @@ import type { Commits } from "../../commit/commits.ts";
 import type { Newest } from "../../delivery/delivery.ts";
 import type { EngineLog } from "../../delivery/observer.ts";
 import { crashLoopError } from "../attempt.ts";
-import { PauseGate } from "../gate.ts";
-import type { LaneReport } from "../lane.ts";
-import { Fifo } from "../line.ts";
-import { quietMs } from "../quiet.ts";
+import { quietMs } from "../debounce.ts";
+import type { LaneReport } from "../event-lane.ts";
+import { Fifo } from "../fifo.ts";
+import { PauseGate } from "../pause-gate.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay } from "../retry.ts";
 import type { Spill } from "../spill.ts";
 import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
 import { DueKeys } from "./due-keys.ts";
+import { KeyBackoff } from "./key-backoff.ts";
 import { KeyLane, type KeyPresence, type Waits } from "./key-lane.ts";
 import { KeyRoom } from "./key-room.ts";
 import type { KeyRuns, RunEnd } from "./key-runs.ts";
 import type { Primary } from "./primary.ts";
-import { KeyBackoff } from "./rests.ts";
 
 /** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
 const mostReady = 100_000;

@@ -1,6 +1,6 @@
 import type { Look, Newest } from "../../delivery/delivery.ts";
 import { nameOf, namespaceOf } from "../../state/by-namespace.ts";
-import type { KnownObjects } from "../../state/view.ts";
+import type { KnownObjects } from "../../state/known-objects.ts";
 import type { UntoldStates } from "./untold-states.ts";
 
 /** The trigger without `key`: of which kind the objects are that are reconciled, and how they stand. */

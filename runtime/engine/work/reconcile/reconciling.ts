@@ -9,19 +9,19 @@ import type { EngineLog, EngineObserver } from "../../delivery/observer.ts";
 import type { KeyOf } from "../../filter/key-rule.ts";
 import type { History } from "../../history/history.ts";
 import type { RecordedStart } from "../../redelivery/started-before.ts";
+import type { KnownObjects } from "../../state/known-objects.ts";
 import type { Shard } from "../../state/shard.ts";
-import type { KnownObjects } from "../../state/view.ts";
 import type { EventMaker } from "../event-maker.ts";
 import { msUntil } from "../retry.ts";
 import type { Spill } from "../spill.ts";
 import { KeyLane } from "./key-lane.ts";
+import { KeyMapper } from "./key-mapper.ts";
 import { KeyQueue } from "./key-queue.ts";
 import { KeyRuns } from "./key-runs.ts";
 import { Primary } from "./primary.ts";
 import { Resync } from "./resync.ts";
 import { UntoldStates } from "./untold-states.ts";
 import { settleRun } from "./waiting-keys.ts";
-import { KeyMapper } from "./wakes.ts";
 
 export interface ReconcilingParts {
   readonly manifest: FunctionManifest;

@@ -5,7 +5,7 @@ import { eventId } from "../../delivery/event-id.ts";
 import type { EngineLog } from "../../delivery/observer.ts";
 import type { RecordedStart } from "../../redelivery/started-before.ts";
 import { nameOf } from "../../state/by-namespace.ts";
-import type { KnownObjects } from "../../state/view.ts";
+import type { KnownObjects } from "../../state/known-objects.ts";
 import { hasLostCauses } from "./causes.ts";
 import { unknownVersion } from "./key-lane.ts";
 

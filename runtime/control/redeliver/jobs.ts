@@ -1,0 +1,60 @@
+import { type Clock, pause } from "../../base/clock.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import type { Redeliveries } from "../../observe/control-api.ts";
+import type { RedeliveryCounts } from "./redeliverer.ts";
+
+/** How long an answer is waited for, in milliseconds: the endpoints let go of a connection that is silent for 15 s. */
+const answerMs = 8_000;
+/** Jobs that are remembered: whoever began one asks again at once. */
+const mostKept = 20;
+
+interface Errand {
+  readonly of: string;
+  readonly tally: RedeliveryCounts;
+  readonly done: Promise<"done">;
+}
+
+/** Redeliveries that may take longer than an answer may. Whoever asks is told how far they are, and asks again. */
+export class Jobs {
+  private readonly clock: Clock;
+  private readonly errands = new Map<string, Errand>();
+  private number = 0;
+
+  constructor(clock: Clock) {
+    this.clock = clock;
+  }
+
+  /** Begins what counts in `tally`; `of` is its function. */
+  begin(of: string, work: (tally: RedeliveryCounts) => Promise<void>): Promise<Redeliveries> {
+    const tally: RedeliveryCounts = new Map();
+    const id = String(++this.number);
+    const done = work(tally).then(() => "done" as const);
+    done.catch(() => undefined); // whoever asks hears of it
+    this.errands.set(id, { of, tally, done });
+    for (const old of [...this.errands.keys()].slice(0, -mostKept)) this.errands.delete(old);
+    return this.ask(of, id);
+  }
+
+  /** How far one is. Rejects with why it failed, or WF_RUNTIME_NOT_REDELIVERED where there is none. */
+  async ask(of: string, id: string): Promise<Redeliveries> {
+    const errand = this.errands.get(id);
+    if (errand?.of !== of) {
+      throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", {
+        what: "the runtime knows of no such redelivery",
+        actual: id,
+      });
+    }
+    const late = new AbortController();
+    const ended = await Promise.race([
+      errand.done,
+      pause(this.clock, answerMs, late.signal).catch(() => undefined),
+    ]).finally(() => late.abort());
+    return { ...redeliveriesOf(errand.tally), ...(ended === undefined && { errand: id }) };
+  }
+}
+
+/** A tally as an answer. */
+export const redeliveriesOf = (tally: RedeliveryCounts): Redeliveries => ({
+  told: tally.get("told") ?? 0,
+  left: [...tally].flatMap(([why, count]) => (why === "told" ? [] : [{ why, count }])),
+});

@@ -1,0 +1,184 @@
+import type { Redactor } from "../access/redactor.ts";
+import type { Clock } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { suggest } from "../base/suggest.ts";
+import type { Recorder } from "../control/record/recorder.ts";
+import { anyShard } from "../control/redeliver/any-shard.ts";
+import { Jobs } from "../control/redeliver/jobs.ts";
+import { Redeliverer } from "../control/redeliver/redeliverer.ts";
+import type { PastRun } from "../engine/history/history.ts";
+import type { KubeTransport } from "../kube/transport.ts";
+import type { Trigger } from "../manifest/function.ts";
+import type { ControlApi, PauseAnswer, RunsAnswer } from "../observe/control-api.ts";
+import type { FunctionLog } from "../observe/function-log.ts";
+import type { Logger } from "../observe/log.ts";
+import type { ActiveComponents } from "./components.ts";
+import type { LiveFunction } from "./live-function.ts";
+
+/** Runs that are shown, of all shards together. */
+const mostRuns = 200;
+
+export interface ControlApiParts {
+  /** The names of all functions that `/status` tells of. */
+  readonly known: () => readonly string[];
+  /** Whoever runs the function here: one for each of its shards. At least one. @throws WatchfireError WF_LEASE_STANDBY */
+  readonly acting: (name: string) => readonly Acting[];
+  /** Where its other shards are, in words; undefined where it has none. */
+  readonly elsewhere?: (name: string) => string | undefined;
+  readonly recorder: Pick<Recorder, "ask">;
+  readonly redactor: Pick<Redactor, "redact">;
+  readonly transport: KubeTransport;
+  /** Undefined: no lines are kept. */
+  readonly functionLog: FunctionLog | undefined;
+  readonly clock: Clock;
+  readonly log: Pick<Logger, "info">;
+}
+
+/** What runs a function, or a shard of it. */
+export interface Acting extends Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters"> {
+  /** Of a function that was brought. */
+  readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
+}
+
+/** What the commands on one function do, over the endpoints. */
+export function functionDesk(parts: ControlApiParts): ControlApi {
+  const { known, recorder, acting, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
+  const errands = new Jobs(clock);
+  const of = (name: string) => {
+    const active = acting(name);
+    const names = known();
+    if (!names.includes(name)) throw noSuchFunction(name, names);
+    return active;
+  };
+  /** An answer that is of what is here, with where the rest is. */
+  const withElsewhere = <T extends object>(name: string, answer: T): T & { readonly elsewhere?: string } => {
+    const others = elsewhere(name);
+    return others === undefined ? answer : { ...answer, elsewhere: others };
+  };
+  /** Changes all that acts for the function here, and says what came of it. */
+  const change = async (
+    name: string,
+    act: (pauses: Acting["pauses"]) => Promise<boolean>,
+    words: { readonly logged: string; readonly done: string; readonly idle: string },
+  ): Promise<PauseAnswer> => {
+    const changes = await Promise.all(of(name).map(({ pauses }) => act(pauses)));
+    const changed = changes.includes(true);
+    if (changed) log.info({ function: name }, words.logged);
+    const says = `${name} ${changed ? words.done : words.idle}`;
+    const others = elsewhere(name);
+    return { changed, says: others === undefined ? says : `${says}; this is so here alone: ${others}` };
+  };
+  return {
+    pause: (name) =>
+      change(name, (pauses) => pauses.pause(name), {
+        logged: "function paused",
+        done: "is paused: what happens waits, in order",
+        idle: "was paused by a command before",
+      }),
+    resume: (name) =>
+      change(name, (pauses) => pauses.resume(name), {
+        logged: "function resumed",
+        done: "goes on",
+        idle: "was not paused",
+      }),
+    runs: async (name) => {
+      const here = of(name);
+      const runs = here.flatMap(({ dispatcher }) => [...(dispatcher.loaded(name)?.runs ?? [])]);
+      if (here.length > 1) runs.sort((a, b) => b.at - a.at);
+      const triggers = here.flatMap(({ live }) => live(name)?.manifest.triggers ?? []);
+      const kinds = new Map(triggers.map((trigger) => [trigger.name, trigger.kind]));
+      const last = runs.slice(0, mostRuns);
+      const described = last.map((run) => describeRun(run, kinds, (text) => redactor.redact(name, text)));
+      return withElsewhere(name, { runs: described });
+    },
+    logs: async (name, after, waitMs) => {
+      of(name);
+      const lines = functionLog?.after(name, after) ?? [];
+      if (lines.length > 0 || waitMs === 0 || !functionLog) return withElsewhere(name, { lines: [...lines] });
+      const late = new AbortController();
+      const timer = clock.after(waitMs, () => late.abort());
+      await functionLog.another(name, late.signal);
+      timer.cancel();
+      return withElsewhere(name, { lines: [...functionLog.after(name, after)] });
+    },
+    record: async (name, question) => {
+      of(name);
+      if (!("recording" in question)) log.info({ function: name, ...question }, "recording asked for");
+      return withElsewhere(name, await recorder.ask(name, question));
+    },
+    redeliver: async (name, question) => {
+      const here = of(name);
+      if ("errand" in question) return withElsewhere(name, await errands.ask(name, question.errand));
+      const trigger = "trigger" in question ? question.trigger : undefined;
+      const shards = here.map(({ dispatcher, discovery, deadLetters, live }) => {
+        const dispatch = dispatcher.loaded(name);
+        const found = live(name);
+        if (!dispatch || !found) {
+          throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", { what: "the function is not loaded", actual: name });
+        }
+        const triggers = chosen(name, found.manifest.triggers, trigger);
+        const sourceOf = (of: Trigger, namespace: string) => found.specOf(of, namespace);
+        const redeliverer = new Redeliverer({ transport, clock, discovery, deadLetters });
+        return { redeliverer, retold: { name, dispatch, triggers, sourceOf } };
+      });
+      log.info({ function: name, ...question }, "redelivery asked for");
+      if ("run" in question) {
+        return anyShard(shards, ({ redeliverer, retold }) => redeliverer.run(retold, question.run), elsewhere(name));
+      }
+      if ("object" in question) {
+        return anyShard(
+          shards,
+          ({ redeliverer, retold }) => redeliverer.object(retold, question.object),
+          elsewhere(name),
+        );
+      }
+      const begun = await errands.begin(name, async (tally) => {
+        for (const { redeliverer, retold } of shards) await redeliverer.all(retold, tally);
+      });
+      return withElsewhere(name, begun);
+    },
+  };
+}
+
+/** @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED for a trigger that the function does not have */
+function chosen(name: string, triggers: readonly Trigger[], trigger: string | undefined): readonly Trigger[] {
+  if (trigger === undefined) return triggers;
+  const found = triggers.filter((each) => each.name === trigger);
+  if (found.length > 0) return found;
+  const names = triggers.map((each) => each.name);
+  throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", {
+    what: `function ${name} has no trigger of this name`,
+    actual: trigger,
+    hint: `did you mean --trigger ${suggest(trigger, names) ?? names[0]}?`,
+  });
+}
+
+function describeRun(
+  { id, trigger, key, type, resourceVersion, attempt, outcome, durationMs, at, error }: PastRun,
+  kinds: ReadonlyMap<string, string>,
+  redact: (text: string) => string,
+): RunsAnswer["runs"][number] {
+  return {
+    id,
+    trigger,
+    type,
+    kind: kinds.get(trigger) ?? "",
+    object: key.replace(/^\//, ""),
+    resourceVersion,
+    attempt,
+    outcome,
+    durationMs,
+    at: new Date(at).toISOString(),
+    ...(error !== undefined && { error: redact(error) }),
+  };
+}
+
+/** Of a name that the runtime does not have. */
+export function noSuchFunction(name: string, names: readonly string[]): WatchfireError {
+  const meant = suggest(name, names);
+  return new WatchfireError("WF_RUNTIME_NO_FUNCTION", {
+    what: "the runtime has no function of this name",
+    actual: name,
+    ...(meant !== undefined && { hint: `did you mean ${meant}?` }),
+  });
+}

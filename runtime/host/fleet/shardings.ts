@@ -1,0 +1,77 @@
+import { WatchfireError } from "../../base/errors.ts";
+import type { LeaseApi } from "../../lease/lease-api.ts";
+import { Unwritten } from "../../lease/unwritten.ts";
+import { type Sharding, spreadsIn, spreadsNote } from "../../migrate/sharding.ts";
+
+/** One request, in milliseconds. */
+const requestMs = 3_000;
+
+/**
+ * How functions are spread, as all replicas have agreed. It is on the runtime's Lease, and whoever says it first is
+ * right for good: positions lie where it says.
+ */
+export class Shardings {
+  private readonly api: LeaseApi;
+  private readonly writing: Unwritten;
+  private known: ReadonlyMap<string, Sharding> = new Map();
+
+  constructor(
+    api: LeaseApi,
+    log: { info(fields: object, message: string): void; warn(fields: object, message: string): void },
+  ) {
+    this.api = api;
+    this.writing = new Unwritten("how functions are spread, on the runtime's Lease,", log);
+  }
+
+  /** Why nothing can be agreed on, while that is so. */
+  get unwritten(): WatchfireError | undefined {
+    return this.writing.trouble;
+  }
+
+  /** Undefined where nothing is agreed. */
+  of(name: string): Sharding | undefined {
+    return this.known.get(name);
+  }
+
+  /** By function. */
+  get all(): ReadonlyMap<string, Sharding> {
+    return this.known;
+  }
+
+  /** Of how many functions it is agreed. */
+  get size(): number {
+    return this.known.size;
+  }
+
+  /** Reads what was agreed meanwhile. */
+  async read(): Promise<void> {
+    this.take((await this.api.get(requestMs))?.annotations ?? {});
+  }
+
+  /** Agrees on it, unless something else was agreed before. @throws where it cannot be written */
+  async propose(name: string, spread: Sharding): Promise<void> {
+    try {
+      await this.agree(name, spread);
+      this.writing.written();
+    } catch (error) {
+      this.writing.failed(error instanceof Error ? error.message : String(error));
+      throw error;
+    }
+  }
+
+  private async agree(name: string, spread: Sharding): Promise<void> {
+    for (;;) {
+      const lease = await this.api.get(requestMs);
+      if (!lease) throw new WatchfireError("WF_LEASE_LOST", { what: "the runtime's Lease was deleted" });
+      this.take(lease.annotations);
+      if (this.known.has(name)) return;
+      const annotations = spreadsNote(new Map([...this.known, [name, spread]]));
+      const written = await this.api.update(lease, { annotations }, requestMs);
+      if (written !== "conflict") this.take(annotations);
+    }
+  }
+
+  private take(annotations: Readonly<Record<string, string>>): void {
+    this.known = spreadsIn(annotations);
+  }
+}

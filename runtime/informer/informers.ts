@@ -1,0 +1,88 @@
+import type { SourceStatus } from "./fanout/observer.ts";
+import { type SourceSpec, sourceKey } from "./fanout/source-spec.ts";
+import type { Subscriber } from "./fanout/subscriber.ts";
+import { Informer, type InformerContext, type RunningStream } from "./informer.ts";
+import { ListSemaphore } from "./list/list-semaphore.ts";
+import { NewestVersions } from "./list/newest-versions.ts";
+import { Rewinds } from "./rewinds.ts";
+import { Semaphore } from "./stream/semaphore.ts";
+
+/** One subscriber's place at a source. */
+export interface Watch {
+  /** Leaves; the last to leave ends the source and waits until its connection is closed. */
+  close(): Promise<void>;
+}
+
+export type InformersOptions = Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">;
+
+/** The sources of one cluster: whoever needs the same list and watch shares it. At most four lists run at once over all. */
+export class Informers {
+  private readonly context: InformerContext;
+  private readonly sources = new Map<string, Informer>();
+  private closed = false;
+
+  constructor(options: InformersOptions) {
+    const listSlots = new ListSemaphore();
+    const newestVersions = new NewestVersions({ ...options, listSlots });
+    this.context = { ...options, listSlots, newestVersions, turnstile: new Semaphore(), rewinds: new Rewinds() };
+  }
+
+  /** Starts to hand a source's list and changes to `subscriber`, beginning in a later turn of the event loop. */
+  subscribe(spec: SourceSpec, subscriber: Subscriber): Watch {
+    const key = sourceKey(spec);
+    let left = false;
+    const join = () => {
+      if (left || this.closed) return;
+      const source = this.sources.get(key) ?? new Informer(spec, this.context);
+      this.sources.set(key, source);
+      source.aside.delete(subscriber);
+      source.subscribe(subscriber);
+    };
+    const stepAside = async (room: () => Promise<void>) => {
+      const gone = this.leave(key, subscriber);
+      if (!left) this.sources.get(key)?.aside.add(subscriber);
+      await gone;
+      await room();
+      join();
+    };
+    // In a turn of its own: it may be asked for while a change is handed out.
+    subscriber.placed?.({ stepAside: (room) => setImmediate(() => void stepAside(room)) });
+    join();
+    const close = () => {
+      left = true;
+      return this.leave(key, subscriber);
+    };
+    return { close };
+  }
+
+  /** How often sources of a kind have found that the cluster's state went back. */
+  rewindsOf(kind: Pick<SourceSpec, "apiVersion" | "kind">): number {
+    return this.context.rewinds.of(kind);
+  }
+
+  /** The streams that run. */
+  streams(): RunningStream[] {
+    return [...this.sources.values()].flatMap((source) => source.running());
+  }
+
+  /** How every source stands. */
+  status(): SourceStatus[] {
+    return [...this.sources.values()].map((source) => source.status());
+  }
+
+  /** Ends every source. */
+  async close(): Promise<void> {
+    this.closed = true;
+    const sources = [...this.sources.values()];
+    this.sources.clear();
+    await Promise.all(sources.map((source) => source.stop()));
+  }
+
+  private async leave(key: string, subscriber: Subscriber): Promise<void> {
+    const source = this.sources.get(key);
+    source?.aside.delete(subscriber);
+    if (!source?.has(subscriber) || source.leave(subscriber) > 0) return;
+    this.sources.delete(key);
+    await source.stop();
+  }
+}

@@ -1,0 +1,40 @@
+import { LabelledSeries, lineOf } from "./labelled-series.ts";
+import type { Family } from "./metric-registry.ts";
+
+/** How a family is called, and by which labels its series differ. */
+export interface Naming<T extends string = string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labelNames: readonly T[];
+}
+
+/**
+ * A counter, also of events. prom-client's makes a string of all labels at each increment: 0.5 us and 0.4 KB of garbage
+ * with four of them.
+ */
+export class Counter implements Family {
+  readonly type = "counter";
+  readonly name: string;
+  readonly help: string;
+  private readonly series: LabelledSeries<{ value: number }>;
+
+  constructor({ name, help, labelNames }: Naming) {
+    this.name = name;
+    this.help = help;
+    this.series = new LabelledSeries(labelNames, () => ({ value: 0 }));
+  }
+
+  /** `values`: of all labels, in the order of their names. */
+  add(by: number, ...values: readonly string[]): void {
+    this.series.at(values).value += by;
+  }
+
+  /** Shows 0 from now on: Prometheus sees no increase in a series that begins at 1. */
+  begin(...values: readonly string[]): void {
+    this.series.at(values);
+  }
+
+  *lines(): Iterable<string> {
+    for (const { labels, counted } of this.series.all) yield lineOf(this.name, labels, counted.value);
+  }
+}

@@ -1,0 +1,45 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Fifo, type FifoItem } from "../../runtime/engine/work/fifo.ts";
+
+class One implements FifoItem<One> {
+  line: Fifo<One> | undefined;
+  before: One | undefined;
+  behind: One | undefined;
+}
+
+const membersOf = (line: Fifo<One>): One[] => {
+  const members: One[] = [];
+  for (let one = line.first; one; one = one.behind) members.push(one);
+  return members;
+};
+
+test("a line has those who came and have not left, in the order in which they came", () => {
+  const steps = fc.array(fc.tuple(fc.nat(7), fc.boolean()), { maxLength: 60 });
+  fc.assert(
+    fc.property(steps, (taken) => {
+      const ones = Array.from({ length: 8 }, () => new One());
+      const lines = [new Fifo<One>(), new Fifo<One>()] as const;
+      const expected = new Map<Fifo<One>, One[]>(lines.map((line) => [line, []]));
+      for (const [index, second] of taken) {
+        const one = ones[index] as One;
+        const { line: left } = one;
+        if (left) {
+          left.remove(one);
+          expected.set(left, expected.get(left)?.filter((each) => each !== one) ?? []);
+          expect([one.line, one.before, one.behind]).toEqual([undefined, undefined, undefined]);
+        } else {
+          const joined = lines[second ? 1 : 0];
+          joined.push(one);
+          expected.get(joined)?.push(one);
+        }
+        for (const line of lines) {
+          const members = membersOf(line);
+          const same = members.length === expected.get(line)?.length;
+          expect(same && members.every((each, at) => each === expected.get(line)?.[at])).toBe(true);
+          expect(members.every((each, at) => each.line === line && each.before === members[at - 1])).toBe(true);
+        }
+      }
+    }),
+  );
+});

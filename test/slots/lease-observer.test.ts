@@ -1,0 +1,43 @@
+import { expect, test } from "vitest";
+import { leaseMs } from "../../runtime/lease/elector.ts";
+import { readLease } from "../../runtime/lease/lease-record.ts";
+import { LeaseObserver, ownerOf, readyKey } from "../../runtime/slots/lease-observer.ts";
+
+const names = {
+  nameOfSlot: (slot: number) => `slot-${slot}`,
+  nameOfMember: (identity: string) => `replica-${identity}`,
+  isMember: (name: string) => name.startsWith("replica-"),
+};
+
+const lease = (name: string, holderIdentity: string, annotations: Record<string, string> = {}) =>
+  readLease({
+    metadata: { name, uid: name, resourceVersion: "1", annotations },
+    spec: { holderIdentity, leaseTransitions: 1 },
+  });
+
+/** One replica, which has the one slot. */
+const listed = new Map(
+  [lease("replica-a", "a", { [readyKey]: "1" }), lease("slot-0", ownerOf("a", 1))].map((each) => [each.name, each]),
+);
+
+test("a replica's silence counts from when its last sign was heard of, up to when the last list was asked for", () => {
+  const sightings = new LeaseObserver(names);
+  const owner = ownerOf("a", 1);
+  const look = (sentAt: number, heardAt: number) => {
+    const { members, owners } = sightings.look(listed, 1, { sentAt, heardAt });
+    return { members, owners };
+  };
+  const alive = { members: [owner], owners: [owner] };
+  // It may have been renewed at any moment until the answer came, and from when the question was sent on.
+  expect(look(0, 2_000)).toEqual(alive);
+  expect(look(2_000 + leaseMs - 1, 2_000 + leaseMs + 2_500)).toEqual(alive);
+  expect(look(2_000 + leaseMs, 2_000 + leaseMs + 10)).toEqual({ members: [], owners: [undefined] });
+});
+
+test("who had a replica's Lease before it was deleted and made again is dead once the new one was known for 10 s", () => {
+  const sightings = new LeaseObserver(names);
+  const owner = ownerOf("a", 3);
+  const lived = new Map([...listed, ["slot-0", lease("slot-0", owner)]]);
+  const ownerAt = (at: number) => sightings.look(lived, 1, { sentAt: at, heardAt: at }).owners[0];
+  expect([ownerAt(0), ownerAt(leaseMs - 1), ownerAt(leaseMs)]).toEqual([owner, owner, undefined]);
+});
