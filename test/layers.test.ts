@@ -169,6 +169,18 @@ describe("the house's layers", () => {
     expect(wrong).toEqual([]);
   });
 
+  it("a name of a type means one thing in the whole runtime", () => {
+    const places = files
+      .filter((file) => file.startsWith("runtime/") && !file.startsWith("runtime/cluster/") && !file.endsWith(".d.ts"))
+      .flatMap((file) => {
+        const text = readFileSync(join(root, file), "utf8");
+        const declared = text.matchAll(/^(?:export )?(?:declare )?(?:abstract )?(?:interface|type|class|enum) (\w+)/gm);
+        return [...declared].map(([, name = ""]) => ({ name, file }));
+      });
+    const twice = [...Map.groupBy(places, ({ name }) => name)].filter(([, found]) => found.length > 1);
+    expect(twice.map(([name, found]) => `${name}: ${found.map(({ file }) => file).join(", ")}`)).toEqual([]);
+  });
+
   it("what is exported is imported by somebody", () => {
     const readers = globSync(["{runtime,sdk,deploy,test,functions}/**/*.{ts,js}", "*.ts"], {
       cwd: root,
@@ -196,8 +208,13 @@ describe("the house's layers", () => {
       .filter((file) => !file.endsWith(".wasm.ts"))
       .flatMap((file) => {
         const text = readFileSync(join(root, file), "utf8");
-        const declared = text.matchAll(/^export (?:async )?(?:const|let|function\*?|(?:abstract )?class|enum) (\w+)/gm);
-        const names = [...declared].map(([, name = ""]) => name);
+        const declared = text.matchAll(
+          /^export (?:async )?(const|let|function\*?|(?:abstract )?class|enum|interface|type) (\w+)/gm,
+        );
+        // The SDK's types are for users.
+        const names = [...declared].flatMap(([, kind = "", name = ""]) =>
+          file.startsWith("sdk/") && ["interface", "type"].includes(kind) ? [] : [name],
+        );
         return taken.has(`${file} *`)
           ? []
           : names.filter((name) => !taken.has(`${file} ${name}`)).map((name) => `${file} ${name}`);

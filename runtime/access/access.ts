@@ -58,7 +58,7 @@ export interface AccessParts {
 }
 
 /** How much a function may ask. */
-export interface AccessLimits {
+interface AccessLimits {
   /** Bytes of one call's arguments; the API server itself takes 3 MiB (`apiserver` MaxRequestBodyBytes). Default 4 MiB. */
   readonly argumentBytes: number;
   /** Bytes of one answer. Default 16 MiB. */

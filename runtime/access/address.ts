@@ -51,7 +51,7 @@ const specialList = listOf(special);
 const insideList = listOf(inside);
 
 /** `public`; `inside`: private, as a cluster's pods and services are; `special`: loopback, link-local and all else. */
-export type AddressClass = "public" | "inside" | "special";
+type AddressClass = "public" | "inside" | "special";
 
 /** The class of an IP address; the IPv4 address within an IPv6 one counts. What is no address is `special`. */
 export function classOf(address: string): AddressClass {

@@ -7,7 +7,7 @@ const largeBytes = 1024 * 1024;
 const mostWaiting = 1000;
 
 /** How one answer is read. */
-export interface AnswerReadOptions {
+interface AnswerReadOptions {
   readonly functionName: string;
   /** Bytes at most. */
   readonly limit: number;

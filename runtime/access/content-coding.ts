@@ -49,7 +49,7 @@ export function codingsOf(header: string | readonly string[] | undefined): reado
 }
 
 /** Limits of what is decoded. */
-export interface DecodingLimit {
+interface DecodingLimit {
   /** Bytes at most that come in, and that go from one coding to the next: else a few bytes could keep a core busy. */
   readonly limit: number;
   /** What is thrown as soon as there are more. */

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { timedOut } from "./failure.ts";
 
 /** A signal that must be ended, so that neither timer nor listener stays behind. */
-export interface Deadline {
+interface Deadline {
   readonly signal: AbortSignal;
   end(): void;
 }

@@ -18,7 +18,7 @@ export interface ResolvedEnv {
   readonly sensitive: { readonly secrets: readonly string[]; readonly configuration: readonly string[] };
 }
 
-export interface EnvParts {
+interface EnvParts {
   readonly transport: KubeTransport;
   /** The runtime's own. */
   readonly namespace: string;

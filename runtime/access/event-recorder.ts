@@ -21,7 +21,7 @@ const perSecond = 2;
 /** Bytes of a message (`pkg/apis/core/validation/events.go`, NoteLengthLimit). */
 const messageLimit = 1024;
 
-export interface RecorderParts {
+interface RecorderParts {
   /** The connection by which a function writes. */
   readonly transportOf: (functionName: string) => KubeTransport;
   readonly own: OwnObjects;

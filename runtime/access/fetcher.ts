@@ -26,7 +26,7 @@ const connectTimeoutMs = 10_000;
 const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 const redirects = new Set([301, 302, 303, 307, 308]);
 
-export interface FetcherParts {
+interface FetcherParts {
   readonly answers: AnswerReader;
   readonly resolver?: HostResolver;
   readonly clusterNetworks?: readonly string[];

@@ -3,7 +3,7 @@ import { AccountToken } from "../kube/account-token.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import { functionAccount } from "./account.ts";
 
-export interface FunctionAccountsParts {
+interface FunctionAccountsParts {
   /** The runtime's own connection, whose account may make the functions' tokens. */
   readonly transport: SharedTransport;
   /** The runtime's namespace, where the accounts are. */

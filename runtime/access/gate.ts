@@ -5,7 +5,7 @@ interface QueuedCall {
 }
 
 /** How many calls of a function may be under way, and how many may wait with how many bytes of arguments. */
-export interface GateLimits {
+interface GateLimits {
   readonly atOnce: number;
   readonly waiting: number;
   readonly waitingBytes: number;

@@ -24,7 +24,7 @@ export interface KindLookup {
 }
 
 /** What the client of the cluster needs. */
-export interface KubeParts {
+interface KubeParts {
   /** The connection by which a function asks. */
   readonly transportOf: (functionName: string) => KubeTransport;
   /** It asks under an account of its own, with no more rights than its manifest says. */

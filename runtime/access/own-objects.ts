@@ -20,7 +20,7 @@ const stemLimit = 200;
 const generatedLength = 5;
 
 /** Which runtime the objects belong to. */
-export interface OwnRuntime {
+interface OwnRuntime {
   /** Where its account, its pod and what is deployed for it lie. */
   readonly namespace: string;
   /** Its ServiceAccount, which its objects are called after. */

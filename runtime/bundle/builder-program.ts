@@ -9,7 +9,7 @@ import type { Project } from "./project.ts";
 import { isBelow } from "./sources.ts";
 
 /** The two processes of a builder: Node with the builder's program, and the esbuild that it speaks to. */
-export interface BuilderProcesses {
+interface BuilderProcesses {
   /** Speaks over descriptor 3. */
   readonly node: ChildProcess;
   readonly esbuild: ChildProcess;

@@ -25,7 +25,7 @@ export interface Root {
 }
 
 /** A file that went in. */
-export interface InputFile {
+interface InputFile {
   /** Its real path. */
   readonly file: string;
   readonly contents: Buffer;

@@ -37,7 +37,7 @@ const lockSchema = z.strictObject({
 });
 
 /** One built function: its parts, and what is made of them. */
-export interface BuiltFunction {
+interface BuiltFunction {
   readonly name: string;
   /** Of the three parts; the same as of the deployed function. */
   readonly sha256: string;

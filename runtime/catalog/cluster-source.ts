@@ -26,7 +26,7 @@ const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "de
 
 const nothing = { functions: [], rejected: [], faults: [] } as const;
 
-export interface ClusterSourceOptions {
+interface ClusterSourceOptions {
   readonly watches: Informers;
   /** The runtime's own namespace. */
   readonly namespace: string;

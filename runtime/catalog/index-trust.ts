@@ -13,7 +13,7 @@ const seenSchema = z.object({ audience: z.string(), serial: z.int().min(0) });
 /** For whom an index is signed: a runtime, so that none passes for another's. */
 export const audienceOf = (namespace: string, account: string): string => `${namespace}/${account}`;
 
-export interface IndexTrustOptions {
+interface IndexTrustOptions {
   readonly keys: TrustedKeys;
   readonly namespace: string;
   readonly account: string;

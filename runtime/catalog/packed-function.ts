@@ -23,7 +23,7 @@ export interface PackedFunction {
   readonly configMap: AppliedObject;
 }
 
-export interface PackOptions {
+interface PackOptions {
   readonly account: string;
   readonly namespace: string;
   /** Absolute; what the source map's files are named relative to. */

@@ -2,7 +2,7 @@ import { EvaluationError, type Meter } from "./meter.ts";
 import { double, int, isDouble, isInt, numberOf, typeName, Uint, type Value } from "./value.ts";
 
 /** A library's value that has `+` and `-`. */
-export interface Addable {
+interface Addable {
   /** `sign` is -1 to subtract; undefined where the other's type does not fit. */
   plus(other: unknown, sign: 1 | -1): object | undefined;
 }

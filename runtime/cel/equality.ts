@@ -13,7 +13,7 @@ import {
 } from "./value.ts";
 
 /** A library's value that has an equality or an order. */
-export interface Comparable {
+interface Comparable {
   /** Below zero if this is less than the other, 0 if equal. */
   compareTo(other: unknown): number;
 }

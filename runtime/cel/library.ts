@@ -9,7 +9,7 @@ import type { Value } from "./value.ts";
 export type LibraryFunction = readonly [signature: string, call: (meter: Meter, ...values: never[]) => Value];
 
 /** A class, whatever its constructor takes. */
-export interface ValueClass {
+interface ValueClass {
   readonly prototype: object;
 }
 

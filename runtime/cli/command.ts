@@ -13,7 +13,7 @@ export interface Option {
 }
 
 /** The options of one command, by name. */
-export type Options = Readonly<Record<string, Option>>;
+type Options = Readonly<Record<string, Option>>;
 
 /**
  * The value of each option that takes one. It is the default where it is not given, undefined where it has none, and a

@@ -7,7 +7,7 @@ import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { RunsAnswer } from "../observe/control-api.ts";
 
-export interface DevKeysParts {
+interface DevKeysParts {
   readonly runtime: Runtime;
   readonly folder: string;
   readonly transport: KubeTransport;

@@ -3,7 +3,7 @@ import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
 
 /** A cluster's identity on the wire, all PEM. */
-export interface Certificates {
+interface Certificates {
   ca: string;
   certificate: string;
   key: string;

@@ -9,7 +9,7 @@ const summaries = {
 export type ClusterErrorCode = keyof typeof summaries;
 
 /** Where and what, for whoever words the failure in its own way. */
-export interface ClusterFault {
+interface ClusterFault {
   /** In words, lower case and without a full stop. */
   readonly what: string;
   readonly file?: string;

@@ -4,7 +4,7 @@ import type { Dispatcher } from "../engine/dispatcher.ts";
 import { passingCodes } from "../journal/nats/fault.ts";
 import type { CheckpointStore } from "../journal/store.ts";
 
-export interface PausesParts {
+interface PausesParts {
   readonly store: Pick<CheckpointStore, "paused" | "setPaused" | "sync">;
   readonly dispatcher: Pick<Dispatcher, "hold" | "release">;
   readonly clock: Clock;

@@ -2,7 +2,7 @@ import { styleText } from "node:util";
 import { table } from "./table.ts";
 
 /** One line of the banner's table. */
-export interface BannerFunction {
+interface BannerFunction {
   readonly name: string;
   /** Such as `v1/ConfigMap in team-a`; one line each. */
   readonly triggers: readonly string[];

@@ -9,7 +9,7 @@ const quietMs = 60;
 /** So long an empty file may be one that is about to be written: editors truncate first. Milliseconds. */
 const emptyMs = 2_000;
 
-export interface FolderWatchOptions {
+interface FolderWatchOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   /** Called once after each burst of changes, and once when the watch is in place. */

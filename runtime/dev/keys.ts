@@ -8,7 +8,7 @@ export interface Key {
 }
 
 /** The part of a terminal's input that keys need. */
-export interface KeyInput {
+interface KeyInput {
   setRawMode(mode: boolean): unknown;
   on(event: "data", listener: (bytes: Buffer) => void): unknown;
   off(event: "data", listener: (bytes: Buffer) => void): unknown;
@@ -19,7 +19,7 @@ export interface KeyInput {
 /** Ctrl-C: in raw mode it is a character, and nobody else's signal. */
 const interrupt = "\u0003";
 
-export interface KeysOptions {
+interface KeysOptions {
   readonly input: KeyInput;
   readonly keys: readonly Key[];
   /** Asks the process to end: Ctrl-C. */

@@ -7,7 +7,7 @@ import type { Logger } from "../observe/log.ts";
 import type { SampleRecord } from "./sample-record.ts";
 import { applySamples } from "./samples.ts";
 
-export interface SampleKeeperOptions {
+interface SampleKeeperOptions {
   /** The files of the manifests that were accepted, as of now. */
   readonly manifests: () => readonly string[];
   readonly transport: KubeTransport;

@@ -21,7 +21,7 @@ const emittedAnnotation = "watchfire.dev/emitted";
 const definitionKind = "CustomResourceDefinition";
 
 /** What a look at the samples came to. */
-export interface SampleReport {
+interface SampleReport {
   /** WF_DEV_SAMPLE: what could not be applied, and is tried again at the next look. */
   readonly faults: readonly WatchfireError[];
   /** The files that the record has and an object of which is gone. */

@@ -9,7 +9,7 @@ import type { Logger } from "../observe/log.ts";
 const quietMs = 1_000;
 
 /** A function whose handler's types are checked. */
-export interface CheckedFunction {
+interface CheckedFunction {
   readonly name: string;
   /** Absolute. */
   readonly handler: string;

@@ -18,7 +18,7 @@ import { keyOf, type Path, showPath } from "./path.ts";
 const mostNodes = 10_000;
 
 /** Where an offset of the file stands. */
-export type Locate = (offset: number | undefined) => SourceLocation;
+type Locate = (offset: number | undefined) => SourceLocation;
 
 /**
  * What is wrong with a document before its fields are looked at, in the order of the file.

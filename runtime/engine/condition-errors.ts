@@ -21,7 +21,7 @@ interface ErrorCount {
   loggedAt: number;
 }
 
-export interface ConditionErrorsParts {
+interface ConditionErrorsParts {
   readonly functionName: string;
   readonly clock: Clock;
   readonly observer: EngineObserver;

@@ -23,7 +23,7 @@ import { defaultMemoryLimit, type MemoryLimit } from "./work/spill.ts";
 /** How long a drain, and a removal, wait for the last commit, in milliseconds. */
 const saveMs = 3_000;
 
-export interface DispatcherOptions {
+interface DispatcherOptions {
   readonly store: CheckpointStore;
   readonly runner: Runner;
   readonly clock: Clock;
@@ -54,7 +54,7 @@ export interface DispatcherOptions {
 }
 
 /** Why a function begins no attempt: its account lacks a right, its manifest says so, or somebody said so by a command. */
-export type HoldReason = "forbidden" | "manifest" | "command";
+type HoldReason = "forbidden" | "manifest" | "command";
 
 /**
  * Takes what sources receive, runs it through the functions' lanes, and keeps their positions. The store is the

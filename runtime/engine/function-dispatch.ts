@@ -71,7 +71,7 @@ export interface FunctionStatus {
   readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: ResourceVersion | undefined }[];
 }
 
-export interface FunctionDispatchParts {
+interface FunctionDispatchParts {
   readonly manifest: FunctionManifest;
   /** By trigger. */
   readonly views: ReadonlyMap<string, KnownObjects>;

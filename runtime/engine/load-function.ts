@@ -39,7 +39,7 @@ import { resyncTrigger } from "./work/reconcile/resync.ts";
 import { tellWaitingKeys } from "./work/reconcile/waiting-keys.ts";
 import { type LoadedEvent, type MemoryLimit, Spill } from "./work/spill.ts";
 
-export interface LoadParts {
+interface LoadParts {
   readonly manifest: FunctionManifest;
   readonly usesOldObject: boolean;
   /** The part of the function that this is; undefined: all of it. */

@@ -26,7 +26,7 @@ export interface PastEvent {
   readonly type: EventType;
 }
 
-export interface RedeliveryParts {
+interface RedeliveryParts {
   readonly queue: Pick<FunctionQueue, "acceptSpilled" | "takesReplay">;
   readonly maker: Pick<EventMaker, "nextSequence">;
   readonly clock: Clock;

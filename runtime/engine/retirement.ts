@@ -4,7 +4,7 @@ import { type CheckpointStore, retirementMs, type StoredView } from "../journal/
 import { scheduleResource } from "../manifest/trigger-record.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 
-export interface RetirementParts {
+interface RetirementParts {
   readonly store: CheckpointStore;
   readonly clock: Clock;
   readonly observer: EngineObserver;

@@ -35,7 +35,7 @@ export interface ControlApiParts {
 }
 
 /** What runs a function, or a shard of it. */
-export interface Acting extends Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters"> {
+interface Acting extends Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters"> {
   /** Of a function that was brought. */
   readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
 }

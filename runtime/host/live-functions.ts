@@ -9,7 +9,7 @@ import { LiveFunction, type Occasion } from "./live-function.ts";
 /** How long reading the functions waits for one to be brought, in milliseconds: four times what a busy machine takes. */
 const slowBringMs = 2_000;
 
-export interface LiveFunctionsOptions
+interface LiveFunctionsOptions
   extends Pick<RuntimeOptions, "functions" | "transport" | "accounts" | "namespace" | "clock" | "random" | "log"> {
   readonly source: FunctionSource;
   /** Undefined on a standby, which reads what it would run, and brings none of it. */

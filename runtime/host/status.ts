@@ -58,13 +58,13 @@ export interface FleetReport {
 }
 
 /** One list and watch. */
-export interface SourceReport extends SourceStatus {
+interface SourceReport extends SourceStatus {
   /** Why it is not read; absent where it is. */
   readonly reason?: StatusReason;
 }
 
 /** What a standby would watch. */
-export interface StandbySource {
+interface StandbySource {
   readonly apiVersion: string;
   readonly kind: string;
   readonly namespace?: string;
@@ -72,7 +72,7 @@ export interface StandbySource {
 }
 
 /** The executors, as far as they are no function's. */
-export interface ExecutorParts {
+interface ExecutorParts {
   readonly rights: ExecutorRights | undefined;
   /** Why none can be started. */
   readonly trouble: Trouble | undefined;

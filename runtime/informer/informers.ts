@@ -13,7 +13,7 @@ export interface Watch {
   close(): Promise<void>;
 }
 
-export type InformersOptions = Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">;
+type InformersOptions = Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">;
 
 /** The sources of one cluster: whoever needs the same list and watch shares it. At most four lists run at once over all. */
 export class Informers {

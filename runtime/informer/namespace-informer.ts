@@ -6,9 +6,9 @@ import type { Change } from "./scan/change.ts";
 import { ObjectTurns } from "./scan/object-turns.ts";
 
 /** Why a namespace is no longer in scope: it was deleted, or its labels no longer match. */
-export type LeaveReason = "deleted" | "unselected";
+type LeaveReason = "deleted" | "unselected";
 
-export interface NamespaceScopeOptions {
+interface NamespaceScopeOptions {
   readonly watches: Informers;
   /** Unique; for the source's own book-keeping. */
   readonly id: string;

@@ -8,7 +8,7 @@ import type { CurrentVersion } from "./stream/current-version.ts";
 /** Where the server could not say it is asked twice more, within 30 s unless it wants longer; then when the next connection is made. */
 const askAgainMs = [5000, 10_000];
 
-export interface RewindParts {
+interface RewindParts {
   readonly spec: SourceSpec;
   readonly clock: Clock;
   readonly newestVersions: NewestVersions;

@@ -24,7 +24,7 @@ export interface GrantedRule {
 }
 
 /** Whose rights are asked for: the connection's own, or another's, which needs the right to ask that. */
-export type ReviewedUser = "self" | { readonly user: string; readonly groups: readonly string[] };
+type ReviewedUser = "self" | { readonly user: string; readonly groups: readonly string[] };
 
 const answerLimit = 4 * 1024 * 1024;
 /** It is asked again soon: an answer that is late is none. */

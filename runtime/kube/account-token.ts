@@ -20,7 +20,7 @@ const tokenSchema = z.looseObject({
   status: z.looseObject({ token: z.string().min(1) }),
 });
 
-export interface AccountTokenParts {
+interface AccountTokenParts {
   /** Whoever may make the token: the runtime's own connection. */
   readonly transport: KubeTransport;
   readonly namespace: string;

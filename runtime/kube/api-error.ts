@@ -44,7 +44,7 @@ const statusSchema = z.object({
 });
 
 /** `details` of a metav1.Status, as the server sent it. */
-export type StatusDetails = NonNullable<z.infer<typeof statusSchema>["details"]>;
+type StatusDetails = NonNullable<z.infer<typeof statusSchema>["details"]>;
 
 /** What an API server, or something before it, answered instead of what was asked for. */
 export class ApiError extends Error {

@@ -6,7 +6,7 @@ import { readLegacy } from "./discovery-document.ts";
 import type { KubeTransport } from "./transport.ts";
 
 /** The cluster's identity: the uid of the namespace kube-system, which lives as long as the cluster's data. */
-export type ClusterIdentity =
+type ClusterIdentity =
   | { readonly uid: string }
   /** The server has no such namespace (404), or does not let us read it (403). */
   | { readonly uid: undefined; readonly status: number; readonly message: string };

@@ -55,7 +55,7 @@ const answerSchema = z.looseObject({
 });
 
 /** What a plugin gave: a token, a client certificate, or both. */
-export interface ExecCredential {
+interface ExecCredential {
   /** Empty where there is none. */
   readonly token: string;
   /** PEM. */

@@ -18,7 +18,7 @@ const jsonLimit = 64 * 1024 * 1024;
 /** Credentials are looked up again after this long: reading certificate files for each of a burst of calls is waste. */
 const credentialsMs = 1000;
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   /** `https://host:port`, with a path where the API lies below one. */
   readonly server: string;
   readonly identity: Identity;

@@ -4,7 +4,7 @@ import { delimiter, join } from "node:path";
 import { configFault, type Kubeconfig, readKubeconfig } from "./kubeconfig-file.ts";
 
 /** Where kubeconfigs are looked for. */
-export interface KubeconfigSource {
+interface KubeconfigSource {
   /** A kubeconfig file. Without one: the files of `environment.KUBECONFIG`, or ~/.kube/config. */
   readonly file?: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;

@@ -9,7 +9,7 @@ import { type LoadedKubeconfig, loadKubeconfigs } from "./kubeconfig-loading.ts"
 import { proxyFromEnvironment } from "./proxy.ts";
 import type { SharedTransport } from "./transport.ts";
 
-export interface KubeconfigOptions {
+interface KubeconfigOptions {
   /** A kubeconfig file. Without one: `environment.KUBECONFIG`, or ~/.kube/config; where these name no context, the pod's own account. */
   readonly file?: string | undefined;
   /** The context to use; the kubeconfig's current one where absent. */
@@ -20,7 +20,7 @@ export interface KubeconfigOptions {
 }
 
 /** A connection made from a kubeconfig, and what else it says. */
-export interface KubeconfigConnection {
+interface KubeconfigConnection {
   readonly transport: SharedTransport;
   /** `in-cluster` for a pod's own account. */
   readonly context: string;

@@ -9,7 +9,7 @@ export interface LabelSelector {
 }
 
 /** Where in a selector something is wrong, and what. */
-export interface SelectorFault {
+interface SelectorFault {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }

@@ -7,13 +7,13 @@ const window = { before: 15 * hourMs, after: 13 * hourMs };
 export type WallTime = number;
 
 /** A change of clocks: its first moment, in epoch milliseconds, and by how much they go forward, in milliseconds. */
-export interface ClockChange {
+interface ClockChange {
   readonly at: number;
   readonly byMs: number;
 }
 
 /** The moments at which clocks show a wall time, one or two, or the change that skips it. */
-export type Moments = { readonly shown: readonly number[] } | { readonly skippedBy: ClockChange };
+type Moments = { readonly shown: readonly number[] } | { readonly skippedBy: ClockChange };
 
 /** A time zone: what its clocks show, and how they change. No zone changes its clocks twice within 28 hours. */
 export class TimeZone {

@@ -28,7 +28,7 @@ export interface FillOptions {
 }
 
 /** Slots with positions in them, which nobody uses yet. */
-export interface Filled {
+interface Filled {
   readonly set: string;
   /** By slot, its mark. */
   readonly carried: Readonly<Record<string, string>>;

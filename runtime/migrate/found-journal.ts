@@ -15,13 +15,13 @@ import { type Sharding, spreadIn, spreadsNote, whole } from "./sharding.ts";
 const patienceMs = 10_000;
 
 /** Where positions are, by what lies on NATS. */
-export interface FoundJournal {
+interface FoundJournal {
   readonly where: string;
   /** What the Lease is to say of it. */
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-export interface FindOptions extends Omit<NatsStoreOptions, "onLost" | "isThere"> {
+interface FindOptions extends Omit<NatsStoreOptions, "onLost" | "isThere"> {
   /** How many slots the runtime is started with; undefined of one alone. */
   readonly slots?: number | undefined;
 }

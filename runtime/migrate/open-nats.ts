@@ -83,7 +83,7 @@ export async function connectNats(options: Omit<NatsStoreOptions, "onLost">): Pr
   }
 }
 
-export interface SlotStoreOptions extends Omit<NatsStoreOptions, "cluster"> {
+interface SlotStoreOptions extends Omit<NatsStoreOptions, "cluster"> {
   readonly connection: Nats;
   readonly slot: string;
   /** Default: the connection stays open. */

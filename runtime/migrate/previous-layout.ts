@@ -21,7 +21,7 @@ import { TakenFleet, type TakeOptions } from "./take-fleet.ts";
 const cacheBytes = 1024 * 1024;
 
 /** One of the stores that positions lie in. */
-export interface PreviousStore {
+interface PreviousStore {
   readonly slot: number;
   readonly store: CheckpointStore;
 }
@@ -39,7 +39,7 @@ export interface PreviousLayout {
   close(): Promise<void>;
 }
 
-export interface PreviousLayoutOptions extends Omit<TakeOptions, "leases"> {
+interface PreviousLayoutOptions extends Omit<TakeOptions, "leases"> {
   readonly data: string;
   readonly transport: KubeTransport;
   readonly namespace: string;

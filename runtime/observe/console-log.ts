@@ -14,7 +14,7 @@ const record = z.looseObject({
 });
 
 /** The text of one of a function's files as it ran; undefined for one that is not to be shown. */
-export type ReadSource = (functionName: string, file: string) => string | undefined;
+type ReadSource = (functionName: string, file: string) => string | undefined;
 
 const styles = { debug: "gray", info: "white", warn: "yellow", error: "red", fatal: "red", trace: "gray" } as const;
 /** The runtime's own that are told in columns of their own, or are of interest to a machine alone. */

@@ -21,7 +21,7 @@ export const logAnswerSchema = z.object({
   lines: z.array(z.object({ number: z.number(), line: z.string() })),
   elsewhere,
 });
-export type LogAnswer = z.infer<typeof logAnswerSchema>;
+type LogAnswer = z.infer<typeof logAnswerSchema>;
 
 /** A function's last attempts, newest first. */
 export const runsAnswerSchema = z.object({

@@ -6,7 +6,7 @@ const mostInAll = 16 * 2 ** 20;
 const mostOfOne = 256 * 1024;
 
 /** A line as the log has it, and its number: they count from 1, over all functions. */
-export interface KeptLine {
+interface KeptLine {
   readonly number: number;
   readonly line: string;
 }

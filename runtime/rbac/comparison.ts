@@ -13,7 +13,7 @@ import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from 
 import { type Need, needsOf } from "./scoped-rule.ts";
 
 /** One account, and what it must be allowed. */
-export interface AccountNeeds {
+interface AccountNeeds {
   readonly account: string;
   /** Absent: the runtime's own. */
   readonly functionName?: string;
@@ -31,7 +31,7 @@ export interface Finding {
   readonly beyond: readonly Need[] | undefined;
 }
 
-export interface ComparisonParts {
+interface ComparisonParts {
   /** The connection of whoever asks. */
   readonly transport: SharedTransport;
   /** Whoever asks, as the API server knows them. */

@@ -22,7 +22,7 @@ const atOnce = 4;
 /** How much of what is missing is said. */
 const shown = 3;
 
-export interface GrantWatchParts {
+interface GrantWatchParts {
   /** The runtime's own connection, which looks at namespaces. */
   readonly transport: KubeTransport;
   readonly accounts: Pick<FunctionAccounts, "transport" | "namespace">;

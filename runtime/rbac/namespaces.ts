@@ -7,7 +7,7 @@ import type { RbacObject } from "./objects.ts";
 const resource = { group: "", version: "v1", plural: "namespaces", namespaced: false } as const;
 
 /** Namespaces that objects cannot lie in, and why. */
-export interface Absence {
+interface Absence {
   readonly namespaces: ReadonlySet<string>;
   readonly fault: WatchfireError;
 }

@@ -14,7 +14,7 @@ const systemNamespace = "kube-system";
 const named = 3;
 
 /** A power that a permission has. */
-export interface Reached {
+interface Reached {
   readonly power: Power;
   /** `create, patch of configmaps reaches the deployed code and its index`. */
   readonly words: string;

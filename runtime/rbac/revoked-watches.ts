@@ -9,7 +9,7 @@ import type { Need } from "./scoped-rule.ts";
 /** A right that is revoked is told within 20 s. */
 const everyMs = 10_000;
 
-export interface RevokedWatchesParts {
+interface RevokedWatchesParts {
   /** The runtime's own connection, as which it watches. */
   readonly transport: KubeTransport;
   readonly watches: Pick<Informers, "streams">;

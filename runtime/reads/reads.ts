@@ -15,7 +15,7 @@ import { SourceSize } from "./source-size.ts";
 /** Bytes of one answer: as `ctx.kube` may have, so that an isolate takes it. */
 const answerLimit = 16 * 2 ** 20;
 
-export interface ReadsParts extends Pick<FunctionReadsParts, "specOf" | "limit"> {
+interface ReadsParts extends Pick<FunctionReadsParts, "specOf" | "limit"> {
   readonly watches: Informers;
   readonly clock: Clock;
   /** A function's reads were refused, and its events wait. */
@@ -23,7 +23,7 @@ export interface ReadsParts extends Pick<FunctionReadsParts, "specOf" | "limit">
 }
 
 /** What a handler looks for by `ctx.cache.get`. */
-export interface ObjectQuery {
+interface ObjectQuery {
   readonly apiVersion: string;
   readonly kind: string;
   readonly name: string;
@@ -31,7 +31,7 @@ export interface ObjectQuery {
 }
 
 /** By `ctx.cache.list`. */
-export interface CollectionQuery extends Omit<ObjectQuery, "name"> {
+interface CollectionQuery extends Omit<ObjectQuery, "name"> {
   readonly labelSelector?: string | undefined;
   /** At most one entry: an index's name, and the value to have there. */
   readonly index?: Readonly<Record<string, string>> | undefined;

@@ -14,7 +14,7 @@ export interface Seat {
   leave(): void;
 }
 
-export interface ReplicasParts {
+interface ReplicasParts {
   readonly watches: Pick<Informers, "subscribe">;
   readonly clock: Clock;
   /** Makes what keeps a source's objects, or counts them. */

@@ -131,7 +131,3 @@ export interface Doomed {
   readonly tenant: number;
   readonly reason: "poisoned" | "catastrophic";
 }
-
-export interface RefusedFrame {
-  readonly reason: string;
-}

@@ -1,5 +1,5 @@
 /** 64 bits, in two halves. */
-export interface Hash64 {
+interface Hash64 {
   readonly high: number;
   readonly low: number;
 }

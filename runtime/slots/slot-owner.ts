@@ -23,7 +23,7 @@ export interface SlotWork {
   over?(): void;
 }
 
-export interface SlotOwnerOptions {
+interface SlotOwnerOptions {
   readonly leases: FleetLeases;
   readonly membership: Membership;
   /** How many there are. */

@@ -13,7 +13,7 @@ const compileMs = 120_000;
 const outputLimit = 32 * 1024 * 1024;
 
 /** What the compiler found in the functions folder, and what it did not look at, each in words. */
-export interface HandlerTypes {
+interface HandlerTypes {
   readonly faults: readonly WatchfireError[];
   readonly unchecked: readonly string[];
 }

@@ -14,7 +14,7 @@ const leastYoungMebibytes = 4;
 const mostUsedMebibytes = 64;
 
 /** Memory of V8's heap, in bytes. */
-export interface HeapUse {
+interface HeapUse {
   /** What the space of young objects takes of the system. */
   readonly young: number;
   /** What the whole heap has in use, garbage included. */
@@ -22,7 +22,7 @@ export interface HeapUse {
 }
 
 /** What a collection does to V8. */
-export interface Collector {
+interface Collector {
   setFlags(flags: string): void;
   /** Collects young objects alone. */
   collectYoung(): void;

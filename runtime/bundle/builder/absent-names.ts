@@ -51,7 +51,7 @@ export const placeholders: Readonly<Record<string, string>> = Object.fromEntries
 );
 
 /** Where a marked build uses absent names. */
-export interface AbsentUses {
+interface AbsentUses {
   /** Those in the author's own files, each with its place; at most 100. */
   readonly faults: readonly WatchfireError[];
   /** Whether anything is marked: packages use such names behind a guard, and a bundle that does must be built unmarked. */

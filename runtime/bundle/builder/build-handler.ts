@@ -19,7 +19,7 @@ export interface HandlerBuild {
   readonly faults: readonly WatchfireError[];
 }
 
-export interface BuildWay {
+interface BuildWay {
   readonly subject: BuildContext;
   /** Marks absent names: a build whose output is asked for them. */
   readonly marked: boolean;

@@ -14,7 +14,7 @@ import type { Output, SourceMap } from "./output.ts";
 import { Resolver } from "./resolver.ts";
 
 /** A function's code, or why there is none. */
-export type Bundled =
+type Bundled =
   | { readonly type: "built"; readonly script: string; readonly sourceMap: string; readonly inputs: readonly string[] }
   | { readonly type: "refused"; readonly faults: readonly WatchfireError[] };
 

@@ -52,7 +52,7 @@ const emptyNamespace = "watchfire-empty";
 /** Makes esbuild take an importing file for one of Node's ECMAScript modules, as its package.json says that it is. */
 const moduleMark = ".mts";
 
-export interface ImportsOptions {
+interface ImportsOptions {
   readonly sources: Sources;
   readonly resolver: Resolver;
   /** The handler's path. */

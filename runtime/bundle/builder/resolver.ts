@@ -3,13 +3,13 @@ import type { Sources } from "../sources.ts";
 import type { Lookups } from "./lookups.ts";
 
 /** What an import leads to: a file by its real path, nothing on purpose (a package's `browser: false`), or no file. */
-export type Resolution =
+type Resolution =
   | { readonly type: "file"; readonly file: string }
   | { readonly type: "empty" }
   | { readonly type: "missing" };
 
 /** What is read of a package.json. */
-export interface PackageFacts {
+interface PackageFacts {
   readonly isModule: boolean;
   /** Whether leaving a file out, where nothing of it is used, changes nothing. */
   hasSideEffects(file: string): boolean;

@@ -15,7 +15,7 @@ export interface DeployedState {
   readonly everywhere: boolean;
 }
 
-export interface RuntimeIdentity {
+interface RuntimeIdentity {
   /** The runtime's account. */
   readonly account: string;
   readonly namespace: string;

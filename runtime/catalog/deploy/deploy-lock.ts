@@ -18,7 +18,7 @@ const quietMs = 15_000;
 /** How often the index is looked at while another holds it, in milliseconds. */
 const lookMs = 1_000;
 
-export interface LockParts {
+interface LockParts {
   readonly api: ApiObjects;
   readonly clock: Clock;
   /** For people: who holds it. */

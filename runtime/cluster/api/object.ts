@@ -9,7 +9,7 @@ export interface OwnerReference {
 }
 
 /** One manager's share of an object, as in metav1.ManagedFieldsEntry. */
-export interface ManagedFields {
+interface ManagedFields {
   manager?: string;
   operation?: "Apply" | "Update";
   apiVersion?: string;

@@ -1,14 +1,14 @@
 import { encodeJson } from "../exact-json.ts";
 
 /** metav1.StatusCause. */
-export interface Cause {
+interface Cause {
   reason?: string;
   message?: string;
   field?: string;
 }
 
 /** metav1.StatusDetails. */
-export interface Details {
+interface Details {
   name?: string;
   group?: string;
   kind?: string;
@@ -30,7 +30,7 @@ export interface Status {
 }
 
 /** A resource as failures name it. */
-export interface Named {
+interface Named {
   group: string;
   plural: string;
 }

@@ -10,7 +10,7 @@ const roleKinds = new Set(["Role", "ClusterRole"]);
 const bindingKinds = new Set(["RoleBinding", "ClusterRoleBinding"]);
 
 /** Who writes what, and where. */
-export interface Write {
+interface Write {
   readonly type: ResourceType;
   readonly user: User;
   readonly namespace: string;

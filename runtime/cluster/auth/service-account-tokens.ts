@@ -15,7 +15,7 @@ export interface BoundObject {
 }
 
 /** What a token is made for. */
-export interface TokenClaims {
+interface TokenClaims {
   account: KubeObject;
   audiences: readonly string[];
   expirationSeconds: number;
@@ -23,7 +23,7 @@ export interface TokenClaims {
 }
 
 /** A token that is valid now. */
-export interface VerifiedToken {
+interface VerifiedToken {
   user: User;
   audiences: readonly string[];
 }

@@ -5,7 +5,7 @@ import { Namespaces } from "./namespaces.ts";
 import { WorkQueue } from "./queue.ts";
 
 /** The work that a real cluster's controller-manager does, and the API server on its own CRDs. */
-export interface Controllers {
+interface Controllers {
   /** Looks at everything that is stored, as after a start. */
   settle(): void;
   stop(): void;

@@ -2,7 +2,7 @@ import type { Registry } from "../kinds/registry/registry.ts";
 import type { ResourceType } from "../kinds/resource-type.ts";
 
 /** A subresource as discovery tells of it. */
-export interface SubresourceType {
+interface SubresourceType {
   name: string;
   kind: string;
   group: string;

@@ -12,7 +12,7 @@ import { systemReason } from "../storage/system-reason.ts";
 import { Reply } from "./respond.ts";
 
 /** Who answers a request that is authenticated and allowed. */
-export interface Handlers {
+interface Handlers {
   resource(
     request: IncomingMessage,
     reply: Reply,

@@ -20,7 +20,7 @@ import type { ListOptions } from "./list-options.ts";
 type Propagation = "Orphan" | "Background" | "Foreground";
 
 /** metav1.DeleteOptions, checked. */
-export interface DeleteOptions {
+interface DeleteOptions {
   gracePeriodSeconds?: number;
   propagationPolicy?: Propagation;
   /** The client used the deprecated orphanDependents=false: a deletion under way then answers 202. */
@@ -78,7 +78,7 @@ function fromQuery(query: URLSearchParams): Record<string, unknown> {
 }
 
 /** The outcome of a deletion: the object as it is now, and whether it is gone. */
-export interface Deleted {
+interface Deleted {
   revision: Revision;
   gone: boolean;
 }

@@ -12,7 +12,7 @@ import type { ListOptions } from "./list-options.ts";
 const freshnessTimeoutMs = 3000;
 
 /** One page. */
-export interface Page {
+interface Page {
   items: Revision[];
   metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
 }

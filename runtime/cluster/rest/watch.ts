@@ -24,7 +24,7 @@ const initialEventsEnd = { "k8s.io/initial-events-end": "true" };
 const newline = Buffer.from("}\n");
 
 /** What one watch wants to see. */
-export interface WatchRequest {
+interface WatchRequest {
   store: Store;
   collection: Collection;
   clock: Clock;

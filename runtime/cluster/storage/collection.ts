@@ -171,7 +171,7 @@ export class Collection {
 }
 
 /** Told that something changed; reads the collection itself. */
-export interface Listener {
+interface Listener {
   changed(): void;
   /** History is about to go: the last moment to read it. */
   compacting(): void;

@@ -1,7 +1,7 @@
 import { badRequest } from "../api/status.ts";
 
 /** Where a paged list goes on. */
-export interface ContinueToken {
+interface ContinueToken {
   /** The snapshot's revision; -1 goes on with whatever is current. */
   revision: number;
   /** The first key that was not shown. */

@@ -2,7 +2,7 @@ import type { KubeObject } from "../api/object.ts";
 import { encodeJson } from "../exact-json.ts";
 
 /** How an object is told apart on the wire: its apiVersion, whole or its metadata alone. */
-export type Representation = string;
+type Representation = string;
 
 /**
  * One object as one write left it. It never changes, so its JSON is made once per representation and shared by every

@@ -44,7 +44,7 @@ const recordSchema = z.object({
 const voidLimit = 20_000;
 
 /** What a state file held. */
-export interface Restored {
+interface Restored {
   identity: Identity;
   revision: number;
   records: JournalRecord[];

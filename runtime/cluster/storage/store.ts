@@ -19,7 +19,7 @@ export interface Journal {
 }
 
 /** Told of every write, after it is visible. */
-export type CommitListener = (collection: Collection, change: Change) => void;
+type CommitListener = (collection: Collection, change: Change) => void;
 
 /** The first revision of a new cluster, as of a new etcd. */
 const firstRevision = 1;

@@ -37,7 +37,7 @@ export interface ExplainedFunction {
   statusOf(spec: SourceSpec): SourceStatus | undefined;
 }
 
-export interface ExplainerParts extends LookParts {
+interface ExplainerParts extends LookParts {
   readonly deadLetters: { list(page: DeadLetterPage): Promise<readonly DeadLetterSummary[]> };
   readonly redact: (functionName: string, text: string) => string;
 }

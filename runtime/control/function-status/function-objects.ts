@@ -31,7 +31,7 @@ const pageSchema = z.looseObject({
 });
 
 /** One Function object as it is there. */
-export interface FoundFunction {
+interface FoundFunction {
   readonly name: string;
   readonly conditions: readonly Condition[];
   /** What replicas say of their parts of it, by their names; null: it cannot be read. */

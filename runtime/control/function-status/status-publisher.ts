@@ -44,7 +44,7 @@ export interface Publication {
   readonly held?: string;
 }
 
-export interface StatusPublisherOptions {
+interface StatusPublisherOptions {
   readonly objects: FunctionObjects;
   readonly account: string;
   readonly read: () => Publication;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 
 /** What the parent does for one function alone on the thread that all share. */
-export type Work = "conditions" | "keys" | "calls" | "logs";
+type Work = "conditions" | "keys" | "calls" | "logs";
 
 /**
  * What functions may take of each second at once, all together; the rest of it they take in turns. The other half is for what no

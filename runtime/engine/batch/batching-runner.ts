@@ -13,7 +13,7 @@ import { batchDelivery } from "./batch-delivery.ts";
 /** Bodies of one batch, in bytes: all of them are in the isolate's memory at once, parsed. */
 const mostBytes = 4 * 1024 * 1024;
 
-export interface BatchingParts {
+interface BatchingParts {
   readonly runner: Runner;
   readonly clock: Clock;
   readonly batch: BatchSettings;

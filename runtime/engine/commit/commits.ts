@@ -53,7 +53,7 @@ const retryMs = 1_000;
 
 const plainCommand: DeadLetterCommand = (action, id) => `watchfire dead-letters ${action} ${id}`;
 
-export interface CommitsOptions {
+interface CommitsOptions {
   readonly store: CheckpointStore;
   readonly clock: Clock;
   readonly observer: EngineObserver;

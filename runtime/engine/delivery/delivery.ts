@@ -47,7 +47,7 @@ export interface Delivery {
 }
 
 /** A part of a text: from `at` up to `end`. */
-export interface Span {
+interface Span {
   readonly at: number;
   readonly end: number;
 }

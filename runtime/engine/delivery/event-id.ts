@@ -2,7 +2,7 @@ import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { EventType } from "../../manifest/function.ts";
 
 /** What an event's id is made of. */
-export interface EventIdentity {
+interface EventIdentity {
   /** The trigger's lasting identity, as its view has it. */
   readonly trigger: string;
   readonly type: EventType;

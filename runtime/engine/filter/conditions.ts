@@ -29,7 +29,7 @@ export interface ConditionError {
   readonly doubtful: boolean;
 }
 
-export interface ConditionSource {
+interface ConditionSource {
   readonly name: string;
   readonly expression: string;
 }

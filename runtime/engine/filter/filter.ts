@@ -29,7 +29,7 @@ export interface Verdict {
 }
 
 /** A change, its body, what was known before, and where they are at hand the old body, the object's members, and who hears. */
-export type Judged = [
+type Judged = [
   type: EventType,
   body: Buffer,
   before: PreviousState,

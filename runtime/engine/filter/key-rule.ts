@@ -24,7 +24,7 @@ export interface WakesNext {
 }
 
 /** What keys are made of: an object's JSON, and the namespace that it is in ("" for none). */
-export interface KeyedObject {
+interface KeyedObject {
   readonly namespace: string;
   readonly body: Buffer;
 }

@@ -36,7 +36,7 @@ import {
 import { Passing } from "./passing.ts";
 import { type State, stateOf } from "./state.ts";
 
-export interface SubscriptionParts {
+interface SubscriptionParts {
   readonly view: KnownObjects;
   readonly concerns: Concern;
   /** Whether each change concerns it. */

@@ -19,7 +19,7 @@ export interface SourceRef {
   readonly namespace: string;
 }
 
-export interface ScopeParts {
+interface ScopeParts {
   readonly view: KnownObjects;
   readonly concerns: Concern;
   /** The part of the function that this is; undefined: all of it. */

@@ -9,7 +9,7 @@ import type { EventType } from "../../manifest/function.ts";
 export type RedeliveryRisk = "none" | "noted" | "unnoted";
 
 /** What is asked about an event that is made. */
-export interface DeliveredEvent {
+interface DeliveredEvent {
   readonly view: number;
   readonly uid: string;
   readonly id: string;
@@ -17,7 +17,7 @@ export interface DeliveredEvent {
 }
 
 /** Attempts at an event that began before, and whether it may have been told. */
-export interface Past {
+interface Past {
   readonly attempts: number;
   readonly doubt: RedeliveryRisk;
   /** Of an attempt that the event itself is to settle. */

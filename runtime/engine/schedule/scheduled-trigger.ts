@@ -10,7 +10,7 @@ import type { PastRun } from "../history/history.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import { Timetable } from "./timetable.ts";
 
-export interface ScheduledTriggerParts {
+interface ScheduledTriggerParts {
   readonly schedule: Schedule;
   readonly view: KnownObjects;
   /** As the store has it; undefined of a schedule that is new. */

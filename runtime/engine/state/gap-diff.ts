@@ -17,9 +17,9 @@ export type Difference =
     };
 
 /** Which of two states of one object counts: the newer, or after a rewind whichever the list shows. */
-export type DiffMode = "newer" | "different";
+type DiffMode = "newer" | "different";
 
-export interface GapDiffParts {
+interface GapDiffParts {
   /** The live object known by a key; what is told meanwhile is known. */
   readonly lookup: (key: string) => LastState | undefined;
   readonly mode: DiffMode;

@@ -41,19 +41,19 @@ export interface ViewEvent {
 export type FilteredEventFields = Pick<ViewEvent, "type" | "key" | "doubt" | "members">;
 
 /** What a view needs of an event that waits. */
-export interface ExpectedEvent extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
+interface ExpectedEvent extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
 }
 
 /** An attempt that is over. */
-export interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {
+interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {
   /** The state that its handler has begun with, where that may be newer than what is known. */
   readonly shown: ResourceVersion | undefined;
   readonly comesAgain?: boolean;
 }
 
-export interface KnownObjectsParts {
+interface KnownObjectsParts {
   readonly id: number;
   readonly functionName: string;
   readonly trigger: Trigger;

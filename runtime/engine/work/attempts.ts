@@ -38,7 +38,7 @@ export interface EventSink {
   take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion;
 }
 
-export interface AttemptsParts {
+interface AttemptsParts {
   /** Left out: the handler is told. */
   readonly sink?: EventSink | undefined;
   readonly spill: Spill;
@@ -54,7 +54,7 @@ export interface AttemptsParts {
 }
 
 /** What an attempt is made with. */
-export interface LoadedCode {
+interface LoadedCode {
   readonly manifest: FunctionManifest;
   /** The handler reads the previous object. */
   readonly usesOldObject: boolean;

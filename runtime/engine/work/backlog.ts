@@ -83,7 +83,7 @@ function runsOf(events: Iterable<LaneEvent>, kept: number): readonly CollapsedEv
   return found;
 }
 
-export interface BacklogsParts {
+interface BacklogsParts {
   readonly functionName: string;
   readonly spill: Spill;
   readonly clock: Clock;

@@ -17,7 +17,7 @@ const goOnShare = 0.7;
 const lookMs = 500;
 
 /** What a function has that only waits for its turn: how many lanes, and how many of these may. */
-export interface WaitsForTurn {
+interface WaitsForTurn {
   readonly ready: Pick<ReadyQueue, "length">;
   readonly place: Pick<FairShare, "share" | "isOverShare">;
 }

@@ -9,7 +9,7 @@ export const sizeOf = (events: readonly { readonly size: number }[]): number =>
   events.reduce((sum, { size }) => sum + size, 0);
 
 /** An event that is on disk alone, behind all others of its lane. */
-export interface ShelvedTail {
+interface ShelvedTail {
   readonly event: LaneEvent;
   /** The state that its handler is told before it; undefined where that is not known. */
   readonly from: ResourceVersion | undefined;

@@ -24,7 +24,7 @@ export interface MarkOwner {
 /**
  * `memory`: there alone, so that it holds the mark. `both`: on disk as well. `disk`: with its place in the lane in memory.
  */
-export type EventStorage = "memory" | "both" | "disk";
+type EventStorage = "memory" | "both" | "disk";
 
 /** An event on its way through a lane. */
 export interface LaneEvent extends ViewEvent {

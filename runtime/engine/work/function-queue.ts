@@ -21,7 +21,7 @@ import type { ReadyQueue } from "./ready-queue.ts";
 import { afterLong, msUntil } from "./retry.ts";
 import { type LoadedEvent, pinnedMs, type Spill } from "./spill.ts";
 
-export interface QueueParts {
+interface QueueParts {
   readonly attempts: Attempts;
   readonly spill: Spill;
   readonly backpressure: Backpressure;

@@ -1,7 +1,7 @@
 import type { EventLane } from "./event-lane.ts";
 
 /** How a function's lanes stand, together; times are epoch milliseconds. */
-export interface LaneCounts {
+interface LaneCounts {
   /** Events in memory, those that run among them. */
   readonly queued: number;
   /** Lanes whose head is out of attempts and holds them. */

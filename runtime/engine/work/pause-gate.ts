@@ -1,4 +1,4 @@
-export interface PauseGateParts {
+interface PauseGateParts {
   /** Has the runner give back what has not begun. */
   readonly recall: () => void;
   /** Has what waits for a retry be tried at once. */

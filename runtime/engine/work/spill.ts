@@ -37,7 +37,7 @@ export const freeAt = 0.5;
 export const pinnedMs = 60_000;
 
 /** What a function's spill is made of. */
-export interface SpillParts {
+interface SpillParts {
   readonly functionName: string;
   readonly store: CheckpointStore;
   readonly commits: Commits;

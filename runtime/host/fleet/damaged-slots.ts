@@ -8,7 +8,7 @@ const damagedKey = "watchfire.dev/damaged";
 /** How soon it is looked whether they can be read again, in milliseconds: at first soon, then ever later. */
 const lookMs = { from: 1_000, most: 15_000 };
 
-export interface SlotDamageParts {
+interface SlotDamageParts {
   readonly held: Pick<HeldSlot, "slot" | "annotations" | "annotate">;
   readonly clock: Clock;
   readonly log: Logger;

@@ -14,7 +14,7 @@ interface CatalogueReader {
   reload(): Promise<void>;
 }
 
-export interface ReloadsParts {
+interface ReloadsParts {
   readonly catalogue: Pick<Catalogue, "read" | "unsettled">;
   readonly spreads: Pick<Shardings, "read" | "size">;
   /** The runs of the slots that are here. */

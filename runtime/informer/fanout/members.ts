@@ -22,7 +22,7 @@ interface InformerMember {
 }
 
 /** The server's word that its history does not reach back to where a stream was to begin. */
-export interface Expiry {
+interface Expiry {
   readonly from: ResourceVersion;
   /** Where its history begins, if it says so. */
   readonly oldest: ResourceVersion | undefined;

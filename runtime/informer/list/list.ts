@@ -17,9 +17,9 @@ const pageSize = 500;
 const pageTimeoutMs = 300_000;
 
 /** Where a list starts: consistent, or at least as new as a resourceVersion. Never "0", which may go back in time. */
-export type ListFrom = { readonly notOlderThan?: ResourceVersion | undefined };
+type ListFrom = { readonly notOlderThan?: ResourceVersion | undefined };
 
-export interface ListOptions {
+interface ListOptions {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly path: string;

@@ -45,7 +45,7 @@ export interface Handover {
   readonly brought: Brought | undefined;
 }
 
-export interface ListerParts {
+interface ListerParts {
   readonly spec: SourceSpec;
   readonly transport: KubeTransport;
   readonly clock: Clock;

@@ -13,7 +13,7 @@ export interface Applicant {
 }
 
 /** What became of those for whom a list was read. */
-export interface Listed {
+interface Listed {
   readonly counted: readonly Subscriber[];
   /** Those who want a second opinion. */
   readonly held: readonly Applicant[];

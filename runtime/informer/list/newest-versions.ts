@@ -20,7 +20,7 @@ interface VersionQuestion {
 /** Where it may be asked: what the source's own rights reach. */
 type VersionScope = Pick<SourceSpec, "namespace" | "fieldSelector">;
 
-export interface NewestVersionsParts {
+interface NewestVersionsParts {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly listSlots: ListSemaphore;

@@ -10,12 +10,12 @@ import { HeldChanges } from "./held-changes.ts";
 import { ListExpired, listCollection } from "./list.ts";
 import type { Listing } from "./listing.ts";
 
-export interface PagedListParts extends ConnectionParts {
+interface PagedListParts extends ConnectionParts {
   readonly transport: KubeTransport;
   readonly clock: Clock;
 }
 
-export interface PagedListOptions {
+interface PagedListOptions {
   readonly resource: Resource;
   readonly listing: Listing;
   readonly notOlderThan: ResourceVersion | undefined;

@@ -22,7 +22,7 @@ export const valueLimit = 16 * 1024 * 1024;
 export const piecesLimit = 256;
 
 /** Takes `bytes` from `start` to before `end`. A scan returns whether they are one whole value, a taker whether to go on. */
-export type TakeBytes = (bytes: Buffer, start: number, end: number) => boolean;
+type TakeBytes = (bytes: Buffer, start: number, end: number) => boolean;
 
 /** What `push` returns inside when nothing more is to be read. */
 const stopped = -1;

@@ -1,7 +1,7 @@
 import type { Clock, Random } from "../../base/clock.ts";
 
 /** A curve of waits, in milliseconds. */
-export interface Curve {
+interface Curve {
   readonly firstMs: number;
   readonly capMs: number;
 }

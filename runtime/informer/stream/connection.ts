@@ -25,7 +25,7 @@ export interface ConnectionParts {
   readonly liveness: Liveness;
 }
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly resource: Resource;
   readonly sink: Sink;
   /** Where it begins; undefined: with what exists (WatchList). */

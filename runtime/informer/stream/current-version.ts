@@ -17,7 +17,7 @@ function nobody(name: string | undefined): string {
   return `metadata.name!=${value},metadata.name=${value}`;
 }
 
-export interface Collection {
+interface Collection {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly path: string;

@@ -4,7 +4,7 @@ import type { SourceState, SourceStatus, StateChange, WatchObserver } from "../f
 import type { SourceSpec } from "../fanout/source-spec.ts";
 
 /** Why a state was entered. */
-export type StateReason = Pick<StateChange, "cause" | "message" | "delayMs">;
+type StateReason = Pick<StateChange, "cause" | "message" | "delayMs">;
 
 /** From healthy to what needs a person most. */
 const severity: readonly SourceState[] = [

@@ -21,7 +21,7 @@ export const degradedMs = 300_000;
 /** A server that ends its streams in good order is not asked by all at once. */
 const soonMs = 1000;
 
-export interface RetryStateParts {
+interface RetryStateParts {
   readonly spec: SourceSpec;
   readonly clock: Clock;
   readonly random: Random;
@@ -33,7 +33,7 @@ export interface RetryStateParts {
 }
 
 /** What ended, and where. */
-export interface RetryNotice {
+interface RetryNotice {
   readonly ending: Ending;
   readonly phase: SessionHistory["phase"];
   readonly lived: ConnectionStats;

@@ -15,7 +15,7 @@ import { causesOf, degradedMs, type RetryCause, RetryState } from "./retry-state
 /** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
 const missingPollMs = { from: 3000, to: 4000 };
 
-export interface ServedKindParts {
+interface ServedKindParts {
   readonly spec: SourceSpec;
   readonly transport: KubeTransport;
   readonly discovery: Discovery;

@@ -5,7 +5,7 @@ const sleptMs = 30_000;
 /** How long past `timeoutSeconds` the server may take to end a watch, even if bytes still trickle. */
 const overdueMs = 15_000;
 
-export interface SessionDeadlines {
+interface SessionDeadlines {
   /** Silence allowed, in milliseconds; asked anew each time. */
   idleMs(): number;
   /** The `timeoutSeconds` that the server was asked for, in milliseconds. */

@@ -16,7 +16,7 @@ const refusalMs = 10_000;
 /** A page for people comes at once. An answer of another type than JSON that is silent for so long, in milliseconds, is a watch. */
 const pageMs = 1000;
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly transport: KubeTransport;
   readonly clock: Clock;
   readonly path: string;

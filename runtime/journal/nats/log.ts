@@ -61,7 +61,7 @@ export interface Note {
   readonly snapshot?: { readonly object?: string | undefined; readonly sequence: number } | undefined;
 }
 
-export type FoundNote = z.infer<typeof noteSchema>;
+type FoundNote = z.infer<typeof noteSchema>;
 
 /** The last message of a slot. */
 export interface LastMessage {

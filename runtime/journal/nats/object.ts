@@ -2,7 +2,7 @@ import type { Nats } from "./connection.ts";
 import { corrupt } from "./fault.ts";
 
 /** An object of a slot: its bytes, or why it cannot be read, such as `is gone`. */
-export type StoredObject =
+type StoredObject =
   | { readonly bytes: Buffer; readonly metadata: Readonly<Record<string, string>> }
   | { readonly why: string; readonly cause?: unknown };
 

@@ -38,7 +38,7 @@ import { assertOurs, takeOver } from "./schema.ts";
 import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./upkeep.ts";
 import { SqliteWriter } from "./writer.ts";
 
-export interface SqliteStoreOptions {
+interface SqliteStoreOptions {
   /** The data folder; made if it is not there, for its owner alone. */
   readonly folder: string;
   /**

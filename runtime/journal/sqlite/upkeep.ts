@@ -49,7 +49,7 @@ export function rewriteIfEmpty(db: DatabaseSync): boolean {
   }
 }
 
-export interface UpkeepHooks {
+interface UpkeepHooks {
   /** Called now and then, for what else is to be kept up. */
   looked(): void;
   /** So many pages went into the log. */

@@ -18,7 +18,7 @@ export type Ask = (call: number, no: number, operation: string, args: string) =>
 export type GuestScript = ivm.Script;
 
 /** What an isolate begins with. */
-export type Bounds = Pick<Load, "memoryMb" | "env" | "refused">;
+type Bounds = Pick<Load, "memoryMb" | "env" | "refused">;
 
 const nobody: Ask = () => new Promise(() => undefined);
 

@@ -17,7 +17,7 @@ const maxInside = 256;
 const nothing = "[[],[],[],[],-1,[],0]\n";
 
 /** What a tenant tells the parent. */
-export interface TenantReports {
+interface TenantReports {
   entering(realm: number, events: readonly number[]): void;
   drained(realm: number, outbox: string): void;
   asking(realm: number, call: number, no: number, operation: string, args: string): void;

@@ -56,7 +56,7 @@ interface RunningEntry {
 }
 
 /** What a realm is made of. */
-export interface RealmParts {
+interface RealmParts {
   readonly id: number;
   readonly doors: GuestDoors;
   /** CPU time of an entry, in milliseconds. */

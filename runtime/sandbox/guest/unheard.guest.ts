@@ -14,7 +14,7 @@ export interface Unheard {
 }
 
 /** A run, as far as rejections matter. */
-export interface RejectionRun {
+interface RejectionRun {
   readonly over: boolean;
   /** The newest first. */
   unheard: Unheard | undefined;

@@ -9,7 +9,7 @@ import { UsageShare } from "./usage-share.ts";
 export type DeathReason = "memory" | "silent" | "breach" | "stuck" | "exited" | "closed" | "refused";
 
 /** The parent's ear of one executor. */
-export interface ExecutorListener {
+interface ExecutorListener {
   frame(frame: UpFrame): void;
   /** It takes again what it is sent, after it had too much before it. */
   room(): void;

@@ -25,7 +25,7 @@ export interface TenantListener {
 }
 
 /** What an executor tells whoever keeps it. */
-export interface KeeperListener {
+interface KeeperListener {
   /** It is gone; `culprits` are the functions whose doing that may be. */
   died(reason: DeathReason, detail: string, culprits: readonly string[]): void;
   /** Its last function has left. */

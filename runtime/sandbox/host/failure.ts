@@ -7,7 +7,7 @@ import { isStackLine } from "../positions/stack-text.ts";
 import type { FinishedEvent, GuestError } from "./run-output.ts";
 
 /** A function's limits, as its errors name them. */
-export interface Limits {
+interface Limits {
   readonly memoryBytes: number;
   readonly cpuPerEventMs: number;
 }

@@ -36,7 +36,7 @@ interface Reply {
 }
 
 /** What the calls of a placement need of it. */
-export interface CallParts {
+interface CallParts {
   readonly executor: Pick<ExecutorHandle, "send" | "isFull">;
   readonly tenant: number;
   readonly hostCalls: HostCalls;

@@ -13,7 +13,7 @@ const maxMetrics = 2000;
 export type Lapse = "stray" | "call";
 
 /** Whose words they are. */
-export interface Speaker {
+interface Speaker {
   readonly function: string;
   readonly mapper: StackMapper;
   /** What it was told of once, and is not told of again. */

@@ -2,7 +2,7 @@ import { ExecutorHandle } from "./executor.ts";
 import type { DeathReason, ExecutorSettings } from "./executor-process.ts";
 
 /** How many executors there may be. */
-export interface PoolLimits {
+interface PoolLimits {
   /** Those that the functions of no trust group share. */
   readonly shared: number;
   /** All others: one for each trust group, and one for each function that runs alone. */
@@ -10,7 +10,7 @@ export interface PoolLimits {
 }
 
 /** Told when an executor is gone; `culprits` are the functions whose doing it may be. */
-export type DiedListener = (
+type DiedListener = (
   executor: ExecutorHandle,
   reason: DeathReason,
   detail: string,

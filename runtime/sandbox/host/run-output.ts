@@ -2,16 +2,7 @@ import { clean, controlCharacters } from "../../base/wording.ts";
 import { shapeFault } from "./json-shape.ts";
 
 /** How the guest says that an event ended. */
-export type DoneKind =
-  | "ok"
-  | "requeue"
-  | "partial"
-  | "failed"
-  | "permanent"
-  | "unreadable"
-  | "output"
-  | "deadline"
-  | "cpu";
+type DoneKind = "ok" | "requeue" | "partial" | "failed" | "permanent" | "unreadable" | "output" | "deadline" | "cpu";
 
 /** An error as text, as it came: what is shown to a person is to be cleaned first. */
 export interface GuestError {

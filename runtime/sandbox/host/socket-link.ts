@@ -5,7 +5,7 @@ import type { Link, LinkListener } from "./link.ts";
 const goneMs = 1000;
 
 /** What a link needs of the one connection to the warden. */
-export interface SupervisorWire {
+interface SupervisorWire {
   cap(id: number, bytes: number): void;
   kill(id: number): void;
 }

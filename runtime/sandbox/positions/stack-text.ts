@@ -13,7 +13,7 @@ const longestFrame = 1000;
 export const mostFrames = 200;
 
 /** A frame as V8 writes it: what was called, and where in the bundle. Line and column count from 1. */
-export interface BundleFrame {
+interface BundleFrame {
   readonly label: string;
   readonly line: number;
   readonly column: number;

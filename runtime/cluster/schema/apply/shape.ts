@@ -7,7 +7,7 @@ import { keyElement, type PathElement, valueElement } from "./field-set.ts";
  * What a field is to server-side apply. `leaf`: owned as a whole. `map`: owned field by field. `set` and `keyed`: lists
  * that are owned item by item.
  */
-export type Shape = "leaf" | "map" | "set" | "keyed";
+type Shape = "leaf" | "map" | "set" | "keyed";
 
 /** The type of a field of which the schema knows nothing. */
 export const deduced: Schema = { "x-kubernetes-preserve-unknown-fields": true };

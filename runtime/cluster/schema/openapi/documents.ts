@@ -9,7 +9,7 @@ import { pathsV2, pathsV3 } from "./paths.ts";
 export type { CustomResource } from "./custom-definition.ts";
 
 /** Of the built-in resources, those that a server serves; all of the real one's where this is left out. */
-export type IsServed = (groupVersion: string, resource: string) => boolean;
+type IsServed = (groupVersion: string, resource: string) => boolean;
 
 const everything: IsServed = () => true;
 const v3Prefix = "#/components/schemas/";

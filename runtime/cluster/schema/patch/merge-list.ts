@@ -3,7 +3,7 @@ import { isObject, type Json, type JsonObject, jsonEqual } from "../json.ts";
 import { PatchError } from "./patch-error.ts";
 
 /** How a list of objects is merged. */
-export interface MergeRules {
+interface MergeRules {
   /** The field by which two items are one. */
   readonly key: string;
   /** The order that `$setElementOrder` gives. */

@@ -21,7 +21,7 @@ export function escapeName(name: string): string | undefined {
 }
 
 /** How a duration is made; the library makes them by evaluating `duration("90s")`. */
-export type MakeDuration = (text: string) => unknown;
+type MakeDuration = (text: string) => unknown;
 
 /** A value as rules see it under its schema: integers as bigint, times as Date, properties by their escaped names. */
 export function celValue(value: Json, schema: Schema | undefined, makeDuration: MakeDuration): unknown {

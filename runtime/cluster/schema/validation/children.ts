@@ -4,7 +4,7 @@ import { fieldPath } from "./errors.ts";
 import { canonical, keysOf } from "./list-types.ts";
 
 /** A part of a value, with what was stored in its place; `old` is undefined where nothing was, or none can tell. */
-export interface Child {
+interface Child {
   readonly value: Json;
   readonly old: Json | undefined;
   readonly schema: Schema;

@@ -38,7 +38,7 @@ const recountMs = 5_000;
 /** How often it is looked whether objects are known by now without which no key may run, in milliseconds. */
 const settlePollMs = 100;
 
-export interface KeyQueueParts {
+interface KeyQueueParts {
   readonly primary: Primary;
   readonly runs: KeyRuns;
   readonly commits: Commits;

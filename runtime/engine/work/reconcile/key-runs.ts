@@ -10,7 +10,7 @@ import { causeAlone, type Waking } from "./causes.ts";
 import { type KeyLane, unknownVersion } from "./key-lane.ts";
 import type { Primary } from "./primary.ts";
 
-export interface KeyRunsParts {
+interface KeyRunsParts {
   readonly primary: Primary;
   /** Of triggers and schedules, by the identity that causes have. */
   readonly names: ReadonlyMap<string, string>;
@@ -22,7 +22,7 @@ export interface KeyRunsParts {
 }
 
 /** How a run ended by itself. */
-export type FinishedRun = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
+type FinishedRun = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
 /** How a run leaves its key. */
 export type RunEnd =

@@ -23,7 +23,7 @@ import { Resync } from "./resync.ts";
 import { UntoldStates } from "./untold-states.ts";
 import { settleRun } from "./waiting-keys.ts";
 
-export interface ReconcilingParts {
+interface ReconcilingParts {
   readonly manifest: FunctionManifest;
   readonly startedBefore: Iterable<RecordedStart>;
   readonly commits: Commits;

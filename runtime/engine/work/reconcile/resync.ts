@@ -20,7 +20,7 @@ const catchUpFactor = 10;
 const recordsPerRound = 60;
 const leastRecordMs = 60_000;
 
-export interface ResyncParts {
+interface ResyncParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly commits: Pick<Commits, "cursorMoved" | "dropCursor">;

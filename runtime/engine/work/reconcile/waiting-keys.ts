@@ -9,7 +9,7 @@ import type { KnownObjects } from "../../state/known-objects.ts";
 import { hasLostCauses } from "./causes.ts";
 import { unknownVersion } from "./key-lane.ts";
 
-export interface WaitingKeysParts {
+interface WaitingKeysParts {
   readonly functionName: string;
   readonly commits: Commits;
   readonly startedBefore: Iterable<RecordedStart>;
