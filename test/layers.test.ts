@@ -69,6 +69,26 @@ function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[] {
   return circles;
 }
 
+/** The packages' folders, the inner one first. */
+const packageFolders = ["runtime/cluster", "runtime", "sdk", "deploy/create"];
+const packageFolderOf = (file: string) => packageFolders.find((folder) => file.startsWith(`${folder}/`));
+const packageSources = globSync("{runtime,sdk,deploy/create}/**/*.{ts,js}", { cwd: root, exclude: notOurs });
+interface PackageManifest {
+  readonly name: string;
+  readonly dependencies?: Readonly<Record<string, string>>;
+  readonly exports?: Readonly<Record<string, string>>;
+}
+const packages = packageFolders.map((folder) => {
+  const manifest: PackageManifest = JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8"));
+  const { name, dependencies = {}, exports = {} } = manifest;
+  const sources = packageSources.filter((file) => packageFolderOf(file) === folder);
+  const specified = Object.entries(exports).map(([path, file]) => [join(name, path), join(folder, file)] as const);
+  return { folder, name, dependencies: Object.keys(dependencies), sources, exports: new Map(specified) };
+});
+
+/** The package's name in a specifier such as `@watchfire/sdk/testing`. */
+const packageOf = (specifier: string) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
+
 const roomOf = (file: string): string => file.split("/")[1] ?? "";
 
 describe("the house's layers", () => {
@@ -90,22 +110,32 @@ describe("the house's layers", () => {
   });
 
   it("each package names the packages that it imports, and no other", () => {
-    const folders = ["runtime/cluster", "runtime", "sdk", "deploy/create"];
-    const sources = globSync("{runtime,sdk,deploy/create}/**/*.{ts,js}", { cwd: root, exclude: notOurs });
-    const ownerOf = (file: string) => folders.find((folder) => file.startsWith(`${folder}/`));
-    const dependenciesOf = (folder: string) =>
-      Object.keys(JSON.parse(readFileSync(join(root, folder, "package.json"), "utf8")).dependencies ?? {});
-    const known = new Set(folders.flatMap(dependenciesOf));
-    for (const folder of folders) {
-      const texts = sources
-        .filter((file) => ownerOf(file) === folder)
-        .map((file) => readFileSync(join(root, file), "utf8"));
+    const known = new Set(packages.flatMap(({ dependencies }) => dependencies));
+    for (const { folder, dependencies, sources } of packages) {
+      const texts = sources.map((file) => readFileSync(join(root, file), "utf8"));
       const isImported = (name: string) => {
         const pattern = new RegExp(`(?:from|import|require)\\s*\\(?\\s*"${name.replaceAll(".", "\\.")}[/"]`);
         return texts.some((text) => pattern.test(text));
       };
-      expect(dependenciesOf(folder).sort(), folder).toEqual([...known].filter(isImported).sort());
+      expect([...dependencies].sort(), folder).toEqual([...known].filter(isImported).sort());
     }
+  });
+
+  it("no package reaches another in a circle, neither by its name nor by a path", () => {
+    const between = packages.map(({ folder, dependencies, sources }) => {
+      const byPath = sources.flatMap((file) =>
+        specifiers(file)
+          .filter((specifier) => specifier.startsWith("."))
+          .map((specifier) => packageFolderOf(relative(root, resolve(root, dirname(file), specifier)))),
+      );
+      const byName = [...dependencies, ...sources.flatMap(specifiers).map(packageOf)].map(
+        (name) => packages.find((each) => each.name === name)?.folder,
+      );
+      const others = [...byPath, ...byName].filter((other) => other !== undefined && other !== folder);
+      return [folder, [...new Set(others)] as string[]] as const;
+    });
+    expect(between.flatMap(([, others]) => others).length).toBeGreaterThan(2);
+    expect(circlesOf(new Map(between))).toEqual([]);
   });
 
   it("no room imports one downstream of it", () => {
@@ -186,12 +216,15 @@ describe("the house's layers", () => {
       cwd: root,
       exclude: notOurs,
     });
+    const exported = new Map(packages.flatMap((each) => [...each.exports]));
     const taken = new Set<string>();
     for (const file of readers) {
       const text = readFileSync(join(root, file), "utf8");
       const take = (specifier = "", names = ["*"]) => {
-        if (!specifier.startsWith(".")) return;
-        for (const name of names) taken.add(`${relative(root, resolve(root, dirname(file), specifier))} ${name}`);
+        const target = specifier.startsWith(".")
+          ? relative(root, resolve(root, dirname(file), specifier))
+          : exported.get(specifier);
+        if (target !== undefined) for (const name of names) taken.add(`${target} ${name}`);
       };
       for (const [, names = "", from] of text.matchAll(
         /(?:import|export)\s+(?:type\s+)?\{([^}]*)\}\s*from\s*"([^"]+)"/g,

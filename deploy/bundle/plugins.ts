@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Plugin } from "esbuild";
+import { material } from "../../runtime/cli/new-project/material.ts";
 import { guestScript } from "../../runtime/sandbox/host/guest-script.ts";
-import { readMaterial } from "../create/templates.ts";
 
 /** The guest's script is made here, instead of at each start. */
 export const guestScriptMade: Plugin = {
@@ -21,8 +21,8 @@ export const guestScriptMade: Plugin = {
 export const templatesInside: Plugin = {
   name: "templates",
   setup({ onLoad }) {
-    onLoad({ filter: /\/create\/material\.ts$/ }, () => ({
-      contents: `export const material = ${JSON.stringify(readMaterial())};`,
+    onLoad({ filter: /\/new-project\/material\.ts$/ }, () => ({
+      contents: `export const material = ${JSON.stringify(material)};`,
     }));
   },
 };

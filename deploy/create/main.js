@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { init } from "../../runtime/cli/init.ts";
-import { invoke } from "../../runtime/cli/invoke.ts";
+import { createWatchfire } from "@watchfire/runtime/init";
 
-process.exitCode = await invoke(init, process.argv.slice(2), "create-watchfire");
+process.exitCode = await createWatchfire(process.argv.slice(2));

@@ -14,7 +14,7 @@ export const mentions: readonly string[] = [
   "deploy/DESIGN.md",
   "deploy/npm/DESIGN.md",
   "deploy/functions.Dockerfile",
-  "deploy/create/templates/common/Dockerfile",
+  "runtime/cli/new-project/templates/common/Dockerfile",
 ];
 
 /** A Chart.yaml with this version: the chart's own, its runtime's, and its image's. */

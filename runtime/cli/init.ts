@@ -2,6 +2,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { readVariables } from "../base/variables.ts";
 import { systemReason } from "../base/wording.ts";
 import { command } from "./command.ts";
+import { invoke } from "./invoke.ts";
 
 export const init = command({
   name: "init",
@@ -18,7 +19,7 @@ export const init = command({
     if (more.length > 0) {
       throw new WatchfireError("WF_CLI_USAGE", { what: `init takes one NAME, got ${[name, ...more].join(" ")}` });
     }
-    const { createProject, FolderError, ProjectError } = await import("create-watchfire");
+    const { createProject, FolderError, ProjectError } = await import("./new-project/create-project.ts");
     try {
       const userAgent = readVariables().npm_config_user_agent;
       await createProject({ ...options, name, yes: given.has("yes"), userAgent });
@@ -33,3 +34,6 @@ export const init = command({
     }
   },
 });
+
+/** Runs `init` as the program `create-watchfire`, on the words that follow its name. Resolves with the exit status. */
+export const createWatchfire = (words: readonly string[]): Promise<number> => invoke(init, words, "create-watchfire");

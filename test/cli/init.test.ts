@@ -2,8 +2,8 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { templates } from "../../deploy/create/templates.ts";
 import { version } from "../../runtime/base/version.ts";
+import { templates } from "../../runtime/cli/new-project/templates.ts";
 import { folderOf } from "../tools/folder.ts";
 import { watchfire } from "./run.ts";
 

@@ -82,7 +82,7 @@ describe.each(userPages)("the commands of %s", (page) => {
   });
 
   it("run no npm script that is not there", () => {
-    const ofProject = readFileSync(join(root, "deploy/create/project.ts"), "utf8");
+    const ofProject = readFileSync(join(root, "runtime/cli/new-project/project.ts"), "utf8");
     const { scripts } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
     const named = commandsOf(page).flatMap((line) =>
       [...line.matchAll(/npm run ([\w:]+)/g)].map(([, name = ""]) => name),

@@ -5,7 +5,7 @@ import { declaration } from "../../runtime/types/declaration.ts";
 import { readDefinitions } from "../../runtime/types/definition.ts";
 import { compilerFaults, typedProject } from "../tools/typed-project.ts";
 
-const template = join(import.meta.dirname, "../../deploy/create/templates/controller");
+const template = join(import.meta.dirname, "../../runtime/cli/new-project/templates/controller");
 
 /** A handler whose lines that end in `// wrong` must be the only ones that the compiler refuses. */
 const handler = `

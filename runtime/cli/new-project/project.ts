@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { material } from "./material.ts";
 import type { Template } from "./templates.ts";
 
-export interface ProjectOptions {
+interface ProjectOptions {
   /** The project's folder: a new one, or one that is empty. */
   readonly folder: string;
   readonly template: Template;

@@ -2,7 +2,6 @@ import { addedNode, ProjectError, writeProject } from "./project.ts";
 import { type Template, templates } from "./templates.ts";
 
 export { FolderError, ProjectError } from "./project.ts";
-export { templates } from "./templates.ts";
 
 /** What is asked for; what is left out is asked in a terminal. */
 export interface Wishes {

@@ -1,18 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-
-/** The templates' names, and what each does. */
-export const templates = {
-  hello: "logs each ConfigMap of a namespace",
-  controller: "reconciles a custom resource, with its CRD, types and status",
-  sync: "copies a labelled ConfigMap into another namespace",
-  notifier: "posts Warning events to a webhook",
-} as const;
-
-export type Template = keyof typeof templates;
+import { version } from "../../base/version.ts";
+import { templates } from "./templates.ts";
 
 /** Everything that a project is made of. */
-export interface Material {
+interface Material {
   /** A folder's files, by their paths below it: those of `common` and of each template. */
   readonly folders: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The version of Watchfire's packages. */
@@ -21,10 +13,8 @@ export interface Material {
   readonly tools: Readonly<Record<"node" | "typescript" | "vitest", string>>;
 }
 
-/** As the checkout has it; a bundle has it inside. */
-export function readMaterial(): Material {
-  const { devDependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "../../package.json"), "utf8"));
-  const { version } = JSON.parse(readFileSync(join(import.meta.dirname, "package.json"), "utf8"));
+function readMaterial(): Material {
+  const { devDependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "../../../package.json"), "utf8"));
   const { node, typescript, vitest } = devDependencies as Record<string, string>;
   if (!node || !typescript || !vitest) throw new Error("a tool's version is missing in package.json");
   const names = ["common", ...Object.keys(templates)];
@@ -40,3 +30,6 @@ function readFiles(folder: string): Record<string, string> {
   const paths = entries.map((entry) => join(entry.parentPath, entry.name).slice(folder.length + 1));
   return Object.fromEntries(paths.sort().map((path) => [path, readFileSync(join(folder, path), "utf8")]));
 }
+
+/** As the checkout has it. A bundle replaces this module by the value. */
+export const material = readMaterial();
