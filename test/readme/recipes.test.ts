@@ -1,0 +1,112 @@
+import { existsSync, globSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = join(import.meta.dirname, "../..");
+const page = readFileSync(join(root, ".github/CONTRIBUTING.md"), "utf8");
+
+/** Sources and pages. The embedded cluster and Kubernetes' own types know nothing of functions. */
+const notSearched = /(^|\/)(node_modules|\.packages|\.image|templates\/common|CHANGELOG\.md|DESIGN\.md)(\/|$)/;
+const files = globSync("{runtime,sdk,deploy}/**/*.{ts,js,yaml,md}", { cwd: root })
+  .filter((file) => !notSearched.test(file) && !/^(runtime\/cluster|sdk\/kubernetes)\//.test(file))
+  .map((file) => ({ file, text: readFileSync(join(root, file), "utf8") }));
+
+interface Recipe {
+  /** The end of the heading "To add …". */
+  readonly of: string;
+  /** Matches each file that names the example. */
+  readonly example: RegExp;
+  /** Files that name the example, but that another one does not have to touch; each with the reason. */
+  readonly others: Readonly<Record<string, string>>;
+}
+
+const noObject = "only because a schedule's event has no object";
+
+const recipes: readonly Recipe[] = [
+  {
+    of: "a trigger kind",
+    example: /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"/,
+    others: {
+      "runtime/access/event-recorder.ts": noObject,
+      "runtime/control/record/recorder.ts": noObject,
+      "runtime/control/redeliver/redeliverer.ts": noObject,
+      "runtime/engine/batch/batch-delivery.ts": noObject,
+      "runtime/engine/work/attempts.ts": noObject,
+      "runtime/engine/work/debounce.ts": noObject,
+      "runtime/engine/work/spill.ts": noObject,
+      "runtime/engine/work/reconcile/key-runs.ts": "a comment",
+      "runtime/engine/work/reconcile/reconciling.ts": "a comment",
+      "runtime/observe/metrics.ts": "begins a counter at 0 for a function that drops events",
+      "runtime/rbac/built-in.ts": "numbers the triggers as the manifest does",
+    },
+  },
+  {
+    of: "a journal backend",
+    example: /KubernetesStore|"kubernetes"|journal\/secrets|storeKinds/,
+    others: {
+      "runtime/access/own-objects.ts": "only because the backend's data are Secrets, which are hidden from functions",
+      "runtime/rbac/objects.ts": "only because the backend's data are Secrets, which are created beforehand",
+      "deploy/chart/templates/checkpoint.yaml":
+        "only because the backend's data are Secrets, which are created beforehand",
+    },
+  },
+  {
+    of: "a ctx method",
+    example: /getScale/,
+    others: { "sdk/testing/fixture.ts": "a list of the calls that only read" },
+  },
+  {
+    of: "a metric",
+    example: /watch_poison_lines_total|(?:observer\.|^ *)poisoned[(:]/m,
+    others: {},
+  },
+  {
+    of: "a status field",
+    example: /\blagSeconds\b/,
+    others: {
+      "runtime/observe/metrics.ts": "the value is a gauge as well",
+      "runtime/host/fleet/describe-fleet.ts": "`watchfire slots` shows the value as well",
+      "runtime/docs/troubleshooting.md": "names the fields that help to find a fault",
+    },
+  },
+  {
+    of: "a command",
+    example: /pauseAnswerSchema|"\.\/pause\.ts"|"pause"|\bPauses\b|^watchfire pause|\bpause\(name/m,
+    others: { "runtime/cli/dev-keys.ts": "a key of `watchfire dev` does the same" },
+  },
+];
+
+/** The files and folders that a recipe lists. */
+function listed(of: string): string[] {
+  const [, section = ""] = page.split(`### To add ${of}\n`);
+  const [text = ""] = section.split(/^##+ /m);
+  const rows = text.split("\n").filter((line) => line.startsWith("| `"));
+  return rows.flatMap((row) => [...(row.split(" | ")[0] ?? "").matchAll(/`([^`]+)`/g)].map(([, path = ""]) => path));
+}
+
+describe.each(recipes)("the recipe to add $of", ({ of, example, others }) => {
+  const list = listed(of);
+  const naming = files.filter(({ text }) => example.test(text)).map(({ file }) => file);
+  const covers = (path: string, file: string) => (path.endsWith("/") ? file.startsWith(path) : file === path);
+
+  it("lists files that exist", () => {
+    expect(list.length).toBeGreaterThan(3);
+    expect(list.filter((path) => !existsSync(join(root, path)))).toEqual([]);
+  });
+
+  it("lists every file that its example touches", () => {
+    const missing = naming.filter((file) => !list.some((path) => covers(path, file)) && !Object.hasOwn(others, file));
+    expect(missing).toEqual([]);
+  });
+
+  it("lists no source that its example does not touch", () => {
+    const sources = list.filter((path) => path.endsWith(".ts") && !path.startsWith("test/"));
+    const stale = [...sources, ...Object.keys(others)].filter((path) => !naming.includes(path));
+    expect(stale).toEqual([]);
+  });
+});
+
+it("the page has no recipe without an example", () => {
+  const headings = [...page.matchAll(/^### To add (.+)$/gm)].map(([, of]) => of);
+  expect(headings).toEqual(recipes.map(({ of }) => of));
+});
