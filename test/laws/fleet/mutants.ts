@@ -23,7 +23,7 @@ export const mutants: readonly Mutant[] = [
         "if (!known) return (function* () { return unchanged; })(); return this.conditions.pieces(text, known ?",
       ],
     ],
-    caughtBy: "fleet",
+    caughtBy: "test/engine/missing-body.test.ts",
   },
   {
     fault: "a deletion that a list finds is judged on a missing body as if its object had not matched",
