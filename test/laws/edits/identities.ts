@@ -78,6 +78,16 @@ export class Identities {
     return this.current.get(name);
   }
 
+  /** The trigger that had a name last before a phase. */
+  lastNamed(name: string, before: number): Identity | undefined {
+    const phases = this.all.flatMap((identity) =>
+      [...identity.triggers].flatMap(([phase, trigger]) =>
+        phase < before && trigger.name === name ? [{ identity, phase }] : [],
+      ),
+    );
+    return phases.sort((one, other) => other.phase - one.phase)[0]?.identity;
+  }
+
   get here(): Iterable<Identity> {
     return this.current.values();
   }

@@ -48,7 +48,12 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
         .filter((key) => !isHere || !keysBy(named, real).includes(key))
         .map((key) => ({ key, since: leftAt(parts, all, isEdited ? undefined : named, before, key) }));
     const why = `${before.kind} ${at} ${before.uid}@${before.rv} left it`;
-    checkRuns(parts, rulesSince(before.tick, base.tick).map(leftBy), leftBy(ruleBefore), why, isEdited);
+    const allowed = rulesSince(before.tick, base.tick).map(leftBy);
+    if (isUnruled(parts, identity, before, base)) {
+      const isForgotten = before.tick < parts.bodiesSince;
+      allowed.push(leftBy(rule).filter(({ key }) => !isForgotten || hasObject(parts, key)));
+    }
+    checkRuns(parts, allowed, leftBy(ruleBefore), why, isEdited);
   }
   for (const [at, real] of here) {
     const isSame = base.states.get(at)?.rv === real.rv;
@@ -57,6 +62,24 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
     const why = `${real.kind} ${at} ${real.uid}@${real.rv} counts for it`;
     checkRuns(parts, rulesSince(real.tick).map(comeTo), comeTo(rule), why, isEdited);
   }
+}
+
+/**
+ * Whether the last change of an object may have been handled while no rule was in force. Then no key is noted with it, as the guide says.
+ * Its next change wakes those of its last body by the rule of then. Where that is gone, it wakes every key that has an object.
+ */
+function isUnruled({ spans }: QuietParts, identity: Identity, { tick }: Revision, base: Base): boolean {
+  const since = inForceSince(spans, identity, tick).filter(({ from }) => from <= base.tick);
+  return since.some(({ isReconciler, trigger }) => !isReconciler || !trigger.key);
+}
+
+/** Whether there is an object that is reconciled under a key. */
+function hasObject({ identities, spans, cluster }: QuietParts, key: string): boolean {
+  return [...identities.here].some((identity) => {
+    const now = inForceSince(spans, identity, Number.POSITIVE_INFINITY).at(-1);
+    const real = now && !now.trigger.key ? cluster.here(now.trigger.kind).get(key) : undefined;
+    return now !== undefined && real !== undefined && selects(now.trigger, real);
+  });
 }
 
 /**

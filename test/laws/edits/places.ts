@@ -20,6 +20,8 @@ export interface Place {
   readonly clock: VirtualClock;
   /** A kill may take the commits of so many milliseconds with it. */
   readonly lostMs: number;
+  /** Whether a process finds the bodies of known objects that the one before kept. */
+  readonly keepsBodies: boolean;
   /** As a process does that begins. */
   open(dice: Dice): Promise<OpenStore>;
   remove(): void;
@@ -32,7 +34,7 @@ export type StoreName = (typeof storeNames)[number];
 export function placeOf(name: Exclude<StoreName, "jetstream">): Place {
   if (name === "memory") return inMemory();
   // Secrets are written every five seconds.
-  return name === "sqlite" ? onDisk(new DataFolder(), 0) : onDisk(new InSecrets(), 6_000);
+  return name === "sqlite" ? onDisk(new DataFolder(), 0, true) : onDisk(new InSecrets(), 6_000, false);
 }
 
 function inMemory(): Place {
@@ -40,6 +42,7 @@ function inMemory(): Place {
   return {
     clock: new VirtualClock(),
     lostMs: 0,
+    keepsBodies: true,
     async open(dice) {
       const store = new CrashingStore(disk, dice, roomy, () => {});
       const die = () => {
@@ -53,13 +56,14 @@ function inMemory(): Place {
 
 const calmServer = { watchList: true, pageSize: 100, faults: false, namesOldest: true, refusesOldLists: false };
 
-function onDisk(disk: Disk, lostMs: number): Place {
+function onDisk(disk: Disk, lostMs: number, keepsBodies: boolean): Place {
   const clock = new VirtualClock();
   let server: ApiServer | undefined;
   let began = false;
   return {
     clock,
     lostMs,
+    keepsBodies,
     async open(dice) {
       if (began) disk.killed();
       began = true;
@@ -80,6 +84,7 @@ export function onServer(place: WorldPlace): Place {
   return {
     clock: place.clock,
     lostMs: 0,
+    keepsBodies: true,
     async open(dice) {
       const store = await place.open(
         dice,

@@ -17,6 +17,8 @@ export interface QuietParts {
   readonly cluster: Cluster;
   readonly identities: Identities;
   readonly spans: readonly Span[];
+  /** The tick since which bodies of known objects are kept. */
+  readonly bodiesSince: number;
   readonly report: (law: Law, what: string) => void;
 }
 

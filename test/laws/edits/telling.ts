@@ -26,6 +26,8 @@ export class Telling {
   phase = 0;
   /** The tick with which this phase began. */
   phaseStart = 0;
+  /** The tick since which bodies of known objects are kept: where they are kept in memory alone, since the process began. */
+  bodiesSince = 0;
   private readonly parts: TellingParts;
   private manifest!: FunctionManifest;
   private readonly begun = new Set<string>();
@@ -198,9 +200,23 @@ export class Telling {
     );
     if (changedFields.length === 0 || !keepsAll) return;
     if (triggers.some(({ apiVersion }) => apiVersion !== triggers[0]?.apiVersion)) return;
+    if (this.isBodyGone(identity, state.uid)) return;
     const past = cluster.log.filter(({ uid, rv }) => uid === state.uid && rv < state.rv);
     const hasChanged = past.some((it) => digestOf(changedFields, it) !== digestOf(changedFields, state));
     if (!hasChanged) report("unchanged", describe(delivery));
+  }
+
+  /**
+   * Whether edited fields have no body to be compared with: then the guide lets the next change be told. Secrets keep bodies
+   * in memory alone: each is gone with its process until its object is told again. A digest of the same fields is on record.
+   */
+  private isBodyGone(identity: Identity, uid: string): boolean {
+    if (this.bodiesSince === 0) return false;
+    const last = identity.toldOf(uid).at(-1);
+    if (last && last.tick > this.bodiesSince) return false;
+    const fieldsIn = ({ changedFields }: Trigger) => JSON.stringify(changedFields);
+    const since = [...identity.triggers].filter(([phase]) => phase >= (last?.phase ?? 0));
+    return since.some(([, trigger]) => fieldsIn(trigger) !== fieldsIn(identity.trigger(this.phase)));
   }
 
   /** Whether the edit before this phase selects a state that was there all along, and no manifest before did. */

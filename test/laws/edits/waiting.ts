@@ -1,7 +1,7 @@
 import type { CheckpointStore } from "../../../runtime/journal/store.ts";
 import type { FunctionManifest } from "../../../runtime/manifest/function.ts";
 import { keyOf } from "./cluster.ts";
-import type { Identity } from "./identities.ts";
+import type { Identities, Identity } from "./identities.ts";
 import type { Law } from "./law-names.ts";
 import { type QuietParts, wants } from "./quiet-laws.ts";
 import { functionName } from "./spec.ts";
@@ -14,6 +14,8 @@ interface Waiting {
   /** Of a key: the objects that woke it, each with its trigger. Its own where something else did. */
   readonly wokenBy: readonly { readonly identity: Identity | undefined; readonly key: string }[] | undefined;
   readonly resourceVersion: string;
+  /** By the wall clock, in milliseconds. */
+  readonly receivedAt: number;
 }
 
 /** Sees to it that what waited when an edit came is run, told, or named in one warning. */
@@ -24,10 +26,14 @@ export class WaitingLaw {
   private since = 0;
   private warned = 0;
   private phase = 0;
+  private readonly identities: Identities;
+  /** What was written since then, by the wall clock, a kill may have taken. */
+  private lostSince = Number.POSITIVE_INFINITY;
 
   /** @param warnings what the log was warned of, which grows */
-  constructor(warnings: Record<string, unknown>[], report: (law: Law, what: string) => void) {
+  constructor(warnings: Record<string, unknown>[], identities: Identities, report: (law: Law, what: string) => void) {
     this.warnings = warnings;
+    this.identities = identities;
     this.report = report;
   }
 
@@ -35,25 +41,38 @@ export class WaitingLaw {
   async look(store: CheckpointStore, former: ReadonlyMap<string, Identity>, tick: number): Promise<void> {
     const views = await store.views(functionName);
     const triggers = new Map(views.map(({ id, trigger }) => [id, trigger]));
-    const byIdentity = new Map(views.map(({ identity, trigger }) => [identity, former.get(trigger)]));
+    // A kill may have taken a rename with it: then the record has the name from before.
+    const named = (trigger: string) =>
+      former.get(trigger) ?? (this.wasLost ? this.identities.lastNamed(trigger, this.phase) : undefined);
+    const byIdentity = new Map(views.map(({ identity, trigger }) => [identity, named(trigger)]));
     const waiting: Waiting[] = [];
     for (const header of await store.spillHeaders(functionName)) {
       const trigger = triggers.get(header.view);
       const isResync = header.pending?.causes.every(({ type }) => type === "Resync") ?? false;
       if (trigger === undefined || header.type === "Scheduled" || isResync) continue;
-      const { pending, resourceVersion } = header;
-      const identity = former.get(trigger);
+      const { pending, resourceVersion, receivedAt } = header;
+      const identity = named(trigger);
       const key = keyOf(header);
       const wokenBy = pending?.causes.map(({ trigger: by, namespace = "", name }) =>
         by !== undefined && name !== undefined
           ? { identity: byIdentity.get(by), key: keyOf({ namespace, name }) }
           : { identity, key },
       );
-      waiting.push({ trigger, identity, key, wokenBy, resourceVersion });
+      waiting.push({ trigger, identity, key, wokenBy, resourceVersion, receivedAt });
     }
     this.waiting = waiting;
+    this.lostSince = Number.POSITIVE_INFINITY;
     this.since = tick;
     this.warned = this.warnings.length;
+  }
+
+  /** A kill took what was written since a time of the wall clock, as it may where positions are in Secrets. */
+  killed(lostSince: number): void {
+    this.lostSince = Math.min(this.lostSince, lostSince);
+  }
+
+  private get wasLost(): boolean {
+    return this.lostSince < Number.POSITIVE_INFINITY;
   }
 
   /** The manifest that comes after the look. */
@@ -83,7 +102,21 @@ export class WaitingLaw {
       for (const each of wokenBy ?? [{ identity, key }])
         if (!this.isTold(parts, each, wokenBy ? undefined : resourceVersion))
           this.report("waits", `${what} was not told by ${each.identity?.name} ${each.key}`);
-    } else if (wokenBy && !this.hasEnded({ identity, key })) this.report("waits", `${what} was not run`);
+    } else if (wokenBy && !this.hasEnded({ identity, key }) && !this.isSkipped(parts, waiting))
+      this.report("waits", `${what} was not run`);
+  }
+
+  /**
+   * Whether a kill took the row, and the first list as well. The guide: a function that is killed before it is ready is still
+   * new, and what was created meanwhile is initial. A trigger that skips initial objects wakes nobody with it.
+   */
+  private isSkipped({ cluster }: QuietParts, { identity, key, wokenBy, receivedAt }: Waiting): boolean {
+    if (receivedAt < this.lostSince) return false;
+    return (wokenBy ?? [{ identity, key }]).every(({ identity: by, key: at }) => {
+      const trigger = by?.triggers.get(this.phase);
+      const real = trigger && cluster.here(trigger.kind).get(at);
+      return real && trigger.initialEvents === "Skip" && real.rv <= (by?.initialUpTo ?? 0);
+    });
   }
 
   private hasEnded({ identity, key }: { readonly identity: Identity | undefined; readonly key: string }): boolean {

@@ -91,7 +91,7 @@ class EditWorld {
     const { cluster, identities } = this;
     const now = () => place.clock.monotonic();
     this.telling = new Telling({ cluster, identities, nextTick: () => ++this.tick, now, report });
-    this.waiting = new WaitingLaw(this.warnings, report);
+    this.waiting = new WaitingLaw(this.warnings, identities, report);
   }
 
   private tell(line: string): void {
@@ -160,6 +160,8 @@ class EditWorld {
     opened.die();
     dispatcher.halt();
     this.telling.processEnded(lostMs);
+    if (!this.place.keepsBodies) this.telling.bodiesSince = ++this.tick;
+    if (lostMs > 0) this.waiting.killed(this.place.clock.now() - lostMs);
     await this.place.clock.quiet();
   }
 
@@ -347,7 +349,8 @@ class EditWorld {
       this.broken.push({ law, what, phase: this.phase });
       this.tell(`BROKEN: ${laws[law]}: ${what}`);
     };
-    const parts: QuietParts = { cluster, identities, spans, report };
+    const { bodiesSince } = this.telling;
+    const parts: QuietParts = { cluster, identities, spans, bodiesSince, report };
     checkQuiet(parts);
     checkKeys(parts, this.phase, ++this.tick);
     this.waiting.check(parts, manifest);
