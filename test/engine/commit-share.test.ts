@@ -30,6 +30,32 @@ test("one commit is asked for, however often somebody asks", () => {
   expect(waiting).toHaveLength(1);
 });
 
+test("what adds rows waits for the next commit once the share is used up, and each commit has no more than a share of it", () => {
+  const { share, next, calls } = opened();
+  const done: number[] = [];
+  for (let each = 0; each < 3 * mostRows; each++)
+    share.soon(() => {
+      share.add();
+      done.push(each);
+    });
+  expect(done).toHaveLength(mostRows);
+  next();
+  expect([done.length, calls()]).toEqual([2 * mostRows, 1]);
+  next();
+  expect(done).toEqual(Array.from({ length: 3 * mostRows }, (_, each) => each));
+});
+
+test("nothing waits for a commit once the function stops: there may be none any more", () => {
+  const { share } = opened();
+  let done = 0;
+  share.add(mostRows);
+  share.soon(() => done++);
+  expect(done).toBe(0);
+  share.close();
+  share.soon(() => done++);
+  expect(done).toBe(2);
+});
+
 test("what a function added to one commit counts for no other", () => {
   const { share, next } = opened();
   share.add(mostRows);

@@ -13,6 +13,9 @@ export class CommitShare {
   private commit = Number.NaN;
   private rows = 0;
   private waits = false;
+  private isClosed = false;
+  /** What is done once there is room for its rows, in the order in which it was given. */
+  private readonly putOff: (() => void)[] = [];
 
   /** @param again called once the commit is written in which the share was used up, where somebody has asked meanwhile */
   constructor(commits: Pick<Commits, "number" | "written">, again: () => void) {
@@ -30,13 +33,27 @@ export class CommitShare {
 
   /** Whether the function is to add nothing for now that it can put off. Where it is, the commit is written at once. */
   get isSpent(): boolean {
+    if (this.isClosed) return false;
     if (this.waits) return true;
     if (this.commits.number !== this.commit || this.rows < mostRows) return false;
     this.waits = true;
     this.commits.written(() => {
       this.waits = false;
+      while (this.putOff.length > 0 && !this.isSpent) this.putOff.shift()?.();
       this.again();
     });
     return true;
+  }
+
+  /** Does something that adds rows as soon as there is room for them: now, or behind what waits already. */
+  soon(work: () => void): void {
+    if (this.putOff.length === 0 && !this.isSpent) work();
+    else this.putOff.push(work);
+  }
+
+  /** The function stops: nothing is put off any more, since a store that has failed may write no further commit. */
+  close(): void {
+    this.isClosed = true;
+    for (const work of this.putOff.splice(0)) work();
   }
 }

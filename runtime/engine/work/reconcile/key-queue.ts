@@ -207,7 +207,9 @@ export class KeyQueue {
     this.settling?.cancel();
     this.roomPoll?.cancel();
     this.waiting.stop();
-    return this.gate.stop();
+    const stopped = this.gate.stop();
+    this.share.close();
+    return stopped;
   }
 
   /** A change of a key that is to run anyway. It counts no failure before, and runs at once where it does not rest. Where it runs, it does once more. */
@@ -301,7 +303,11 @@ export class KeyQueue {
       this.returned(lane, () => this.giveUp(lane, letter));
       return;
     }
-    runs.run(lane, newest, this.gate.isShut, (end) => this.returned(lane, () => this.conclude(lane, end)));
+    runs.run(lane, newest, {
+      isPaused: this.gate.isShut,
+      soon: (work) => this.share.soon(work),
+      ended: (end) => this.returned(lane, () => this.conclude(lane, end)),
+    });
   }
 
   /** `conclude` says what becomes of the key; what woke it meanwhile is still in `since`. */

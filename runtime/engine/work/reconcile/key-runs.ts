@@ -32,6 +32,16 @@ export type RunEnd =
   /** As if it had not been made. */
   | { readonly type: "unbegun" };
 
+/** Callbacks of one run. */
+interface RunListener {
+  /** Asked when the run's record is written: whether the run must not begin any more. */
+  isPaused(): boolean;
+  /** Has what follows from the run's end done, once a commit has room for it. Until then the run counts as one that goes on. */
+  soon(work: () => void): void;
+  /** Called once, never before `run` returns. */
+  ended(end: RunEnd): void;
+}
+
 /** One function's runs of keys: what each is told, the record that it begins, the handler. */
 export class KeyRuns {
   manifest: FunctionManifest;
@@ -55,20 +65,16 @@ export class KeyRuns {
     this.parts.runner.recall(this.manifest.name);
   }
 
-  /**
-   * Runs a key once, as it stands. The run is on record before its handler begins.
-   * @param isPaused asked when the record is written: whether the run must not begin any more
-   * @param ended called once, never before this returns
-   */
-  run(lane: KeyLane, newest: Newest | undefined, isPaused: () => boolean, ended: (end: RunEnd) => void): void {
+  /** Runs a key once, as it stands. The run is on record before its handler begins. */
+  run(lane: KeyLane, newest: Newest | undefined, listener: RunListener): void {
     const { commits } = this.parts;
     const started = this.startedOf(lane, newest);
     commits.begin(started, (row) => {
-      if (isPaused()) {
+      if (listener.isPaused()) {
         commits.ended();
         commits.withdraw(row, started);
-        ended({ type: "unbegun" });
-      } else this.give(lane, newest, row, started, ended);
+        listener.ended({ type: "unbegun" });
+      } else this.give(lane, newest, row, started, listener);
     });
   }
 
@@ -77,7 +83,7 @@ export class KeyRuns {
     newest: Newest | undefined,
     row: number,
     started: StartedEvent,
-    ended: (end: RunEnd) => void,
+    listener: RunListener,
   ): void {
     const { commits, runner, clock } = this.parts;
     if (lane.journalRow !== undefined) commits.settle(lane.journalRow, started);
@@ -98,14 +104,14 @@ export class KeyRuns {
           lane.journalRow = undefined;
           commits.withdraw(row, started);
         }
-        ended({ type: "unbegun" });
+        listener.ended({ type: "unbegun" });
         return;
       }
       this.lastAt = clock.now();
       if (outcome.type === "interrupted") {
         lane.begun--;
         lane.doubt = true;
-        ended({ type: "interrupted" });
+        listener.ended({ type: "interrupted" });
         return;
       }
       this.note(lane, outcome, newest);
@@ -113,9 +119,12 @@ export class KeyRuns {
       commits.settle(row, started);
       lane.journalRow = undefined;
       lane.doubt = false;
-      ended({ type: "finished", outcome, newest });
+      listener.ended({ type: "finished", outcome, newest });
     };
-    runner.give(this.deliveryOf(lane, newest), { begins, ended: hasEnded });
+    runner.give(this.deliveryOf(lane, newest), {
+      begins,
+      ended: (outcome) => listener.soon(() => hasEnded(outcome)),
+    });
   }
 
   /** A run that was given up, as it is kept. */
