@@ -155,6 +155,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
       maker,
       history,
       spill,
+      time: place.time,
     }));
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;

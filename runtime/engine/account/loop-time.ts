@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 
 /** What the parent does for one function alone on the thread that all share. */
-type Work = "conditions" | "keys" | "calls" | "logs";
+type Work = "conditions" | "keys" | "rows" | "calls" | "logs";
 
 /**
  * What functions may take of each second at once, all together; the rest of it they take in turns. The other half is for what no
@@ -18,7 +18,7 @@ const sharedBurstMs = 10;
 const turnMs = 5;
 /** Milliseconds after which it is looked again who has made up for what it took. */
 const lookMs = 100;
-/** Milliseconds between two turns at least: sockets are read, and everybody else goes on. */
+/** Milliseconds between two turns at least, and those that were charged in the last one: sockets are read, and everybody else goes on. */
 const betweenMs = 1;
 
 /** Of functions by their names: the account on which goes what is done for one elsewhere than in its queue. */
@@ -40,6 +40,8 @@ export class LoopTime implements LoopAccounts {
   /** Those that took something which their share has not made up for yet. */
   private readonly sharers = new Set<LoopAccount>();
   private isDue = false;
+  /** Milliseconds that were charged in turns since the last one began: the work itself is done between two turns. */
+  private chargedMs = 0;
   /** Milliseconds that all together may still take at once, as of `filledAt`. */
   private left = sharedBurstMs;
   private filledAt: number;
@@ -95,6 +97,11 @@ export class LoopTime implements LoopAccounts {
     else this.sharers.delete(account);
   }
 
+  /** So many milliseconds were charged in a turn. */
+  charged(ms: number): void {
+    this.chargedMs += ms;
+  }
+
   waits(account: LoopAccount): boolean {
     return this.line.has(account);
   }
@@ -103,8 +110,12 @@ export class LoopTime implements LoopAccounts {
   wait(account: LoopAccount): void {
     this.line.add(account);
     if (this.isDue) return;
+    this.turnAfter(betweenMs);
+  }
+
+  private turnAfter(ms: number): void {
     this.isDue = true;
-    this.clock.after(betweenMs, () => this.turn(), { unref: true });
+    this.clock.after(ms, () => this.turn(), { unref: true });
   }
 
   /** It is over. */
@@ -120,6 +131,12 @@ export class LoopTime implements LoopAccounts {
   /** One turn: of who has taken least lately, where somebody is within its share, else of the first. */
   private turn(): void {
     this.isDue = false;
+    const { chargedMs } = this;
+    this.chargedMs = 0;
+    if (chargedMs > 0) {
+      this.turnAfter(chargedMs);
+      return;
+    }
     let [first] = this.line;
     for (const each of this.line) if (first && each.unspent > Math.max(0, first.unspent)) first = each;
     if (!first) return;
@@ -237,14 +254,16 @@ export class LoopAccount {
   }
 
   /**
-   * Charges about so many milliseconds for something that is done in pieces too small to measure. They count as if they were
-   * over.
+   * Charges about so many milliseconds for something that is done elsewhere, or in pieces too small to measure. They count as if
+   * they were over. As many pass before the next turn.
    */
   charge(work: Work, ms: number): void {
     const { now } = this.loop;
     const isInTurn = now < this.turnEnds;
     this.spend(work, ms, now, isInTurn);
-    if (isInTurn) this.turnEnds -= ms;
+    if (!isInTurn) return;
+    this.turnEnds -= ms;
+    this.loop.charged(ms);
   }
 
   private spend(work: Work, ms: number, now: number, isInTurn: boolean): void {

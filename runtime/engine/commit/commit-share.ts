@@ -12,6 +12,8 @@ export class CommitShare {
   private readonly again: () => void;
   private commit = Number.NaN;
   private rows = 0;
+  /** Rows that were added since it was made. */
+  added = 0;
   private waits = false;
   private isClosed = false;
   /** What is done once there is room for its rows, in the order in which it was given. */
@@ -29,6 +31,7 @@ export class CommitShare {
     if (number !== this.commit) this.rows = 0;
     this.commit = number;
     this.rows += rows;
+    this.added += rows;
   }
 
   /** Whether the function is to add nothing for now that it can put off. Where it is, the commit is written at once. */

@@ -34,8 +34,17 @@ export interface EventSink {
   refuses(event: LaneEvent): boolean;
   /** Whether it has to know the object before a change. */
   wantsOld(event: LaneEvent): boolean;
-  /** `body` is empty where the object is gone and nothing is known of it but its name. */
-  take(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined): Conclusion;
+  /**
+   * `body` is empty where the object is gone and nothing is known of it but its name.
+   * @param isPaused asked between two pieces of the work: whether the rest is to be left, and the event not begun
+   * @param ended called once, at once where one piece is all
+   */
+  take(
+    event: LaneEvent,
+    states: { readonly body: Buffer; readonly oldBody: Buffer | undefined },
+    isPaused: () => boolean,
+    ended: (conclusion: Conclusion) => void,
+  ): void;
 }
 
 interface AttemptsParts {
@@ -289,7 +298,8 @@ export class Attempts {
     }
     const { sink } = this.parts;
     if (sink) {
-      queueMicrotask(() => this.parts.time.soon(() => listener.ended(sink.take(event, body, oldBody))));
+      const ended = (conclusion: Conclusion) => listener.ended(conclusion);
+      queueMicrotask(() => this.parts.time.soon(() => sink.take(event, { body, oldBody }, isPaused, ended)));
       return;
     }
     const { retry, onFailure } = this.code.manifest.delivery;

@@ -2,7 +2,7 @@ import { resourceVersion } from "../../../base/resource-version.ts";
 import { type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../../journal/batch.ts";
 import type { KnownObjects } from "../../state/known-objects.ts";
 import type { Fifo, FifoItem } from "../fifo.ts";
-import { causeAlone, hasCause, noCauses, type Waking, withCause } from "./causes.ts";
+import { causeAlone, hasCause, hasLostCauses, noCauses, type Waking, withCause } from "./causes.ts";
 import type { Due } from "./due-keys.ts";
 
 /** Of an object that is not there, or not known yet. */
@@ -97,12 +97,16 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     this.blocked = false;
   }
 
-  /** Notes a cause of its next run. Gives whether it was not noted yet. */
+  /**
+   * Notes a cause of its next run. Returns whether its row is to say so. A row with as many causes as there may be
+   * stands for all objects that count for the key, but for those that are gone.
+   */
   isNews(cause: Waking): boolean {
     const before = this.running ? this.since : this.causes;
     if (this.running) this.since = withCause(before, cause);
     else this.causes = withCause(before, cause);
-    return !hasCause(before, cause);
+    if (hasCause(before, cause)) return false;
+    return !hasLostCauses(before) || cause.type === "Deleted" || cause.told === true;
   }
 
   /** As it is kept on disk. `notBefore`: wall milliseconds. */

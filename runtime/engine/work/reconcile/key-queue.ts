@@ -71,6 +71,7 @@ export class KeyQueue {
   /** Changes wait until there are fewer keys. */
   private roomPoll: Timer | undefined;
   private started = false;
+  private pumpsSoon = false;
 
   constructor(parts: KeyQueueParts) {
     this.parts = parts;
@@ -162,8 +163,11 @@ export class KeyQueue {
     this.pump();
   }
 
-  /** The key is to run, and the run begins after this. Its row is in the next commit. */
-  wake(key: string, cause: Waking): void {
+  /**
+   * The key is to run, and the run begins after this. Its row is in the next commit.
+   * @returns how many causes are in the row that is written of it; 0 where what is on disk says enough
+   */
+  wake(key: string, cause: Waking): number {
     const { clock, nextSequence } = this.parts;
     const lane = this.lanes.get(key);
     // A person asks for it: the rest is for changes.
@@ -176,9 +180,24 @@ export class KeyQueue {
       this.room.note(made, this.standingOf(key, cause));
       this.writeWoken(made);
       this.quieten(made);
-    } else if (cause.type !== "Resync" || lane.waits === "requeue") this.wakeAgain(lane, cause);
-    // Not yet: what has changed is known once its event has ended, which it does in this turn.
-    queueMicrotask(() => this.pump());
+      this.pumpSoon();
+      return made.causes.length;
+    }
+    const { share } = this;
+    const before = share.added;
+    if (cause.type !== "Resync" || lane.waits === "requeue") this.wakeAgain(lane, cause);
+    this.pumpSoon();
+    return share.added === before ? 0 : lane.causes.length + lane.since.length;
+  }
+
+  /** Not yet: what has changed is known once its event has ended, which it does in this turn. */
+  private pumpSoon(): void {
+    if (this.pumpsSoon) return;
+    this.pumpsSoon = true;
+    queueMicrotask(() => {
+      this.pumpsSoon = false;
+      this.pump();
+    });
   }
 
   /** Goes on with new code: what waits for a retry is tried at once. */

@@ -3,6 +3,7 @@ import type { Clock, Random } from "../../../base/clock.ts";
 import { runSequence, type SpilledEvent, type SpillHeader } from "../../../journal/batch.ts";
 import type { StoredView } from "../../../journal/store.ts";
 import type { FunctionManifest } from "../../../manifest/function.ts";
+import type { LoopAccount } from "../../account/loop-time.ts";
 import type { Commits } from "../../commit/commits.ts";
 import type { Look, Runner } from "../../delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "../../delivery/observer.ts";
@@ -53,6 +54,8 @@ interface OnRecord {
   readonly maker: EventMaker;
   readonly history: History;
   readonly spill: Spill;
+  /** On which goes what its keys take of the loop. */
+  readonly time: LoopAccount;
 }
 
 /** The part of a function's dispatch that mode Reconcile has. */
@@ -69,7 +72,7 @@ export interface Reconciling {
 
 /** Builds it from the manifest and what the store has. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
-  const { primary: view, rules, names, keys, resync, maker, history, spill } = on;
+  const { primary: view, rules, names, keys, resync, maker, history, spill, time } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const untold = new UntoldStates(
     on.replays.filter((each) => each.view === view.id && !each.redelivered),
@@ -81,7 +84,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
   const queue = new KeyQueue({ primary, runs, commits, clock, random, log, spill, nextSequence });
   const reconciling: Reconciling = {
     keys: queue,
-    wakes: new KeyMapper(rules, primary, queue, parts.shard),
+    wakes: new KeyMapper(rules, primary, queue, { shard: parts.shard, time }),
     resync: new Resync({
       clock,
       random,
