@@ -153,6 +153,67 @@ describe("a state that a run was cut off with", () => {
   });
 });
 
+describe("a state that a run ended well with, newer than the one on record", () => {
+  const small = manifest({ mode: "Reconcile" }, [trigger({ object: "Metadata" }), byOwner]);
+  const events = manifest({}, [trigger(), pods(undefined)]);
+
+  it("is flagged when its own event comes in another mode", async () => {
+    const first = await open({ manifest: small });
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(1_000);
+    const second = await next(first, { manifest: reconciler(), look: stands(15) });
+    second.pods.change(owned("Added", "web", 12, "shop"));
+    await second.clock.advance(1_000);
+    expect(runs(second)).toEqual(["shop@15 <- Added pods web"]);
+    const last = await next(second, { manifest: events, look: stands(16) });
+    for (const rv of [14, 15, 16]) {
+      last.subscription.change(change("Modified", "shop", rv));
+      await quiet(last.runner);
+    }
+    const ofShop = last.runner.told.filter((line) => line.includes("shop"));
+    expect(ofShop).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
+    await last.clock.advance(1_000);
+    expect(last.disk.journal.size).toBe(0);
+  });
+
+  it("does not flag the run that was due when that one ended, in the next process", async () => {
+    const first = await open({ manifest: small });
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(1_000);
+    first.runner.answer = () => undefined;
+    const second = await next(first, { manifest: reconciler(), look: stands(15) });
+    for (const [index, pod] of ["web", "cron"].entries()) {
+      second.pods.change(owned("Added", pod, 12 + index, "shop"));
+      await second.clock.advance(1_000);
+    }
+    second.dispatcher.hold("copy", "command");
+    await second.runner.end("shop");
+    await second.clock.advance(1_000);
+    expect(runs(second)).toEqual(["shop@15 <- Added pods web"]);
+    second.runner.answer = () => done;
+    const third = await next(second, { manifest: reconciler(), look: stands(15) });
+    expect(runs(third)).toEqual(["shop@15 <- Added pods cron"]);
+    third.subscription.change(change("Modified", "shop", 15));
+    await third.clock.advance(1_000);
+    expect(third.disk.journal.size).toBe(0);
+  });
+
+  it("leaves no record once its own event has come", async () => {
+    const first = await open({ manifest: small });
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(1_000);
+    const second = await next(first, { manifest: reconciler(), look: stands(15) });
+    for (const [index, pod] of ["web", "cron"].entries()) {
+      second.pods.change(owned("Added", pod, 12 + index, "shop"));
+      await second.clock.advance(1_000);
+    }
+    second.subscription.change(change("Modified", "shop", 15));
+    await second.clock.advance(1_000);
+    expect(runs(second).every((run) => run.startsWith("shop@15") && !run.endsWith("!"))).toBe(true);
+    expect(second.disk.journal.size).toBe(0);
+  });
+});
+
 describe("an event made of a key", () => {
   it("comes once of an object that its trigger let go and selected again", async () => {
     const first = await waitingKey();

@@ -415,7 +415,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "pause and power: a key that waited over a power loss is told unflagged after a clean end",
     file: "runtime/engine/work/reconcile/reconciling.ts",
-    edits: [["redelivered || run !== undefined", "run !== undefined"]],
+    edits: [["redelivered || wasCutOff", "wasCutOff"]],
     caughtBy: "test/engine/reconcile/power-loss.test.ts",
   },
   {

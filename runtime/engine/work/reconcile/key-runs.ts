@@ -1,4 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
+import { isNewer } from "../../../base/resource-version.ts";
 import type { Cause, NewDeadLetter, StartedEvent } from "../../../journal/batch.ts";
 import type { FunctionManifest } from "../../../manifest/function.ts";
 import type { Commits } from "../../commit/commits.ts";
@@ -115,8 +116,7 @@ export class KeyRuns {
         return;
       }
       this.note(lane, outcome, newest);
-      // The row that is written of it in this commit, or is gone with it, says all that the record would.
-      commits.settle(row, started);
+      this.settle(row, started, newest);
       lane.journalRow = undefined;
       lane.doubt = false;
       listener.ended({ type: "finished", outcome, newest });
@@ -125,6 +125,20 @@ export class KeyRuns {
       begins,
       ended: (outcome) => listener.soon(() => hasEnded(outcome)),
     });
+  }
+
+  /**
+   * The run is over. The row that is written of its key in this commit, or is gone with it, says all that the record would. A state
+   * that is newer than what is known stays on record until its own event comes, which another mode would tell.
+   */
+  private settle(row: number, started: StartedEvent, newest: Newest | undefined): void {
+    const { commits, primary } = this.parts;
+    const { key, id } = started;
+    const known = primary.view.stands(key);
+    const { uid, resourceVersion: shown } = newest ?? {};
+    if (shown !== undefined && uid !== undefined && known?.uid === uid && isNewer(shown, known.resourceVersion))
+      primary.view.settle({ key, id, uid, row, shown, comesAgain: true });
+    else commits.settle(row, started);
   }
 
   /** A run that was given up, as it is kept. */

@@ -127,7 +127,9 @@ async function restore(
     begun.delete(sequence);
     const counts = { ...pending, begun: Math.max(pending.begun, run?.attempt ?? 0) };
     const wokenAt = { wall: clock.now(), monotonic };
-    const lane = new KeyLane(`${namespace}/${name}`, sequence, counts, wokenAt, redelivered || run !== undefined);
+    // One of no attempt has ended: it says which state was shown.
+    const wasCutOff = run !== undefined && run.attempt > 0;
+    const lane = new KeyLane(`${namespace}/${name}`, sequence, counts, wokenAt, redelivered || wasCutOff);
     lane.journalRow = run?.row;
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }
