@@ -172,7 +172,7 @@ test("builders end with the process that started them, however that ends", async
   writeFileSync(
     program,
     `import { Builders } from ${url("bundle/builders.ts")};
-     import { systemClock } from ${url("clock.ts")};
+     import { systemClock } from ${url("base/clock.ts")};
      const builders = new Builders({ folder: ${JSON.stringify(folder)}, clock: systemClock });
      await builders.bundle({ handler: ${JSON.stringify(join(folder, "handler.ts"))} });
      process.kill(process.pid, "SIGKILL");`,
