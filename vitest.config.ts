@@ -89,6 +89,7 @@ const long = [
   "readme/deploying",
   "readme/operating",
   "engine/slow",
+  "engine/reconcile/many-keys",
   "sandbox/words",
   "sandbox/places",
   "catalog/signing-guide",

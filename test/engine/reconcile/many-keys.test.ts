@@ -6,7 +6,7 @@ import { byLabel, open, reconciler, withPods } from "./fixture.ts";
 /** Keys without an object that a function may have, where there is memory for them. */
 const bound = 10_000;
 /** Tests with so many take their time where others use the machine, in milliseconds. */
-const timeout = 60_000;
+const timeout = 120_000;
 /** Memory for some 800 keys, in bytes. */
 const memoryBudget = 1024 * 1024;
 const day = 24 * 60 * 60 * 1_000;
