@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { AccessObserver } from "../access/observer.ts";
-import type { EngineObserver as DispatchObserver } from "../engine/delivery/observer.ts";
+import type { EngineObserver } from "../engine/delivery/observer.ts";
 import type { WatchObserver } from "../informer/fanout/observer.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
 import type { DeadLetterStock } from "../journal/dead-letter-stats.ts";
@@ -165,7 +165,7 @@ export class Metrics {
     this.page.addAll(() => standingOf(gauges));
   }
 
-  readonly dispatch: DispatchObserver = {
+  readonly dispatch: EngineObserver = {
     declared: (manifest) => this.begin(manifest),
     event: (fn, trigger, type, outcome, count = 1) => this.events.add(count, fn, trigger, type, outcome),
     attempt: (fn, trigger, waitedMs) => {

@@ -3,7 +3,7 @@ import type { SourceSpec } from "../informer/fanout/source-spec.ts";
 import type { Informers } from "../informer/informers.ts";
 import { NamespaceInformer } from "../informer/namespace-informer.ts";
 import type { ObjectMeta } from "../informer/scan/change.ts";
-import type { CachedRead, NamespaceScope as Namespaces, Selection, Trigger } from "../manifest/function.ts";
+import type { CachedRead, NamespaceScope, Selection, Trigger } from "../manifest/function.ts";
 import type { CachedObject } from "./objects.ts";
 import type { Replicas, Seat } from "./replicas.ts";
 import type { EventMoment, ReplicaReader, SourceCache } from "./source-cache.ts";
@@ -151,7 +151,7 @@ export class ReadView {
   }
 }
 
-function hasNamespaces(read: Namespaces, trigger: Namespaces): boolean {
+function hasNamespaces(read: NamespaceScope, trigger: NamespaceScope): boolean {
   if (read.type === "all") return true;
   if (read.type === "labels") return trigger.type === "labels" && read.labelSelector === trigger.labelSelector;
   return trigger.type === "names" && trigger.names.every((name) => read.names.includes(name));

@@ -1,7 +1,7 @@
 import { type ObjectMeta, objectKey } from "../../../informer/scan/change.ts";
 import type { LoopAccount } from "../../account/loop-time.ts";
 import { mostRows } from "../../commit/commit-share.ts";
-import type { KeyOf, WakesNext, MappedKeys as WhomItWakes } from "../../filter/key-rule.ts";
+import type { KeyOf, MappedKeys, WakesNext } from "../../filter/key-rule.ts";
 import { wakesNobody } from "../../filter/reason.ts";
 import type { CountedKeys, KnownObjects } from "../../state/known-objects.ts";
 import type { Shard } from "../../state/shard.ts";
@@ -156,7 +156,7 @@ export class KeyMapper implements EventSink {
     counted: CountedKeys | undefined,
   ): Set<string> | undefined {
     const { namespace } = event.meta;
-    const now: WhomItWakes = body.length > 0 ? rule.of({ namespace, body }) : { heldBack: wakesNobody };
+    const now: MappedKeys = body.length > 0 ? rule.of({ namespace, body }) : { heldBack: wakesNobody };
     // The state before is lost now and then, and its keys are not. Those that an earlier rule named are told that it moved.
     const { keys: noted = [], isByThisRule = true } = counted ?? {};
     const before = oldBody ? rule.of({ namespace, body: oldBody }) : { keys: noted };
