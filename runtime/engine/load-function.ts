@@ -299,6 +299,8 @@ async function retireUnused(
     if (resource === scheduleResource) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
   }
   await retirement.retire(unused);
+  // It is on record before anything is delivered: a kill does not have it found, and reported, a second time.
+  if (unused.length > 0) await commits.sync();
   retirement.forget(used);
 }
 

@@ -316,12 +316,23 @@ export class Attempts {
       type: event.type,
       attempt: event.attempts + 1,
     };
-    this.parts.commits.begin(started, (row) => {
+    const { commits } = this.parts;
+    const onRecord = (row: number) => {
       if (isPaused()) {
-        this.parts.commits.ended();
-        this.parts.commits.withdraw(row, started);
+        commits.ended();
+        commits.withdraw(row, started);
         listener.ended({ type: "not-begun" });
       } else this.give(event, { body, oldBody, row, started }, listener);
+    };
+    // The object itself did not change: a selection that comes back shows nobody that this Deleted was delivered but the record.
+    const isForThisProcessAlone = event.flags?.reason !== "unselected";
+    commits.begin(started, (row) => {
+      if (isForThisProcessAlone) onRecord(row);
+      else
+        void commits.sync().then(
+          () => onRecord(row),
+          () => undefined,
+        );
     });
   }
 

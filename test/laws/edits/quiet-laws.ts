@@ -120,6 +120,10 @@ function checkUnselected({ cluster, spans, report }: QuietParts, identity: Ident
   const isWanted = ({ trigger, isReconciler }: InForce) =>
     trigger.events.includes("Deleted") && trigger.matchConditions.length === 0 && !(isReconciler && trigger.key);
   if (!inForce.every(isWanted)) return;
+  // A state between may have left the selection where no Deleted was wanted: then the object was forgotten there.
+  const between = cluster.log.filter(({ uid, rv, type }) => uid === real.uid && rv > last.rv && type !== "Deleted");
+  const leftUntold = (each: InForce) => !isWanted(each) && between.some((state) => !selects(each.trigger, state));
+  if (inForceSince(spans, identity, last.tick).some(leftUntold)) return;
   const past = cluster.log.filter(({ uid }) => uid === real.uid).length;
   report(
     "unselected",

@@ -57,10 +57,18 @@ async function placesOf(name: StoreName): Promise<{ open(): Promise<Place>; clos
   const server = await NatsServer.make();
   await server.start();
   const log = { warn: () => {}, info: () => {} };
-  const nats = await Nats.connect({ servers: [server.url], name: "laws", log });
   let slots = 0;
+  const connect = () => Nats.connect({ servers: [server.url], name: `laws-${slots}`, log });
+  let nats = await connect();
   return {
-    open: async () => onServer(onJetstream(nats, `world-${++slots}`)),
+    async open() {
+      // Streams of their own now and then: an opening leaves a consumer for five minutes, and their number is limited.
+      if (++slots % 20 === 0) {
+        await nats.close();
+        nats = await connect();
+      }
+      return onServer(onJetstream(nats, `world-${slots}`));
+    },
     async close() {
       await nats.close();
       await server.remove();

@@ -258,7 +258,10 @@ export class Telling {
     const trigger = identity.trigger(told.phase);
     const since = states.filter(({ rv }) => rv >= told.rv);
     const isByEdit = since.every((it) => selects(trigger, it) && !selects(identity.trigger(this.phase), it));
-    if (isByEdit && delivery.flags.reason !== "unselected") this.parts.report("saysUnselected", describe(delivery));
+    // A key that waited when the mode was edited is an event of the edit: that came later, and is its reason.
+    const { reason } = delivery.flags;
+    if (isByEdit && reason !== "unselected" && reason !== "edited")
+      this.parts.report("saysUnselected", describe(delivery));
   }
 
   private judgeOld(delivery: Delivery, identity: Identity, trigger: Trigger): void {
