@@ -105,6 +105,11 @@ export class RecordForm {
     return this.as(this.rules.object, body, form);
   }
 
+  /** A body, or its metadata where no more of an object is kept. */
+  atMost(body: Buffer): Buffer {
+    return this.kept === "Metadata" ? metadataOf(body, this.rules) : body;
+  }
+
   /** What is true of an object in each form: its metadata. */
   remains(body: Buffer): Buffer {
     return metadataOf(body, this.rules);

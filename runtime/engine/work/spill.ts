@@ -341,11 +341,13 @@ export class Spill {
 
   /** Its body as the trigger's objects are now. One that cannot be made so is left out: it is asked for before the attempt. */
   private ofToday(event: SpilledEvent): LoadedEvent {
-    const { body, form, type, flags } = event;
-    const size = body.length;
+    const { body: written, form, type, flags } = event;
+    const size = written.length;
     const now = this.views.get(event.view)?.form;
-    if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, size, isUnselected: false };
-    const loaded = { ...event, size, isUnselected: !now.selects(event, form), form: now.ofEvents };
+    // The manifest that wrote a deletion that was found may have kept more of the object.
+    const body = type === "Deleted" && flags.finalStateUnknown && now && size > 0 ? now.atMost(written) : written;
+    if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, body, size, isUnselected: false };
+    const loaded = { ...event, body, size, isUnselected: !now.selects(event, form), form: now.ofEvents };
     const same = size === 0 ? body : now.eventBody(body, form);
     if (same === body) return loaded;
     const edited = { synthetic: true, reason: "edited", ...(type === "Deleted" && { finalStateUnknown: true }) };
