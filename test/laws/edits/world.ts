@@ -367,8 +367,11 @@ class EditWorld {
       if (timed.has(type) || pending?.causes.every((cause) => timed.has(cause.type))) isTimed.add(id);
       else if (live.has(view)) report("rows", `${id} waits`);
     }
-    for (const { started } of await store.journal())
-      for (const { view, id } of started) if (live.has(view) && !isTimed.has(id)) report("rows", `${id} has begun`);
+    for (const { started } of await store.journal()) {
+      // A row stays whole for an attempt of a trigger that is gone, and may come back.
+      if (!started.every(({ view }) => live.has(view))) continue;
+      for (const { id } of started) if (!isTimed.has(id)) report("rows", `${id} has begun`);
+    }
   }
 
   /** Time passes until it is done: commits that fail are tried again, and handlers that run end. */
