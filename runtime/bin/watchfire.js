@@ -3,7 +3,7 @@
 // is. An older `node` on the PATH hands over to the one that npm installed beside this package.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { installedNode, isNewEnough, needed } from "./required-node.js";
+import { installedNode, isNewEnough, needed, withoutFolders } from "./required-node.js";
 
 // As in the first line: it counts only when Node starts. With memory to spare V8 takes 64 MB for young objects alone.
 const youngMegabytes = "--max-semi-space-size=16";
@@ -11,7 +11,10 @@ const youngMegabytes = "--max-semi-space-size=16";
 // cannot say so: pnpm takes its first word for the program.
 const malloc = { MALLOC_ARENA_MAX: "2", MALLOC_TRIM_THRESHOLD_: "131072" };
 
-if (isNewEnough) {
+if (withoutFolders) {
+  process.stderr.write(withoutFolders);
+  process.exitCode = 1;
+} else if (isNewEnough) {
   const { keepCompiledCode } = await import("./compile-cache.js");
   keepCompiledCode();
   process.title = "watchfire";

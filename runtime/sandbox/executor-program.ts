@@ -43,7 +43,10 @@ export function executorProgram({ jitless = false }: ExecutorOptions = {}): Prog
   }
   const own = resolve(dirname(main), "..");
   return {
-    flags: [...flags, ...readable([own, resolve(own, "../package.json"), ...nativeParts(), muslMark])],
+    flags: [
+      ...flags,
+      ...readable([own, resolve(own, "../package.json"), ...nativeParts(), ...lookedAt(dirname(main)), muslMark]),
+    ],
     args: [main],
   };
 }
@@ -88,13 +91,7 @@ export function spawnExecutor(
     // Ctrl-C reaches a terminal's whole group: an executor that is still starting would end by it.
     detached: true,
     // The last one is held open and never written to: its end is this process' end.
-    stdio: [
-      input ? "pipe" : "ignore",
-      "ignore",
-      "ignore",
-      descriptor,
-      ...(isWatchedByThread ? (["pipe"] as const) : []),
-    ],
+    stdio: [input ? "pipe" : "ignore", "ignore", "pipe", descriptor, ...(isWatchedByThread ? (["pipe"] as const) : [])],
   });
   walls.lower(child);
   const { stdin } = child;
@@ -115,9 +112,27 @@ const muslMark = "/etc/alpine-release";
 
 /** The folders of isolated-vm, and of the loader of its native code. */
 function nativeParts(): string[] {
-  const isolatedVm = dirname(realpathSync(createRequire(import.meta.url).resolve("isolated-vm/package.json")));
-  const loader = dirname(
-    realpathSync(createRequire(`${isolatedVm}/package.json`).resolve("node-gyp-build/package.json")),
-  );
-  return [isolatedVm, loader];
+  const isolatedVm = folderOf("isolated-vm", import.meta.url);
+  return [isolatedVm, folderOf("node-gyp-build", `${isolatedVm}/package.json`)];
+}
+
+/**
+ * Where Node looks for them on its way: a package manager may link a package from another folder, or nest one that hides
+ * those above it.
+ */
+function lookedAt(program: string): string[] {
+  const [isolatedVm = ""] = nativeParts();
+  const places = [...candidates("isolated-vm", program), ...candidates("node-gyp-build", isolatedVm)];
+  // Node takes a path that does not exist for a file, and looks for one below it.
+  return places.flatMap((place) => [place, `${place}/*`]);
+}
+
+const folderOf = (name: string, from: string): string =>
+  dirname(realpathSync(createRequire(from).resolve(`${name}/package.json`)));
+
+/** The places of a package that a file in `folder` imports, by Node's rule: in each folder above it. */
+function candidates(name: string, folder: string): string[] {
+  const place = resolve(folder, "node_modules", name);
+  const above = dirname(folder);
+  return above === folder ? [place] : [place, ...candidates(name, above)];
 }

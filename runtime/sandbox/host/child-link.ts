@@ -2,6 +2,7 @@ import type { ChildProcess } from "node:child_process";
 import type { Duplex } from "node:stream";
 import { MemoryWatch } from "../../v8/resident-memory.ts";
 import { executorProgram, type Program, spawnExecutor } from "../executor-program.ts";
+import { StartupError } from "../startup-error.ts";
 import type { Launch, Link, LinkListener } from "./link.ts";
 
 /** Milliseconds after a process' end that its stream may take to end: another process could have got hold of it. */
@@ -41,6 +42,7 @@ class ChildLink implements Link {
   private readonly child: ChildProcess;
   private readonly stream: Duplex;
   private readonly memory: MemoryWatch;
+  private readonly error: StartupError;
   private overMemory: string | undefined;
   private over = false;
   private corked = false;
@@ -49,6 +51,7 @@ class ChildLink implements Link {
     this.listener = listener;
     this.child = child;
     this.stream = this.child.stdio[3] as Duplex;
+    this.error = new StartupError(child.stderr);
     this.stream.on("data", (chunk: Buffer) => listener.data(chunk));
     this.stream.on("error", () => this.kill());
     this.child.on("error", (error) => this.end(error.message));
@@ -97,13 +100,14 @@ class ChildLink implements Link {
     this.child.kill("SIGKILL");
   }
 
-  private exited(detail: string): void {
+  private exited(how: string): void {
     // What it wrote before its end is still in the pipe: who was inside what is told there.
     this.stream.resume();
-    if (this.stream.readableEnded || this.stream.destroyed) this.end(detail);
+    const end = () => this.error.explain(how, (detail) => this.end(detail));
+    if (this.stream.readableEnded || this.stream.destroyed) end();
     else {
-      for (const event of ["close", "end"]) this.stream.once(event, () => this.end(detail));
-      setTimeout(() => this.end(detail), lastWordsMs).unref();
+      for (const event of ["close", "end"]) this.stream.once(event, end);
+      setTimeout(() => this.end(how), lastWordsMs).unref();
     }
   }
 

@@ -7,6 +7,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import { MemoryWatch } from "../../v8/resident-memory.ts";
 import { executorProgram, ownConfinement, spawnExecutor } from "../executor-program.ts";
 import type { ExecutorRights } from "../rights.ts";
+import { StartupError } from "../startup-error.ts";
 import { encodeFrame, type Frame, FrameReader } from "../wire.ts";
 import { memoryKills, memoryLimit } from "./container-memory.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./frames.ts";
@@ -152,7 +153,8 @@ export class Supervisor {
       this.wire?.end();
     };
     child.on("error", (error) => gone(error.message.slice(0, 400)));
-    child.on("exit", (code, signal) => gone(signal ?? `status ${code}`));
+    const error = new StartupError(child.stderr);
+    child.on("exit", (code, signal) => error.explain(signal ?? `status ${code}`, gone));
   }
 
   private tell(type: number, header: unknown): void {
