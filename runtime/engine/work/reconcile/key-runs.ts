@@ -1,5 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
-import { isNewer } from "../../../base/resource-version.ts";
+import { isNewer, newerOf } from "../../../base/resource-version.ts";
 import type { Cause, NewDeadLetter, StartedEvent } from "../../../journal/batch.ts";
 import type { FunctionManifest } from "../../../manifest/function.ts";
 import type { Commits } from "../../commit/commits.ts";
@@ -89,6 +89,7 @@ export class KeyRuns {
     const { commits, runner, clock } = this.parts;
     if (lane.journalRow !== undefined) commits.settle(lane.journalRow, started);
     lane.journalRow = row;
+    lane.shown = started.resourceVersion;
     lane.begun++;
     let hasBegun = false;
     const begins = () => {
@@ -103,6 +104,7 @@ export class KeyRuns {
         // Where a run of it may have begun before, the record stays: it is all that says so.
         if (lane.attempts === 0 && !lane.doubt) {
           lane.journalRow = undefined;
+          lane.shown = undefined;
           commits.withdraw(row, started);
         }
         listener.ended({ type: "unbegun" });
@@ -118,6 +120,7 @@ export class KeyRuns {
       this.note(lane, outcome, newest);
       this.settle(row, started, newest);
       lane.journalRow = undefined;
+      lane.shown = undefined;
       lane.doubt = false;
       listener.ended({ type: "finished", outcome, newest });
     };
@@ -135,9 +138,10 @@ export class KeyRuns {
     const { commits, primary } = this.parts;
     const { key, id } = started;
     const known = primary.view.stands(key);
-    const { uid, resourceVersion: shown } = newest ?? {};
-    if (shown !== undefined && uid !== undefined && known?.uid === uid && isNewer(shown, known.resourceVersion))
-      primary.view.settle({ key, id, uid, row, shown, comesAgain: true });
+    const { resourceVersion: shown } = started;
+    // An object that is gone for the API server may stand here: its last events are still to come.
+    if (known && (newest?.uid ?? known.uid) === known.uid && isNewer(shown, known.resourceVersion))
+      primary.view.settle({ key, id, uid: known.uid, row, shown, comesAgain: true });
     else commits.settle(row, started);
   }
 
@@ -183,9 +187,10 @@ export class KeyRuns {
     if (isFlagged(lane)) observer.flagged?.(functionName, trigger.name);
   }
 
-  private startedOf({ key, id, begun }: KeyLane, newest: Newest | undefined): StartedEvent {
+  private startedOf({ key, id, begun, shown }: KeyLane, newest: Newest | undefined): StartedEvent {
     const { view } = this.parts.primary;
-    const version = newest?.resourceVersion ?? unknownVersion;
+    // It takes the place of the record of a run that was cut off, which may have shown a newer state.
+    const version = newest ? newerOf(shown, newest.resourceVersion) : (shown ?? unknownVersion);
     // Of a deletion nothing else is inferred for the object's own events.
     return { view: view.id, key, id, resourceVersion: version, type: "Deleted", attempt: begun + 1 };
   }
