@@ -12,7 +12,7 @@ import { Fifo } from "../fifo.ts";
 import { PauseGate } from "../pause-gate.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay } from "../retry.ts";
 import type { Spill } from "../spill.ts";
-import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
+import { isByEdit, noCauses, requeued, type Waking, withCause } from "./causes.ts";
 import { DueKeys } from "./due-keys.ts";
 import { KeyBackoff } from "./key-backoff.ts";
 import { KeyLane, type KeyPresence, type Waits } from "./key-lane.ts";
@@ -172,6 +172,7 @@ export class KeyQueue {
     const lane = this.lanes.get(key);
     // A person asks for it: the rest is for changes.
     if (cause.type === "Replay") this.rests.end(key);
+    if (isByEdit(cause)) this.parts.runs.noteEdit();
     if (!lane) {
       const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
       const isFlagged = cause.hasBegun === true;

@@ -7,7 +7,7 @@ import type { Delivery, HandlerError, Newest, Outcome, Runner } from "../../deli
 import type { EngineObserver } from "../../delivery/observer.ts";
 import type { History } from "../../history/history.ts";
 import { isRedelivered } from "../attempt.ts";
-import { causeAlone, type Waking } from "./causes.ts";
+import { causeAlone, isByEdit, type Waking } from "./causes.ts";
 import { type KeyLane, unknownVersion } from "./key-lane.ts";
 import type { Primary } from "./primary.ts";
 
@@ -47,6 +47,10 @@ interface RunListener {
 export class KeyRuns {
   manifest: FunctionManifest;
   private readonly parts: KeyRunsParts;
+  /** The last commit with the row of a key that an edit's deletion has woken. */
+  private lastEdited = 0;
+  /** All commits up to it outlive this process. */
+  private lasting = 0;
   private running = 0;
   private failures = 0;
   private lastAt: number | undefined;
@@ -70,13 +74,36 @@ export class KeyRuns {
   run(lane: KeyLane, newest: Newest | undefined, listener: RunListener): void {
     const { commits } = this.parts;
     const started = this.startedOf(lane, newest);
-    commits.begin(started, (row) => {
+    const onRecord = (row: number) => {
       if (listener.isPaused()) {
         commits.ended();
         commits.withdraw(row, started);
         listener.ended({ type: "unbegun" });
       } else this.give(lane, newest, row, started, listener);
+    };
+    commits.begin(started, (row) => {
+      if (this.lastEdited <= this.lasting || !lane.causes.some(isByEdit)) onRecord(row);
+      else
+        void this.outlast().then(
+          () => onRecord(row),
+          () => undefined,
+        );
     });
+  }
+
+  /**
+   * An edit's deletion has woken a key. The object itself did not change: a selection that comes back wakes nobody but the row of
+   * the key, which is to outlive this process before a run shows that the object is gone.
+   */
+  noteEdit(): void {
+    this.lastEdited = this.parts.commits.number;
+  }
+
+  private async outlast(): Promise<void> {
+    const { commits } = this.parts;
+    const { number } = commits;
+    await commits.sync();
+    this.lasting = Math.max(this.lasting, number);
   }
 
   private give(
