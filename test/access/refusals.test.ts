@@ -93,6 +93,7 @@ describe("a call", () => {
     ["kube.list", { apiVersion: "v1", kind: "Pod", limit: 0 }, "limit is less than 1, got 0"],
     ["kube.list", { apiVersion: "v1", kind: "Pod", labelSelector: {} }, "labelSelector is not a string, got an object"],
     ["cache.list", { apiVersion: "v1", kind: "Pod", index: { a: "1", b: "2" } }, "index names more than one index, got an object"],
+    ["cache.list", { apiVersion: "v1", kind: "Pod", index: { a: 1, b: 2 } }, "index names more than one index, got an object"],
     ["cache.list", { apiVersion: "v1", kind: "Pod", index: JSON.parse('{ "__proto__": "x" }') }, "index names no field, got an object"],
     ["kube.create", { object: { apiVersion: "v1", kind: "ConfigMap" } }, "object.metadata is missing; expected an object"],
     ["kube.patch", { ref, patch: [], type: "merge" }, "patch is not an object, got an array"],
