@@ -182,6 +182,20 @@ describe("a state that a run was cut off with", () => {
     expect(ofShop(last)).toEqual(["Modified shop@15 !", "Modified shop@16"]);
   });
 
+  it("is flagged where its key was given up, since the process ended in each run", async () => {
+    let cut = await cutOff();
+    for (let kills = 1; kills < 12 && cut.disk.letters.size === 0; kills++) {
+      cut.runner.answer = () => undefined;
+      cut = await next(cut, { manifest: reconciler(), look: stands(15) });
+    }
+    expect([...cut.disk.letters.values()].map(({ error }) => error.name)).toEqual(["CrashLoop"]);
+    cut.runner.answer = () => done;
+    const last = await next(cut, { manifest: events, look: stands(16) });
+    for (const rv of [14, 15, 16]) last.subscription.change(change("Modified", "shop", rv));
+    await quiet(last.runner);
+    expect(ofShop(last)).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
+  });
+
   it("is flagged after an edit to Reconcile and back that had no run of it, in such an epoch as well", async () => {
     for (const options of [{}, { selection: "other" }]) {
       const fourth = await next(await cutOff(options), { manifest: events, look: away, ...held, ...options });

@@ -299,7 +299,7 @@ export class KeyQueue {
   }
 
   private async run(lane: KeyLane): Promise<void> {
-    const { primary, runs, log, commits } = this.parts;
+    const { primary, runs, log } = this.parts;
     this.gate.enter();
     this.share.add();
     lane.running = true;
@@ -317,8 +317,8 @@ export class KeyQueue {
     }
     const { retry, onFailure } = runs.manifest.delivery;
     if (onFailure !== "Block" && isCrashLoop(lane.attempts, retry)) {
-      const { id, journalRow } = lane;
-      if (journalRow !== undefined) commits.settle(journalRow, { view: primary.view.id, key: lane.key, id });
+      const { key, id, journalRow: row, shown } = lane;
+      if (row !== undefined) primary.view.settle({ key, id, uid: primary.view.stands(key)?.uid ?? "", row, shown });
       const letter = () => runs.letterOf(lane, newest, crashLoopError(lane.attempts));
       this.returned(lane, () => this.giveUp(lane, letter));
       return;
