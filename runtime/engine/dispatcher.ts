@@ -231,7 +231,7 @@ export class Dispatcher implements Replayer {
       ({ row, view, id, resourceVersion }) => views.has(view) && shown.get(`${row}/${view}/${id}`) !== resourceVersion,
     );
     for (const event of lacking) this.commits.settle(event.row, event);
-    this.commits.carryJournal([], lacking);
+    if (lacking.length > 0) this.commits.carryJournal([], lacking);
   }
 
   /** Retires every function of the store that is not among `names`; for the start, once it is known which are there. */

@@ -92,8 +92,8 @@ export class KeyRuns {
   }
 
   /**
-   * An edit's deletion has woken a key. The object itself did not change: a selection that comes back wakes nobody but the row of
-   * the key, which is to outlive this process before a run shows that the object is gone.
+   * An edit's deletion has woken a key. Its row is to outlive this process before a run shows that the object is gone. The object
+   * itself did not change: where the selection comes back, nothing else wakes the key.
    */
   noteEdit(): void {
     this.lastEdited = this.parts.commits.number;
