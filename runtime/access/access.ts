@@ -169,7 +169,9 @@ export class Access implements HostCalls {
     if (bytes > argumentBytes) throw invalid(`${operation}: more than ${argumentBytes} bytes`);
     const manifest = this.parts.functions.get(caller.function);
     if (!manifest) throw invalid("the function is no longer loaded");
-    const read = () => this.turns.run(caller.function, () => readArguments(operation, args));
+    const account = this.parts.time?.of(caller.function);
+    const readNow = () => readArguments(operation, args);
+    const read = () => this.turns.run(caller.function, () => (account ? account.measure("calls", readNow) : readNow()));
     // Faulty arguments are refused before they wait for room, unless they are large.
     const early = bytes > largeBytes ? undefined : await read();
     signal.throwIfAborted();

@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import { suggest } from "../base/suggest.ts";
-import { lowerFirst, shorten } from "../base/wording.ts";
+import { cut, lowerFirst, shorten } from "../base/wording.ts";
 
 /** zod's names of types, as people who write JavaScript call them. */
 const typeNames: Readonly<Record<string, string>> = {
@@ -35,7 +35,7 @@ function describe(issue: z.core.$ZodIssue, field: string, actual: unknown, got: 
     case "unrecognized_keys": {
       const [key = ""] = issue.keys;
       const near = suggest(key, refFields);
-      return `${field} has no field ${key}${near === undefined ? "" : `; did you mean ${near}?`}`;
+      return `${field} has no field ${cut(key, mostOfKey)}${near === undefined ? "" : `; did you mean ${near}?`}`;
     }
     case "invalid_value":
       return `${field} is not one of ${issue.values.map(String).join(", ")}${got}`;
@@ -50,6 +50,9 @@ function describe(issue: z.core.$ZodIssue, field: string, actual: unknown, got: 
       return `${field} ${lowerFirst(issue.message)}${got}`;
   }
 }
+
+/** Characters of an unknown field's name. */
+const mostOfKey = 100;
 
 const refFields = ["apiVersion", "kind", "name", "namespace", "labelSelector", "fieldSelector", "limit", "continue"];
 

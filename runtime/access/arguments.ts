@@ -54,8 +54,11 @@ const argumentSchemas = {
     index: z
       .unknown()
       .refine((index) => !Object.hasOwn(Object(index), "__proto__"), { error: "names no field" })
+      // Before its names are looked at: of 40,000 that takes half a second.
+      .refine((index) => Array.isArray(index) || Object.keys(Object(index)).length <= 1, {
+        error: "names more than one index",
+      })
       .pipe(z.record(z.string().max(63), z.string().max(1024)))
-      .refine((index) => Object.keys(index).length <= 1, { error: "names more than one index" })
       .optional(),
   }),
   "cache.age": z.strictObject({ apiVersion: collectionShape.apiVersion, kind: collectionShape.kind }),

@@ -5,6 +5,8 @@ export function suggest(word: string, known: Iterable<string>): string | undefin
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.ceil(word.length / 3)) + 1;
   for (const candidate of known) {
+    // So many edits are needed at least; a guest's word may have millions of characters.
+    if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance && distance < candidate.length) {
       best = candidate;

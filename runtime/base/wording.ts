@@ -28,7 +28,9 @@ const actualLimit = 81;
 
 /** A value as JSON, cut to what fits on a line. */
 export function shorten(value: unknown): string {
-  const text = typeof value === "string" ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
+  // A text is cut before as well: a guest's may have millions of characters.
+  const shown = typeof value === "string" ? value.slice(0, actualLimit) : value;
+  const text = JSON.stringify(shown) ?? String(shown);
   return cut(text, actualLimit);
 }
 

@@ -1,5 +1,6 @@
 import type { Clock, Random } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
+import type { ResourceVersion } from "../base/resource-version.ts";
 import type { DeadLetter } from "../journal/batch.ts";
 import { OfflineReplayer, type Replayer } from "../journal/dead-letters.ts";
 import type { CheckpointStore, StoredView } from "../journal/store.ts";
@@ -217,11 +218,20 @@ export class Dispatcher implements Replayer {
     this.startedBefore = await StartedBefore.read(store, rows);
     const open = new Set([...this.startedBefore].map(({ row, view, id }) => `${row}/${view}/${id}`));
     const views = new Set((await store.views(name)).map(({ id }) => id));
+    const shown = new Map<string, ResourceVersion>();
     for (const { id: row, started } of rows) {
       for (const event of started) {
-        if (views.has(event.view) && !open.has(`${row}/${event.view}/${event.id}`)) this.commits.settle(row, event);
+        const attempt = `${row}/${event.view}/${event.id}`;
+        shown.set(attempt, event.resourceVersion);
+        if (views.has(event.view) && !open.has(attempt)) this.commits.settle(row, event);
       }
     }
+    // The row that stays is to say so too where an earlier attempt has shown a newer state.
+    const lacking = [...this.startedBefore].filter(
+      ({ row, view, id, resourceVersion }) => views.has(view) && shown.get(`${row}/${view}/${id}`) !== resourceVersion,
+    );
+    for (const event of lacking) this.commits.settle(event.row, event);
+    if (lacking.length > 0) this.commits.carryJournal([], lacking);
   }
 
   /** Retires every function of the store that is not among `names`; for the start, once it is known which are there. */

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { systemClock } from "../../runtime/base/clock.ts";
 import { LoopTime } from "../../runtime/engine/account/loop-time.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { accessTo, caller, everything, manifestOf } from "./api-server.ts";
@@ -21,6 +22,15 @@ test("the parent's part of a call is on its function's account, by the size of w
   expect((await call("f")).ok).toBe(true);
   expect(accounts.f.spent.get("calls")).toBeGreaterThan(0);
   expect(accounts.g.spent.get("calls")).toBeUndefined();
+});
+
+test("the reading of a call that is refused for its arguments is on its function's account", async () => {
+  const time = new LoopTime(systemClock);
+  const account = time.account("f");
+  const { access, attempt } = await accessTo({ time });
+  const args = JSON.stringify({ ref: {}, type: "json", patch: new Array(5_000).fill(0) });
+  expect((await access.call({ ...caller, function: "f" }, "kube.patch", args, attempt.signal)).ok).toBe(false);
+  expect(account.spent.get("calls")).toBeGreaterThan(0);
 });
 
 test("calls of a function that is over its share wait for its turn, and nobody else's do", async () => {

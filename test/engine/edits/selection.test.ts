@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { MemoryDisk, MemoryStore } from "../../../runtime/journal/memory.ts";
 import type { Trigger } from "../../../runtime/manifest/function.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "../fixture.ts";
+import { byOwner, open, reconciler, runs, withPods } from "../reconcile/fixture.ts";
 
 const under = (over: Partial<Trigger>) => ({
   manifest: manifest({}, [trigger(over)]),
@@ -146,5 +147,46 @@ describe("a state that is told again, since nothing proves that its events have 
       ["Added", "slow", undefined],
       ["Modified", "a", undefined],
     ]);
+  });
+});
+
+describe("a key whose object an edit lets go", () => {
+  /** What was committed outlives the process once it is synced, as in Secrets. */
+  class LateStore extends MemoryStore {
+    private readonly lasting: MemoryDisk;
+
+    constructor(lasting: MemoryDisk) {
+      super(copyOf(lasting));
+      this.lasting = lasting;
+    }
+
+    override async sync(): Promise<void> {
+      Object.assign(this.lasting, copyOf(this.disk));
+    }
+  }
+
+  const copyOf = (disk: MemoryDisk) => Object.assign(new MemoryDisk(), structuredClone({ ...disk }));
+
+  it("runs again where the edit is undone after a kill, though the writes before that are lost", async () => {
+    const disk = new MemoryDisk();
+    const stored = () => {
+      disk.end = disk.end === "new" ? "new" : "power-loss";
+      return { store: new LateStore(disk) };
+    };
+    const first = await open({ manifest: reconciler(), ...stored() });
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(1_000);
+    await first.store.sync();
+    disk.end = "killed";
+    const labelSelector = "lot!=0";
+    const narrow = manifest({ mode: "Reconcile" }, [trigger({ labelSelector }), byOwner]);
+    const edited = { manifest: narrow, selection: labelSelector };
+    const second = await withPods(await first.restart({ ...edited, ...stored() }), false);
+    await second.list(20, []);
+    await second.clock.advance(100);
+    const third = await withPods(await second.restart({ manifest: reconciler(), ...stored() }), false);
+    await third.list(21, [change("Added", "shop", 11)]);
+    await third.clock.advance(1_000);
+    expect(runs(third).map((run) => run.split(" ")[0])).toEqual(["shop@11", "shop@gone", "shop@11"]);
   });
 });

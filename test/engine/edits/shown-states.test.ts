@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import type { Look } from "../../../runtime/engine/delivery/delivery.ts";
-import { change, DispatchFixture, done, manifest, quiet, trigger } from "../fixture.ts";
+import { settle } from "../../virtual-clock.ts";
+import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "../fixture.ts";
 import { byOwner, open, owned, pods, reconciler, runs, withPods } from "../reconcile/fixture.ts";
 
 /** Of ConfigMaps no more than metadata is kept, so that an event made of a key asks for the object. */
@@ -63,6 +64,32 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
     second.runner.answer = () => done;
     const third = await next(second, { manifest: inAll, look: stands(16) });
     expect(third.runner.told).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
+    expect(third.disk.journal.size).toBe(0);
+  });
+
+  it("is flagged after a kill that follows attempts at an earlier one, between which the function was loaded anew", async () => {
+    const small = manifest({}, [trigger({ object: "Metadata" })]);
+    const first = await DispatchFixture.open({ manifest: small, ...held });
+    await first.listed();
+    first.subscription.change(change("Added", "shop", 11));
+    await first.clock.advance(120_000);
+    first.runner.answer = () => failure("no", 3_600_000);
+    const second = await first.restart({ manifest: manifest({}, [trigger()]), look: stands(15) });
+    await second.clock.advance(1_000);
+    for (const _ of ["edited back", "edited again"]) {
+      await second.dispatcher.remove("copy", { retire: false });
+      await second.dispatcher.function(small, { usesOldObject: false });
+      await settle();
+      await second.clock.advance(1_000);
+    }
+    second.runner.answer = () => done;
+    const third = await second.restart({ manifest: small });
+    await quiet(third.runner);
+    for (const rv of [14, 15, 16]) third.subscription.change(change("Modified", "shop", rv));
+    await quiet(third.runner);
+    const changes = third.runner.told.filter((line) => line.startsWith("Modified"));
+    expect(changes).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
+    await third.clock.advance(1_000);
     expect(third.disk.journal.size).toBe(0);
   });
 
@@ -139,6 +166,34 @@ describe("a state that a run was cut off with", () => {
       }
       expect(ofShop(last)).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
     }
+  });
+
+  it("is flagged where the next run showed one before it", async () => {
+    const third = await cutOff();
+    third.runner.answer = () => undefined;
+    await third.runner.end("shop", { type: "interrupted" });
+    third.runner.answer = () => done;
+    third.subscription.change(change("Modified", "shop", 14));
+    await third.clock.advance(10_000);
+    expect(runs(third).slice(1)).toEqual(["shop@14 <- Added pods web, Modified settings shop !"]);
+    const last = await next(third, { manifest: events, look: stands(16) });
+    for (const rv of [15, 16]) last.subscription.change(change("Modified", "shop", rv));
+    await quiet(last.runner);
+    expect(ofShop(last)).toEqual(["Modified shop@15 !", "Modified shop@16"]);
+  });
+
+  it("is flagged where its key was given up, since the process ended in each run", async () => {
+    let cut = await cutOff();
+    for (let kills = 1; kills < 12 && cut.disk.letters.size === 0; kills++) {
+      cut.runner.answer = () => undefined;
+      cut = await next(cut, { manifest: reconciler(), look: stands(15) });
+    }
+    expect([...cut.disk.letters.values()].map(({ error }) => error.name)).toEqual(["CrashLoop"]);
+    cut.runner.answer = () => done;
+    const last = await next(cut, { manifest: events, look: stands(16) });
+    for (const rv of [14, 15, 16]) last.subscription.change(change("Modified", "shop", rv));
+    await quiet(last.runner);
+    expect(ofShop(last)).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
   });
 
   it("is flagged after an edit to Reconcile and back that had no run of it, in such an epoch as well", async () => {

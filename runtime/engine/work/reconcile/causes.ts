@@ -35,6 +35,9 @@ export const hasLostCauses = (causes: readonly Cause[]): boolean => causes.lengt
 export const hasCause = (causes: readonly Cause[], cause: Cause): boolean =>
   causes.some((each) => each.type === cause.type && each.told === cause.told && isOfOne(each, cause));
 
+/** Whether it is the deletion of an object that an edit let go of. */
+export const isByEdit = ({ type, seen }: Waking): boolean => type === "Deleted" && seen?.flags?.reason === "unselected";
+
 /** As it is kept, or told. */
 export const causeAlone = ({ seen: _, hasBegun: __, ...cause }: Waking): Cause => cause;
 

@@ -1,4 +1,4 @@
-import { resourceVersion } from "../../../base/resource-version.ts";
+import { type ResourceVersion, resourceVersion } from "../../../base/resource-version.ts";
 import { type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../../journal/batch.ts";
 import type { KnownObjects } from "../../state/known-objects.ts";
 import type { Fifo, FifoItem } from "../fifo.ts";
@@ -30,6 +30,8 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   doubt: boolean;
   /** The journal's row of the last run that began. */
   journalRow: number | undefined;
+  /** The newest state that a run has shown, of those that were cut off since one came to its end. */
+  shown: ResourceVersion | undefined;
   running = false;
   /** What woke it since its run began. */
   since: readonly Waking[] = noCauses;

@@ -12,7 +12,7 @@ import { Fifo } from "../fifo.ts";
 import { PauseGate } from "../pause-gate.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay } from "../retry.ts";
 import type { Spill } from "../spill.ts";
-import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
+import { isByEdit, noCauses, requeued, type Waking, withCause } from "./causes.ts";
 import { DueKeys } from "./due-keys.ts";
 import { KeyBackoff } from "./key-backoff.ts";
 import { KeyLane, type KeyPresence, type Waits } from "./key-lane.ts";
@@ -172,6 +172,7 @@ export class KeyQueue {
     const lane = this.lanes.get(key);
     // A person asks for it: the rest is for changes.
     if (cause.type === "Replay") this.rests.end(key);
+    if (isByEdit(cause)) this.parts.runs.noteEdit();
     if (!lane) {
       const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
       const isFlagged = cause.hasBegun === true;
@@ -298,7 +299,7 @@ export class KeyQueue {
   }
 
   private async run(lane: KeyLane): Promise<void> {
-    const { primary, runs, log, commits } = this.parts;
+    const { primary, runs, log } = this.parts;
     this.gate.enter();
     this.share.add();
     lane.running = true;
@@ -316,8 +317,8 @@ export class KeyQueue {
     }
     const { retry, onFailure } = runs.manifest.delivery;
     if (onFailure !== "Block" && isCrashLoop(lane.attempts, retry)) {
-      const { id, journalRow } = lane;
-      if (journalRow !== undefined) commits.settle(journalRow, { view: primary.view.id, key: lane.key, id });
+      const { key, id, journalRow: row, shown } = lane;
+      if (row !== undefined) primary.view.settle({ key, id, uid: primary.view.stands(key)?.uid ?? "", row, shown });
       const letter = () => runs.letterOf(lane, newest, crashLoopError(lane.attempts));
       this.returned(lane, () => this.giveUp(lane, letter));
       return;

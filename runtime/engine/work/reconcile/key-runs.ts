@@ -1,5 +1,5 @@
 import type { Clock } from "../../../base/clock.ts";
-import { isNewer } from "../../../base/resource-version.ts";
+import { isNewer, newerOf } from "../../../base/resource-version.ts";
 import type { Cause, NewDeadLetter, StartedEvent } from "../../../journal/batch.ts";
 import type { FunctionManifest } from "../../../manifest/function.ts";
 import type { Commits } from "../../commit/commits.ts";
@@ -7,7 +7,7 @@ import type { Delivery, HandlerError, Newest, Outcome, Runner } from "../../deli
 import type { EngineObserver } from "../../delivery/observer.ts";
 import type { History } from "../../history/history.ts";
 import { isRedelivered } from "../attempt.ts";
-import { causeAlone, type Waking } from "./causes.ts";
+import { causeAlone, isByEdit, type Waking } from "./causes.ts";
 import { type KeyLane, unknownVersion } from "./key-lane.ts";
 import type { Primary } from "./primary.ts";
 
@@ -47,6 +47,10 @@ interface RunListener {
 export class KeyRuns {
   manifest: FunctionManifest;
   private readonly parts: KeyRunsParts;
+  /** The last commit with the row of a key that an edit's deletion has woken. */
+  private lastEdited = 0;
+  /** All commits up to it outlive this process. */
+  private lasting = 0;
   private running = 0;
   private failures = 0;
   private lastAt: number | undefined;
@@ -70,13 +74,36 @@ export class KeyRuns {
   run(lane: KeyLane, newest: Newest | undefined, listener: RunListener): void {
     const { commits } = this.parts;
     const started = this.startedOf(lane, newest);
-    commits.begin(started, (row) => {
+    const onRecord = (row: number) => {
       if (listener.isPaused()) {
         commits.ended();
         commits.withdraw(row, started);
         listener.ended({ type: "unbegun" });
       } else this.give(lane, newest, row, started, listener);
+    };
+    commits.begin(started, (row) => {
+      if (this.lastEdited <= this.lasting || !lane.causes.some(isByEdit)) onRecord(row);
+      else
+        void this.outlast().then(
+          () => onRecord(row),
+          () => undefined,
+        );
     });
+  }
+
+  /**
+   * An edit's deletion has woken a key. Its row is to outlive this process before a run shows that the object is gone. The object
+   * itself did not change: where the selection comes back, nothing else wakes the key.
+   */
+  noteEdit(): void {
+    this.lastEdited = this.parts.commits.number;
+  }
+
+  private async outlast(): Promise<void> {
+    const { commits } = this.parts;
+    const { number } = commits;
+    await commits.sync();
+    this.lasting = Math.max(this.lasting, number);
   }
 
   private give(
@@ -89,6 +116,7 @@ export class KeyRuns {
     const { commits, runner, clock } = this.parts;
     if (lane.journalRow !== undefined) commits.settle(lane.journalRow, started);
     lane.journalRow = row;
+    lane.shown = started.resourceVersion;
     lane.begun++;
     let hasBegun = false;
     const begins = () => {
@@ -103,6 +131,7 @@ export class KeyRuns {
         // Where a run of it may have begun before, the record stays: it is all that says so.
         if (lane.attempts === 0 && !lane.doubt) {
           lane.journalRow = undefined;
+          lane.shown = undefined;
           commits.withdraw(row, started);
         }
         listener.ended({ type: "unbegun" });
@@ -118,6 +147,7 @@ export class KeyRuns {
       this.note(lane, outcome, newest);
       this.settle(row, started, newest);
       lane.journalRow = undefined;
+      lane.shown = undefined;
       lane.doubt = false;
       listener.ended({ type: "finished", outcome, newest });
     };
@@ -135,9 +165,10 @@ export class KeyRuns {
     const { commits, primary } = this.parts;
     const { key, id } = started;
     const known = primary.view.stands(key);
-    const { uid, resourceVersion: shown } = newest ?? {};
-    if (shown !== undefined && uid !== undefined && known?.uid === uid && isNewer(shown, known.resourceVersion))
-      primary.view.settle({ key, id, uid, row, shown, comesAgain: true });
+    const { resourceVersion: shown } = started;
+    // An object that is gone for the API server may stand here: its last events are still to come.
+    if (known && (newest?.uid ?? known.uid) === known.uid && isNewer(shown, known.resourceVersion))
+      primary.view.settle({ key, id, uid: known.uid, row, shown, comesAgain: true });
     else commits.settle(row, started);
   }
 
@@ -183,9 +214,10 @@ export class KeyRuns {
     if (isFlagged(lane)) observer.flagged?.(functionName, trigger.name);
   }
 
-  private startedOf({ key, id, begun }: KeyLane, newest: Newest | undefined): StartedEvent {
+  private startedOf({ key, id, begun, shown }: KeyLane, newest: Newest | undefined): StartedEvent {
     const { view } = this.parts.primary;
-    const version = newest?.resourceVersion ?? unknownVersion;
+    // It takes the place of the record of a run that was cut off, which may have shown a newer state.
+    const version = newest ? newerOf(shown, newest.resourceVersion) : (shown ?? unknownVersion);
     // Of a deletion nothing else is inferred for the object's own events.
     return { view: view.id, key, id, resourceVersion: version, type: "Deleted", attempt: begun + 1 };
   }

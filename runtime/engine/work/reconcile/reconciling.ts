@@ -131,6 +131,7 @@ async function restore(
     const wasCutOff = run !== undefined && run.attempt > 0;
     const lane = new KeyLane(`${namespace}/${name}`, sequence, counts, wokenAt, redelivered || wasCutOff);
     lane.journalRow = run?.row;
+    lane.shown = run?.resourceVersion;
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }
   // Their rows are gone: those runs had ended, or an edit has told what had woken them.
