@@ -37,7 +37,7 @@ export const errorCodes = {
   WF_CLI_FIXTURE: user("a fixture cannot be written", "name a folder that you may write with --to"),
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
   WF_CLI_PNP: user(
-    "Yarn's Plug'n'Play keeps packages in archives, which executors cannot read",
+    "the packages are in archives of Yarn's Plug'n'Play, which executors cannot read",
     "put `nodeLinker: node-modules` into .yarnrc.yml, and run `yarn install`",
   ),
 

@@ -12,7 +12,7 @@ export const needed = `WF_CLI_NODE: Node ${oldest} or newer is needed, got ${pro
 
 /** Why the runtime cannot run under Yarn's Plug'n'Play; undefined where it does not. Executors read their packages from folders alone. */
 export const withoutFolders = process.versions.pnp
-  ? "WF_CLI_PNP: Yarn's Plug'n'Play keeps packages in archives, which executors cannot read; put `nodeLinker: node-modules` into .yarnrc.yml, and run `yarn install`\n"
+  ? "WF_CLI_PNP: the packages are in archives of Yarn's Plug'n'Play, which executors cannot read; put `nodeLinker: node-modules` into .yarnrc.yml, and run `yarn install`\n"
   : undefined;
 
 /** The Node that npm installed beside this package; undefined where there is none. */

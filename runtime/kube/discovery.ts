@@ -56,7 +56,8 @@ export class Discovery {
     // A kind may lie behind several paths; the one that can be watched is meant.
     const resource = named.find((each) => each.verbs.includes("watch")) ?? named[0];
     if (resource) return { type: "Served", resource };
-    this.invalidate(apiVersion);
+    // Asked for again next time; until then the group version counts as served.
+    this.kept.set(apiVersion, { found, at: Number.NEGATIVE_INFINITY });
     return lacking(found, kind);
   }
 

@@ -177,3 +177,11 @@ test("a kind without the verbs list and watch is the user's mistake", () => {
   );
   expect(() => assertWatchable({ ...resource, verbs: ["list", "watch"] })).not.toThrow();
 });
+
+test("a kind that is missing takes nothing from what the server is known to serve", async () => {
+  await using fixed = await fixture("aggregated");
+  const { discovery } = fixed;
+  const before = await discovery.served();
+  expect(await discovery.resolve("apps/v1", "Deploiment")).toMatchObject({ type: "NotServed", near: "Deployment" });
+  expect(await discovery.served()).toEqual(before);
+});
