@@ -1,5 +1,5 @@
+import type { FleetReport } from "../../control/fleet-report.ts";
 import type { FleetView } from "../../slots/lease-observer.ts";
-import type { FleetReport } from "../status.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { damageOn } from "./damaged-slots.ts";
 import type { SlotRun } from "./slot-run.ts";
@@ -32,7 +32,9 @@ export function describeFleet(
   };
 }
 
-function describeRun(run: SlotRun): Pick<FleetReport["slots"][number], "state" | "reason" | "oldestEventSeconds"> {
+type SlotState = Pick<FleetReport["slots"][number], "state" | "reason" | "oldestEventSeconds">;
+
+function describeRun(run: SlotRun): SlotState {
   if (run.isEnding)
     return {
       state: "leaving",
@@ -47,7 +49,7 @@ function describeRun(run: SlotRun): Pick<FleetReport["slots"][number], "state" |
   return { state: "running", ...(unwritten !== undefined && { reason: unwritten }), oldestEventSeconds };
 }
 
-function elsewhere(owner: string, damage: string | undefined): Pick<FleetReport["slots"][number], "state" | "reason"> {
+function elsewhere(owner: string, damage: string | undefined): SlotState {
   if (owner === "")
     return { state: "free", reason: "nobody has it yet, or its owner is dead: the next look finds it a replica" };
   return damage === undefined

@@ -1,25 +1,13 @@
 import { expect, test } from "vitest";
 import { WatchfireError } from "../../../runtime/base/errors.ts";
-import type { FunctionReport } from "../../../runtime/control/function-status/function-report.ts";
-import { type FoundShare, shareOf, wholeReport } from "../../../runtime/control/function-status/function-share.ts";
+import { shareOf, wholeReport } from "../../../runtime/control/function-status/function-object.ts";
 import { type FleetPublicationParts, fleetPublication } from "../../../runtime/host/fleet/fleet-publication.ts";
 import { withStill } from "../../../runtime/host/fleet/merged-status.ts";
+import { reportOf } from "../../control/function-status/report.ts";
 
 const [first, other] = [1, 5];
 
-const hot: FunctionReport = {
-  name: "hot",
-  ready: true,
-  deadLetters: 0,
-  deadLettersWithoutBody: 0,
-  lagSeconds: 0,
-  queued: 0,
-  inFlight: 0,
-  spilled: 0,
-  blockedLanes: 0,
-  failures: 0,
-  triggers: [],
-};
+const hot = reportOf();
 
 /** What one process of a fleet has to tell, while it has these slots and sees these owners. */
 function toldBy(owner: string, here: readonly number[], owners: Record<number, string>) {
@@ -39,7 +27,7 @@ function toldBy(owner: string, here: readonly number[], owners: Record<number, s
 
 test("what a replica's earlier process told of its part says nothing of the process after it", () => {
   const before = toldBy("b#1", [other], { [first]: "a#3", [other]: "b#1" });
-  const shares = new Map([[before.sharing.replica, shareOf(before.report, before.sharing.here) as FoundShare]]);
+  const shares = new Map([[before.sharing.replica, shareOf(before.report, before.sharing.here)]]);
   const whole = (owner: string) => {
     const { report, sharing } = toldBy("a#3", [first], { [first]: "a#3", [other]: owner });
     return wholeReport(report, sharing.elsewhere, shares);
