@@ -13,7 +13,6 @@ import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
 import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
-import { describeReads, readsNote, readsTrouble } from "./reads-status.ts";
 
 /** What `/status` says. */
 export interface Status {
@@ -354,4 +353,47 @@ function triggerTrouble(trigger: FunctionReport["triggers"][number] | undefined)
   const reason = trigger && reasonOfState(trigger.state);
   if (!reason) return undefined;
   return { reason, message: trigger.message ?? `the trigger ${trigger.name} is in state ${trigger.state}` };
+}
+
+type Reported = NonNullable<FunctionReport["reads"]>;
+
+/** What a function keeps in memory, with the worst state of each read's sources. */
+function describeReads(
+  reads: FunctionReads | undefined,
+  sources: ReadonlyMap<string, SourceStatus>,
+  worst: (of: readonly SourceStatus[]) => SourceStatus | undefined,
+): Reported {
+  return (reads?.report() ?? []).map(({ sources: keys, ...report }) => {
+    const source = worst(keys.flatMap((key) => sources.get(key) ?? []));
+    return {
+      ...report,
+      state: source?.state ?? "idle",
+      ...(source?.message !== undefined && { message: source.message }),
+    };
+  });
+}
+
+/** Why the function takes no events: too much is read, or a first list cannot be had. */
+function readsTrouble(reads: FunctionReads | undefined, reported: Reported) {
+  if (reads?.fault) {
+    const { code, message } = reads.fault;
+    return { reason: reasonOfCode(code), code, message };
+  }
+  const stuck = reported.find(({ ready, state }) => !ready && explainedStates.has(state));
+  return stuck && saidOfRead(stuck);
+}
+
+/** What its author should know of its reads, though it runs. */
+const readsNote = (reported: Reported) => {
+  const noted = reported.find(({ state }) => explainedStates.has(state));
+  return noted && saidOfRead(noted);
+};
+
+function saidOfRead({ apiVersion, kind, state, message }: Reported[number]): { reason: StatusReason; message: string } {
+  const why = message ?? `its source is in state ${state}`;
+  const shown = state === "missing" ? "is empty" : "is not kept up";
+  return {
+    reason: reasonOfState(state) ?? "InternalError",
+    message: `the read of ${apiVersion} ${kind} ${shown}: ${why}`,
+  };
 }

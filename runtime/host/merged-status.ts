@@ -1,4 +1,4 @@
-import type { WatchfireError } from "../../base/errors.ts";
+import type { WatchfireError } from "../base/errors.ts";
 import {
   counted,
   countMerges,
@@ -8,10 +8,10 @@ import {
   type Merges,
   mergeBy,
   mergeFiltered,
-} from "../../control/function-status/function-report.ts";
-import { reasonOfCode } from "../../control/function-status/reason.ts";
-import type { FunctionStatus } from "../../engine/function-dispatch.ts";
-import { describeRefused } from "../status.ts";
+} from "../control/function-status/function-report.ts";
+import { reasonOfCode } from "../control/function-status/reason.ts";
+import type { FunctionStatus } from "../engine/function-dispatch.ts";
+import { describeRefused } from "./status.ts";
 
 /** How functions do whose shards are here, each as one: counts are added up, and the worst of the rest stands for all. */
 export function mergedStatus(all: readonly FunctionStatus[]): FunctionStatus[] {
