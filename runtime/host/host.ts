@@ -153,8 +153,8 @@ export class Host {
   }
 
   /**
-   * True once its partitions are there, and every function of theirs that can run has caught up with its first list; it stays
-   * so while executors can be started. Never of a standby. A slot that stands still holds it up where it has no other.
+   * True once its partitions are there, and every function of theirs that can run has caught up with its first list. It stays
+   * so while executors can be started. A standby is never ready. A slot that stands still holds it up where it has no other.
    */
   get ready(): boolean {
     if (!this.caughtUp && !this.damage && this.ownership.missing === undefined && this.isLoaded)

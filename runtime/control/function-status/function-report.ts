@@ -106,7 +106,7 @@ const counts = {
   failures: field(z.number(), sum),
 };
 
-/** What is wrong, in one word and in words, and the code of the failure that it comes from: all of the part that is worst. */
+/** What is wrong, in one word and in words, and the failure's code. All three are those of the part that is worst. */
 const words = {
   reason: field(z.enum(reasons).optional(), first),
   message: field(z.string().optional(), first),
