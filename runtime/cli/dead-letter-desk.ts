@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
+import type { FleetReport } from "../control/fleet-report.ts";
 import { DeadLetters } from "../journal/dead-letters.ts";
 import { SqliteStore } from "../journal/sqlite/store.ts";
 import type { DeadLetterPage } from "../journal/store.ts";
@@ -13,7 +14,7 @@ import {
   describeSummary,
 } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
-import { type Fleet, fleetOf, functionNames } from "./fleet.ts";
+import { fleetOf, functionNames } from "./fleet.ts";
 import { RuntimeClient } from "./runtime-client.ts";
 
 /** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
@@ -82,7 +83,7 @@ export function openRuntime(url: string, token: string | undefined): DeadLetterC
   };
 }
 
-function othersOf(fleet: Fleet | undefined): string | undefined {
+function othersOf(fleet: FleetReport | undefined): string | undefined {
   const here = fleet?.slots.filter(({ state }) => state === "running") ?? [];
   if (!fleet || here.length === fleet.slots.length) return undefined;
   return `${here.length} of ${fleet.slots.length} slots are here; \`watchfire slots\` says who has the others' dead letters`;

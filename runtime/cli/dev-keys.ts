@@ -2,13 +2,13 @@ import { systemClock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import type { Key } from "../dev/keys.ts";
 import { emitSamples } from "../dev/samples.ts";
-import type { Runtime } from "../host/runtime.ts";
+import type { Host } from "../host/host.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { RunsAnswer } from "../observe/control-api.ts";
 
 interface DevKeysParts {
-  readonly runtime: Runtime;
+  readonly runtime: Host;
   readonly folder: string;
   readonly transport: KubeTransport;
   readonly namespace: string;

@@ -17,7 +17,7 @@ import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
 import { SampleKeeper } from "../dev/sample-keeper.ts";
 import { SampleRecord } from "../dev/sample-record.ts";
 import { TypeWatch, type TypeWatchOptions } from "../dev/type-watch.ts";
-import type { Runtime } from "../host/runtime.ts";
+import type { Host } from "../host/host.ts";
 import { checkpointFault } from "../journal/sqlite/fault.ts";
 import { SqliteLock } from "../journal/sqlite/lock.ts";
 import { connectDirect } from "../kube/direct.ts";
@@ -75,7 +75,7 @@ export const dev = command({
     const data = dryRun ? freshFolder(join(options.data, "dry-run")) : options.data;
     const hasKubectl = findKubectl(environment.variables.PATH) !== undefined;
     let isUp = false;
-    let running: Runtime | undefined;
+    let running: Host | undefined;
     const functionLog = new FunctionLog({
       write: (line) => {
         // Until then the banner's table is to tell of it.
@@ -250,7 +250,7 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
 }
 
 /** Looks at types as `watchfire validate` does, where there is a TypeScript to do it. */
-function typeWatchOf(runtime: Runtime, folder: string, log: Logger, signal: AbortSignal): TypeWatch {
+function typeWatchOf(runtime: Host, folder: string, log: Logger, signal: AbortSignal): TypeWatch {
   const check: TypeWatchOptions["check"] = async (handlers, signal) => {
     if (isBuilt(folder)) return [];
     const { checkTypes } = await import("../types/handler-types.ts");
@@ -268,7 +268,7 @@ function typeWatchOf(runtime: Runtime, folder: string, log: Logger, signal: Abor
 }
 
 /** Whether it gets ready in time. A trigger that the API server refuses keeps it from that until its manifest is mended. */
-async function readyWithin(runtime: Runtime, ms: number, stop: AbortSignal): Promise<boolean> {
+async function readyWithin(runtime: Host, ms: number, stop: AbortSignal): Promise<boolean> {
   const late = new AbortController();
   const timer = systemClock.after(ms, () => late.abort());
   await runtime.untilReady(AbortSignal.any([stop, late.signal])).catch(() => stop.throwIfAborted());
@@ -277,7 +277,7 @@ async function readyWithin(runtime: Runtime, ms: number, stop: AbortSignal): Pro
 }
 
 interface BannerParts {
-  readonly runtime: Runtime;
+  readonly runtime: Host;
   readonly isReady: boolean;
   readonly cluster: DevCluster;
   readonly folder: string;

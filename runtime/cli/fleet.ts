@@ -1,31 +1,14 @@
 import { z } from "zod";
+import { type FleetReport, fleetReportSchema } from "../control/fleet-report.ts";
+import { functionReportSchema } from "../control/function-status/function-report.ts";
 import type { RuntimeClient } from "./runtime-client.ts";
 
 /** What of `/status` the commands show. */
 const statusSchema = z.object({
   /** A function whose manifest cannot be read may have no name. */
-  functions: z.array(z.object({ name: z.string().optional() })).default([]),
-  fleet: z
-    .object({
-      replica: z.string(),
-      replicas: z.number(),
-      obstacle: z.string().optional(),
-      slots: z.array(
-        z.object({
-          slot: z.number(),
-          owner: z.string(),
-          state: z.string(),
-          reason: z.string().optional(),
-          functions: z.array(z.string()),
-          oldestEventSeconds: z.number().optional(),
-        }),
-      ),
-    })
-    .optional(),
+  functions: z.array(functionReportSchema.pick({ name: true }).partial()).default([]),
+  fleet: fleetReportSchema.optional(),
 });
-
-/** A fleet as one of its replicas sees it. */
-export type Fleet = NonNullable<z.infer<typeof statusSchema>["fleet"]>;
 
 /** The names of all functions that a runtime or its fleet has. */
 export async function functionNames(runtime: RuntimeClient): Promise<string[]> {
@@ -35,6 +18,6 @@ export async function functionNames(runtime: RuntimeClient): Promise<string[]> {
 }
 
 /** Undefined where the runtime is no replica of one. */
-export async function fleetOf(runtime: RuntimeClient): Promise<Fleet | undefined> {
+export async function fleetOf(runtime: RuntimeClient): Promise<FleetReport | undefined> {
   return (await runtime.ask(statusSchema, "status")).fleet;
 }

@@ -1,8 +1,9 @@
 import { WatchfireError } from "../base/errors.ts";
 import { clean } from "../base/wording.ts";
+import type { FleetReport } from "../control/fleet-report.ts";
 import { table } from "../dev/table.ts";
 import { command } from "./command.ts";
-import { type Fleet, fleetOf } from "./fleet.ts";
+import { fleetOf } from "./fleet.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 
 export const slots = command({
@@ -18,7 +19,7 @@ export const slots = command({
   },
 });
 
-function render({ replica, replicas, obstacle, slots: all }: Fleet): string {
+function render({ replica, replicas, obstacle, slots: all }: FleetReport): string {
   const rows = all.map(({ slot, owner, state, functions, oldestEventSeconds }) => [
     String(slot),
     owner,

@@ -11,6 +11,7 @@ import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
 import type { Candidate } from "../host/components.ts";
+import type { Host } from "../host/host.ts";
 import type { Status } from "../host/status.ts";
 import type { StoreKind } from "../journal/store.ts";
 import { isBuilt } from "../manifest/built.ts";
@@ -26,7 +27,6 @@ import { letterCommandFor } from "./letter-command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
 import { readAccount, readFolder, readListen, readName, readNamespace, readSize } from "./operand.ts";
 import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
-import type { Served } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 import { readStore } from "./store-limits.ts";
 
@@ -115,7 +115,7 @@ export const start = command({
     // A standby may wait for long: it reads what lies there when it is its turn.
     if (!elects) source?.begin();
     const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
-    const { serve, serveFleet } = await import("./serve.ts");
+    const { serve } = await import("./serve.ts");
     const logWriter = new LogWriter(standardOutput(), systemClock);
     process.on("exit", () => logWriter.flush(flushMs));
     const functionLog = new FunctionLog(logWriter);
@@ -154,7 +154,7 @@ export const start = command({
         functionLog,
         logWriter,
       };
-      const begin = async (runtime: Served) => {
+      const begin = async (runtime: Host) => {
         log.info({ cluster: transport.description, url: runtime.url }, "started");
         if (elects) log.info({}, slots === undefined ? "running for the lease" : "joining the fleet");
         const tellEmpty = () => {
@@ -170,9 +170,7 @@ export const start = command({
         if (elects) tellEmpty();
         log.info({}, "ready");
       };
-      const election = candidate(environment);
-      if (slots !== undefined) await serveFleet({ ...runs, slots, election }, stop, begin);
-      else await serve({ ...runs, ...(elects && { election }) }, stop, begin);
+      await serve({ ...runs, slots, ...(elects && { election: candidate(environment) }) }, stop, begin);
     } finally {
       await transport.close();
     }

@@ -11,22 +11,25 @@ import type { FunctionCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
 import { accountLabel } from "../catalog/names.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
+import { lookAt } from "../control/explain/live-look.ts";
 import { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
 import type { DeadLetterCommand } from "../engine/commit/dead-letter-command.ts";
 import type { BodyRoom } from "../engine/commit/last-bodies.ts";
+import type { Look, Runner } from "../engine/delivery/delivery.ts";
 import { Dispatcher } from "../engine/dispatcher.ts";
 import type { Budget } from "../engine/work/budget.ts";
 import { FairScheduler } from "../engine/work/fair-scheduler.ts";
+import type { SourceSpec } from "../informer/fanout/source-spec.ts";
 import { Informers } from "../informer/informers.ts";
 import { DeadLetters } from "../journal/dead-letters.ts";
 import type { CheckpointStore, StoreKind } from "../journal/store.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import { Elector } from "../lease/elector.ts";
+import { Elector, lostError } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
+import type { FunctionManifest, Selection } from "../manifest/function.ts";
 import type { NatsPlace } from "../migrate/open-nats.ts";
 import { eligibleFor } from "../migrate/open-store.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
@@ -34,7 +37,7 @@ import { accounted, guestOutput } from "../observe/guest-output.ts";
 import type { Logger } from "../observe/log.ts";
 import { LogLimit } from "../observe/log-limit.ts";
 import type { LogWriter } from "../observe/log-writer.ts";
-import { type Gauges, Metrics } from "../observe/metrics.ts";
+import { Metrics } from "../observe/metrics.ts";
 import { loggedRunner } from "../observe/run-log.ts";
 import { sourceLog } from "../observe/source-log.ts";
 import { GrantWatch } from "../rbac/grant-watch.ts";
@@ -47,12 +50,9 @@ import { launchAhead } from "../sandbox/host/child-link.ts";
 import type { Launch } from "../sandbox/host/link.ts";
 import { Sandbox } from "../sandbox/host/sandbox.ts";
 import { SupervisorClient } from "../sandbox/host/supervisor-client.ts";
+import type { HostCallError } from "../sandbox/host-calls.ts";
 import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
 import { fleetLeases } from "../slots/fleet-leases.ts";
-import { Assignees } from "./assignees.ts";
-import { newestState } from "./newest-state.ts";
-import { sourceOf } from "./selection-source.ts";
-import { type LeaseHold, runnerWhileHeld, withheldBy } from "./while-held.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
 const executorLimit = 4;
@@ -275,24 +275,28 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   };
 }
 
-/** What is otherwise where several stores of one replica are active, each for a slot. */
-interface SlotPart {
-  readonly hold?: LeaseHold | undefined;
-  readonly instanceOf?: (name: string) => string;
-  readonly letterPrefix?: string;
+/** What says whether this replica may act: the Lease of all functions, or of a slot. */
+export interface LeaseHold {
+  readonly holds: boolean;
 }
 
-/**
- * Makes what only one replica may have, on the store that it has opened. `onLost`: another runtime has taken the store
- * over. `hold`: what says whether it may go on; default: the Lease, where there is one. `instanceOf`: what the sandbox
- * calls a function; default: by its name. `letterPrefix` comes before the id of each dead letter.
- */
+/** What is otherwise where several journals are open in one process, each of a slot. */
+interface PartitionTerms {
+  /** Says whether it may go on; undefined: nobody else can be there. */
+  readonly hold: LeaseHold | undefined;
+  /** What the sandbox calls a function. */
+  readonly instanceOf: (name: string) => string;
+  /** Comes before the id of each dead letter. */
+  readonly letterPrefix: string;
+}
+
+/** Makes what only one replica may have, on the journal that it has opened. `onLost`: another runtime has taken that over. */
 export async function activate(
   components: Components,
   store: CheckpointStore,
   options: RuntimeOptions,
   onLost: (error: WatchfireError) => void,
-  { hold = components.elector, instanceOf = (name) => name, letterPrefix = "" }: SlotPart = {},
+  { hold, instanceOf, letterPrefix }: PartitionTerms,
 ): Promise<ActiveComponents> {
   const { clock, random, log } = options;
   const { metrics, redactor, recorder, sandbox, reads } = components;
@@ -311,7 +315,7 @@ export async function activate(
     onLost,
     letterPrefix,
     letterCommand: options.letterCommand,
-    look: newestState(components.manifests, { transport: options.transport, discovery: components.discovery, clock }),
+    look: newestState(components, options),
     ...(hold && { permitted: () => hold.holds }),
     ...(options.memory && { memory: options.memory }),
     ...(options.bodyRoom && { bodyRoom: options.bodyRoom }),
@@ -329,30 +333,6 @@ export async function activate(
   };
   const deadLetters = new DeadLetters(store, dispatcher, letterPrefix);
   return { ...components, store, dispatcher, deadLetters, pauses, grants, leave };
-}
-
-/** Shows at each scrape how everything stands. `active`: whatever has functions at that moment. */
-export function showStates(
-  { metrics, sandbox, watches, reads }: Components,
-  active: () => readonly {
-    readonly dispatcher: Pick<Dispatcher, "status">;
-    readonly pauses: Pick<Pauses, "of">;
-  }[],
-  standings: Gauges["standings"],
-): void {
-  metrics.watch({
-    functions: () =>
-      active().flatMap(({ dispatcher, pauses }) =>
-        dispatcher.status().map(({ function: name, ...counts }) => {
-          return { name, isPaused: pauses.of(name) !== undefined, ...counts };
-        }),
-      ),
-    standings,
-    parked: () => sandbox.parked(),
-    reads: () => reads.reports(),
-    cache: () => reads.totals(),
-    sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
-  });
 }
 
 /** A handler's write, as the log shows it in place of sending it. */
@@ -404,15 +384,79 @@ function grantWatchFor(
   return new GrantWatch({ transport, accounts, functions, kinds, clock, changed, absent });
 }
 
-/** Closes every room; `clean`: nothing was in flight and everything known is in the store. */
-export async function closeComponents(
-  components: Components & Partial<ActiveComponents>,
-  clean: boolean,
-): Promise<void> {
-  await Promise.all([components.leave?.(), components.revokedWatches.close()]);
+/** Closes every room. */
+export async function closeComponents(components: Components): Promise<void> {
+  await components.revokedWatches.close();
   await components.watches.close();
   await components.sandbox.close(0);
   components.wardenDoor?.close();
   await components.access.close();
-  await components.store?.close(clean);
+}
+
+/**
+ * What a trigger or a read takes of a namespace, "" of all. Of Secrets: without the runtime's own, which hold the last bodies
+ * of other functions' objects.
+ */
+export function sourceOf(
+  { apiVersion, kind, labelSelector, fieldSelector: selected, object }: Selection,
+  namespace: string,
+  own: Pick<OwnObjects, "hiding">,
+): SourceSpec {
+  const place = namespace === "" ? {} : { namespace };
+  const isSecret = apiVersion === "v1" && kind === "Secret";
+  const hiding = isSecret && own.hiding({ group: "", resource: "secrets", ...place });
+  const fieldSelector = [hiding, selected].filter(Boolean).join(",");
+  const form = object === "Metadata" ? ({ representation: "metadata" } as const) : {};
+  return { apiVersion, kind, labelSelector, fieldSelector, ...place, ...form };
+}
+
+/** Asks the API server for an object as its trigger's source would bring it, with the rights of the watches. */
+const newestState =
+  ({ manifests, discovery, own }: Components, { transport, clock }: RuntimeOptions): Look =>
+  async (functionName, triggerName, { namespace, name }) => {
+    const trigger = manifests.get(functionName)?.triggers.find((each) => each.name === triggerName);
+    if (!trigger) throw new Error(`function ${functionName} has no trigger ${triggerName}`);
+    const found = await lookAt({ spec: sourceOf(trigger, namespace, own), name }, { transport, discovery, clock });
+    if (found.type === "gone") return undefined;
+    if (found.type !== "there") throw new Error(found.why);
+    const { meta, body } = found.change;
+    // One that its selectors leave out by now is none of the function's.
+    return found.labels && found.fields ? { ...meta, body } : undefined;
+  };
+
+/**
+ * Begins attempts only while the Lease is held. A process that was stopped and goes on after its Lease went to another
+ * finds out here, before anything else.
+ */
+const runnerWhileHeld = (runner: Runner, hold: LeaseHold): Runner => ({
+  give: (delivery, listener) => {
+    if (hold.holds) runner.give(delivery, listener);
+    else queueMicrotask(() => listener.ended({ type: "interrupted" }));
+  },
+  recall: (functionName) => runner.recall(functionName),
+});
+
+/** Makes guests' calls only while the Lease is held: what a handler asks for after that, another replica's handler does. */
+const withheldBy = (hold: LeaseHold) => (): HostCallError | undefined => {
+  if (hold.holds) return undefined;
+  return { type: "TimeoutError", message: lostError("the call was not made").message, status: 0, reason: "LeaseLost" };
+};
+
+/** Who in this process runs a function: several slots may each have a shard of it. */
+export class Assignees {
+  private readonly byName = new Map<string, Set<object>>();
+
+  enter(name: string, tenant: object): void {
+    const tenants = this.byName.get(name) ?? new Set();
+    this.byName.set(name, tenants.add(tenant));
+  }
+
+  /** Returns whether nobody is left: what the process has of the function may go. */
+  leave(name: string, tenant: object): boolean {
+    const tenants = this.byName.get(name);
+    tenants?.delete(tenant);
+    if (tenants && tenants.size > 0) return false;
+    this.byName.delete(name);
+    return true;
+  }
 }

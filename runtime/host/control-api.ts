@@ -3,8 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import type { Recorder } from "../control/record/recorder.ts";
-import { anyShard } from "../control/redeliver/any-shard.ts";
-import { Jobs } from "../control/redeliver/jobs.ts";
+import { anyShard, Jobs } from "../control/redeliver/jobs.ts";
 import { Redeliverer } from "../control/redeliver/redeliverer.ts";
 import type { PastRun } from "../engine/history/history.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -19,9 +18,10 @@ import type { LiveFunction } from "./live-function.ts";
 const mostRuns = 200;
 
 export interface ControlApiParts {
-  /** The names of all functions that `/status` tells of. */
-  readonly known: () => readonly string[];
-  /** Whoever runs the function here: one for each of its shards. At least one. @throws WatchfireError WF_LEASE_STANDBY */
+  /**
+   * Whoever runs the function here: one for each of its shards. At least one.
+   * @throws WatchfireError WF_RUNTIME_NO_FUNCTION, WF_LEASE_STANDBY
+   */
   readonly acting: (name: string) => readonly Acting[];
   /** Where its other shards are, in words; undefined where it has none. */
   readonly elsewhere?: (name: string) => string | undefined;
@@ -35,21 +35,16 @@ export interface ControlApiParts {
 }
 
 /** What runs a function, or a shard of it. */
-interface Acting extends Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters"> {
+export interface Acting
+  extends Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters" | "watches" | "redactor"> {
   /** Of a function that was brought. */
   readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
 }
 
 /** What the commands on one function do, over the endpoints. */
 export function functionDesk(parts: ControlApiParts): ControlApi {
-  const { known, recorder, acting, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
+  const { recorder, acting: of, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
   const errands = new Jobs(clock);
-  const of = (name: string) => {
-    const active = acting(name);
-    const names = known();
-    if (!names.includes(name)) throw noSuchFunction(name, names);
-    return active;
-  };
   /** An answer that is of what is here, with where the rest is. */
   const withElsewhere = <T extends object>(name: string, answer: T): T & { readonly elsewhere?: string } => {
     const others = elsewhere(name);

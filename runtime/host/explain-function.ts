@@ -2,38 +2,70 @@ import { explain } from "../control/explain/explainer.ts";
 import type { FunctionReport } from "../control/function-status/function-report.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
-import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
-import type { ActiveComponents, RuntimeOptions } from "./components.ts";
-import { noSuchFunction } from "./control-api.ts";
+import type { ExplainQuestion, Explanation, TriggerExplanation } from "../observe/explanation.ts";
+import type { RuntimeOptions } from "./components.ts";
+import { type Acting, noSuchFunction } from "./control-api.ts";
 import type { LiveFunction } from "./live-function.ts";
 import { sourcesByKey } from "./readiness.ts";
 
+/** What a shard says of an object that it knows nothing of, and of one that another shard has. */
+const ignorant: readonly TriggerExplanation["reason"][] = ["nothing", "key", "shard"];
+
 /**
- * Why a function was not told of an object. `functions`: all that `/status` tells of.
+ * Why a function was not told of an object.
+ * @param here whoever runs the function here, one for each of its shards; at least one
+ * @param functions all that `/status` tells of
+ * @param elsewhere where the other shards are, in words; undefined where all are here
  * @throws WatchfireError WF_RUNTIME_NO_FUNCTION
  */
 export async function explainFunction(
-  active: ActiveComponents,
-  live: LiveFunction | undefined,
+  here: readonly Acting[],
+  functions: readonly FunctionReport[],
+  question: ExplainQuestion,
+  options: RuntimeOptions,
+  elsewhere?: string,
+): Promise<Explanation> {
+  const shards = await Promise.all(here.map((acting) => explainShard(acting, functions, question, options)));
+  return explainShards(shards, elsewhere);
+}
+
+/** What the shards that are here say of one object, as one: of each trigger the first that knows of it. At least one. */
+export function explainShards(shards: readonly Explanation[], elsewhere?: string): Explanation {
+  const [first] = shards;
+  if (!first) throw new TypeError("no shard is here");
+  return {
+    ...first,
+    triggers: first.triggers.map((trigger, index) => {
+      const all = shards.flatMap(({ triggers }) => triggers[index] ?? []);
+      const knowing = all.find(({ reason }) => !ignorant.includes(reason));
+      const said = knowing ?? all.find(({ reason }) => reason !== "shard") ?? trigger;
+      if (said.reason !== "shard" || elsewhere === undefined) return said;
+      return { ...said, why: `${said.why}: ${elsewhere}` };
+    }),
+  };
+}
+
+function explainShard(
+  { live: find, watches, redactor, discovery, deadLetters, dispatcher }: Acting,
   functions: readonly FunctionReport[],
   question: ExplainQuestion,
   options: RuntimeOptions,
 ): Promise<Explanation> {
-  const { watches, redactor, discovery, deadLetters } = active;
+  const live = find(question.function);
   const report = functions.find(({ name }) => name === question.function);
-  if (!report)
-    throw noSuchFunction(
-      question.function,
-      functions.map((each) => each.name),
-    );
+  if (!report) {
+    const names = functions.map((each) => each.name);
+    throw noSuchFunction(question.function, names);
+  }
   const { name, ready, reason, message } = report;
   const manifest: Partial<FunctionManifest> = live?.manifest ?? {};
   const subject = {
     report: { name, ready, ...(reason && { reason }), ...(message !== undefined && { message }) },
     triggers: manifest.triggers ?? [],
     schedules: manifest.schedules ?? [],
-    dispatch: active.dispatcher.loaded(name),
-    sourceOf: (trigger: Trigger, namespace: string) => (live as LiveFunction).specOf(trigger, namespace),
+    dispatch: dispatcher.loaded(name),
+    sourceOf: (trigger: Trigger, namespace: string) =>
+      (live as Pick<LiveFunction, "specOf">).specOf(trigger, namespace),
     statusOf: (spec: SourceSpec) => sourcesByKey(watches.status()).get(sourceKey(spec)),
   };
   const redact = (of: string, text: string) => redactor.redact(of, text);

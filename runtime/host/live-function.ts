@@ -13,9 +13,8 @@ import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { selectionOf } from "../migrate/sharding.ts";
 import type { Logger } from "../observe/log.ts";
 import type { UserMetrics } from "../observe/user-metrics.ts";
-import type { ActiveComponents } from "./components.ts";
+import { type ActiveComponents, sourceOf } from "./components.ts";
 import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
-import { sourceOf } from "./selection-source.ts";
 
 export interface LiveFunctionParts
   extends FunctionEnvParts,

@@ -1,4 +1,5 @@
-import type { FunctionReport } from "../control/function-status/function-report.ts";
+import type { FleetReport } from "../control/fleet-report.ts";
+import { countsOf, type FunctionReport, noCounts } from "../control/function-status/function-report.ts";
 import { reasonOfCode, reasonOfState, type StatusReason } from "../control/function-status/reason.ts";
 import type { Pause } from "../control/pauses.ts";
 import type { FunctionStatus, KeyCounts } from "../engine/function-dispatch.ts";
@@ -12,7 +13,6 @@ import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
 import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
-import { describeReads, readsNote, readsTrouble } from "./reads-status.ts";
 
 /** What `/status` says. */
 export interface Status {
@@ -32,29 +32,6 @@ export interface Status {
   readonly sandbox: { readonly rights?: ExecutorRights; readonly reason?: string; readonly message?: string };
   readonly functions: readonly FunctionReport[];
   readonly sources: readonly (SourceReport | StandbySource)[];
-}
-
-/** A fleet, as one of its replicas sees it. */
-export interface FleetReport {
-  /** Who says so. */
-  readonly replica: string;
-  /** How many take slots. */
-  readonly replicas: number;
-  /** Why this one takes no slot. */
-  readonly obstacle?: string;
-  readonly slots: readonly {
-    readonly slot: number;
-    /** "" for nobody. */
-    readonly owner: string;
-    /** `damaged`, wherever it is: its positions cannot be read, and it stands still until they are repaired. */
-    readonly state: "running" | "opening" | "leaving" | "elsewhere" | "free" | "damaged";
-    /** Why this replica lacks it, does not work on it, or cannot write its Lease. Of one that is damaged, the remedy too. */
-    readonly reason?: string;
-    /** All that fall into it, wherever they run. */
-    readonly functions: readonly string[];
-    /** Of those that run here: for how long the oldest event that is not done has waited. */
-    readonly oldestEventSeconds?: number;
-  }[];
 }
 
 /** One list and watch. */
@@ -103,18 +80,6 @@ const severity = ["watching", "listing", "discovering", "backoff", "missing", "f
 /** A source that is not connected for so long holds its functions up, in milliseconds; until then it is a moment's trouble. */
 const awayLimitMs = 60_000;
 
-const nothingYet = {
-  deadLetters: 0,
-  deadLettersWithoutBody: 0,
-  lagSeconds: 0,
-  queued: 0,
-  inFlight: 0,
-  spilled: 0,
-  requeued: 0,
-  blockedLanes: 0,
-  failures: 0,
-};
-
 /** Puts together what the components say of every function and source. */
 export function describeStatus(parts: StatusParts): Status {
   const running = standingsOf(parts).map((standing) => describeFunction(standing, parts));
@@ -161,7 +126,7 @@ export function describeStandby(
         ready: false,
         reason: "Standby" as const,
         message,
-        ...nothingYet,
+        ...noCounts,
         triggers: [
           ...triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
           ...schedules.map(({ name }) => ({ name, ...scheduleKind, state: "standby" })),
@@ -186,7 +151,7 @@ export function describeRefused({ name, file, faults }: RejectedFunction): Funct
     reason: reasonOfCode(code),
     code,
     message: faults.map((fault) => fault.message).join("\n"),
-    ...nothingYet,
+    ...noCounts,
     triggers: [],
   };
 }
@@ -270,7 +235,8 @@ function describeFunction(standing: FunctionState, { redact }: StatusParts): Fun
     ready: trouble === undefined,
     ...(said && { ...said, message: redact(name, said.message) }),
     ...(pause && { paused: pause.by }),
-    ...(counts ? pick(counts) : nothingYet),
+    ...(counts ? countsOf({ ...counts, deadLettersWithoutBody: counts.letterStock.withoutBody }) : noCounts),
+    ...(counts?.keys && { keys: { count: counts.keys.count, withoutObject: counts.keys.withoutObject } }),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     ...filteredOf(counts),
     triggers: [...triggers, ...manifest.schedules.map(({ name: trigger }) => describeSchedule(trigger, counts))],
@@ -299,29 +265,6 @@ function conditionErrorsOf(counts: FunctionStatus | undefined, trigger: string) 
   if (own.length === 0) return {};
   return { conditionErrors: own.map(({ condition, count, message }) => ({ condition, count, message })) };
 }
-
-const pick = ({
-  letterStock,
-  lagSeconds,
-  queued,
-  inFlight,
-  spilled,
-  requeued,
-  keys,
-  blockedLanes,
-  failures,
-}: FunctionStatus) => ({
-  deadLetters: letterStock.count,
-  deadLettersWithoutBody: letterStock.withoutBody,
-  lagSeconds,
-  queued,
-  inFlight,
-  spilled,
-  requeued,
-  ...(keys && { keys: { count: keys.count, withoutObject: keys.withoutObject } }),
-  blockedLanes,
-  failures,
-});
 
 type StateMessage = Required<Pick<FunctionReport, "reason" | "message">> & Pick<FunctionReport, "code">;
 
@@ -410,4 +353,47 @@ function triggerTrouble(trigger: FunctionReport["triggers"][number] | undefined)
   const reason = trigger && reasonOfState(trigger.state);
   if (!reason) return undefined;
   return { reason, message: trigger.message ?? `the trigger ${trigger.name} is in state ${trigger.state}` };
+}
+
+type Reported = NonNullable<FunctionReport["reads"]>;
+
+/** What a function keeps in memory, with the worst state of each read's sources. */
+function describeReads(
+  reads: FunctionReads | undefined,
+  sources: ReadonlyMap<string, SourceStatus>,
+  worst: (of: readonly SourceStatus[]) => SourceStatus | undefined,
+): Reported {
+  return (reads?.report() ?? []).map(({ sources: keys, ...report }) => {
+    const source = worst(keys.flatMap((key) => sources.get(key) ?? []));
+    return {
+      ...report,
+      state: source?.state ?? "idle",
+      ...(source?.message !== undefined && { message: source.message }),
+    };
+  });
+}
+
+/** Why the function takes no events: too much is read, or a first list cannot be had. */
+function readsTrouble(reads: FunctionReads | undefined, reported: Reported) {
+  if (reads?.fault) {
+    const { code, message } = reads.fault;
+    return { reason: reasonOfCode(code), code, message };
+  }
+  const stuck = reported.find(({ ready, state }) => !ready && explainedStates.has(state));
+  return stuck && saidOfRead(stuck);
+}
+
+/** What its author should know of its reads, though it runs. */
+const readsNote = (reported: Reported) => {
+  const noted = reported.find(({ state }) => explainedStates.has(state));
+  return noted && saidOfRead(noted);
+};
+
+function saidOfRead({ apiVersion, kind, state, message }: Reported[number]): { reason: StatusReason; message: string } {
+  const why = message ?? `its source is in state ${state}`;
+  const shown = state === "missing" ? "is empty" : "is not kept up";
+  return {
+    reason: reasonOfState(state) ?? "InternalError",
+    message: `the read of ${apiVersion} ${kind} ${shown}: ${why}`,
+  };
 }

@@ -2,14 +2,14 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import { serve } from "../../runtime/cli/serve.ts";
 import type { RuntimeOptions } from "../../runtime/host/components.ts";
-import { Runtime } from "../../runtime/host/runtime.ts";
+import { Host } from "../../runtime/host/host.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
 /** Runs a runtime that is stopped once it has begun; `drain` is how it lets what runs finish. */
 async function stopped(drain: (lose: (fault: WatchfireError) => void) => void): Promise<void> {
   const { promise: lost, resolve: lose } = Promise.withResolvers<WatchfireError>();
-  const runtime: Pick<Runtime, "lost" | "drain"> = { lost, drain: async () => drain(lose) };
-  const start = vi.spyOn(Runtime, "start").mockResolvedValue(runtime as Runtime);
+  const runtime: Pick<Host, "lost" | "drain"> = { lost, drain: async () => drain(lose) };
+  const start = vi.spyOn(Host, "start").mockResolvedValue(runtime as Host);
   onTestFinished(() => start.mockRestore());
   const stop = new AbortController();
   const options: Partial<RuntimeOptions> = { clock: new VirtualClock() };

@@ -5,7 +5,7 @@ import { type ExplainedFunction, explain } from "../../runtime/control/explain/e
 import { explainSchedule } from "../../runtime/control/explain/schedule.ts";
 import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
 import type { ObjectReport } from "../../runtime/engine/object-report.ts";
-import { explainShards } from "../../runtime/host/fleet/explain-shards.ts";
+import { explainShards } from "../../runtime/host/explain-function.ts";
 import type { DeadLetterSummary } from "../../runtime/journal/batch.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";

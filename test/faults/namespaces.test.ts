@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { Redactor } from "../../runtime/access/redactor.ts";
 import { Pauses } from "../../runtime/control/pauses.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
-import { Assignees } from "../../runtime/host/assignees.ts";
+import { Assignees } from "../../runtime/host/components.ts";
 import { LiveFunction } from "../../runtime/host/live-function.ts";
 import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";

@@ -4,7 +4,7 @@ import { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import type { FunctionOffer } from "../../runtime/catalog/function-source.ts";
-import { Assignees } from "../../runtime/host/assignees.ts";
+import { Assignees } from "../../runtime/host/components.ts";
 import { LiveFunction, type LiveFunctionParts } from "../../runtime/host/live-function.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";

@@ -45,7 +45,7 @@ async function fixture(slots: number, shares: number) {
 async function states(replica: Replica): Promise<Partial<Record<string, number[]>>> {
   const all = (await replica.status()).fleet?.slots ?? [];
   const grouped = Object.groupBy(all, ({ state }) => state);
-  return Object.fromEntries(Object.entries(grouped).map(([state, of]) => [state, of.map(({ slot }) => slot)]));
+  return Object.fromEntries(Object.entries(grouped).map(([state, of]) => [state, of?.map(({ slot }) => slot)]));
 }
 
 const readiness = async (replica: Replica) => {

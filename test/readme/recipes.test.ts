@@ -65,7 +65,7 @@ const recipes: readonly Recipe[] = [
     example: /\blagSeconds\b/,
     others: {
       "runtime/observe/metrics.ts": "the value is a gauge as well",
-      "runtime/host/fleet/describe-fleet.ts": "`watchfire slots` shows the value as well",
+      "runtime/host/fleet-owner.ts": "`watchfire slots` shows the value as well",
       "runtime/docs/troubleshooting.md": "names the fields that help to find a fault",
     },
   },

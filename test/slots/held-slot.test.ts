@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { describeFleet } from "../../runtime/host/fleet/describe-fleet.ts";
-import type { SlotRun } from "../../runtime/host/fleet/slot-run.ts";
+import { describeFleet } from "../../runtime/host/fleet-owner.ts";
+import type { Partition } from "../../runtime/host/partition.ts";
 import { HeldSlot } from "../../runtime/slots/held-slot.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { SimulatedFleet } from "./simulated-fleet.ts";
@@ -33,7 +33,7 @@ test("a slot whose Lease cannot be written says why with a code, once in the log
   expect([slot.unwritten, told]).toEqual([undefined, []]);
   await clock.advance(60_000);
   expect(told).toEqual([`lease not written ${JSON.stringify({ error: slot.unwritten?.message })}`]);
-  const run = { held: slot, active: { dispatcher: { status: () => [] } } } as unknown as SlotRun;
+  const run = { held: slot, active: { dispatcher: { status: () => [] } } } as unknown as Partition;
   const status = () => {
     return describeFleet("a", 1, undefined, new Map([[0, run]]), { names: [], slotsOf: () => [] }, undefined).slots[0];
   };

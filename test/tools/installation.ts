@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { FunctionAccounts } from "../../runtime/access/function-accounts.ts";
 import type { FunctionReport } from "../../runtime/control/function-status/function-report.ts";
 import type { RuntimeOptions } from "../../runtime/host/components.ts";
-import { Runtime } from "../../runtime/host/runtime.ts";
+import { Host } from "../../runtime/host/host.ts";
 import type { Status } from "../../runtime/host/status.ts";
 import type { SourceStatus } from "../../runtime/informer/fanout/observer.ts";
 import { connectDirect, type DirectConnection } from "../../runtime/kube/direct.ts";
@@ -85,7 +85,7 @@ export class Installation {
   readonly lines: LogLine[] = [];
   private readonly folder: string;
   private readonly connection: SharedTransport;
-  private runtime: Runtime | undefined;
+  private runtime: Host | undefined;
 
   private readonly own: OwnAccounts | undefined;
   private readonly more: Partial<RuntimeOptions>;
@@ -150,7 +150,7 @@ export class Installation {
     const identified = { transport: this.connection, clock: this.clock, random: () => 0.5 };
     const functionLog = new FunctionLog({ write: (line: string) => void this.lines.push(JSON.parse(line)) });
     const log = createLog("debug", functionLog);
-    this.runtime = await Runtime.start(
+    this.runtime = await Host.start(
       {
         functions: join(this.folder, "functions"),
         data: this.data,
@@ -295,7 +295,7 @@ export class Installation {
     return { authorization: `Bearer ${readToken(join(this.folder, "data"))}` };
   }
 
-  private get running(): Runtime {
+  private get running(): Host {
     if (!this.runtime) throw new Error("the runtime does not run");
     return this.runtime;
   }

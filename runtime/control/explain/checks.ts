@@ -3,9 +3,8 @@ import type { ConditionAnswer } from "../../engine/filter/conditions.ts";
 import type { LaneReport } from "../../engine/work/event-lane.ts";
 import { requiredName } from "../../kube/field-selector.ts";
 import type { Check } from "../../observe/explanation.ts";
-import { because, fieldsOf } from "./because.ts";
-import type { ObjectFacts } from "./facts.ts";
-import { isNobody, wokenBy } from "./woken.ts";
+import type { ObjectFacts } from "./answer.ts";
+import { because, fieldsOf, isNobody, wokenBy } from "./words.ts";
 
 /** Every rule that an event of the object has to pass, in the order in which they are asked. */
 export function checksOf(facts: ObjectFacts): Check[] {

@@ -8,12 +8,11 @@ import type { DeadLetterSummary } from "../../journal/batch.ts";
 import { type DeadLetterPage, deadLetterPageSize } from "../../journal/store.ts";
 import type { Schedule, Trigger } from "../../manifest/function.ts";
 import type { ExplainQuestion, Explanation, TriggerExplanation } from "../../observe/explanation.ts";
-import { answerOf, nextOf } from "./answer.ts";
-import { because } from "./because.ts";
+import { answerOf, nextOf, type ObjectFacts } from "./answer.ts";
 import { checksOf } from "./checks.ts";
-import type { ObjectFacts } from "./facts.ts";
 import { type LiveObject, type LookParts, lookAt } from "./live-look.ts";
 import { explainSchedule } from "./schedule.ts";
+import { because } from "./words.ts";
 
 /** Characters of a text that others wrote. */
 const longestText = 300;

@@ -1,5 +1,6 @@
+import { z } from "zod";
 import type { Origin } from "../../catalog/function-source.ts";
-import type { FunctionReport } from "./function-report.ts";
+import { type FunctionReport, functionReportSchema, mergeReports } from "./function-report.ts";
 import { reasonOfCode, reasonOfState, type StatusReason } from "./reason.ts";
 
 /** A condition as Kubernetes has them (metav1.Condition). */
@@ -19,21 +20,20 @@ export interface FunctionSpec {
     | { readonly configMap: { readonly name: string; readonly sha256: string }; readonly folder: null };
 }
 
-/** As it is sent in a merge patch: null takes away what was there. */
-export interface FunctionObjectStatus {
-  readonly lag: string;
-  readonly lastEvent: string | null;
-  readonly failures: number;
-  readonly deadLetters: number;
-  readonly queued: number;
-  readonly reason: string | null;
-  readonly message: string | null;
-  readonly triggers: FunctionReport["triggers"];
-  readonly conditions: readonly Condition[];
+/** Where the parts of a function are, of which this replica has one. */
+export interface Sharing {
+  /** The name of this replica, and the term of its process: `<identity>#<term>`. */
+  readonly replica: string;
+  /** The function's first shard is here: this replica tells how the whole stands, and others how their parts do. */
+  readonly isFirst: boolean;
+  /** Its slots that are here. */
+  readonly here: readonly number[];
+  /** Its other slots, and the replica that has each, named alike; "" where none does. */
+  readonly elsewhere: ReadonlyMap<number, string>;
 }
 
 /** Above a page nobody reads on, and the definition allows 32 KiB. */
-export const messageLimit = 2048;
+const messageLimit = 2048;
 
 /** Reasons for which nothing of the function's newest version can be loaded. */
 const unbuilt: ReadonlySet<StatusReason> = new Set([
@@ -51,25 +51,31 @@ export function specOf(account: string, origin: Origin): FunctionSpec {
   return { runtime: account, source };
 }
 
+/** What Function objects repeat of a report, as a merge patch has it: null takes away what was there. */
+const summaryOf = (report: FunctionReport) => ({
+  lagSeconds: Math.floor(report.lagSeconds),
+  lastEvent: report.lastEvent ?? null,
+  failures: report.failures,
+  deadLetters: report.deadLetters,
+  queued: report.queued + report.inFlight + report.spilled,
+  reason: report.reason ?? null,
+  message: report.message?.slice(0, messageLimit) ?? null,
+});
+
 /**
  * @param before the conditions as they were: one whose status stays keeps its time
  * @param now milliseconds since the epoch
  */
-export function statusOf(report: FunctionReport, before: readonly Condition[], now: number): FunctionObjectStatus {
-  const message = report.message?.slice(0, messageLimit);
+export function statusOf(report: FunctionReport, before: readonly Condition[], now: number) {
+  const { lagSeconds, ...summary } = summaryOf(report);
   return {
-    lag: `${Math.floor(report.lagSeconds)}s`,
-    lastEvent: report.lastEvent ?? null,
-    failures: report.failures,
-    deadLetters: report.deadLetters,
-    queued: report.queued + report.inFlight + report.spilled,
-    reason: report.reason ?? null,
-    message: message ?? null,
+    lag: `${lagSeconds}s`,
+    ...summary,
     triggers: report.triggers.map(({ message: why, ...rest }) => ({
       ...rest,
       ...(why !== undefined && { message: why.slice(0, messageLimit) }),
     })),
-    conditions: conditionsOf(report, message ?? "").map((condition) => {
+    conditions: conditionsOf(report, summary.message ?? "").map((condition): Condition => {
       const old = before.find(({ type }) => type === condition.type);
       const since = old?.status === condition.status ? old.lastTransitionTime : timeOf(now);
       return { ...condition, lastTransitionTime: since };
@@ -114,3 +120,60 @@ function watching({ triggers }: FunctionReport): Omit<Condition, "lastTransition
     ? { type: "Watching", status: "True", reason: "Watching", message: "" }
     : { type: "Watching", status: "Unknown", reason: "NotYet", message: "" };
 }
+
+const { ready, lastEvent, reason, message, ...shared } = functionReportSchema.pick({
+  ready: true,
+  lagSeconds: true,
+  lastEvent: true,
+  failures: true,
+  deadLetters: true,
+  queued: true,
+  reason: true,
+  message: true,
+}).shape;
+
+/** A replica's part of a function, as it is found in the object's status; what another version writes beside it is no matter. */
+export const shareSchema = z.object({
+  slots: z.array(z.number()),
+  ready,
+  ...shared,
+  lastEvent: lastEvent.nullish(),
+  reason: reason.nullish().catch("InternalError"),
+  message: message.nullish(),
+});
+
+export type FunctionShare = z.infer<typeof shareSchema>;
+
+/** A replica's part, as it is kept under the replica's name. */
+export const shareOf = (report: FunctionReport, slots: readonly number[]): FunctionShare => ({
+  slots: [...slots],
+  ready: report.ready,
+  ...summaryOf(report),
+});
+
+/**
+ * How a function stands as a whole: counts are added up, and what is worst of any part stands for all.
+ * @param report of the part that is here
+ * @param shares as replicas have written them. One counts while its replica has the slots that it is of.
+ */
+export function wholeReport(
+  report: FunctionReport,
+  elsewhere: Sharing["elsewhere"],
+  shares: ReadonlyMap<string, FunctionShare | null>,
+): FunctionReport {
+  const owners = [...Map.groupBy(elsewhere, ([, owner]) => owner)];
+  return owners.reduce((whole, [owner, slots]) => {
+    const share = shares.get(owner);
+    const counts = slots.every(([slot]) => share?.slots.includes(slot));
+    return mergeReports(whole, (counts && share) || untold(owner, slots[0]?.[0] ?? 0));
+  }, report);
+}
+
+const untold = (owner: string, slot: number): Pick<FunctionReport, "ready" | "reason" | "message"> => ({
+  ready: false,
+  reason: "Starting",
+  message:
+    owner === ""
+      ? `no replica has slot ${slot} yet`
+      : `${owner.replace(/#\d+$/, "")} has slot ${slot}, and has not told how it stands there`,
+});

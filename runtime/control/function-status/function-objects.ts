@@ -3,8 +3,13 @@ import { accountLabel, runtimeLabel, selectorOf } from "../../catalog/names.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import type { LastLook } from "../../kube/last-look.ts";
 import type { KubeRequest, KubeTransport } from "../../kube/transport.ts";
-import type { Condition, FunctionObjectStatus, FunctionSpec } from "./function-object.ts";
-import { type FoundShare, type FunctionShare, foundShare } from "./function-share.ts";
+import {
+  type Condition,
+  type FunctionShare,
+  type FunctionSpec,
+  shareSchema,
+  type statusOf,
+} from "./function-object.ts";
 
 const apiVersion = "watchfire.dev/v1alpha1";
 
@@ -23,7 +28,7 @@ const pageSchema = z.looseObject({
         .looseObject({
           conditions: z.array(condition).default([]),
           // One that nobody can read counts as one that has not been written.
-          shares: z.record(z.string(), foundShare.nullable().catch(null)).default({}),
+          shares: z.record(z.string(), shareSchema.nullable().catch(null)).default({}),
         })
         .optional(),
     }),
@@ -35,7 +40,7 @@ interface FoundFunction {
   readonly name: string;
   readonly conditions: readonly Condition[];
   /** What replicas say of their parts of it, by their names; null: it cannot be read. */
-  readonly shares: ReadonlyMap<string, FoundShare | null>;
+  readonly shares: ReadonlyMap<string, FunctionShare | null>;
 }
 
 /** The Function objects of one runtime in its namespace. */
@@ -90,7 +95,7 @@ export class FunctionObjects {
   /** `shares`: null takes away what a replica has said of its part. False: it is gone. */
   setStatus(
     name: string,
-    status: FunctionObjectStatus & { readonly shares?: Readonly<Record<string, null>> },
+    status: ReturnType<typeof statusOf> & { readonly shares?: Readonly<Record<string, null>> },
     signal: AbortSignal,
   ): Promise<boolean> {
     return this.merge(`${this.path}/${name}/status`, { status }, signal);

@@ -4,10 +4,17 @@ import type { Origin } from "../../catalog/function-source.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import { dnsLabel } from "../../kube/names.ts";
 import type { Logger } from "../../observe/log.ts";
-import { type Condition, type FunctionSpec, specOf, statusOf } from "./function-object.ts";
+import {
+  type Condition,
+  type FunctionSpec,
+  type Sharing,
+  shareOf,
+  specOf,
+  statusOf,
+  wholeReport,
+} from "./function-object.ts";
 import type { FunctionObjects } from "./function-objects.ts";
 import type { FunctionReport } from "./function-report.ts";
-import { type Sharing, shareOf, wholeReport } from "./function-share.ts";
 
 /** At most one write of a status in this time, in milliseconds. */
 const roundMs = 5_000;

@@ -1,24 +1,12 @@
 import { expect, test } from "vitest";
 import { type Condition, statusOf } from "../../../runtime/control/function-status/function-object.ts";
 import type { FunctionReport } from "../../../runtime/control/function-status/function-report.ts";
+import { reportOf } from "./report.ts";
 
 const noon = Date.parse("2026-11-21T12:00:00.250Z");
 const trigger = { name: "settings", apiVersion: "v1", kind: "ConfigMap", state: "watching" };
 
-const report = (more: Partial<FunctionReport> = {}): FunctionReport => ({
-  name: "greet",
-  ready: true,
-  deadLetters: 0,
-  deadLettersWithoutBody: 0,
-  lagSeconds: 0,
-  queued: 0,
-  inFlight: 0,
-  spilled: 0,
-  blockedLanes: 0,
-  failures: 0,
-  triggers: [trigger],
-  ...more,
-});
+const report = (more: Partial<FunctionReport> = {}) => reportOf({ name: "greet", triggers: [trigger], ...more });
 
 /** `Ready=False/KindMissing …`. */
 const said = (of: FunctionReport) =>

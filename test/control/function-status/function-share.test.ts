@@ -1,35 +1,21 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { shareOf, wholeReport } from "../../../runtime/control/function-status/function-object.ts";
 import type { FunctionReport } from "../../../runtime/control/function-status/function-report.ts";
-import { type FoundShare, shareOf, wholeReport } from "../../../runtime/control/function-status/function-share.ts";
-
-const report = (more: Partial<FunctionReport> = {}): FunctionReport => ({
-  name: "hot",
-  ready: true,
-  deadLetters: 0,
-  deadLettersWithoutBody: 0,
-  lagSeconds: 0,
-  queued: 0,
-  inFlight: 0,
-  spilled: 0,
-  blockedLanes: 0,
-  failures: 0,
-  triggers: [],
-  ...more,
-});
+import { reportOf } from "./report.ts";
 
 const count = fc.integer({ min: 0, max: 50 });
 const part = fc
   .record({ ready: fc.boolean(), deadLetters: count, failures: count, lagSeconds: count, queued: count })
-  .map((more) => report({ ...more, ...(!more.ready && { reason: "Paused" as const, message: "paused" }) }));
+  .map((more) => reportOf({ ...more, ...(!more.ready && { reason: "Paused" as const, message: "paused" }) }));
 
 test("the whole is ready where each part is, has all their counts, and the greatest of their lags", () => {
   fc.assert(
     fc.property(part, fc.array(part, { minLength: 1, maxLength: 5 }), (first, others) => {
-      const shares = new Map<string, FoundShare>();
+      const shares = new Map<string, ReturnType<typeof shareOf>>();
       const elsewhere = new Map<number, string>();
       for (const [slot, other] of others.entries()) {
-        shares.set(`replica-${slot}`, shareOf(other, [slot]) as FoundShare);
+        shares.set(`replica-${slot}`, shareOf(other, [slot]));
         elsewhere.set(slot, `replica-${slot}`);
       }
       const whole = wholeReport(first, elsewhere, shares);
@@ -45,14 +31,14 @@ test("the whole is ready where each part is, has all their counts, and the great
   );
 });
 
-const told = shareOf(report({ lastEvent: "2026-11-23T12:00:05Z", failures: 3 }), [4, 9]) as FoundShare;
+const told = shareOf(reportOf({ lastEvent: "2026-11-23T12:00:05Z", failures: 3 }), [4, 9]);
 
 test("a part counts while its replica has the slots that it is of", () => {
   const elsewhere = new Map([
     [4, "other"],
     [9, "other"],
   ]);
-  const mine = report({ lastEvent: "2026-11-23T12:00:04Z" });
+  const mine = reportOf({ lastEvent: "2026-11-23T12:00:04Z" });
   const whole = wholeReport(mine, elsewhere, new Map([["other", told]]));
   expect(whole).toMatchObject({ ready: true, failures: 3, lastEvent: "2026-11-23T12:00:05Z" });
   const moved = wholeReport(mine, new Map([...elsewhere, [9, "third"]]), new Map([["other", told]]));
@@ -63,13 +49,13 @@ test("a part counts while its replica has the slots that it is of", () => {
 });
 
 test("a slot that no replica has is said", () => {
-  const whole = wholeReport(report(), new Map([[7, ""]]), new Map([["", told]]));
+  const whole = wholeReport(reportOf(), new Map([[7, ""]]), new Map([["", told]]));
   expect(whole).toMatchObject({ ready: false, message: "no replica has slot 7 yet" });
 });
 
 test("a part that does not run says why before one that runs with a remark", () => {
-  const remark = report({ reason: "ChangeRefused", message: "refused", code: "WF_MANIFEST_DUPLICATE_KEY" });
-  const stopped = shareOf(report({ ready: false, reason: "Forbidden", message: "no rights" }), [1]) as FoundShare;
+  const remark = reportOf({ reason: "ChangeRefused", message: "refused", code: "WF_MANIFEST_DUPLICATE_KEY" });
+  const stopped = shareOf(reportOf({ ready: false, reason: "Forbidden", message: "no rights" }), [1]);
   const whole = wholeReport(remark, new Map([[1, "other"]]), new Map([["other", stopped]]));
   expect(whole).toMatchObject({ ready: false, reason: "Forbidden", message: "no rights" });
   expect(whole.code).toBeUndefined();

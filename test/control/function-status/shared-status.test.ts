@@ -3,9 +3,9 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { parse } from "yaml";
+import type { Sharing } from "../../../runtime/control/function-status/function-object.ts";
 import { FunctionObjects } from "../../../runtime/control/function-status/function-objects.ts";
 import type { FunctionReport } from "../../../runtime/control/function-status/function-report.ts";
-import type { Sharing } from "../../../runtime/control/function-status/function-share.ts";
 import { type Publication, StatusPublisher } from "../../../runtime/control/function-status/status-publisher.ts";
 import { ApiError } from "../../../runtime/kube/api-error.ts";
 import { connectDirect } from "../../../runtime/kube/direct.ts";
@@ -13,6 +13,7 @@ import type { KubeRequest } from "../../../runtime/kube/transport.ts";
 import { admin, cluster } from "../../scenarios/cluster.ts";
 import { ImpatientClock } from "../../tools/impatient-clock.ts";
 import { until } from "../../tools/until.ts";
+import { reportOf } from "./report.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
@@ -21,20 +22,11 @@ const definition = join(import.meta.dirname, "../../../deploy/chart/files/functi
 await admin.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", parse(await readFile(definition, "utf8")));
 await until("functions are served", 20_000, async () => (await admin.reply("GET", root)).status === 200);
 
-const report = (more: Partial<FunctionReport> = {}): FunctionReport => ({
-  name: "hot",
-  ready: true,
-  deadLetters: 0,
-  deadLettersWithoutBody: 0,
-  lagSeconds: 0,
-  queued: 0,
-  inFlight: 0,
-  spilled: 0,
-  blockedLanes: 0,
-  failures: 0,
-  triggers: [{ name: "settings", apiVersion: "v1", kind: "ConfigMap", state: "watching" }],
-  ...more,
-});
+const report = (more: Partial<FunctionReport> = {}) =>
+  reportOf({
+    triggers: [{ name: "settings", apiVersion: "v1", kind: "ConfigMap", state: "watching" }],
+    ...more,
+  });
 
 /** A replica that publishes whatever it is given, round by round. */
 class Teller {

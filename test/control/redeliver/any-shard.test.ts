@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { WatchfireError } from "../../../runtime/base/errors.ts";
-import { anyShard } from "../../../runtime/control/redeliver/any-shard.ts";
+import { anyShard } from "../../../runtime/control/redeliver/jobs.ts";
 import type { RedeliveryCounts } from "../../../runtime/control/redeliver/redeliverer.ts";
 
 const refuses = (code: "WF_RUNTIME_NO_RUN" | "WF_RUNTIME_NOT_REDELIVERED", what: string) => () =>

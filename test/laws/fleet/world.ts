@@ -3,7 +3,7 @@ import { Redactor } from "../../../runtime/access/redactor.ts";
 import { Pauses } from "../../../runtime/control/pauses.ts";
 import type { Delivery, Outcome } from "../../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../../runtime/engine/dispatcher.ts";
-import { Assignees } from "../../../runtime/host/assignees.ts";
+import { Assignees } from "../../../runtime/host/components.ts";
 import { LiveFunction } from "../../../runtime/host/live-function.ts";
 import { silentObserver } from "../../../runtime/informer/fanout/observer.ts";
 import { Informers } from "../../../runtime/informer/informers.ts";

@@ -1,15 +1,15 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { systemClock } from "../../../runtime/base/clock.ts";
-import type { WatchfireError } from "../../../runtime/base/errors.ts";
-import { SlotRun, type SlotRunParts } from "../../../runtime/host/fleet/slot-run.ts";
-import { JetstreamStore } from "../../../runtime/journal/nats/store.ts";
-import { fleetPlace, type JournalLocation } from "../../../runtime/migrate/journal-location.ts";
-import { connectNats } from "../../../runtime/migrate/open-nats.ts";
-import { createLog } from "../../../runtime/observe/log.ts";
-import { natsProgram } from "../../tools/assets.ts";
-import { startNats } from "../../tools/nats.ts";
-import { until } from "../../tools/until.ts";
-import { VirtualClock } from "../../virtual-clock.ts";
+import { systemClock } from "../../runtime/base/clock.ts";
+import type { WatchfireError } from "../../runtime/base/errors.ts";
+import { runSlot, type SlotRunParts } from "../../runtime/host/fleet-owner.ts";
+import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { fleetPlace, type JournalLocation } from "../../runtime/migrate/journal-location.ts";
+import { connectNats } from "../../runtime/migrate/open-nats.ts";
+import { createLog } from "../../runtime/observe/log.ts";
+import { natsProgram } from "../tools/assets.ts";
+import { startNats } from "../tools/nats.ts";
+import { until } from "../tools/until.ts";
+import { VirtualClock } from "../virtual-clock.ts";
 
 const slots = 8;
 const joined: JournalLocation = { where: fleetPlace(slots), slots, set: "lease-3", carried: {} };
@@ -29,7 +29,7 @@ async function taken(found: JournalLocation): Promise<WatchfireError> {
     over: () => {},
   };
   const held = { slot: 5, fence: { lease: "slot-5", number: 2 }, holds: true, annotations: {} };
-  new SlotRun(parts as unknown as SlotRunParts, held as unknown as SlotRun["held"]);
+  runSlot({ ...parts, held } as unknown as SlotRunParts);
   return lost.promise;
 }
 
@@ -90,7 +90,7 @@ describe.skipIf(!natsProgram)("a slot that stands still (NATS_SERVER names the s
       annotations: {},
       annotate: async () => {},
     };
-    const run = new SlotRun(parts as unknown as SlotRunParts, held as unknown as SlotRun["held"]);
+    const run = runSlot({ ...parts, held } as unknown as SlotRunParts);
     await until("it stands still", 10_000, async () => run.damage?.code === "WF_CHECKPOINT_CORRUPT");
     await run.reload();
     expect(begun).toEqual([]);

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { WatchfireError } from "../../../runtime/base/errors.ts";
-import type { FunctionStatus } from "../../../runtime/engine/function-dispatch.ts";
-import { mergedStatus, withStill } from "../../../runtime/host/fleet/merged-status.ts";
-import { describeRefused } from "../../../runtime/host/status.ts";
-import { counts } from "../counts.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
+import type { FunctionStatus } from "../../runtime/engine/function-dispatch.ts";
+import { mergedStatus, withStill } from "../../runtime/host/merged-status.ts";
+import { describeRefused } from "../../runtime/host/status.ts";
+import { counts } from "./counts.ts";
 
 /** A shard that has held events back for one reason: how many, and when the last. */
 const shard = (count: number, last: number): FunctionStatus => ({

@@ -1,37 +1,26 @@
 import { expect, test } from "vitest";
-import { WatchfireError } from "../../../runtime/base/errors.ts";
-import type { FunctionReport } from "../../../runtime/control/function-status/function-report.ts";
-import { type FoundShare, shareOf, wholeReport } from "../../../runtime/control/function-status/function-share.ts";
-import { type FleetPublicationParts, fleetPublication } from "../../../runtime/host/fleet/fleet-publication.ts";
-import { withStill } from "../../../runtime/host/fleet/merged-status.ts";
+import { WatchfireError } from "../../runtime/base/errors.ts";
+import { shareOf, wholeReport } from "../../runtime/control/function-status/function-object.ts";
+import { withStill } from "../../runtime/host/merged-status.ts";
+import type { Ownership } from "../../runtime/host/ownership.ts";
+import { publicationOf } from "../../runtime/host/publication.ts";
+import { reportOf } from "../control/function-status/report.ts";
 
 const [first, other] = [1, 5];
 
-const hot: FunctionReport = {
-  name: "hot",
-  ready: true,
-  deadLetters: 0,
-  deadLettersWithoutBody: 0,
-  lagSeconds: 0,
-  queued: 0,
-  inFlight: 0,
-  spilled: 0,
-  blockedLanes: 0,
-  failures: 0,
-  triggers: [],
-};
+const hot = reportOf();
 
 /** What one process of a fleet has to tell, while it has these slots and sees these owners. */
 function toldBy(owner: string, here: readonly number[], owners: Record<number, string>) {
   const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
-  const runs = new Map(here.map((slot) => [slot, { active: {}, held: { holds: true }, isEnding: false, live }]));
-  const { functions } = fleetPublication({
+  const runs = new Map(here.map((slot) => [slot, { active: {}, holds: true, isEnding: false, live }]));
+  const ownership = {
     owner,
     owners: Array.from({ length: 8 }, (_, slot) => owners[slot]),
-    reports: [hot],
-    runs: runs as unknown as FleetPublicationParts["runs"],
-    catalogue: { names: ["hot"], slotsOf: () => [first, other], originOf: () => undefined },
-  });
+    partitions: runs as unknown as Ownership["partitions"],
+    ...{ names: ["hot"], slotsOf: () => [first, other], originOf: () => undefined },
+  };
+  const { functions } = publicationOf(ownership, [hot]);
   const [{ report, sharing, isStill } = {}] = functions;
   if (!report || !sharing || !isStill) throw new TypeError("it tells of no part");
   return { report, sharing, isStill, runs };
@@ -39,7 +28,7 @@ function toldBy(owner: string, here: readonly number[], owners: Record<number, s
 
 test("what a replica's earlier process told of its part says nothing of the process after it", () => {
   const before = toldBy("b#1", [other], { [first]: "a#3", [other]: "b#1" });
-  const shares = new Map([[before.sharing.replica, shareOf(before.report, before.sharing.here) as FoundShare]]);
+  const shares = new Map([[before.sharing.replica, shareOf(before.report, before.sharing.here)]]);
   const whole = (owner: string) => {
     const { report, sharing } = toldBy("a#3", [first], { [first]: "a#3", [other]: owner });
     return wholeReport(report, sharing.elsewhere, shares);
@@ -63,17 +52,14 @@ test("a part that a replica lets go of, or loses, is not its own to tell from th
 test("a function whose slot stands still is told of by the replica that has the slot, and its object stays", () => {
   const live = { all: [], rejected: [], complete: false };
   const damage = new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its snapshot is gone" });
-  const run = { active: undefined, damage, held: { holds: true }, isEnding: false, live };
-  const runs = new Map([[first, run]]) as unknown as FleetPublicationParts["runs"];
+  const run = { active: undefined, damage, holds: true, isEnding: false, live };
+  const runs = new Map([[first, run]]) as unknown as Ownership["partitions"];
   const origin = { type: "folder", manifest: "f" } as const;
   const told = (name: string) => (name === "hot" ? origin : undefined);
-  const { functions, isGone } = fleetPublication({
-    owner: "a#1",
-    owners: [],
-    reports: withStill([], new Map([["hot", damage]])),
-    runs,
-    catalogue: { names: ["hot"], slotsOf: () => [first], originOf: told },
-  });
+  const { functions, isGone } = publicationOf(
+    { owner: "a#1", owners: [], partitions: runs, names: ["hot"], slotsOf: () => [first], originOf: told },
+    withStill([], new Map([["hot", damage]])),
+  );
   expect(functions).toMatchObject([
     { origin, report: { name: "hot", ready: false, reason: "CheckpointFailing", code: "WF_CHECKPOINT_CORRUPT" } },
   ]);
@@ -82,20 +68,13 @@ test("a function whose slot stands still is told of by the replica that has the 
 
 test("a function whose slot is given away, or lost, is no longer told of, though what it did is still reported", () => {
   const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
-  const run = { active: {}, held: { holds: true }, isEnding: false, live };
+  const run = { active: {}, holds: true, isEnding: false, live };
   const told = (over: object) => {
-    const { functions } = fleetPublication({
-      owner: "a#1",
-      owners: [],
-      reports: [hot],
-      runs: new Map([[first, { ...run, ...over }]]) as unknown as FleetPublicationParts["runs"],
-      catalogue: {
-        names: ["hot"],
-        slotsOf: () => [first],
-        originOf: () => ({ type: "folder", manifest: "f" }),
-      },
-    });
+    const partitions = new Map([[first, { ...run, ...over }]]) as unknown as Ownership["partitions"];
+    const origin = { type: "folder", manifest: "f" } as const;
+    const catalogue = { names: ["hot"], slotsOf: () => [first], originOf: () => origin };
+    const { functions } = publicationOf({ owner: "a#1", owners: [], partitions, ...catalogue }, [hot]);
     return functions.length;
   };
-  expect([told({}), told({ isEnding: true }), told({ held: { holds: false } })]).toEqual([1, 0, 0]);
+  expect([told({}), told({ isEnding: true }), told({ holds: false })]).toEqual([1, 0, 0]);
 });

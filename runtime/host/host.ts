@@ -1,0 +1,403 @@
+import { runtimeAccount } from "../access/account.ts";
+import { pause } from "../base/clock.ts";
+import type { WatchfireError } from "../base/errors.ts";
+import { ClusterSource } from "../catalog/cluster-source.ts";
+import { FolderSource } from "../catalog/folder-source.ts";
+import { type FunctionCode, openCode } from "../catalog/function-code.ts";
+import type { FunctionSource } from "../catalog/function-source.ts";
+import { IndexTrust } from "../catalog/index-trust.ts";
+import { MergedSource } from "../catalog/merged-source.ts";
+import { FunctionObjects } from "../control/function-status/function-objects.ts";
+import { StatusPublisher } from "../control/function-status/status-publisher.ts";
+import type { Pause } from "../control/pauses.ts";
+import { BodyRoom } from "../engine/commit/last-bodies.ts";
+import { Budget, heapQuarter } from "../engine/work/budget.ts";
+import type { CheckpointStore } from "../journal/store.ts";
+import { lostError } from "../lease/elector.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { openStore } from "../migrate/open-store.ts";
+import type { ControlApi } from "../observe/control-api.ts";
+import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
+import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
+import { keepToken } from "../observe/token-file.ts";
+import type { HostedState } from "../sandbox/host/hosted-function.ts";
+import {
+  type ActiveComponents,
+  type Components,
+  closeComponents,
+  makeComponents,
+  type RuntimeOptions,
+} from "./components.ts";
+import { type Acting, functionDesk } from "./control-api.ts";
+import { DataDirLock } from "./data-dir-lock.ts";
+import { explainFunction } from "./explain-function.ts";
+import { FleetOwner } from "./fleet-owner.ts";
+import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
+import type { Ownership } from "./ownership.ts";
+import type { Partition } from "./partition.ts";
+import { publicationOf } from "./publication.ts";
+import { isSettled, unsettledBy } from "./readiness.ts";
+import { SoleOwner } from "./sole-owner.ts";
+import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
+
+/** How often `untilReady` looks: at first often, since a start takes moments; then ever less, in case it never is. */
+const readyPollMs = { from: 5, to: 1_000 };
+
+/**
+ * The process: it holds partitions, and shares sources, executors and endpoints among them. Alone it has one partition,
+ * under a Lease one while that is held, and in a fleet one for each of its slots.
+ */
+export class Host {
+  /** Resolves with the reason why it cannot go on: the Lease or the store went to another, or no store can be opened. */
+  readonly lost: Promise<WatchfireError>;
+  /** What is done with one function, as its commands have it done. */
+  readonly desk: ControlApi;
+  private readonly options: RuntimeOptions;
+  private readonly components: Components;
+  private readonly dataDir: DataDirLock;
+  private readonly losing = Promise.withResolvers<WatchfireError>();
+  /** Aborts when nothing more is to be begun: reading may wait for the cluster. */
+  private readonly stopping = new AbortController();
+  private readonly source: FunctionSource;
+  private readonly code: FunctionCode | undefined;
+  private readonly ownership: Ownership;
+  private readonly publisher: StatusPublisher | undefined;
+  private endpoints: Endpoints | undefined;
+  private caughtUp = false;
+
+  private constructor(options: RuntimeOptions, components: Components, journal: CheckpointStore | undefined) {
+    this.options = options;
+    this.components = components;
+    this.dataDir = new DataDirLock(options.data);
+    this.lost = this.losing.promise;
+    const { functions, slots, functionLog, transport, clock, log } = options;
+    const { elector, metrics, recorder, redactor, sandbox, watches, reads } = components;
+    void elector?.lost.then(this.losing.resolve);
+    this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
+    this.source = this.sourceOf();
+    const quarter = heapQuarter();
+    const parts = {
+      // Slots share what one runtime alone has.
+      options:
+        slots === undefined ? options : { ...options, memory: new Budget(() => quarter), bodyRoom: new BodyRoom() },
+      components,
+      source: this.source,
+      dataDir: this.dataDir,
+      stopping: this.stopping.signal,
+      onLost: this.losing.resolve,
+      known: () => this.publisher?.start(),
+    };
+    this.ownership = slots === undefined ? new SoleOwner(parts, journal) : new FleetOwner(parts, slots);
+    this.publisher = this.statusPublisher();
+    this.desk = functionDesk({
+      acting: (name) => this.acting(name, "the function is"),
+      elsewhere: (name) => this.ownership.elsewhere(name),
+      ...{ recorder, redactor, functionLog, transport, clock, log },
+    });
+    metrics.leader(() => this.isActive);
+    // How everything stands at each scrape.
+    metrics.watch({
+      functions: () =>
+        this.counts.map(({ function: name, ...counts }) => ({
+          name,
+          isPaused: this.paused(name) !== undefined,
+          ...counts,
+        })),
+      standings: () =>
+        this.isWaiting
+          ? this.status().functions
+          : [...withStill([], this.still), ...describeStandings(this.statusParts)],
+      parked: () => sandbox.parked(),
+      reads: () => reads.reports(),
+      cache: () => reads.totals(),
+      sources: () => watches.status().map((source) => ({ spec: source, state: source.state })),
+    });
+  }
+
+  /**
+   * Opens the journal, loads every function that can run and subscribes it. A function that cannot run is disabled alone;
+   * a cluster that does not answer is waited for, with the endpoints up. Where there is an election it serves its endpoints,
+   * and does all that beside them once it holds the Lease, or slots.
+   * @throws WatchfireError when the data folder is another runtime's or another cluster's, or the address is taken
+   */
+  static async start(options: RuntimeOptions, signal: AbortSignal): Promise<Host> {
+    // A data folder that another uses is told of before anything else is done.
+    const alone = { ...options, cluster: undefined, onLost: () => {} };
+    const journal = options.election ? undefined : await openStore(alone, undefined, signal);
+    const host = new Host(options, await makeComponents(options), journal);
+    try {
+      await host.ownership.prepare();
+      signal.throwIfAborted();
+      await host.serve();
+      await host.ownership.begin(host.url, signal);
+      return host;
+    } catch (error) {
+      await host.close(false);
+      throw error;
+    }
+  }
+
+  /** Where the endpoints are. */
+  get url(): string {
+    return this.endpoints?.url ?? "";
+  }
+
+  /** Reads the functions again: starts what came, takes up what changed, stops what went. Never rejects. */
+  reload(): Promise<void> {
+    return this.ownership.reload();
+  }
+
+  /** Whether it may dispatch: nobody else can be there, or it holds the Lease. */
+  get isActive(): boolean {
+    return this.ownership.holds && this.active.length > 0;
+  }
+
+  /**
+   * True once its partitions are there, and every function of theirs that can run has caught up with its first list. It stays
+   * so while executors can be started. A standby is never ready. A slot that stands still holds it up where it has no other.
+   */
+  get ready(): boolean {
+    if (!this.caughtUp && !this.damage && this.ownership.missing === undefined && this.isLoaded)
+      this.caughtUp = isSettled(this.readiness);
+    return this.caughtUp && this.obstacle === undefined;
+  }
+
+  /** Resolves when it is ready. */
+  async untilReady(signal: AbortSignal): Promise<void> {
+    for (let delayMs = readyPollMs.from; !this.ready; delayMs = Math.min(delayMs * 1.05, readyPollMs.to)) {
+      await pause(this.options.clock, delayMs, signal);
+    }
+  }
+
+  /** Its own functions, and who has the others. */
+  status(): Status {
+    const { lease, fleet } = this.ownership.describe();
+    if (this.isWaiting) {
+      const { live } = this.partitions[0] as Partition;
+      return describeStandby(live.offered, live.rejected, lease, this.source.trouble, this.executors);
+    }
+    const status = describeStatus(this.statusParts);
+    if (!fleet) return { ...status, ...(lease && { lease }) };
+    const { functions, ...rest } = status;
+    return { ...rest, functions: withStill(worstShards(functions), this.still), fleet };
+  }
+
+  /** The manifests of the functions that were accepted. */
+  get functions(): readonly FunctionManifest[] {
+    return this.partitions.flatMap(({ live }) => live.all.map(({ manifest }) => manifest));
+  }
+
+  /** The text of a function's file as it went into the code that runs, by the name that stacks have. */
+  sourceText(functionName: string, file: string): string | undefined {
+    return this.partitionsOf(functionName)[0]?.live.get(functionName)?.sourceText(file);
+  }
+
+  /** Stops taking events, lets handlers finish for at most 25 s, saves, closes everything, and lets go of the Lease. */
+  async drain(): Promise<void> {
+    const { log } = this.options;
+    log.info({}, "draining");
+    this.stopping.abort();
+    for (const partition of this.partitions) partition.freeze();
+    await this.publisher?.close();
+    const clean = await this.ownership.drain();
+    await this.close(clean ?? false);
+    log.info({ clean }, "drained");
+  }
+
+  /** Stops at once, as a killed process does: what runs is interrupted, nothing more is saved, and all of it comes again. */
+  async halt(): Promise<void> {
+    this.stopping.abort();
+    for (const partition of this.partitions) partition.halt();
+    await this.ownership.halt();
+    for (const partition of this.partitions) partition.halt();
+    await this.publisher?.close();
+    await this.close(false);
+  }
+
+  /** A journal that says why it cannot be closed well keeps nobody from the Lease. */
+  private async close(clean: boolean): Promise<void> {
+    const { active } = this;
+    this.code?.close();
+    await this.endpoints?.close();
+    this.dataDir.end();
+    try {
+      await Promise.all(active.map(({ leave }) => leave()));
+      await closeComponents(this.components);
+      await Promise.all(active.map(({ store }) => store.close(clean)));
+    } finally {
+      await this.ownership.close();
+    }
+  }
+
+  private get partitions(): Partition[] {
+    return [...this.ownership.partitions.values()];
+  }
+
+  /** Of the partitions whose journal is open. */
+  private get active(): ActiveComponents[] {
+    return this.partitions.flatMap(({ active }) => active ?? []);
+  }
+
+  /** Whether it waits for all there is: another replica may have it. In a fleet there is always something to tell. */
+  private get isWaiting(): boolean {
+    return this.options.slots === undefined && this.active.length === 0;
+  }
+
+  /** Of the partitions that a function is in, those that are here, that of its first shard first. */
+  private partitionsOf(name: string): Partition[] {
+    return this.ownership.slotsOf(name).flatMap((slot) => this.ownership.partitions.get(slot) ?? []);
+  }
+
+  /** Whether each partition that can has read its functions. */
+  private get isLoaded(): boolean {
+    return this.partitions.every(({ damage, live }) => damage !== undefined || live.loaded);
+  }
+
+  /** Why it can run nothing at present. */
+  private get obstacle(): WatchfireError | undefined {
+    const stores = this.active.map(({ store }) => store.trouble);
+    return this.components.executors.trouble() ?? stores.find((trouble) => trouble !== undefined) ?? this.damage;
+  }
+
+  /** Where all partitions that are here stand still, why the first does. */
+  private get damage(): WatchfireError | undefined {
+    const damages = this.partitions.map(({ damage }) => damage);
+    return damages.includes(undefined) ? undefined : damages[0];
+  }
+
+  /** By function, why a slot of it that is here stands still. */
+  private get still(): ReadonlyMap<string, WatchfireError> {
+    const faults = this.ownership.names.map((name) => {
+      return [name, this.partitionsOf(name).find(({ damage }) => damage)?.damage] as const;
+    });
+    return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault]] : [])));
+  }
+
+  /** Why it is not ready, in words. */
+  private get unready(): string | undefined {
+    const { delay, missing } = this.ownership;
+    const why = this.obstacle?.message ?? delay;
+    if (why !== undefined || this.caughtUp) return why;
+    if (missing !== undefined) return missing;
+    if (this.isLoaded) return unsettledBy(this.readiness);
+    return `the functions ${this.options.slots === undefined ? "" : "of its slots "}are being read`;
+  }
+
+  private get executors() {
+    const { executors } = this.components;
+    return { rights: executors.rights(), trouble: executors.trouble(), memoryLimit: executors.memoryLimit() };
+  }
+
+  /** How its functions do, those of several shards as one. */
+  private get counts() {
+    return mergedStatus(this.active.flatMap(({ dispatcher }) => dispatcher.status()));
+  }
+
+  private get readiness() {
+    const { partitions } = this;
+    const all = partitions.flatMap(({ live }) => live.all);
+    return {
+      liveFunctions: this.options.slots === undefined ? all : all.toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+      sandbox: (name: string) => this.worstInstance(name),
+      sources: this.components.watches.status(),
+      deployment: this.source.trouble,
+    };
+  }
+
+  private get statusParts(): StatusParts {
+    const { reads, redactor } = this.components;
+    return {
+      ...this.readiness,
+      role: this.isActive ? "active" : "standby",
+      rejected: this.partitions.flatMap(({ live }) => live.rejected),
+      executors: this.executors,
+      dispatch: this.counts,
+      checkpoint: this.active.map(({ dispatcher }) => dispatcher.trouble).find((trouble) => trouble !== undefined),
+      reads: (name) => reads.of(name),
+      redact: (name, text) => redactor.redact(name, text),
+      paused: (name) => this.paused(name),
+      forbidden: (name) => this.partitionsOf(name).flatMap(({ active }) => active?.grants?.fault(name) ?? [])[0],
+    };
+  }
+
+  private paused(name: string): Pause | undefined {
+    return this.partitionsOf(name).flatMap(({ active }) => active?.pauses.of(name) ?? [])[0];
+  }
+
+  /** How the instances of a function are that are here: the first that is not ready stands for all. */
+  private worstInstance(name: string): HostedState | undefined {
+    const { sandbox } = this.components;
+    const states = this.partitionsOf(name).flatMap(({ live }) => {
+      return sandbox.status(live.get(name)?.instance ?? name) ?? [];
+    });
+    return states.find(({ state }) => state !== "ready") ?? states[0];
+  }
+
+  /**
+   * Whoever runs a function here. `asked`: what was asked for, in words.
+   * @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY where other replicas have all of the function
+   */
+  private acting(name: string, asked: string): Acting[] {
+    const isKnown = this.ownership.names.includes(name);
+    const here = this.partitionsOf(name).flatMap(({ active, holds, live }) =>
+      isKnown && active && holds ? [{ ...active, live: (of: string) => live.get(of) }] : [],
+    );
+    if (here.length === 0) throw this.ownership.absent(name, asked);
+    return here;
+  }
+
+  private async serve(): Promise<void> {
+    const { listen, data, clock } = this.options;
+    const inspection = {
+      live: () => true,
+      // A standby is ready to take over; a rollout waits for it.
+      ready: () => !this.stopping.signal.aborted && (this.ready || this.canTakeOver),
+      obstacle: () => (this.stopping.signal.aborted ? "it drains" : this.unready),
+      unsaved: () => this.active.flatMap(({ dispatcher, store }) => dispatcher.trouble ?? store.trouble ?? [])[0],
+      status: () => this.status(),
+      metrics: () => this.components.metrics.text(),
+      token: keepToken(data),
+      deadLetters: () => this.ownership.deadLetters,
+      explain: (question: ExplainQuestion) => this.explain(question),
+      functions: this.desk,
+      clock,
+    };
+    this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
+    this.components.endpoints.port = this.endpoints.port;
+  }
+
+  /** A standby that knows who holds the Lease, and has executors. */
+  private get canTakeOver(): boolean {
+    return this.ownership.isStandby && !this.components.executors.trouble();
+  }
+
+  private async explain(question: ExplainQuestion): Promise<Explanation> {
+    const here = this.acting(question.function, "the answer is");
+    const { functions } = this.status();
+    return explainFunction(here, functions, question, this.options, this.ownership.elsewhere(question.function));
+  }
+
+  /** The folder's functions, those that were deployed, or both. */
+  private sourceOf(): FunctionSource {
+    const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
+    const { code } = this;
+    const folder = this.options.folder ?? (functions && code && new FolderSource(functions, code));
+    if (folder && !deployed) return folder;
+    const trust = keys && new IndexTrust({ keys, namespace, account, data });
+    const changed = () => void this.reload();
+    const { watches } = this.components;
+    const cluster = new ClusterSource({ watches, namespace, account, trust, clock, log, changed });
+    return folder ? new MergedSource(folder, cluster, log) : cluster;
+  }
+
+  /** Keeps the Function objects of a runtime that is to keep them, while it holds the Lease where there is one. */
+  private statusPublisher(): StatusPublisher | undefined {
+    const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
+    if (!functionStatus) return undefined;
+    const { elector } = this.components;
+    const withheld = () => (elector?.holds === false ? lostError("what was to be written was not") : undefined);
+    const objects = new FunctionObjects(transport, namespace, account, elector && withheld);
+    const read = () => publicationOf(this.ownership, this.status().functions);
+    return new StatusPublisher({ objects, account, read, clock, log });
+  }
+}

@@ -1,0 +1,75 @@
+import type { WatchfireError } from "../base/errors.ts";
+import {
+  counted,
+  countMerges,
+  type FunctionReport,
+  first,
+  greatest,
+  type Merges,
+  mergeBy,
+  mergeFiltered,
+} from "../control/function-status/function-report.ts";
+import { reasonOfCode } from "../control/function-status/reason.ts";
+import type { FunctionStatus } from "../engine/function-dispatch.ts";
+import { describeRefused } from "./status.ts";
+
+/** How functions do whose shards are here, each as one: counts are added up, and the worst of the rest stands for all. */
+export function mergedStatus(all: readonly FunctionStatus[]): FunctionStatus[] {
+  return [...Map.groupBy(all, ({ function: name }) => name).values()].flatMap((shards) => {
+    const [head, ...more] = shards;
+    return head ? [more.reduce((one, other) => mergeBy(merges, one, other), head)] : [];
+  });
+}
+
+const merges: Merges<FunctionStatus> = {
+  ...countMerges,
+  function: first,
+  ready: (one, other) => one && other,
+  dueSeconds: greatest,
+  keys: (one, other) => ({
+    count: one.count + other.count,
+    withoutObject: one.withoutObject + other.withoutObject,
+    full: one.full || other.full,
+  }),
+  full: (one, other) => one || other,
+  overShareSeconds: greatest,
+  parentSeconds: (one, other) =>
+    new Map([...one, ...other].map(([work]) => [work, (one.get(work) ?? 0) + (other.get(work) ?? 0)])),
+  lastEvent: greatest,
+  letterStock: (one, other) => ({
+    count: one.count + other.count,
+    withoutBody: one.withoutBody + other.withoutBody,
+    bytes: one.bytes + other.bytes,
+    lettersDropped: one.lettersDropped + other.lettersDropped,
+    bodiesDropped: one.bodiesDropped + other.bodiesDropped,
+  }),
+  conditionErrors: (one, other) => counted([...one, ...other], ["trigger", "condition"]),
+  filtered: mergeFiltered,
+  schedules: (one, other) => [...one, ...other],
+  subscriptions: (one, other) => [...one, ...other],
+};
+
+/** One report for each function: of several shards here the first that is not ready. */
+export function worstShards(reports: readonly FunctionReport[]): FunctionReport[] {
+  return [...Map.groupBy(reports, ({ name }) => name).values()].flatMap(
+    (shards) => shards.find(({ ready }) => !ready) ?? shards.find(({ reason }) => reason) ?? shards[0] ?? [],
+  );
+}
+
+/** The reports, with those of functions that stand still in a slot: `why`, by function, whatever other shards of them do. */
+export function withStill(
+  reports: readonly FunctionReport[],
+  why: ReadonlyMap<string, WatchfireError>,
+): FunctionReport[] {
+  const running = new Set(reports.map(({ name }) => name));
+  const others = [...why].filter(([name]) => !running.has(name));
+  return [
+    ...reports.map((report) => {
+      const fault = why.get(report.name);
+      if (!fault) return report;
+      const { code, message } = fault;
+      return { ...report, ready: false, reason: reasonOfCode(code), code, message };
+    }),
+    ...others.map(([name, fault]) => describeRefused({ name, file: "", faults: [fault] })),
+  ];
+}

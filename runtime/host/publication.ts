@@ -1,0 +1,63 @@
+import { isDeepStrictEqual } from "node:util";
+import type { Publication, PublishedFunction } from "../control/function-status/status-publisher.ts";
+import type { Ownership } from "./ownership.ts";
+import type { Status } from "./status.ts";
+
+/**
+ * The functions that a host tells of: those whose first shard it has, and its parts of others, also where they stand
+ * still. So one replica writes how a function stands, and it alone takes a function's object away. A part is told under the
+ * process's own name: what the one before it told says nothing of it.
+ */
+export function publicationOf(
+  ownership: Pick<Ownership, "partitions" | "names" | "slotsOf" | "originOf" | "owner" | "owners">,
+  reports: Status["functions"],
+): Publication {
+  const { partitions, owner = "", owners } = ownership;
+  const isHere = (slot: number) => {
+    const partition = partitions.get(slot);
+    return (
+      partition !== undefined &&
+      (partition.active ?? partition.damage) !== undefined &&
+      partition.holds &&
+      !partition.isEnding
+    );
+  };
+  const live = [...partitions].filter(([slot]) => isHere(slot)).map(([, { live }]) => live);
+  const origins = new Map(
+    live.flatMap(({ all, rejected }) => [
+      ...rejected.map(({ name, origin }) => [name, origin] as const),
+      ...all.map(({ name, origin }) => [name, origin] as const),
+    ]),
+  );
+  const functions = reports.flatMap((report): PublishedFunction[] => {
+    const origin = origins.get(report.name) ?? ownership.originOf(report.name);
+    if (!origin) return [];
+    const slots = ownership.slotsOf(report.name);
+    const [first] = slots;
+    const here = slots.filter(isHere);
+    // What is given away is still reported here, and is the next one's to tell.
+    if (first === undefined || here.length === 0) return [];
+    const isStill = () => isDeepStrictEqual(slots.filter(isHere), here);
+    if (slots.length === 1) return [{ report, origin, isStill }];
+    const others = slots.filter((slot) => !isHere(slot));
+    const sharing = {
+      replica: owner,
+      isFirst: isHere(first),
+      here,
+      elsewhere: new Map(others.map((slot) => [slot, owners[slot] ?? ""])),
+    };
+    return [{ report, origin, sharing, isStill }];
+  });
+  return {
+    functions,
+    isGone: (name) => {
+      if (ownership.names.includes(name)) return false;
+      const [slot = 0] = ownership.slotsOf(name);
+      return isHere(slot) && (partitions.get(slot)?.live.complete ?? false);
+    },
+    held: [...partitions.keys()]
+      .filter(isHere)
+      .toSorted((a, b) => a - b)
+      .join(),
+  };
+}
