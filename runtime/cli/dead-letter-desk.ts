@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
+import type { DeadLetterPage } from "../journal/checkpoint.ts";
 import { DeadLetters } from "../journal/dead-letters.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { DeadLetterPage } from "../journal/store.ts";
+import { SqliteStore } from "../journal/sqlite/journal.ts";
 import { readAddress } from "../observe/address-file.ts";
 import {
   type DeadLetterDetail,

@@ -1,8 +1,8 @@
 import type { Clock, Random } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import type { DeadLetter } from "../journal/batch.ts";
+import type { CheckpointStore, StoredView } from "../journal/checkpoint.ts";
 import { OfflineReplayer, type Replayer } from "../journal/dead-letters.ts";
-import type { CheckpointStore, StoredView } from "../journal/store.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
 import type { DeadLetterCommand } from "./commit/dead-letter-command.ts";

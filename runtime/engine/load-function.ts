@@ -1,8 +1,8 @@
 import type { Clock, Random } from "../base/clock.ts";
 import { runSequence, type SpillHeader } from "../journal/batch.ts";
+import type { CheckpointStore } from "../journal/checkpoint.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
 import { spillByTurns } from "../journal/spill-by-turns.ts";
-import type { CheckpointStore } from "../journal/store.ts";
 import { editsBetween, type WaitingWork } from "../manifest/edits.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";

@@ -1,4 +1,4 @@
-import type { CheckpointStore, StoredView, ViewRecord } from "../journal/store.ts";
+import type { CheckpointStore, StoredView, ViewRecord } from "../journal/checkpoint.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readFields, recordsOf, renamesOf, type TriggerRecord } from "../manifest/trigger-record.ts";
 

@@ -1,5 +1,5 @@
 import { WatchfireError } from "../base/errors.ts";
-import type { CheckpointStore } from "./store.ts";
+import type { CheckpointStore } from "./checkpoint.ts";
 
 /**
  * Ties the store to a cluster, named by the uid of its kube-system namespace. Positions of one cluster mean nothing in

@@ -1,7 +1,7 @@
 import { WatchfireError } from "../base/errors.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { type Batch, type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
-import type { CheckpointStore, DeadLetterPage, StoredView } from "./store.ts";
+import type { CheckpointStore, DeadLetterPage, StoredView } from "./checkpoint.ts";
 
 /** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
 export interface Replayer {

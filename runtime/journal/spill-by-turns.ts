@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpillHeader } from "./batch.ts";
-import type { CheckpointStore } from "./store.ts";
+import type { CheckpointStore } from "./checkpoint.ts";
 
 /** Rows that one turn of the event loop reads: 5 ms of it. A function may have a row for each of 100,000 objects. */
 const rowsInATurn = 512;

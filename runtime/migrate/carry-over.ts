@@ -9,7 +9,7 @@ import {
   runSequence,
   type StartedEvent,
 } from "../journal/batch.ts";
-import type { CheckpointStore, StoredView } from "../journal/store.ts";
+import type { CheckpointStore, StoredView } from "../journal/checkpoint.ts";
 import { everything, type FunctionPart, type Part } from "./part.ts";
 
 /** Rows of one commit: few enough to hold, many enough that a commit costs nothing. */

@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import type { Clock } from "../base/clock.ts";
 import { sync } from "../base/folder.ts";
+import type { CheckpointStore, PreviousEnd } from "../journal/checkpoint.ts";
+import { SqliteStore } from "../journal/sqlite/journal.ts";
 import { SqliteLock } from "../journal/sqlite/lock.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { CheckpointStore, PreviousEnd } from "../journal/store.ts";
 import { elsewhere } from "./elsewhere.ts";
 
 /** The data folder, with its file in use or set aside. */

@@ -1,6 +1,6 @@
 import { runtimeAccount } from "../access/account.ts";
-import { KubernetesStore } from "../journal/secrets/store.ts";
-import type { CheckpointStore } from "../journal/store.ts";
+import type { CheckpointStore } from "../journal/checkpoint.ts";
+import { KubernetesStore } from "../journal/secrets/journal.ts";
 import { type Elector, lostError } from "../lease/elector.ts";
 import { awaited } from "./awaited.ts";
 import { carryOver } from "./carry-over.ts";

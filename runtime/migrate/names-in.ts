@@ -1,4 +1,4 @@
-import type { CheckpointStore } from "../journal/store.ts";
+import type { CheckpointStore } from "../journal/checkpoint.ts";
 
 /** The functions that something is kept of; that of removed ones counts for nothing. @throws what the store throws */
 export async function namesIn(stores: readonly CheckpointStore[]): Promise<Set<string>> {

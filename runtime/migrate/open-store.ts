@@ -1,9 +1,9 @@
 import { runtimeAccount } from "../access/account.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { JetstreamStore } from "../journal/nats/store.ts";
-import { KubernetesStore } from "../journal/secrets/store.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { CheckpointStore, StoreKind } from "../journal/store.ts";
+import type { CheckpointStore, StoreKind } from "../journal/checkpoint.ts";
+import { JetstreamStore } from "../journal/nats/journal.ts";
+import { KubernetesStore } from "../journal/secrets/journal.ts";
+import { SqliteStore } from "../journal/sqlite/journal.ts";
 import type { Elector, Eligible } from "../lease/elector.ts";
 import { carryOver } from "./carry-over.ts";
 import { DataFolder } from "./data-folder.ts";

@@ -1,11 +1,11 @@
 import { WatchfireError } from "../base/errors.ts";
 import { accountLabel } from "../catalog/names.ts";
+import type { CheckpointStore, PreviousEnd } from "../journal/checkpoint.ts";
 import type { Nats } from "../journal/nats/connection.ts";
-import type { JetstreamStore } from "../journal/nats/store.ts";
+import type { JetstreamStore } from "../journal/nats/journal.ts";
 import { sweepSlots } from "../journal/nats/sweep.ts";
-import { KubernetesStore } from "../journal/secrets/store.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { CheckpointStore, PreviousEnd } from "../journal/store.ts";
+import { KubernetesStore } from "../journal/secrets/journal.ts";
+import { SqliteStore } from "../journal/sqlite/journal.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/journal.ts";
 import { readManifests } from "../../runtime/manifest/read.ts";
 import { recordsOf } from "../../runtime/manifest/trigger-record.ts";
 import { spilledEvent } from "../journal/store-contract.ts";

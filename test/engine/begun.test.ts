@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 /** Nothing but positions fits: they are held while anything before them runs. */

@@ -9,8 +9,8 @@ import type { Shard } from "../../runtime/engine/state/shard.ts";
 import type { FairScheduler } from "../../runtime/engine/work/fair-scheduler.ts";
 import type { ListReason } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
-import type { CheckpointStore } from "../../runtime/journal/store.ts";
+import type { CheckpointStore } from "../../runtime/journal/checkpoint.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import type {
   ChangeType,
   FunctionManifest,

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
 import { Members } from "../../runtime/informer/fanout/members.ts";
-import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
 /** A disk with so much room for what waits. */

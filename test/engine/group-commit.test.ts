@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Commits } from "../../runtime/engine/commit/commits.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, manifest } from "./fixture.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Delivery } from "../../runtime/engine/delivery/delivery.ts";
-import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 /** As Secrets do: they take a mebibyte of what waits, a quarter of it of one function, and only what holds a position up. */

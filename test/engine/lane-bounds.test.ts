@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { SpilledEvent } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 
 const retry = { maxAttempts: 1, initialDelayMs: 1_000, maxDelayMs: 3_600_000, factor: 1 };

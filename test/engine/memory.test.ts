@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Budget } from "../../runtime/engine/work/budget.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** A change whose body is a part of a socket's chunk, as the reader hands it out. */

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { KnownObjects } from "../../runtime/engine/state/known-objects.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { settle } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 

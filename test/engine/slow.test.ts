@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/journal.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 const events = 100_000;

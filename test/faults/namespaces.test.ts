@@ -5,7 +5,7 @@ import { Pauses } from "../../runtime/control/pauses.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import { Assignees } from "../../runtime/host/assignees.ts";
 import { LiveFunction } from "../../runtime/host/live-function.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { ownObjects } from "../access/api-server.ts";
 import { manifest, quiet, ScriptedRunner, trigger } from "../engine/fixture.ts";

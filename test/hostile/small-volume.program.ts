@@ -7,7 +7,7 @@ import { pause, systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/journal.ts";
 import { change, manifest } from "../engine/fixture.ts";
 import { promisedRunner } from "../engine/promised-runner.ts";
 

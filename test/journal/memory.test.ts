@@ -1,5 +1,5 @@
 import { describe } from "vitest";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { storeContract } from "./store-contract.ts";
 
 describe("the store in memory", () => {

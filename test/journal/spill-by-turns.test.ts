@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import type { CheckpointStore } from "../../runtime/journal/checkpoint.ts";
+import { MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { spillByTurns } from "../../runtime/journal/spill-by-turns.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore } from "../../runtime/journal/store.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/journal.ts";
 import { spilledEvent } from "./store-contract.ts";
 
 function sqlite(): CheckpointStore {

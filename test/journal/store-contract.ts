@@ -9,8 +9,8 @@ import {
   type NewDeadLetter,
   type SpilledEvent,
 } from "../../runtime/journal/batch.ts";
+import type { CheckpointStore, PreviousEnd } from "../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
-import type { CheckpointStore, PreviousEnd } from "../../runtime/journal/store.ts";
 
 /** A place where a store can be opened, closed and opened again. */
 export interface StorePlace {

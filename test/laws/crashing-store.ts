@@ -1,5 +1,5 @@
 import type { Batch } from "../../runtime/journal/batch.ts";
-import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import type { Dice } from "./random.ts";
 
 /** Of a store in which everything may wait. */

@@ -2,7 +2,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
 import { change, manifest, trigger } from "../engine/fixture.ts";
 import { ModelExecutor } from "../engine/model-executor.ts";

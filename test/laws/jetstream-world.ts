@@ -1,7 +1,7 @@
 import { systemClock } from "../../runtime/base/clock.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
 import type { Nats } from "../../runtime/journal/nats/connection.ts";
-import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { JetstreamStore } from "../../runtime/journal/nats/journal.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import type { Dice } from "./random.ts";
 import type { WorldPlace, WorldStore } from "./world.ts";

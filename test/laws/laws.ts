@@ -1,7 +1,7 @@
 import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import { uidOf } from "../../runtime/engine/delivery/event-id.ts";
 import type { SpilledEvent } from "../../runtime/journal/batch.ts";
-import type { MemoryDisk } from "../../runtime/journal/memory.ts";
+import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { changeOf, type History, namespace, type Revision } from "./history.ts";
 import type { Setting } from "./world.ts";
 

@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import type { Nats } from "../../runtime/journal/nats/connection.ts";
-import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { JetstreamStore } from "../../runtime/journal/nats/journal.ts";
 import { sweepSlots } from "../../runtime/journal/nats/sweep.ts";
 import { connectNats } from "../../runtime/migrate/open-nats.ts";
 import { createLog } from "../../runtime/observe/log.ts";

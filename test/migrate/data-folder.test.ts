@@ -2,7 +2,7 @@ import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/journal.ts";
 import { DataFolder } from "../../runtime/migrate/data-folder.ts";
 import { folderOf } from "../tools/folder.ts";
 import { VirtualClock } from "../virtual-clock.ts";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { resourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
 import { type Cursor, emptyBatch, type KnownState, runId, type SpilledEvent } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../../runtime/journal/memory/journal.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
 import { alone, type Layout, type LayoutKind, partOf } from "../../runtime/migrate/layout.ts";
 import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/migrate/sharding.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../runtime/journal/sqlite/journal.ts";
 import { ApiError } from "../../runtime/kube/api-error.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Elector, leaseMs } from "../../runtime/lease/elector.ts";

@@ -10,7 +10,7 @@ import type {
   SpilledEvent,
   StartedEvent,
 } from "../../journal/batch.ts";
-import type { CheckpointStore } from "../../journal/store.ts";
+import type { CheckpointStore } from "../../journal/checkpoint.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { DeadLetterCommand } from "./dead-letter-command.ts";
 import { type BodyRoom, LastBodies, longestWaitMs } from "./last-bodies.ts";

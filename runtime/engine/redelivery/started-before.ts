@@ -7,8 +7,8 @@ import {
   type SpillHeader,
   type StartedEvent,
 } from "../../journal/batch.ts";
+import type { CheckpointStore, StoredView } from "../../journal/checkpoint.ts";
 import { spillByTurns } from "../../journal/spill-by-turns.ts";
-import type { CheckpointStore, StoredView } from "../../journal/store.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
 import type { BegunAttempt, BegunBefore } from "./possible-redeliveries.ts";
 

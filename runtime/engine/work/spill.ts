@@ -1,5 +1,5 @@
 import type { SpilledEvent } from "../../journal/batch.ts";
-import type { CheckpointStore } from "../../journal/store.ts";
+import type { CheckpointStore } from "../../journal/checkpoint.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Budget } from "./budget.ts";

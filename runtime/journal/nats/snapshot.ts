@@ -1,7 +1,7 @@
 import { ReadableStream } from "node:stream/web";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { applyEntry, Changes, encodeEntry } from "../log-entry.ts";
-import type { MemoryDisk } from "../memory.ts";
+import type { MemoryDisk } from "../memory/journal.ts";
+import { applyEntry, Changes, encodeEntry } from "../memory/log-entry.ts";
 import { frame, framesOf, unpack } from "../packing.ts";
 import { type Nats, requestMs } from "./connection.ts";
 import { corrupt } from "./fault.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { MemoryDisk, MemoryStore } from "../../../runtime/journal/memory.ts";
+import { MemoryDisk, MemoryStore } from "../../../runtime/journal/memory/journal.ts";
 import type { Trigger } from "../../../runtime/manifest/function.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "../fixture.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import type { CheckpointStore } from "../../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../../runtime/journal/dead-letters.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
 import { change, DispatchFixture, failure, manifest, quiet, trigger } from "../fixture.ts";
 import { byLabel, byOwner, open, owned, reconciler, runs, withPods } from "../reconcile/fixture.ts";
@@ -12,7 +12,7 @@ async function restarted(it: DispatchFixture, to: FunctionManifest) {
   await quiet(it.runner);
   it.runner.forget();
   const { Dispatcher } = await import("../../../runtime/engine/dispatcher.ts");
-  const { MemoryStore } = await import("../../../runtime/journal/memory.ts");
+  const { MemoryStore } = await import("../../../runtime/journal/memory/journal.ts");
   const { disk, clock, runner } = it;
   const edits: unknown[] = [];
   const info = (fields: object) => ("edits" in fields ? edits.push(fields.edits) : undefined);

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../../runtime/base/clock.ts";
 import type { WatchfireError } from "../../../runtime/base/errors.ts";
 import { SlotRun, type SlotRunParts } from "../../../runtime/host/fleet/slot-run.ts";
-import { JetstreamStore } from "../../../runtime/journal/nats/store.ts";
+import { JetstreamStore } from "../../../runtime/journal/nats/journal.ts";
 import { fleetPlace, type JournalLocation } from "../../../runtime/migrate/journal-location.ts";
 import { connectNats } from "../../../runtime/migrate/open-nats.ts";
 import { createLog } from "../../../runtime/observe/log.ts";

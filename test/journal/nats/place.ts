@@ -1,8 +1,8 @@
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../../runtime/base/clock.ts";
 import { Nats } from "../../../runtime/journal/nats/connection.ts";
+import { JetstreamStore, type JetstreamStoreOptions } from "../../../runtime/journal/nats/journal.ts";
 import type { Witness } from "../../../runtime/journal/nats/slot.ts";
-import { JetstreamStore, type JetstreamStoreOptions } from "../../../runtime/journal/nats/store.ts";
 import { startNats } from "../../tools/nats.ts";
 import type { NatsServer } from "../../tools/nats-server.ts";
 

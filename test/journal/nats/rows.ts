@@ -1,6 +1,6 @@
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch } from "../../../runtime/journal/batch.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import type { CheckpointStore } from "../../../runtime/journal/checkpoint.ts";
 
 /** Commits what is given, and nothing else. */
 export const commit = (store: CheckpointStore, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });

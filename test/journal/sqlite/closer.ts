@@ -1,6 +1,6 @@
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../../runtime/journal/batch.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/journal.ts";
 
 // Writes more to the folder of argv than its log may hold, closes it as clean, and has nothing else to wait for.
 const store = new SqliteStore({ folder: process.argv[2] ?? "", room: () => 1 });

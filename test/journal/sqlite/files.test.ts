@@ -16,7 +16,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/journal.ts";
 
 // Each test opens the store in processes of its own.
 vi.setConfig({ testTimeout: 60_000 });

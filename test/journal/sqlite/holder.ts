@@ -1,6 +1,6 @@
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../../runtime/journal/batch.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/journal.ts";
 
 // Holds the store of the folder in argv until it is killed.
 const store = new SqliteStore({ folder: process.argv[2] ?? "" });

@@ -6,9 +6,9 @@ import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch, type KnownIdentity, type KnownWrite } from "../../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../../runtime/journal/memory.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import type { CheckpointStore } from "../../../runtime/journal/checkpoint.ts";
+import { MemoryStore } from "../../../runtime/journal/memory/journal.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/journal.ts";
 import { spilledEvent } from "../store-contract.ts";
 
 const keys = ["team-a/web", "team-a/db", "team-b/web"];

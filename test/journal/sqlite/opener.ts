@@ -1,4 +1,4 @@
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/journal.ts";
 
 // Opens the store of the folder in argv, says the functions it knows, or why it cannot be opened, and closes it as clean.
 // A second argument is the user that root becomes before: only now, so that the checkout may lie where that user has no access.

@@ -18,7 +18,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../../runtime/journal/batch.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/journal.ts";
 import { until } from "../../tools/until.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 import { letter, spilledEvent, storeContract } from "../store-contract.ts";

@@ -1,5 +1,5 @@
-import { MemoryDisk } from "../../../runtime/journal/memory.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import type { CheckpointStore } from "../../../runtime/journal/checkpoint.ts";
+import { MemoryDisk } from "../../../runtime/journal/memory/journal.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 import { CrashingStore, roomy } from "../crashing-store.ts";
 import { ApiServer } from "../fleet/api-server.ts";

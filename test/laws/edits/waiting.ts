@@ -1,4 +1,4 @@
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import type { CheckpointStore } from "../../../runtime/journal/checkpoint.ts";
 import type { FunctionManifest } from "../../../runtime/manifest/function.ts";
 import { keyOf } from "./cluster.ts";
 import type { Identities, Identity } from "./identities.ts";

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../../runtime/base/clock.ts";
-import { KubernetesStore } from "../../../runtime/journal/secrets/store.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import type { CheckpointStore } from "../../../runtime/journal/checkpoint.ts";
+import { KubernetesStore } from "../../../runtime/journal/secrets/journal.ts";
+import { SqliteStore } from "../../../runtime/journal/sqlite/journal.ts";
 import type { KubeTransport } from "../../../runtime/kube/transport.ts";
 import type { Dice } from "../random.ts";
 

@@ -1,10 +1,10 @@
 import { pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Batch, KnownBody } from "../batch.ts";
+import type { PreviousEnd, StoredView, ViewRecord } from "../checkpoint.ts";
 import type { DeadLetterLimit } from "../dead-letter-stats.ts";
-import { bodyElsewhere, Changes, encodeEntry } from "../log-entry.ts";
-import { MemoryStore } from "../memory.ts";
-import type { PreviousEnd, StoredView, ViewRecord } from "../store.ts";
+import { MemoryStore } from "../memory/journal.ts";
+import { bodyElsewhere, Changes, encodeEntry } from "../memory/log-entry.ts";
 import { WriteThrough } from "../write-through.ts";
 import { JetstreamBodies, stateOf, type TaggedBody } from "./bodies.ts";
 import type { NatsUser } from "./connection.ts";

@@ -1,10 +1,10 @@
 import { isUtf8 } from "node:buffer";
 import { z } from "zod";
-import { resourceVersion } from "../base/resource-version.ts";
-import type { Batch } from "./batch.ts";
-import type { DeadLetterCut } from "./dead-letter-stats.ts";
-import type { MemoryDisk } from "./memory.ts";
-import { headerOf, readLetter, readSpilled, startedRows } from "./rows.ts";
+import { resourceVersion } from "../../base/resource-version.ts";
+import type { Batch } from "../batch.ts";
+import type { DeadLetterCut } from "../dead-letter-stats.ts";
+import { headerOf, readLetter, readSpilled, startedRows } from "../rows.ts";
+import type { MemoryDisk } from "./journal.ts";
 
 const version = z.string().transform(resourceVersion);
 const body = z.union([z.string(), z.object({ base64: z.string() }), z.null()]);

@@ -16,9 +16,6 @@ import type {
   SpilledEvent,
   SpillHeader,
 } from "../batch.ts";
-import { type DeadLetterLimit, DeadLetterStats, type DeadLetterStock } from "../dead-letter-stats.ts";
-import { takeSpilled } from "../memory.ts";
-import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader, startedRows } from "../rows.ts";
 import {
   type CheckpointStore,
   type DeadLetterPage,
@@ -26,7 +23,10 @@ import {
   type PreviousEnd,
   type StoredView,
   type ViewRecord,
-} from "../store.ts";
+} from "../checkpoint.ts";
+import { type DeadLetterLimit, DeadLetterStats, type DeadLetterStock } from "../dead-letter-stats.ts";
+import { takeSpilled } from "../memory/journal.ts";
+import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader, startedRows } from "../rows.ts";
 import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
 import { checkpointFault, isBusy, isFull } from "./fault.ts";
 import { assertFilled, assertWritable, fileBehind, filesOf, makeDatabase } from "./files.ts";

@@ -1,5 +1,5 @@
-import type { WatchfireError } from "../base/errors.ts";
-import { apart } from "../v8/own-copy.ts";
+import type { WatchfireError } from "../../base/errors.ts";
+import { apart } from "../../v8/own-copy.ts";
 import {
   type Batch,
   type Cursor,
@@ -13,15 +13,7 @@ import {
   type SpilledEvent,
   type SpillHeader,
   type StoredEvent,
-} from "./batch.ts";
-import {
-  type DeadLetterCut,
-  type DeadLetterLimit,
-  type DeadLetterSize,
-  DeadLetterStats,
-  type DeadLetterStock,
-} from "./dead-letter-stats.ts";
-import { headerOf } from "./rows.ts";
+} from "../batch.ts";
 import {
   type CheckpointStore,
   type DeadLetterPage,
@@ -29,7 +21,15 @@ import {
   type PreviousEnd,
   type StoredView,
   type ViewRecord,
-} from "./store.ts";
+} from "../checkpoint.ts";
+import {
+  type DeadLetterCut,
+  type DeadLetterLimit,
+  type DeadLetterSize,
+  DeadLetterStats,
+  type DeadLetterStock,
+} from "../dead-letter-stats.ts";
+import { headerOf } from "../rows.ts";
 
 interface MemoryView {
   readonly id: number;
