@@ -19,7 +19,7 @@ import { Dispatcher } from "../engine/dispatcher.ts";
 import type { Budget } from "../engine/work/budget.ts";
 import { FairScheduler } from "../engine/work/fair-scheduler.ts";
 import { Informers } from "../informer/informers.ts";
-import type { CheckpointStore, StoreKind } from "../journal/checkpoint.ts";
+import type { Checkpoint, StoreKind } from "../journal/checkpoint.ts";
 import { DeadLetters } from "../journal/dead-letters.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
@@ -174,7 +174,7 @@ export interface Components {
 
 /** With those that only one replica may have; what a function's deployment works with. */
 export interface ActiveComponents extends Components {
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly dispatcher: Dispatcher;
   readonly deadLetters: DeadLetters;
   readonly pauses: Pauses;
@@ -289,7 +289,7 @@ interface SlotPart {
  */
 export async function activate(
   components: Components,
-  store: CheckpointStore,
+  store: Checkpoint,
   options: RuntimeOptions,
   onLost: (error: WatchfireError) => void,
   { hold = components.elector, instanceOf = (name) => name, letterPrefix = "" }: SlotPart = {},

@@ -1,6 +1,6 @@
 import { runtimeAccount } from "../access/account.ts";
-import type { CheckpointStore } from "../journal/checkpoint.ts";
-import { KubernetesStore } from "../journal/secrets/journal.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
+import { SecretsJournal } from "../journal/secrets/journal.ts";
 import { type Elector, lostError } from "../lease/elector.ts";
 import { awaited } from "./awaited.ts";
 import { carryOver } from "./carry-over.ts";
@@ -26,7 +26,7 @@ export async function leaveFleet(
   elector: Elector,
   here: string,
   signal: AbortSignal,
-): Promise<CheckpointStore> {
+): Promise<Checkpoint> {
   const { account = runtimeAccount, identity, log } = options;
   const { where } = placeIn(elector.annotations);
   const { fence } = elector;
@@ -37,7 +37,7 @@ export async function leaveFleet(
   try {
     const former = await openFormer({ ...options, account, identity, waiting }, elector, connection, signal);
     if (!former) throw elsewhere("the Lease names another place than a moment ago");
-    let opened: CheckpointStore | undefined;
+    let opened: Checkpoint | undefined;
     try {
       opened = await gathered({ ...options, account }, former, elector, set, signal);
       await former.confirm();
@@ -65,9 +65,9 @@ async function gathered(
   elector: Elector,
   set: string,
   signal: AbortSignal,
-): Promise<CheckpointStore | undefined> {
+): Promise<Checkpoint | undefined> {
   const end = endOf(former.sources);
-  const copy = async (to: CheckpointStore) => {
+  const copy = async (to: Checkpoint) => {
     for (const { slot, store } of former.sources) {
       const part = partOf({ from: former.layout, source: slot, to: alone, target: 0 }, nature);
       await carryOver(store, to, { part, signal });
@@ -80,15 +80,16 @@ async function gathered(
     await new DataFolder(options.data, options.clock).fill(end, copy);
     return undefined;
   }
-  const to =
-    store === "nats" ? await openNats(options, elector, { set }) : await KubernetesStore.open({ ...options, fence });
+  const journal =
+    store === "nats" ? await openNats(options, elector, { set }) : await SecretsJournal.open({ ...options, fence });
   try {
-    await to.clear(end);
+    await journal.clear(end);
+    const to = new Checkpoint(journal);
     await copy(to);
-    await (to instanceof KubernetesStore ? to.syncWhole() : to.sync());
+    await journal.syncWhole();
     return to;
   } catch (error) {
-    await to.close(false);
+    await journal.close(false);
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { Nats, type NatsOptions } from "../journal/nats/connection.ts";
 import { natsFault } from "../journal/nats/fault.ts";
-import { JetstreamStore } from "../journal/nats/journal.ts";
+import { JetstreamJournal } from "../journal/nats/journal.ts";
 import type { Witness } from "../journal/nats/slot.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";
@@ -53,7 +53,7 @@ export async function openNats(
   options: NatsStoreOptions,
   elector: Elector,
   { set }: Pick<JournalLocation, "set"> = placeIn(elector.annotations),
-): Promise<JetstreamStore> {
+): Promise<JetstreamJournal> {
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
   const nats = await connectNats(options);
@@ -110,8 +110,8 @@ export async function openSlot(
     cacheBytes,
   }: SlotStoreOptions,
   held: HeldLease,
-): Promise<JetstreamStore> {
-  return JetstreamStore.open({
+): Promise<JetstreamJournal> {
+  return JetstreamJournal.open({
     nats,
     slot,
     fence: held.fence,

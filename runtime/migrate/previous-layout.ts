@@ -1,11 +1,11 @@
 import { WatchfireError } from "../base/errors.ts";
 import { accountLabel } from "../catalog/names.ts";
-import type { CheckpointStore, PreviousEnd } from "../journal/checkpoint.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
+import type { PreviousEnd } from "../journal/journal.ts";
 import type { Nats } from "../journal/nats/connection.ts";
-import type { JetstreamStore } from "../journal/nats/journal.ts";
 import { sweepSlots } from "../journal/nats/sweep.ts";
-import { KubernetesStore } from "../journal/secrets/journal.ts";
-import { SqliteStore } from "../journal/sqlite/journal.ts";
+import { SecretsJournal } from "../journal/secrets/journal.ts";
+import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";
@@ -23,7 +23,7 @@ const cacheBytes = 1024 * 1024;
 /** One of the stores that positions lie in. */
 interface PreviousStore {
   readonly slot: number;
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
 }
 
 /** The stores that positions are carried from: nobody else writes to them. */
@@ -68,8 +68,8 @@ export async function openFormer(
     const opened =
       where === "nats"
         ? await openSlot({ ...options, connection, slot: slotName(set, 0), isThere: true, onLost }, elector)
-        : await KubernetesStore.open({ ...options, fence, isThere: true, onLost });
-    const former = ofOne(opened, (place) => opened.moveTo(place), where === "nats" ? set : undefined);
+        : await SecretsJournal.open({ ...options, fence, isThere: true, onLost });
+    const former = ofOne(new Checkpoint(opened), (place) => opened.moveTo(place), where === "nats" ? set : undefined);
     if (opened.movedTo === undefined) return former;
     await former.close();
     await elector.annotate({ [positionsKey]: opened.movedTo });
@@ -77,7 +77,7 @@ export async function openFormer(
   }
   const folder = new DataFolder(options.data, options.clock);
   if (folder.holdsPositions) {
-    const store = new SqliteStore({ folder: options.data, maintenance: true });
+    const store = new Checkpoint(new SqliteJournal({ folder: options.data, maintenance: true }));
     return ofOne(store, async () => undefined, undefined);
   }
   // Nobody has ever kept any.
@@ -87,7 +87,7 @@ export async function openFormer(
     : undefined;
 }
 
-const ofOne = (store: CheckpointStore, over: PreviousLayout["over"], set: string | undefined): PreviousLayout => ({
+const ofOne = (store: Checkpoint, over: PreviousLayout["over"], set: string | undefined): PreviousLayout => ({
   layout: alone,
   sources: [{ slot: 0, store }],
   set,
@@ -111,7 +111,7 @@ async function ofFleet(
   const leases = fleetLeases(transport, { namespace, account, label: accountLabel(account) });
   const taken = await TakenFleet.take({ ...options, leases }, slots, signal);
   if (!taken) return undefined;
-  const sources: { slot: number; store: JetstreamStore }[] = [];
+  const sources: PreviousStore[] = [];
   const closeAll = async (isOver: boolean) => {
     for (const { store } of sources.splice(0)) {
       await store.close(!isOver && isIntact(store.previousEnd)).catch(() => undefined);
@@ -135,7 +135,8 @@ async function ofFleet(
     for (const held of taken.slots) {
       signal.throwIfAborted();
       const of = { slot: slotName(set, held.slot), carried: carried[held.slot], cacheBytes, onLost: () => {} };
-      sources.push({ slot: held.slot, store: await openSlot({ ...options, connection, ...of }, held) });
+      const journal = await openSlot({ ...options, connection, ...of }, held);
+      sources.push({ slot: held.slot, store: new Checkpoint(journal) });
     }
     return former;
   } catch (error) {

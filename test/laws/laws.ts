@@ -63,7 +63,7 @@ export class Laws {
     this.lostAhead.clear();
     this.flaggedOnDisk.clear();
     for (const { id, redelivered } of this.disk.spill.values()) if (redelivered) this.flaggedOnDisk.add(id);
-    for (const { started } of this.disk.journal.values()) {
+    for (const { started } of this.disk.begun.values()) {
       for (const { id, key, attempt, resourceVersion, type } of started) {
         const name = key.slice(namespace.length + 1);
         this.onRecord.set(id, Math.max(attempt, this.onRecord.get(id) ?? 0));

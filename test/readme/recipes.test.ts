@@ -42,7 +42,7 @@ const recipes: readonly Recipe[] = [
   },
   {
     of: "a journal backend",
-    example: /KubernetesStore|"kubernetes"|journal\/secrets|storeKinds/,
+    example: /Checkpoint<SecretsJournal>|"kubernetes"|journal\/secrets|storeKinds/,
     others: {
       "runtime/access/own-objects.ts": "only because the backend's data are Secrets, which are hidden from functions",
       "runtime/rbac/objects.ts": "only because the backend's data are Secrets, which are created beforehand",

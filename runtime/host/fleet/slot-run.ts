@@ -1,8 +1,8 @@
 import { pause } from "../../base/clock.ts";
 import { asWatchfireError, type WatchfireError } from "../../base/errors.ts";
+import { Checkpoint } from "../../journal/checkpoint.ts";
 import { claimCluster } from "../../journal/cluster.ts";
 import type { Nats } from "../../journal/nats/connection.ts";
-import type { JetstreamStore } from "../../journal/nats/journal.ts";
 import { readSlot } from "../../journal/nats/slot.ts";
 import { elsewhere } from "../../migrate/elsewhere.ts";
 import { fleetPlace, type JournalLocation, slotName } from "../../migrate/journal-location.ts";
@@ -155,7 +155,7 @@ export class SlotRun implements SlotWork {
   }
 
   /** Waits for what passes, and for positions that are damaged to be repaired. */
-  private async openStore(onLost: (error: WatchfireError) => void): Promise<JetstreamStore> {
+  private async openStore(onLost: (error: WatchfireError) => void): Promise<Checkpoint> {
     const { options, connection, slots, place, readPlace } = this.parts;
     const { held, damages } = this;
     const { signal } = this.stopping;
@@ -171,7 +171,7 @@ export class SlotRun implements SlotWork {
       if (where !== fleetPlace(slots) || set !== place.set)
         throw elsewhere(`the positions of slot ${held.slot} went to ${where || "nowhere"}`);
       const of = { connection, slot, carried: carried[held.slot], room, cacheBytes: room };
-      return openSlot({ ...options, ...of, onLost }, held);
+      return new Checkpoint(await openSlot({ ...options, ...of, onLost }, held));
     };
     return damages.untilWhole(
       {

@@ -4,7 +4,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { Fence } from "../../lease/elector.ts";
 import { MemoryDisk } from "../memory/journal.ts";
 import { applyEntry } from "../memory/log-entry.ts";
-import { framesOf, unpack } from "../packing.ts";
+import { framesOf, unpack } from "../memory/packing.ts";
 import type { Secret } from "./secrets.ts";
 
 /** Raised with every change of the format; a higher one is refused. */

@@ -367,7 +367,7 @@ class EditWorld {
       if (timed.has(type) || pending?.causes.every((cause) => timed.has(cause.type))) isTimed.add(id);
       else if (live.has(view)) report("rows", `${id} waits`);
     }
-    for (const { started } of await store.journal())
+    for (const { started } of await store.begun())
       for (const { view, id } of started) if (live.has(view) && !isTimed.has(id)) report("rows", `${id} has begun`);
   }
 

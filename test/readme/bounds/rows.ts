@@ -320,7 +320,7 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
   const [least, natsRoom, packed] = [
     constant("migrate/open-nats.ts", "leastRoom"),
     constant("journal/nats/journal.ts", "defaultRoom"),
-    constant("journal/packing.ts", "plainLimit"),
+    constant("journal/memory/packing.ts", "plainLimit"),
   ];
   return [
     {
