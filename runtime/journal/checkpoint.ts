@@ -312,14 +312,9 @@ export class Checkpoint<J extends Journal = Journal> {
       return gone;
     });
     const deadLetters = [...kept.values()];
-    const entries = {
-      ...emptyEntries,
-      ...batch,
-      deadLetters,
-      droppedDeadLetters: dropped,
-      emptiedDeadLetters: emptied,
-    };
-    return { entries, ids, cuts };
+    const { views, goneViews, paused } = emptyEntries;
+    const letters = { deadLetters, droppedDeadLetters: dropped, emptiedDeadLetters: emptied };
+    return { entries: { ...batch, ...letters, views, goneViews, paused }, ids, cuts };
   }
 }
 

@@ -6,7 +6,7 @@ import { Checkpoint } from "../journal/checkpoint.ts";
 import type { PreviousEnd } from "../journal/journal.ts";
 import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import { SqliteLock } from "../journal/sqlite/lock.ts";
-import { elsewhere } from "./elsewhere.ts";
+import { elsewhere } from "./errors.ts";
 
 /** The data folder, with its file in use or set aside. */
 export class DataFolder {

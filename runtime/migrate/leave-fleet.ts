@@ -1,16 +1,15 @@
 import { runtimeAccount } from "../access/account.ts";
 import { Checkpoint } from "../journal/checkpoint.ts";
-import { SecretsJournal } from "../journal/secrets/journal.ts";
 import { type Elector, lostError } from "../lease/elector.ts";
-import { awaited } from "./awaited.ts";
 import { carryOver } from "./carry-over.ts";
 import { DataFolder } from "./data-folder.ts";
-import { elsewhere } from "./elsewhere.ts";
+import { awaited, elsewhere } from "./errors.ts";
 import { annotationsOf, placeIn, setOf } from "./journal-location.ts";
 import { alone, natureOf, partOf } from "./layout.ts";
-import { connectNats, openNats } from "./open-nats.ts";
+import { connectNats } from "./open-nats.ts";
 import { endOf, openFormer, type PreviousLayout } from "./previous-layout.ts";
 import { spreadsNote } from "./sharding.ts";
+import { sharedJournals } from "./shared-journals.ts";
 import type { StoreOptions } from "./store-options.ts";
 
 /** Of functions that come together in one store it does not matter what they are like. */
@@ -74,14 +73,11 @@ async function gathered(
     }
   };
   const { store = "sqlite" } = options;
-  const { fence } = elector;
-  if (!fence) throw lostError("it was lost before the store was open");
   if (store === "sqlite") {
     await new DataFolder(options.data, options.clock).fill(end, copy);
     return undefined;
   }
-  const journal =
-    store === "nats" ? await openNats(options, elector, { set }) : await SecretsJournal.open({ ...options, fence });
+  const journal = await sharedJournals[store]({ ...options, set }, elector);
   try {
     await journal.clear(end);
     const to = new Checkpoint(journal);

@@ -1,17 +1,16 @@
-import { runtimeAccount } from "../access/account.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { Checkpoint, type StoreKind } from "../journal/checkpoint.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
 import type { SharedJournal } from "../journal/journal.ts";
-import { SecretsJournal } from "../journal/secrets/journal.ts";
 import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import type { Elector, Eligible } from "../lease/elector.ts";
 import { carryOver } from "./carry-over.ts";
 import { DataFolder } from "./data-folder.ts";
-import { elsewhere } from "./elsewhere.ts";
+import { elsewhere } from "./errors.ts";
 import { findPlace } from "./found-journal.ts";
 import { placeIn, positionsKey } from "./journal-location.ts";
 import { leaveFleet } from "./leave-fleet.ts";
-import { type NatsPlace, openNats } from "./open-nats.ts";
+import type { NatsPlace } from "./open-nats.ts";
+import { isShared, type SharedPlace, sharedJournals } from "./shared-journals.ts";
 import type { StoreOptions } from "./store-options.ts";
 import { untilReached } from "./until-reached.ts";
 
@@ -25,7 +24,7 @@ export function eligibleFor(pod: string, nats: NatsPlace | undefined): Eligible 
     if (slots !== undefined) {
       return nats ? undefined : `the positions are with a fleet of ${slots} slots on NATS, and --nats names none`;
     }
-    if (["", "kubernetes", "nats", `sqlite/${pod}`].includes(where)) return undefined;
+    if (where === "" || isShared(where) || where === `sqlite/${pod}`) return undefined;
     return `the positions are with ${where.replace("sqlite/", "the volume of ")}`;
   };
 }
@@ -164,26 +163,11 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
   return store;
 }
 
-/** Places that every replica reaches. */
-type SharedPlace = Exclude<StoreKind, "sqlite">;
-
-const isShared = (place: string): place is SharedPlace => Object.hasOwn(opening, place);
-
-/** How each is opened under the fence that is held. `isThere`: the Lease says that it holds the positions. */
-const opening = {
-  kubernetes: (options, elector, isThere) => {
-    const { fence } = elector;
-    if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
-    return SecretsJournal.open({ ...options, account: options.account ?? runtimeAccount, fence, isThere });
-  },
-  nats: (options, elector, isThere) => openNats({ ...options, isThere }, elector),
-} satisfies Record<SharedPlace, (options: StoreOptions, elector: Elector, isThere: boolean) => Promise<SharedJournal>>;
-
 /**
  * Where a process ended after it had moved positions out of it and before the Lease said so, the Lease says it now.
  */
 async function shared(place: SharedPlace, options: StoreOptions, elector: Elector): Promise<SharedJournal> {
-  const opened = await opening[place](options, elector, placeOn(elector) === place);
+  const opened = await sharedJournals[place]({ ...options, isThere: placeOn(elector) === place }, elector);
   await correctLease(options, elector, opened, place);
   return opened;
 }

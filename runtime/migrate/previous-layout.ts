@@ -1,10 +1,8 @@
-import { WatchfireError } from "../base/errors.ts";
 import { accountLabel } from "../catalog/names.ts";
 import { Checkpoint } from "../journal/checkpoint.ts";
 import type { PreviousEnd } from "../journal/journal.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import { sweepSlots } from "../journal/nats/sweep.ts";
-import { SecretsJournal } from "../journal/secrets/journal.ts";
 import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Elector } from "../lease/elector.ts";
@@ -15,6 +13,7 @@ import { type JournalLocation, placeIn, positionsKey, setOfName, slotName } from
 import { alone, type Layout } from "./layout.ts";
 import { openSlot } from "./open-nats.ts";
 import { spreadsIn, whole } from "./sharding.ts";
+import { isShared, sharedJournals } from "./shared-journals.ts";
 import { TakenFleet, type TakeOptions } from "./take-fleet.ts";
 
 /** Bodies of a slot that are read from memory, in bytes: each is read once. */
@@ -44,6 +43,7 @@ interface PreviousLayoutOptions extends Omit<TakeOptions, "leases"> {
   readonly transport: KubeTransport;
   readonly namespace: string;
   readonly account: string;
+  readonly cluster: string | undefined;
   readonly log: Logger;
 }
 
@@ -61,14 +61,8 @@ export async function openFormer(
   const place = placeIn(elector.annotations);
   const { where, set, slots } = place;
   if (slots !== undefined) return ofFleet(options, elector, connection, place, slots, signal);
-  const { fence } = elector;
-  if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
-  const onLost = () => {};
-  if (where === "kubernetes" || where === "nats") {
-    const opened =
-      where === "nats"
-        ? await openSlot({ ...options, connection, slot: slotName(set, 0), isThere: true, onLost }, elector)
-        : await SecretsJournal.open({ ...options, fence, isThere: true, onLost });
+  if (isShared(where)) {
+    const opened = await sharedJournals[where]({ ...options, connection, isThere: true, onLost: () => {} }, elector);
     const former = ofOne(new Checkpoint(opened), (place) => opened.moveTo(place), where === "nats" ? set : undefined);
     if (opened.movedTo === undefined) return former;
     await former.close();

@@ -46,6 +46,7 @@ const recipes: readonly Recipe[] = [
     others: {
       "runtime/access/own-objects.ts": "only because the backend's data are Secrets, which are hidden from functions",
       "runtime/rbac/objects.ts": "only because the backend's data are Secrets, which are created beforehand",
+      "runtime/migrate/open-store.ts": "asks of the Secrets alone whether NATS has the same positions",
       "deploy/chart/templates/checkpoint.yaml":
         "only because the backend's data are Secrets, which are created beforehand",
     },

@@ -4,7 +4,7 @@ import { Checkpoint } from "../../journal/checkpoint.ts";
 import { claimCluster } from "../../journal/cluster.ts";
 import type { Nats } from "../../journal/nats/connection.ts";
 import { readSlot } from "../../journal/nats/slot.ts";
-import { elsewhere } from "../../migrate/elsewhere.ts";
+import { elsewhere } from "../../migrate/errors.ts";
 import { fleetPlace, type JournalLocation, slotName } from "../../migrate/journal-location.ts";
 import { openSlot, roomOfSlot } from "../../migrate/open-nats.ts";
 import { type Sharding, spreadIn, whole } from "../../migrate/sharding.ts";
