@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import type { FleetReport } from "../control/fleet-report.ts";
+import { Checkpoint, type DeadLetterPage } from "../journal/checkpoint.ts";
 import { DeadLetters } from "../journal/dead-letters.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { DeadLetterPage } from "../journal/store.ts";
+import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import { readAddress } from "../observe/address-file.ts";
 import {
   type DeadLetterDetail,
@@ -50,7 +50,7 @@ export function openFolder(folder: string): DeadLetterClient {
 const lettersElsewhere: ReadonlySet<string> = new Set(["WF_CHECKPOINT_LOCKED", "WF_CHECKPOINT_MISSING"]);
 
 function openStopped(folder: string): DeadLetterClient {
-  const store = new SqliteStore({ folder, maintenance: true });
+  const store = new Checkpoint(new SqliteJournal({ folder, maintenance: true }));
   const letters = new DeadLetters(store);
   return {
     list: async (page) => (await letters.list(page)).map(describeSummary),

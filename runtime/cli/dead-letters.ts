@@ -1,7 +1,7 @@
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { table } from "../dev/table.ts";
-import { deadLetterPageSize } from "../journal/store.ts";
+import { deadLetterPageSize } from "../journal/checkpoint.ts";
 import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";

@@ -1,8 +1,8 @@
 import { accessSync, constants } from "node:fs";
 import { WatchfireError } from "../base/errors.ts";
 import { systemReason } from "../base/wording.ts";
+import type { StoreKind } from "../journal/checkpoint.ts";
 import type { NatsOptions } from "../journal/nats/connection.ts";
-import type { StoreKind } from "../journal/store.ts";
 import type { Option, Values } from "./command.ts";
 
 /** The options that say which NATS keeps the positions. */

@@ -13,7 +13,7 @@ import { TrustedKeys } from "../catalog/signature.ts";
 import type { Candidate } from "../host/components.ts";
 import type { Host } from "../host/host.ts";
 import type { Status } from "../host/status.ts";
-import type { StoreKind } from "../journal/store.ts";
+import type { StoreKind } from "../journal/checkpoint.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { FunctionLog } from "../observe/function-log.ts";

@@ -1,6 +1,6 @@
 import { WatchfireError } from "../base/errors.ts";
 import { Filter } from "../engine/filter/filter.ts";
-import { type StoreKind, storeKinds } from "../journal/store.ts";
+import { type StoreKind, storeKinds } from "../journal/checkpoint.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";

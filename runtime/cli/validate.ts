@@ -2,8 +2,8 @@ import { WatchfireError } from "../base/errors.ts";
 import { readBuilt } from "../catalog/built-folder.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
 import { checkExpression } from "../engine/filter/check-expression.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { CheckpointStore, StoredView } from "../journal/store.ts";
+import { Checkpoint, type StoredView } from "../journal/checkpoint.ts";
+import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -92,7 +92,7 @@ export const validate = command({
  * @throws WatchfireError of the checkpoint section, also where a runtime uses it
  */
 async function editsOnRecord(folder: string, functions: readonly FunctionManifest[]): Promise<string[]> {
-  const store = new SqliteStore({ folder, maintenance: true });
+  const store = new Checkpoint(new SqliteJournal({ folder, maintenance: true }));
   try {
     const lines: string[] = [];
     for (const manifest of functions) lines.push(...(await editsIn(store, manifest)));
@@ -102,7 +102,7 @@ async function editsOnRecord(folder: string, functions: readonly FunctionManifes
   }
 }
 
-async function editsIn(store: CheckpointStore, manifest: FunctionManifest): Promise<string[]> {
+async function editsIn(store: Checkpoint, manifest: FunctionManifest): Promise<string[]> {
   const { name } = manifest;
   const before = (await store.views(name)).map(recorded);
   const aside = (await store.retiredViews()).filter((view) => view.function === name).map(recorded);

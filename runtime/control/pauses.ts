@@ -1,11 +1,11 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import type { Dispatcher } from "../engine/dispatcher.ts";
+import type { Checkpoint } from "../journal/checkpoint.ts";
 import { passingCodes } from "../journal/nats/fault.ts";
-import type { CheckpointStore } from "../journal/store.ts";
 
 interface PausesParts {
-  readonly store: Pick<CheckpointStore, "paused" | "setPaused" | "sync">;
+  readonly store: Pick<Checkpoint, "paused" | "setPaused" | "sync">;
   readonly dispatcher: Pick<Dispatcher, "hold" | "release">;
   readonly clock: Clock;
 }

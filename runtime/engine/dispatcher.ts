@@ -2,8 +2,8 @@ import type { Clock, Random } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
 import type { ResourceVersion } from "../base/resource-version.ts";
 import type { DeadLetter } from "../journal/batch.ts";
+import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import { OfflineReplayer, type Replayer } from "../journal/dead-letters.ts";
-import type { CheckpointStore, StoredView } from "../journal/store.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
 import type { DeadLetterCommand } from "./commit/dead-letter-command.ts";
@@ -25,7 +25,7 @@ import { defaultMemoryLimit, type MemoryLimit } from "./work/spill.ts";
 const saveMs = 3_000;
 
 interface DispatcherOptions {
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly runner: Runner;
   readonly clock: Clock;
   /** Spreads retries. */
@@ -107,7 +107,7 @@ export class Dispatcher implements Replayer {
     const { letterPrefix, letterCommand } = options;
     const retirement = new Retirement(options);
     await retirement.purge();
-    const rows = await store.journal();
+    const rows = await store.begun();
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
     const told = { observer, log, letterPrefix, letterCommand, onLost };
@@ -214,7 +214,7 @@ export class Dispatcher implements Replayer {
    */
   private async readStarted(name: string): Promise<void> {
     const { store } = this.options;
-    const rows = await store.journal();
+    const rows = await store.begun();
     this.startedBefore = await StartedBefore.read(store, rows);
     const open = new Set([...this.startedBefore].map(({ row, view, id }) => `${row}/${view}/${id}`));
     const views = new Set((await store.views(name)).map(({ id }) => id));

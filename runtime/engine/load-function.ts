@@ -1,8 +1,8 @@
 import type { Clock, Random } from "../base/clock.ts";
 import { runSequence, type SpillHeader } from "../journal/batch.ts";
+import type { Checkpoint } from "../journal/checkpoint.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
 import { spillByTurns } from "../journal/spill-by-turns.ts";
-import type { CheckpointStore } from "../journal/store.ts";
 import { editsBetween, type WaitingWork } from "../manifest/edits.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
@@ -46,7 +46,7 @@ interface LoadParts {
   readonly shard: Shard | undefined;
   readonly startedBefore: StartedBefore;
   readonly commits: Commits;
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly runner: Runner;
   readonly clock: Clock;
   readonly random: Random;
@@ -256,7 +256,7 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
 };
 
 /** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
-async function expectSpilled(store: CheckpointStore, name: string, views: ReadonlyMap<number, KnownObjects>) {
+async function expectSpilled(store: Checkpoint, name: string, views: ReadonlyMap<number, KnownObjects>) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
   /** Those that stand for keys. */

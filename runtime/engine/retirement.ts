@@ -1,11 +1,11 @@
 import type { Clock } from "../base/clock.ts";
 import type { SpillHeader } from "../journal/batch.ts";
-import { type CheckpointStore, retirementMs, type StoredView } from "../journal/store.ts";
+import { type Checkpoint, retirementMs, type StoredView } from "../journal/checkpoint.ts";
 import { scheduleResource } from "../manifest/trigger-record.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 
 interface RetirementParts {
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly clock: Clock;
   readonly observer: EngineObserver;
   readonly log: EngineLog;

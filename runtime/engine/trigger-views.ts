@@ -1,4 +1,4 @@
-import type { CheckpointStore, StoredView, ViewRecord } from "../journal/store.ts";
+import type { Checkpoint, StoredView, ViewRecord } from "../journal/checkpoint.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readFields, recordsOf, renamesOf, type TriggerRecord } from "../manifest/trigger-record.ts";
 
@@ -20,7 +20,7 @@ interface RecordedTrigger extends TriggerRecord {
  * @returns by trigger and schedule name
  */
 export async function openViews(
-  store: CheckpointStore,
+  store: Checkpoint,
   manifest: FunctionManifest,
 ): Promise<ReadonlyMap<string, TriggerView>> {
   const { name } = manifest;

@@ -22,8 +22,8 @@ import type { Budget } from "../engine/work/budget.ts";
 import { FairScheduler } from "../engine/work/fair-scheduler.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
 import { Informers } from "../informer/informers.ts";
+import type { Checkpoint, StoreKind } from "../journal/checkpoint.ts";
 import { DeadLetters } from "../journal/dead-letters.ts";
-import type { CheckpointStore, StoreKind } from "../journal/store.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -174,7 +174,7 @@ export interface Components {
 
 /** With those that only one replica may have; what a function's deployment works with. */
 export interface ActiveComponents extends Components {
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly dispatcher: Dispatcher;
   readonly deadLetters: DeadLetters;
   readonly pauses: Pauses;
@@ -293,7 +293,7 @@ interface PartitionTerms {
 /** Makes what only one replica may have, on the journal that it has opened. `onLost`: another runtime has taken that over. */
 export async function activate(
   components: Components,
-  store: CheckpointStore,
+  store: Checkpoint,
   options: RuntimeOptions,
   onLost: (error: WatchfireError) => void,
   { hold, instanceOf, letterPrefix }: PartitionTerms,

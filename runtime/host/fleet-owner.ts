@@ -2,12 +2,12 @@ import { runtimeAccount } from "../access/account.ts";
 import { asWatchfireError, WatchfireError } from "../base/errors.ts";
 import { accountLabel } from "../catalog/names.ts";
 import type { FleetReport } from "../control/fleet-report.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import { readSlot } from "../journal/nats/slot.ts";
-import type { JetstreamStore } from "../journal/nats/store.ts";
 import type { Elector } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
-import { elsewhere } from "../migrate/elsewhere.ts";
+import { elsewhere } from "../migrate/errors.ts";
 import { FleetEntry } from "../migrate/into-fleet.ts";
 import { fleetPlace, type JournalLocation, readPlace, slotName } from "../migrate/journal-location.ts";
 import { connectNats, openSlot, roomOfSlot } from "../migrate/open-nats.ts";
@@ -289,7 +289,7 @@ function openJournal(
   damages: DamagedSlots,
   signal: AbortSignal,
   told: () => void,
-): Promise<JetstreamStore> {
+): Promise<Checkpoint> {
   const room = roomOfSlot(slots);
   const slot = slotName(place.set, held.slot);
   const waiting = (why: string | undefined) => {
@@ -305,7 +305,7 @@ function openJournal(
     if (where !== fleetPlace(slots) || set !== place.set)
       throw elsewhere(`the positions of slot ${held.slot} went to ${where || "nowhere"}`);
     const of = { connection, slot, carried: carried[held.slot], room, cacheBytes: room };
-    return openSlot({ ...options, ...of, onLost }, held);
+    return new Checkpoint(await openSlot({ ...options, ...of, onLost }, held));
   };
   return damages.untilWhole(
     {

@@ -12,7 +12,7 @@ import { StatusPublisher } from "../control/function-status/status-publisher.ts"
 import type { Pause } from "../control/pauses.ts";
 import { BodyRoom } from "../engine/commit/last-bodies.ts";
 import { Budget, heapQuarter } from "../engine/work/budget.ts";
-import type { CheckpointStore } from "../journal/store.ts";
+import type { Checkpoint } from "../journal/checkpoint.ts";
 import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { openStore } from "../migrate/open-store.ts";
@@ -65,7 +65,7 @@ export class Host {
   private endpoints: Endpoints | undefined;
   private caughtUp = false;
 
-  private constructor(options: RuntimeOptions, components: Components, journal: CheckpointStore | undefined) {
+  private constructor(options: RuntimeOptions, components: Components, journal: Checkpoint | undefined) {
     this.options = options;
     this.components = components;
     this.dataDir = new DataDirLock(options.data);

@@ -1,8 +1,8 @@
 import { pause } from "../base/clock.ts";
 import { asWatchfireError, type WatchfireError } from "../base/errors.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
+import type { Checkpoint } from "../journal/checkpoint.ts";
 import { claimCluster } from "../journal/cluster.ts";
-import type { CheckpointStore } from "../journal/store.ts";
 import { type Sharding, spreadIn, whole } from "../migrate/sharding.ts";
 import type { HeldSlot } from "../slots/held-slot.ts";
 import type { SlotWork } from "../slots/slot-owner.ts";
@@ -92,7 +92,7 @@ export class Partition implements SlotWork {
   }
 
   /** Works on this journal from now on. `cluster`: whose it must be. A journal that it cannot work on is closed. */
-  async open(store: CheckpointStore, cluster?: string): Promise<void> {
+  async open(store: Checkpoint, cluster?: string): Promise<void> {
     const { options, components, onLost } = this.parts;
     const { held, hold, stopping } = this;
     const lost = (error: WatchfireError) => {

@@ -1,6 +1,6 @@
 import { WatchfireError } from "../base/errors.ts";
+import type { Checkpoint } from "../journal/checkpoint.ts";
 import { claimCluster } from "../journal/cluster.ts";
-import type { CheckpointStore } from "../journal/store.ts";
 import type { Candidacy, Elector } from "../lease/elector.ts";
 import { openStore } from "../migrate/open-store.ts";
 import type { DeadLetterService } from "../observe/endpoints.ts";
@@ -16,12 +16,12 @@ export class SoleOwner implements Ownership {
   readonly owners = [];
   private readonly parts: OwnershipParts;
   private readonly partition: Partition;
-  private readonly journal: CheckpointStore | undefined;
+  private readonly journal: Checkpoint | undefined;
   private readonly elector: Elector | undefined;
   private reloading: Promise<void> = Promise.resolve();
 
   /** @param journal of a process that is alone, open */
-  constructor(parts: OwnershipParts, journal: CheckpointStore | undefined) {
+  constructor(parts: OwnershipParts, journal: Checkpoint | undefined) {
     this.journal = journal;
     const { options, components, source, onLost } = parts;
     this.parts = parts;

@@ -185,6 +185,15 @@ export interface DeadLetter extends NewDeadLetter {
   readonly bodyDropped: boolean;
 }
 
+/** The letter without its bodies. */
+export const emptyLetter = (event: NewDeadLetter, letter: string): DeadLetter => ({
+  ...event,
+  letter,
+  bodyDropped: true,
+  body: Buffer.alloc(0),
+  oldBody: undefined,
+});
+
 export type DeadLetterSummary = Omit<DeadLetter, "body" | "oldBody">;
 
 /** Writes that take effect together. */
@@ -215,4 +224,45 @@ export const emptyBatch: Batch = {
   unspill: [],
   deadLetters: [],
   droppedDeadLetters: [],
+};
+
+/** What is on record of a view beside what hangs on it. */
+export interface ViewRow {
+  readonly id: number;
+  readonly function: string;
+  readonly trigger: string;
+  /** `group/Kind`; another version of the same resource keeps the view. */
+  readonly resource: string;
+  /** Begins its event ids: the trigger's first name, with a number behind it where another view of the function has that. Never changes. */
+  readonly identity: string;
+  /** The trigger as its records were last written under it, as JSON; undefined before it is noted. */
+  readonly manifest: string | undefined;
+  /** Since when it is not used any more (epoch milliseconds); undefined of a live one. */
+  readonly retiredAt: number | undefined;
+}
+
+/** What a journal is given to write: a batch as it is to be on record, or a change of what all batches stand on. */
+export interface JournalEntries extends Omit<Batch, "deadLetters"> {
+  readonly deadLetters: readonly DeadLetter[];
+  /** Dead letters whose bodies go. */
+  readonly emptiedDeadLetters: readonly string[];
+  /** New, or in the place of what was on record of them: two may swap names. */
+  readonly views: readonly ViewRow[];
+  /** They go with all that hangs on them, and what of them had begun. */
+  readonly goneViews: readonly number[];
+  /** The uid of the cluster whose positions these are; absent: as before. */
+  readonly cluster?: string;
+  /** Functions that are paused since then (epoch milliseconds), or are so no more. */
+  readonly paused: readonly (readonly [functionName: string, since: number | undefined])[];
+  /** A handler may have had all that waits of this function. */
+  readonly doubted?: string;
+}
+
+export const emptyEntries: JournalEntries = {
+  ...emptyBatch,
+  deadLetters: [],
+  emptiedDeadLetters: [],
+  views: [],
+  goneViews: [],
+  paused: [],
 };

@@ -1,11 +1,11 @@
 import { WatchfireError } from "../base/errors.ts";
-import type { CheckpointStore } from "./store.ts";
+import type { Checkpoint } from "./checkpoint.ts";
 
 /**
  * Ties the store to a cluster, named by the uid of its kube-system namespace. Positions of one cluster mean nothing in
  * another: a store that belongs to another is refused with WF_CHECKPOINT_OTHER_CLUSTER.
  */
-export async function claimCluster(store: CheckpointStore, uid: string): Promise<void> {
+export async function claimCluster(store: Checkpoint, uid: string): Promise<void> {
   const owner = await store.cluster();
   if (owner === uid) return;
   if (owner === undefined) return store.setCluster(uid);

@@ -1,3 +1,7 @@
+import { zstdCompressSync } from "node:zlib";
+import type { NewDeadLetter } from "./batch.ts";
+import { headerOf } from "./rows.ts";
+
 /** What a function's dead letters may take. */
 export interface DeadLetterLimit {
   readonly maxCount: number;
@@ -25,6 +29,17 @@ export interface DeadLetterStock {
 export interface DeadLetterSize {
   readonly record: number;
   readonly body: number;
+}
+
+/** `packed`: as it lies compressed, or less: what is compressed together takes less than each alone. */
+export function sizeOfLetter(letter: NewDeadLetter, packed: boolean): DeadLetterSize {
+  const record = headerOf(letter).length;
+  const bodies = [letter.body, letter.oldBody].filter((body) => body !== undefined && body.length > 0) as Buffer[];
+  const bytesOf = (body: Buffer) => (packed ? zstdCompressSync(body) : body).length;
+  return {
+    record: packed ? Math.ceil(record / 4) : record,
+    body: bodies.reduce((sum, body) => sum + bytesOf(body), 0),
+  };
 }
 
 const unlimited: DeadLetterLimit = { maxCount: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
@@ -182,11 +197,6 @@ export class DeadLetterStats {
     const cuts = [...this.giving].map((shelf) => shelf.cut());
     this.giving.clear();
     return cuts;
-  }
-
-  /** Whether anything has to go. */
-  get hasCuts(): boolean {
-    return this.giving.size > 0;
   }
 
   /** They are out of the store. */

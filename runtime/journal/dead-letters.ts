@@ -1,7 +1,7 @@
 import { WatchfireError } from "../base/errors.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { type Batch, type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
-import type { CheckpointStore, DeadLetterPage, StoredView } from "./store.ts";
+import type { Checkpoint, DeadLetterPage, StoredView } from "./checkpoint.ts";
 
 /** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
 export interface Replayer {
@@ -14,7 +14,7 @@ export interface Replayer {
  * while no runtime holds it. Unknown ids are refused, all of the call with them, with WF_CHECKPOINT_NO_DEAD_LETTER.
  */
 export class DeadLetters {
-  private readonly store: CheckpointStore;
+  private readonly store: Checkpoint;
   private readonly replayer: Replayer;
   private readonly prefix: string;
   /** One call after the other, so that none takes a letter that another has just taken. */
@@ -24,7 +24,7 @@ export class DeadLetters {
   private readonly waiting = new Set<readonly string[]>();
 
   /** @param prefix comes before the store's id of each letter: that of its slot, in a fleet */
-  constructor(store: CheckpointStore, replayer: Replayer = new OfflineReplayer(store), prefix = "") {
+  constructor(store: Checkpoint, replayer: Replayer = new OfflineReplayer(store), prefix = "") {
     this.store = store;
     this.replayer = replayer;
     this.prefix = prefix;
@@ -138,11 +138,11 @@ export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEven
 
 /** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */
 export class OfflineReplayer implements Replayer {
-  private readonly store: Pick<CheckpointStore, "spillHeaders">;
+  private readonly store: Pick<Checkpoint, "spillHeaders">;
   private readonly commit: (batch: Batch) => Promise<unknown>;
 
   /** @param commit beside a running dispatcher: by its commits */
-  constructor(store: CheckpointStore, commit: (batch: Batch) => Promise<unknown> = (batch) => store.commit(batch)) {
+  constructor(store: Checkpoint, commit: (batch: Batch) => Promise<unknown> = (batch) => store.commit(batch)) {
     this.store = store;
     this.commit = commit;
   }

@@ -64,9 +64,11 @@ export const startedRows = z.array(
     })),
 );
 
-/** Everything but the bodies, which have columns of their own. */
-export const headerOf = ({ body: _, oldBody: __, ...header }: SpilledEvent | NewDeadLetter): string =>
-  JSON.stringify(header);
+/** Everything but the bodies and a letter's number, which have columns of their own. */
+export function headerOf(event: SpilledEvent | NewDeadLetter | DeadLetter): string {
+  const { body: _, oldBody: __, letter: ___, bodyDropped: ____, ...header } = event as DeadLetter;
+  return JSON.stringify(header);
+}
 
 export const readSpillHeader = (row: Row): SpillHeader => ({
   ...spillHeader.parse(JSON.parse(String(row.header))),

@@ -1,13 +1,13 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpillHeader } from "./batch.ts";
-import type { CheckpointStore } from "./store.ts";
+import type { Checkpoint } from "./checkpoint.ts";
 
 /** Rows that one turn of the event loop reads: 5 ms of it. A function may have a row for each of 100,000 objects. */
 const rowsInATurn = 512;
 
 /** What a function has in its spill, by sequence, without bodies, while other work goes on. Nobody may write to it meanwhile. */
 export async function* spillByTurns(
-  store: Pick<CheckpointStore, "spillHeaders">,
+  store: Pick<Checkpoint, "spillHeaders">,
   functionName: string,
 ): AsyncIterable<SpillHeader> {
   for (let after = Number.NEGATIVE_INFINITY, count = rowsInATurn; count === rowsInATurn; ) {

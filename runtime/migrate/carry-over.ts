@@ -9,7 +9,7 @@ import {
   runSequence,
   type StartedEvent,
 } from "../journal/batch.ts";
-import type { CheckpointStore, StoredView } from "../journal/store.ts";
+import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import { everything, type FunctionPart, type Part } from "./part.ts";
 
 /** Rows of one commit: few enough to hold, many enough that a commit costs nothing. */
@@ -24,8 +24,8 @@ const chunkBytes = 16 * 1024 * 1024;
  * @throws the signal's reason, with a part copied
  */
 export async function carryOver(
-  from: CheckpointStore,
-  to: CheckpointStore,
+  from: Checkpoint,
+  to: Checkpoint,
   { part = everything, signal }: { readonly part?: Part; readonly signal?: AbortSignal } = {},
 ): Promise<void> {
   await new Carriage(from, to, part, signal).run();
@@ -40,8 +40,8 @@ interface Carried {
 }
 
 class Carriage {
-  private readonly from: CheckpointStore;
-  private readonly to: CheckpointStore;
+  private readonly from: Checkpoint;
+  private readonly to: Checkpoint;
   private readonly part: Part;
   private readonly signal: AbortSignal | undefined;
   /** By the number that a view has here. */
@@ -49,7 +49,7 @@ class Carriage {
   /** By function: what is added to the sequences of what waits, so that it comes behind what waits there. */
   private readonly behind = new Map<string, number>();
 
-  constructor(from: CheckpointStore, to: CheckpointStore, part: Part, signal: AbortSignal | undefined) {
+  constructor(from: Checkpoint, to: Checkpoint, part: Part, signal: AbortSignal | undefined) {
     this.from = from;
     this.to = to;
     this.part = part;
@@ -147,8 +147,8 @@ class Carriage {
   /** What had begun, for those that are to know of it. */
   private async carryJournal(): Promise<void> {
     const { from, to } = this;
-    let number = Math.max(0, ...(await to.journal()).map(({ id }) => id));
-    const journal = (await from.journal()).flatMap(({ started }) => {
+    let number = Math.max(0, ...(await to.begun()).map(({ id }) => id));
+    const journal = (await from.begun()).flatMap(({ started }) => {
       const ours = started.flatMap((event) => this.begun(event));
       return ours.length === 0 ? [] : [{ id: ++number, started: ours }];
     });

@@ -2,10 +2,11 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:f
 import { join } from "node:path";
 import type { Clock } from "../base/clock.ts";
 import { sync } from "../base/folder.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
+import type { PreviousEnd } from "../journal/journal.ts";
+import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import { SqliteLock } from "../journal/sqlite/lock.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { CheckpointStore, PreviousEnd } from "../journal/store.ts";
-import { elsewhere } from "./elsewhere.ts";
+import { elsewhere } from "./errors.ts";
 
 /** The data folder, with its file in use or set aside. */
 export class DataFolder {
@@ -34,10 +35,10 @@ export class DataFolder {
   }
 
   /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE where its positions were carried away */
-  open(): SqliteStore {
+  open(): Checkpoint {
     if (!this.holdsPositions && existsSync(this.aside))
       throw elsewhere("the folder's positions were moved into Secrets, or onto NATS");
-    const store = new SqliteStore({ folder: this.data, clock: this.clock });
+    const store = new Checkpoint(new SqliteJournal({ folder: this.data, clock: this.clock }));
     rmSync(this.copied, { force: true });
     return store;
   }
@@ -68,12 +69,12 @@ export class DataFolder {
   }
 
   /** Puts other positions in the place of whatever is there, in one step. `end`: how the run that left them had ended. */
-  async fill(end: PreviousEnd, copy: (to: CheckpointStore) => Promise<void>): Promise<void> {
+  async fill(end: PreviousEnd, copy: (to: Checkpoint) => Promise<void>): Promise<void> {
     const incoming = join(this.data, "incoming");
     rmSync(incoming, { recursive: true, force: true });
     mkdirSync(incoming, { recursive: true, mode: 0o700 });
     // A boot of its own: unless the other ended clean, the next to open takes it for a power loss.
-    const to = new SqliteStore({ folder: incoming, bootId: "carried over" });
+    const to = new Checkpoint(new SqliteJournal({ folder: incoming, bootId: "carried over" }));
     try {
       await copy(to);
     } finally {

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import type { Fence } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -95,20 +96,21 @@ async function fillSlot(
     },
   };
   const of = { slot: slotName(set, target), room: roomOfSlot(slots), cacheBytes, onLost: () => {} };
-  const store = await openSlot({ ...options, ...of }, held);
+  const journal = await openSlot({ ...options, ...of }, held);
   const end = endOf(former.sources);
   let isDone = false;
   try {
-    await store.clear(end);
+    await journal.clear(end);
+    const store = new Checkpoint(journal);
     for (const { slot, store: from } of former.sources) {
       const part = partOf({ from: former.layout, source: slot, to: layout, target }, nature);
       await carryOver(from, store, { part, signal });
     }
-    await store.sync();
+    await journal.sync();
     isDone = true;
   } finally {
     // Whoever opens it next learns how the last run had ended.
-    await store.close(isDone && end === "clean");
+    await journal.close(isDone && end === "clean");
   }
   return mark;
 }

@@ -1,6 +1,6 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import type { MemoryDisk } from "../journal/memory.ts";
+import type { MemoryDisk } from "../journal/memory/journal.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import { natsFault } from "../journal/nats/fault.ts";
 import { JetstreamLog } from "../journal/nats/log.ts";

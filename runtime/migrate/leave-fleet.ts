@@ -1,16 +1,15 @@
 import { runtimeAccount } from "../access/account.ts";
-import { KubernetesStore } from "../journal/secrets/store.ts";
-import type { CheckpointStore } from "../journal/store.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
 import { type Elector, lostError } from "../lease/elector.ts";
-import { awaited } from "./awaited.ts";
 import { carryOver } from "./carry-over.ts";
 import { DataFolder } from "./data-folder.ts";
-import { elsewhere } from "./elsewhere.ts";
+import { awaited, elsewhere } from "./errors.ts";
 import { annotationsOf, placeIn, setOf } from "./journal-location.ts";
 import { alone, natureOf, partOf } from "./layout.ts";
-import { connectNats, openNats } from "./open-nats.ts";
+import { connectNats } from "./open-nats.ts";
 import { endOf, openFormer, type PreviousLayout } from "./previous-layout.ts";
 import { spreadsNote } from "./sharding.ts";
+import { sharedJournals } from "./shared-journals.ts";
 import type { StoreOptions } from "./store-options.ts";
 
 /** Of functions that come together in one store it does not matter what they are like. */
@@ -26,7 +25,7 @@ export async function leaveFleet(
   elector: Elector,
   here: string,
   signal: AbortSignal,
-): Promise<CheckpointStore> {
+): Promise<Checkpoint> {
   const { account = runtimeAccount, identity, log } = options;
   const { where } = placeIn(elector.annotations);
   const { fence } = elector;
@@ -37,7 +36,7 @@ export async function leaveFleet(
   try {
     const former = await openFormer({ ...options, account, identity, waiting }, elector, connection, signal);
     if (!former) throw elsewhere("the Lease names another place than a moment ago");
-    let opened: CheckpointStore | undefined;
+    let opened: Checkpoint | undefined;
     try {
       opened = await gathered({ ...options, account }, former, elector, set, signal);
       await former.confirm();
@@ -65,30 +64,28 @@ async function gathered(
   elector: Elector,
   set: string,
   signal: AbortSignal,
-): Promise<CheckpointStore | undefined> {
+): Promise<Checkpoint | undefined> {
   const end = endOf(former.sources);
-  const copy = async (to: CheckpointStore) => {
+  const copy = async (to: Checkpoint) => {
     for (const { slot, store } of former.sources) {
       const part = partOf({ from: former.layout, source: slot, to: alone, target: 0 }, nature);
       await carryOver(store, to, { part, signal });
     }
   };
   const { store = "sqlite" } = options;
-  const { fence } = elector;
-  if (!fence) throw lostError("it was lost before the store was open");
   if (store === "sqlite") {
     await new DataFolder(options.data, options.clock).fill(end, copy);
     return undefined;
   }
-  const to =
-    store === "nats" ? await openNats(options, elector, { set }) : await KubernetesStore.open({ ...options, fence });
+  const journal = await sharedJournals[store]({ ...options, set }, elector);
   try {
-    await to.clear(end);
+    await journal.clear(end);
+    const to = new Checkpoint(journal);
     await copy(to);
-    await (to instanceof KubernetesStore ? to.syncWhole() : to.sync());
+    await journal.syncWhole();
     return to;
   } catch (error) {
-    await to.close(false);
+    await journal.close(false);
     throw error;
   }
 }

@@ -1,7 +1,7 @@
-import type { CheckpointStore } from "../journal/store.ts";
+import type { Checkpoint } from "../journal/checkpoint.ts";
 
 /** The functions that something is kept of; that of removed ones counts for nothing. @throws what the store throws */
-export async function namesIn(stores: readonly CheckpointStore[]): Promise<Set<string>> {
+export async function namesIn(stores: readonly Checkpoint[]): Promise<Set<string>> {
   const names = new Set<string>();
   for (const store of stores) {
     for (const view of await store.views()) names.add(view.function);
@@ -17,7 +17,7 @@ export async function namesIn(stores: readonly CheckpointStore[]): Promise<Set<s
 }
 
 /** Those that were removed, and whose positions are kept for as long as they may come back. @throws what the store throws */
-export async function retiredIn(stores: readonly CheckpointStore[]): Promise<Set<string>> {
+export async function retiredIn(stores: readonly Checkpoint[]): Promise<Set<string>> {
   const views = await Promise.all(stores.map((store) => store.retiredViews()));
   return new Set(views.flat().map((view) => view.function));
 }

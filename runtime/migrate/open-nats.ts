@@ -3,12 +3,12 @@ import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { Nats, type NatsOptions } from "../journal/nats/connection.ts";
 import { natsFault } from "../journal/nats/fault.ts";
+import { JetstreamJournal } from "../journal/nats/journal.ts";
 import type { Witness } from "../journal/nats/slot.ts";
-import { JetstreamStore } from "../journal/nats/store.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";
 import { claimStreams } from "./claim-streams.ts";
-import { type JournalLocation, placeIn, slotName } from "./journal-location.ts";
+import { placeIn, slotName } from "./journal-location.ts";
 
 /** Which NATS, and how it is reached. */
 export type NatsPlace = Omit<NatsOptions, "name" | "cluster" | "log">;
@@ -21,6 +21,10 @@ const isMark = /^watchfire\.dev\/nats-(?:.+_)?\d+$/;
 export interface NatsStoreOptions {
   /** Whether positions are to be there. Default false. */
   readonly isThere?: boolean;
+  /** Default: one of its own, which closes with it. */
+  readonly connection?: Nats;
+  /** Of slots; default the one that the Lease names. */
+  readonly set?: string;
   readonly nats?: NatsPlace | undefined;
   readonly namespace: string;
   readonly account?: string | undefined;
@@ -45,21 +49,19 @@ export type HeldLease = Pick<Elector, "fence" | "annotations" | "annotate">;
 const onlySlot = 0;
 
 /**
- * Opens the store on NATS of a runtime alone, under the fence that is held. Its connection closes with it. `set`: the set
- * of slots; default the one that the Lease names.
+ * Opens the journal on NATS of a runtime alone, under the fence that is held.
  * @throws WatchfireError of the checkpoint section
  */
-export async function openNats(
-  options: NatsStoreOptions,
-  elector: Elector,
-  { set }: Pick<JournalLocation, "set"> = placeIn(elector.annotations),
-): Promise<JetstreamStore> {
+export async function openNats(options: NatsStoreOptions, elector: Elector): Promise<JetstreamJournal> {
   const { fence } = elector;
   if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
+  const slot = slotName(options.set ?? placeIn(elector.annotations).set, onlySlot);
+  const { connection } = options;
+  if (connection) return openSlot({ ...options, connection, slot }, elector);
   const nats = await connectNats(options);
   try {
     const onClosed = () => nats.close();
-    return await openSlot({ ...options, connection: nats, slot: slotName(set, onlySlot), onClosed }, elector);
+    return await openSlot({ ...options, connection: nats, slot, onClosed }, elector);
   } catch (error) {
     await nats.close();
     throw error;
@@ -83,7 +85,7 @@ export async function connectNats(options: Omit<NatsStoreOptions, "onLost">): Pr
   }
 }
 
-interface SlotStoreOptions extends Omit<NatsStoreOptions, "cluster"> {
+interface SlotStoreOptions extends Omit<NatsStoreOptions, "cluster" | "set"> {
   readonly connection: Nats;
   readonly slot: string;
   /** Default: the connection stays open. */
@@ -110,8 +112,8 @@ export async function openSlot(
     cacheBytes,
   }: SlotStoreOptions,
   held: HeldLease,
-): Promise<JetstreamStore> {
-  return JetstreamStore.open({
+): Promise<JetstreamJournal> {
+  return JetstreamJournal.open({
     nats,
     slot,
     fence: held.fence,

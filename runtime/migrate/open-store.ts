@@ -1,22 +1,18 @@
-import { runtimeAccount } from "../access/account.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { JetstreamStore } from "../journal/nats/store.ts";
-import { KubernetesStore } from "../journal/secrets/store.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { CheckpointStore, StoreKind } from "../journal/store.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
+import type { SharedJournal } from "../journal/journal.ts";
+import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import type { Elector, Eligible } from "../lease/elector.ts";
 import { carryOver } from "./carry-over.ts";
 import { DataFolder } from "./data-folder.ts";
-import { elsewhere } from "./elsewhere.ts";
+import { elsewhere } from "./errors.ts";
 import { findPlace } from "./found-journal.ts";
 import { placeIn, positionsKey } from "./journal-location.ts";
 import { leaveFleet } from "./leave-fleet.ts";
-import { type NatsPlace, openNats } from "./open-nats.ts";
+import type { NatsPlace } from "./open-nats.ts";
+import { isShared, type SharedPlace, sharedJournals } from "./shared-journals.ts";
 import type { StoreOptions } from "./store-options.ts";
 import { untilReached } from "./until-reached.ts";
-
-/** A store that every replica reaches. */
-type RemoteStore = KubernetesStore | JetstreamStore;
 
 /**
  * Only the pod whose volume holds the positions may take the Lease; positions elsewhere are within everybody's reach. Those
@@ -28,7 +24,7 @@ export function eligibleFor(pod: string, nats: NatsPlace | undefined): Eligible 
     if (slots !== undefined) {
       return nats ? undefined : `the positions are with a fleet of ${slots} slots on NATS, and --nats names none`;
     }
-    if (["", "kubernetes", "nats", `sqlite/${pod}`].includes(where)) return undefined;
+    if (where === "" || isShared(where) || where === `sqlite/${pod}`) return undefined;
     return `the positions are with ${where.replace("sqlite/", "the volume of ")}`;
   };
 }
@@ -42,15 +38,15 @@ export async function openStore(
   options: StoreOptions,
   elector: Elector | undefined,
   signal: AbortSignal,
-): Promise<CheckpointStore> {
+): Promise<Checkpoint> {
   if (!elector) return new DataFolder(options.data, options.clock).open();
   const { store = "sqlite" } = options;
   const here = hereOf(options);
-  const open = { sqlite: openFolder, kubernetes: openSecrets, nats: openStream }[store];
   await untilReached(options, signal, () => replace(options, elector, signal));
   const opened = await untilReached(options, signal, () => {
     const isFleet = placeIn(elector.annotations).slots !== undefined;
-    return isFleet ? leaveFleet(options, elector, here, signal) : open(options, elector);
+    if (isFleet) return leaveFleet(options, elector, here, signal);
+    return store === "sqlite" ? openFolder(options, elector) : openShared(store, options, elector);
   });
   if (placeOn(elector) !== here) await elector.annotate({ [positionsKey]: here });
   if (store !== "sqlite") new DataFolder(options.data, options.clock).setAside();
@@ -75,44 +71,38 @@ async function replace(options: StoreOptions, elector: Elector, signal: AbortSig
 
 /** Whether the Secrets hold positions, which stay as they are. */
 async function areInSecrets(options: StoreOptions, elector: Elector): Promise<boolean> {
-  const store = await secrets(options, elector);
-  await store.close(store.previousEnd === "clean");
-  return !store.isBlank && store.movedTo === undefined;
-}
-
-async function openSecrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
-  return filled(options, elector, await secrets(options, elector));
-}
-
-async function openStream(options: StoreOptions, elector: Elector): Promise<JetstreamStore> {
-  return filled(options, elector, await stream(options, elector));
+  const journal = await shared("kubernetes", options, elector);
+  await journal.close(journal.previousEnd === "clean");
+  return !journal.isBlank && journal.movedTo === undefined;
 }
 
 /** With the positions in it. @throws WatchfireError, and closes it */
-async function filled<T extends RemoteStore>(options: StoreOptions, elector: Elector, opened: T): Promise<T> {
+async function openShared(place: SharedPlace, options: StoreOptions, elector: Elector): Promise<Checkpoint> {
+  const journal = await shared(place, options, elector);
   try {
-    await fill(options, elector, opened);
-    return opened;
+    await fill(options, elector, journal);
+    return new Checkpoint(journal);
   } catch (error) {
-    await opened.close(false);
+    await journal.close(false);
     throw error;
   }
 }
 
 /** Brings positions that are elsewhere into a store that every replica reaches. */
-async function fill(options: StoreOptions, elector: Elector, opened: RemoteStore): Promise<void> {
+async function fill(options: StoreOptions, elector: Elector, opened: SharedJournal): Promise<void> {
   const folder = new DataFolder(options.data, options.clock);
   const place = placeOn(elector);
   const to = hereOf(options);
   const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
   if (place === to) return;
-  if (place === "kubernetes" || place === "nats") {
-    const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
+  if (isShared(place)) {
+    const from = await shared(place, options, elector);
     return moved(from, async () => {
       // It may say of itself that they were moved, and the Lease does now.
       if (placeOn(elector) !== place) return fill(options, elector, opened);
-      await copy(from, opened, options);
+      await copy(new Checkpoint(from), opened);
       await from.moveTo(to);
+      options.log.info({ from: place, to: options.store }, "positions carried over");
     });
   }
   if (place === "") {
@@ -127,23 +117,23 @@ async function fill(options: StoreOptions, elector: Elector, opened: RemoteStore
     await opened.clear("new");
     return;
   }
-  const from = new SqliteStore({ folder: options.data, maintenance: true });
+  const from = new Checkpoint(new SqliteJournal({ folder: options.data, maintenance: true }));
   try {
-    await copy(from, opened, options);
+    await copy(from, opened);
+    options.log.info({ from: "sqlite", to: options.store }, "positions carried over");
   } finally {
     await from.close(false);
   }
 }
 
-async function copy(from: CheckpointStore, to: RemoteStore, { log, store }: StoreOptions): Promise<void> {
+async function copy(from: Checkpoint, to: SharedJournal): Promise<void> {
   await to.clear(from.previousEnd);
-  await carryOver(from, to);
-  await (to instanceof KubernetesStore ? to.syncWhole() : to.sync());
-  log.info({ from: nameOf(from), to: store }, "positions carried over");
+  await carryOver(from, new Checkpoint(to));
+  await to.syncWhole();
 }
 
 /** Moves positions out of it, and closes it. Where that is in vain, how the last run had ended is still to be known. */
-async function moved(from: RemoteStore, move: () => Promise<void>): Promise<void> {
+async function moved(from: SharedJournal, move: () => Promise<void>): Promise<void> {
   try {
     await move();
   } catch (error) {
@@ -153,20 +143,17 @@ async function moved(from: RemoteStore, move: () => Promise<void>): Promise<void
   await from.close(false);
 }
 
-const nameOf = (store: CheckpointStore): StoreKind =>
-  store instanceof KubernetesStore ? "kubernetes" : store instanceof JetstreamStore ? "nats" : "sqlite";
-
-async function openFolder(options: StoreOptions, elector: Elector): Promise<CheckpointStore> {
+async function openFolder(options: StoreOptions, elector: Elector): Promise<Checkpoint> {
   const folder = new DataFolder(options.data, options.clock);
   const here = volumeOf(options);
   const place = placeOn(elector);
-  if (place === "kubernetes" || place === "nats") {
-    const from = await (place === "nats" ? stream(options, elector) : secrets(options, elector));
+  if (isShared(place)) {
+    const from = await shared(place, options, elector);
     await moved(from, async () => {
       if (placeOn(elector) !== place) return;
-      await folder.fill(from.previousEnd, (to) => carryOver(from, to));
+      await folder.fill(from.previousEnd, (to) => carryOver(new Checkpoint(from), to));
       await from.moveTo(here);
-      options.log.info({ from: nameOf(from), to: "sqlite" }, "positions carried over");
+      options.log.info({ from: place, to: "sqlite" }, "positions carried over");
     });
   }
   const areGone = placeOn(elector) === here && !folder.holdsPositions;
@@ -177,26 +164,15 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
 }
 
 /**
- * The Secrets, under the fence that is held. Where a process ended after it had moved positions out of them and before the
- * Lease said so, the Lease says it now.
+ * Where a process ended after it had moved positions out of it and before the Lease said so, the Lease says it now.
  */
-async function secrets(options: StoreOptions, elector: Elector): Promise<KubernetesStore> {
-  const { fence } = elector;
-  if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
-  const isThere = placeOn(elector) === "kubernetes";
-  const opened = await KubernetesStore.open({ ...options, account: options.account ?? runtimeAccount, fence, isThere });
-  await correctLease(options, elector, opened, "kubernetes");
+async function shared(place: SharedPlace, options: StoreOptions, elector: Elector): Promise<SharedJournal> {
+  const opened = await sharedJournals[place]({ ...options, isThere: placeOn(elector) === place }, elector);
+  await correctLease(options, elector, opened, place);
   return opened;
 }
 
-/** The same of the stream on NATS. */
-async function stream(options: StoreOptions, elector: Elector): Promise<JetstreamStore> {
-  const opened = await openNats({ ...options, isThere: placeOn(elector) === "nats" }, elector);
-  await correctLease(options, elector, opened, "nats");
-  return opened;
-}
-
-async function correctLease(options: StoreOptions, elector: Elector, { movedTo }: RemoteStore, place: string) {
+async function correctLease(options: StoreOptions, elector: Elector, { movedTo }: SharedJournal, place: string) {
   if (movedTo === undefined || placeOn(elector) !== place) return;
   await elector.annotate({ [positionsKey]: movedTo });
   // The replica that has them takes the Lease.

@@ -1,5 +1,5 @@
 import type { Cursor, KnownIdentity } from "../journal/batch.ts";
-import type { StoredView } from "../journal/store.ts";
+import type { StoredView } from "../journal/checkpoint.ts";
 
 /** Which trigger of a function a row is of. */
 export type ViewOf = Pick<StoredView, "function" | "trigger" | "resource">;

@@ -1,11 +1,9 @@
-import { WatchfireError } from "../base/errors.ts";
 import { accountLabel } from "../catalog/names.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
+import type { PreviousEnd } from "../journal/journal.ts";
 import type { Nats } from "../journal/nats/connection.ts";
-import type { JetstreamStore } from "../journal/nats/store.ts";
 import { sweepSlots } from "../journal/nats/sweep.ts";
-import { KubernetesStore } from "../journal/secrets/store.ts";
-import { SqliteStore } from "../journal/sqlite/store.ts";
-import type { CheckpointStore, PreviousEnd } from "../journal/store.ts";
+import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";
@@ -15,6 +13,7 @@ import { type JournalLocation, placeIn, positionsKey, setOfName, slotName } from
 import { alone, type Layout } from "./layout.ts";
 import { openSlot } from "./open-nats.ts";
 import { spreadsIn, whole } from "./sharding.ts";
+import { isShared, sharedJournals } from "./shared-journals.ts";
 import { TakenFleet, type TakeOptions } from "./take-fleet.ts";
 
 /** Bodies of a slot that are read from memory, in bytes: each is read once. */
@@ -23,7 +22,7 @@ const cacheBytes = 1024 * 1024;
 /** One of the stores that positions lie in. */
 interface PreviousStore {
   readonly slot: number;
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
 }
 
 /** The stores that positions are carried from: nobody else writes to them. */
@@ -44,6 +43,7 @@ interface PreviousLayoutOptions extends Omit<TakeOptions, "leases"> {
   readonly transport: KubeTransport;
   readonly namespace: string;
   readonly account: string;
+  readonly cluster: string | undefined;
   readonly log: Logger;
 }
 
@@ -61,15 +61,9 @@ export async function openFormer(
   const place = placeIn(elector.annotations);
   const { where, set, slots } = place;
   if (slots !== undefined) return ofFleet(options, elector, connection, place, slots, signal);
-  const { fence } = elector;
-  if (!fence) throw new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
-  const onLost = () => {};
-  if (where === "kubernetes" || where === "nats") {
-    const opened =
-      where === "nats"
-        ? await openSlot({ ...options, connection, slot: slotName(set, 0), isThere: true, onLost }, elector)
-        : await KubernetesStore.open({ ...options, fence, isThere: true, onLost });
-    const former = ofOne(opened, (place) => opened.moveTo(place), where === "nats" ? set : undefined);
+  if (isShared(where)) {
+    const opened = await sharedJournals[where]({ ...options, connection, isThere: true, onLost: () => {} }, elector);
+    const former = ofOne(new Checkpoint(opened), (place) => opened.moveTo(place), where === "nats" ? set : undefined);
     if (opened.movedTo === undefined) return former;
     await former.close();
     await elector.annotate({ [positionsKey]: opened.movedTo });
@@ -77,7 +71,7 @@ export async function openFormer(
   }
   const folder = new DataFolder(options.data, options.clock);
   if (folder.holdsPositions) {
-    const store = new SqliteStore({ folder: options.data, maintenance: true });
+    const store = new Checkpoint(new SqliteJournal({ folder: options.data, maintenance: true }));
     return ofOne(store, async () => undefined, undefined);
   }
   // Nobody has ever kept any.
@@ -87,7 +81,7 @@ export async function openFormer(
     : undefined;
 }
 
-const ofOne = (store: CheckpointStore, over: PreviousLayout["over"], set: string | undefined): PreviousLayout => ({
+const ofOne = (store: Checkpoint, over: PreviousLayout["over"], set: string | undefined): PreviousLayout => ({
   layout: alone,
   sources: [{ slot: 0, store }],
   set,
@@ -111,7 +105,7 @@ async function ofFleet(
   const leases = fleetLeases(transport, { namespace, account, label: accountLabel(account) });
   const taken = await TakenFleet.take({ ...options, leases }, slots, signal);
   if (!taken) return undefined;
-  const sources: { slot: number; store: JetstreamStore }[] = [];
+  const sources: PreviousStore[] = [];
   const closeAll = async (isOver: boolean) => {
     for (const { store } of sources.splice(0)) {
       await store.close(!isOver && isIntact(store.previousEnd)).catch(() => undefined);
@@ -135,7 +129,8 @@ async function ofFleet(
     for (const held of taken.slots) {
       signal.throwIfAborted();
       const of = { slot: slotName(set, held.slot), carried: carried[held.slot], cacheBytes, onLost: () => {} };
-      sources.push({ slot: held.slot, store: await openSlot({ ...options, connection, ...of }, held) });
+      const journal = await openSlot({ ...options, connection, ...of }, held);
+      sources.push({ slot: held.slot, store: new Checkpoint(journal) });
     }
     return former;
   } catch (error) {

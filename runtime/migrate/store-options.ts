@@ -1,6 +1,6 @@
 import type { Clock, Random } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
-import type { StoreKind } from "../journal/store.ts";
+import type { StoreKind } from "../journal/checkpoint.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Logger } from "../observe/log.ts";
 import type { NatsPlace } from "./open-nats.ts";

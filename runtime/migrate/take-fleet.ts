@@ -4,7 +4,7 @@ import type { LeaseRecord } from "../lease/lease-record.ts";
 import type { FleetLeases } from "../slots/fleet-leases.ts";
 import { HeldSlot, type HeldSlotOptions } from "../slots/held-slot.ts";
 import { LeaseObserver, ownerOf } from "../slots/lease-observer.ts";
-import { awaited } from "./awaited.ts";
+import { awaited } from "./errors.ts";
 
 /** How often the fleet is looked at, in milliseconds. */
 const lookMs = 1_000;

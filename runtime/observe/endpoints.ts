@@ -10,7 +10,7 @@ import type { Clock } from "../base/clock.ts";
 import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 import { shorten, systemReason } from "../base/wording.ts";
 import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
-import type { DeadLetterPage } from "../journal/store.ts";
+import type { DeadLetterPage } from "../journal/checkpoint.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
 import { type ControlApi, functionRoutes } from "./control-api.ts";
 import { deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";

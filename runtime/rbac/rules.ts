@@ -1,8 +1,8 @@
 import { functionAccount } from "../access/account.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { showPath } from "../document/path.ts";
+import type { StoreKind } from "../journal/checkpoint.ts";
 import { checkpointSecrets } from "../journal/secrets/names.ts";
-import type { StoreKind } from "../journal/store.ts";
 import { splitApiVersion } from "../kube/discovery.ts";
 import { requiredName } from "../kube/field-selector.ts";
 import type { FunctionManifest, Permission, Selection, Trigger } from "../manifest/function.ts";

@@ -7,9 +7,9 @@ import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { EventOutcome } from "../../runtime/engine/delivery/observer.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
 import { Sandbox } from "../../runtime/sandbox/host/sandbox.ts";
 import { change, manifest } from "../engine/fixture.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
 const events = Number(process.env.EVENTS ?? 10_000);

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch } from "../../runtime/journal/batch.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { Nats } from "../../runtime/journal/nats/connection.ts";
-import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { JetstreamJournal } from "../../runtime/journal/nats/journal.ts";
+import { SecretsJournal } from "../../runtime/journal/secrets/journal.ts";
 import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
-import { KubernetesStore } from "../../runtime/journal/secrets/store.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore } from "../../runtime/journal/store.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { NatsServer } from "../tools/nats-server.ts";
@@ -65,7 +65,7 @@ function batch(view: number, n: number): Batch {
   };
 }
 
-async function measure(name: string, store: CheckpointStore, servers: readonly NatsServer[] = []): Promise<void> {
+async function measure(name: string, store: Checkpoint, servers: readonly NatsServer[] = []): Promise<void> {
   const { id } = await store.openView("copy", "settings", "/ConfigMap");
   for (let n = 0; n < 300; n++) await store.commit(batch(id, n));
   const took: number[] = [];
@@ -127,7 +127,11 @@ async function onNats(name: string, servers: readonly NatsServer[]): Promise<voi
       await new Promise((resolve) => setTimeout(resolve, 5_000));
       return connect();
     });
-    await measure(name, await JetstreamStore.open({ nats, slot: "0", clock: systemClock, log, onLost }), servers);
+    await measure(
+      name,
+      new Checkpoint(await JetstreamJournal.open({ nats, slot: "0", clock: systemClock, log, onLost })),
+      servers,
+    );
     await nats.close();
   } finally {
     for (const server of servers) await server.remove();
@@ -141,7 +145,7 @@ process.stdout.write(
 process.stdout.write(
   "| store | commits | events | p50 | p99 | p99.9 | own CPU a commit |\n|---|---|---|---|---|---|---|\n",
 );
-await measure("sqlite", new SqliteStore({ folder: join(folder, "data"), clock: systemClock }));
+await measure("sqlite", new Checkpoint(new SqliteJournal({ folder: join(folder, "data"), clock: systemClock })));
 
 const cluster = await ClusterProcess.start(folder);
 for (const name of checkpointSecrets("watchfire"))
@@ -149,7 +153,7 @@ for (const name of checkpointSecrets("watchfire"))
 const { transport } = await connectKubeconfig({ file: cluster.kubeconfig, environment: {} });
 const fence = { lease: "bench", number: 1 };
 const secrets = { transport, namespace: "default", account: "watchfire", fence, clock: systemClock, log, onLost };
-await measure("kubernetes (safe after 5 s)", await KubernetesStore.open(secrets));
+await measure("kubernetes (safe after 5 s)", new Checkpoint(await SecretsJournal.open(secrets)));
 await transport.close();
 await cluster.stop();
 

@@ -9,9 +9,9 @@ import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { fleetLetters, slotPrefix } from "../../runtime/host/fleet/fleet-letters.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
+import { Checkpoint, deadLetterPageSize } from "../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
-import { deadLetterPageSize } from "../../runtime/journal/store.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { leaveAddress } from "../../runtime/observe/address-file.ts";
 import type { ControlApi } from "../../runtime/observe/control-api.ts";
 import { type DeadLetterService, serveEndpoints } from "../../runtime/observe/endpoints.ts";
@@ -45,7 +45,7 @@ const letter = (view: number, name: string): NewDeadLetter => ({
 /** A data folder with letters 1 and 3 of `greet`, and 2 of `gone`, which has no trigger any more. */
 async function dataFolder(): Promise<string> {
   const folder = folderOf({});
-  const store = new SqliteStore({ folder });
+  const store = new Checkpoint(new SqliteJournal({ folder }));
   const { id: home } = await store.openView("greet", "settings", "/ConfigMap");
   const { id: left } = await store.openView("gone", "settings", "/ConfigMap");
   await store.commit({
@@ -59,7 +59,7 @@ async function dataFolder(): Promise<string> {
 
 /** A runtime's endpoints on its folder; ended with the test. */
 async function runtimeOn(folder: string): Promise<string> {
-  const store = new SqliteStore({ folder });
+  const store = new Checkpoint(new SqliteJournal({ folder }));
   onTestFinished(() => store.close(true));
   return endpointsOn(folder, new DeadLetters(store));
 }
@@ -156,7 +156,7 @@ describe.each([
 /** The data folder of a replica of a fleet, without positions. Slots 2, 5 and so on have `letters`, or one that is `gone`. */
 async function replica(...letters: readonly (number | "gone")[]): Promise<string> {
   const slots = letters.map(async (count, index): Promise<[number, DeadLetters]> => {
-    const store = new SqliteStore({ folder: folderOf({}) });
+    const store = new Checkpoint(new SqliteJournal({ folder: folderOf({}) }));
     onTestFinished(() => store.close(true));
     const { id } = await store.openView("greet", "settings", "/ConfigMap");
     const deadLetters = Array.from({ length: count === "gone" ? 1 : count }, () => letter(id, "greet"));

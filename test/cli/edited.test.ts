@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { readManifests } from "../../runtime/manifest/read.ts";
 import { recordsOf } from "../../runtime/manifest/trigger-record.ts";
 import { spilledEvent } from "../journal/store-contract.ts";
@@ -17,7 +18,7 @@ it("validate says in one line what an edit does to what a data folder has on rec
   const [read] = readManifests(manifest("copy", reconciling), "function.yaml", join(functions, "copy"));
   if (!read?.manifest) throw new Error("no manifest");
   const data = mkdtempSync(join(tmpdir(), "watchfire-edited-"));
-  const store = new SqliteStore({ folder: data });
+  const store = new Checkpoint(new SqliteJournal({ folder: data }));
   for (const { name, resource, fields } of recordsOf(read.manifest)) {
     const { id } = await store.openView("copy", name, resource);
     await store.recordViews([{ id, trigger: name, identity: name, manifest: JSON.stringify(fields) }]);

@@ -1,11 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 /** Nothing but positions fits: they are held while anything before them runs. */
 class CrampedStore extends MemoryStore {
-  override readonly spillLimit: number = 0;
-  override readonly holdsQueues = false;
+  constructor(disk: MemoryDisk) {
+    super(disk, { spillLimit: 0, holdsQueues: false });
+  }
 }
 
 const single = manifest({ concurrency: 1 });
@@ -48,13 +50,13 @@ describe("what had begun when a process ended", () => {
     subscription.change(a);
     await quiet(first.runner);
     await first.clock.advance(1_000);
-    expect(first.disk.journal.size).toBe(1);
+    expect(first.disk.begun.size).toBe(1);
     const next = await first.restart();
     for (const each of [a, b]) next.subscription.change(each);
     await quiet(next.runner);
     expect(next.runner.told.slice(2)).toEqual(["Added a@11 !", "Added a@11 #2 !", "Added b@12 #2 !"]);
     await next.clock.advance(1_000);
-    expect(next.disk.journal.size).toBe(0);
+    expect(next.disk.begun.size).toBe(0);
   });
 
   it("is on record for those that wait, and not for all that began with them", async () => {
@@ -67,7 +69,7 @@ describe("what had begun when a process ended", () => {
       if (at % 64 === 63) await quiet(first.runner);
     }
     await first.clock.advance(1_000);
-    const records = [...first.disk.journal.values()].flatMap(({ started }) => started);
+    const records = [...first.disk.begun.values()].flatMap(({ started }) => started);
     expect(records.filter(({ key }) => isBad(key.slice("team-a/".length)))).toHaveLength(100);
     expect(records.length).toBeLessThan(800);
     const second = await first.restart(options);

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
-import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** A store whose process is killed at one of its commits: just before it reaches the disk, or just after. */

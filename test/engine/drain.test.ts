@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, quiet } from "./fixture.ts";
 
 /** A store whose disk is full. */

@@ -9,14 +9,15 @@ import type { Shard } from "../../runtime/engine/state/shard.ts";
 import type { FairScheduler } from "../../runtime/engine/work/fair-scheduler.ts";
 import type { ListReason } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
-import type { CheckpointStore } from "../../runtime/journal/store.ts";
+import type { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import type {
   ChangeType,
   FunctionManifest,
   DeliverySettings as Policy,
   Trigger,
 } from "../../runtime/manifest/function.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { ModelExecutor } from "./model-executor.ts";
 
@@ -163,7 +164,7 @@ const warningsTo = (warnings: Record<string, unknown>[]): EngineLog => ({
 
 export interface DispatchOptions {
   readonly disk?: MemoryDisk;
-  readonly store?: CheckpointStore;
+  readonly store?: Checkpoint;
   readonly manifest?: FunctionManifest;
   readonly usesOldObject?: boolean;
   readonly shard?: Shard;
@@ -183,7 +184,7 @@ export interface DispatchOptions {
 export class DispatchFixture {
   readonly clock: VirtualClock;
   readonly runner: ScriptedRunner;
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly disk: MemoryDisk;
   readonly dispatcher: Dispatcher;
   readonly function: FunctionDispatch;

@@ -2,18 +2,14 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
 import { Members } from "../../runtime/informer/fanout/members.ts";
-import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
 /** A disk with so much room for what waits. */
 class SmallStore extends MemoryStore {
-  override readonly spillLimit: number;
-  override readonly holdsQueues: boolean;
-
   constructor(disk: MemoryDisk | undefined, spillLimit: number, holdsQueues: boolean) {
-    super(disk);
-    this.spillLimit = spillLimit;
-    this.holdsQueues = holdsQueues;
+    super(disk, { spillLimit, holdsQueues });
   }
 }
 

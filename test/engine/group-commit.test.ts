@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Commits } from "../../runtime/engine/commit/commits.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, manifest } from "./fixture.ts";
 
@@ -100,10 +100,10 @@ test("the record of an attempt that is settled twice takes no other's with it", 
   expect(other).toBe(row);
   for (let time = 0; time < 2; time++) commits.settle(row, a);
   await commits.flush();
-  expect((await store.journal()).map(({ id }) => id)).toEqual([row]);
+  expect((await store.begun()).map(({ id }) => id)).toEqual([row]);
   commits.settle(row, b);
   await commits.flush();
-  expect(await store.journal()).toEqual([]);
+  expect(await store.begun()).toEqual([]);
 });
 
 test("an attempt does not begin whose record may not be written any more, nor one after it", async () => {
@@ -129,5 +129,5 @@ test("an attempt does not begin whose record may not be written any more, nor on
   await begin("b");
   isPermitted = true;
   await begin("c");
-  expect([begun, (await store.journal()).length]).toEqual([["a"], 1]);
+  expect([begun, (await store.begun()).length]).toEqual([["a"], 1]);
 });

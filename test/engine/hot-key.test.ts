@@ -1,17 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Delivery } from "../../runtime/engine/delivery/delivery.ts";
-import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 /** As Secrets do: they take a mebibyte of what waits, a quarter of it of one function, and only what holds a position up. */
 class SecretsStore extends MemoryStore {
-  override readonly spillLimit: number;
-  override readonly holdsQueues = false;
-
   constructor(disk?: MemoryDisk, spillLimit = 1 << 20) {
-    super(disk);
-    this.spillLimit = spillLimit;
+    super(disk, { spillLimit, holdsQueues: false });
   }
 }
 
@@ -207,7 +204,9 @@ it("the log, the history and a metric say of which object how many events collap
 
 /** As a volume does: it takes all that waits, as far as there is room. */
 class VolumeStore extends MemoryStore {
-  override readonly spillLimit = 1 << 20;
+  constructor() {
+    super(undefined, { spillLimit: 1 << 20 });
+  }
 }
 
 describe("a key with a backlog on a volume, at the bound of its function's disk", () => {

@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Commits } from "../../runtime/engine/commit/commits.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import type { Trigger } from "../../runtime/manifest/function.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger } from "./fixture.ts";
 

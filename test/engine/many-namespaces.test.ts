@@ -2,7 +2,8 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ByNamespace } from "../../runtime/engine/state/by-namespace.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
 const count = 100;

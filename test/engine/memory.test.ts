@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Budget } from "../../runtime/engine/work/budget.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 /** A change whose body is a part of a socket's chunk, as the reader hands it out. */
@@ -64,13 +64,16 @@ test("functions that hold more than their share go to disk first when the budget
 });
 
 test("a function that was loaded while the disk was nearly full uses its memory once there is room again", async () => {
+  let spillLimit = 2_000;
   class GrowingStore extends MemoryStore {
-    override spillLimit = 2_000;
+    override get spillLimit(): number {
+      return spillLimit;
+    }
   }
   const store = new GrowingStore();
   const it = await (await DispatchFixture.open({ store, manifest: manifest({ concurrency: 1 }) })).listed();
   it.runner.answer = () => undefined;
-  store.spillLimit = 10_000_000;
+  spillLimit = 10_000_000;
   for (let at = 11; at < 31; at++) {
     it.subscription.change(change("Added", `n${at}`, at, { spec: "x".repeat(1_000) }));
   }

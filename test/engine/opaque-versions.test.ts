@@ -90,10 +90,10 @@ describe("a deletion that carries the object's own resourceVersion", () => {
     second.subscription.change(own);
     await quiet(it.runner);
     // Of one attempt both records may be there: that of the first is cleared away by the commit after the second's.
-    const rows = [...it.disk.journal.values()];
+    const rows = [...it.disk.begun.values()];
     for (const { started } of rows) {
       const first = started.map((event) => ({ ...event, attempt: event.attempt - 1 }));
-      it.disk.journal.set(0, { id: 0, started: first });
+      it.disk.begun.set(0, { id: 0, started: first });
     }
     const third = await second.restart();
     await third.clock.advance(1_000);

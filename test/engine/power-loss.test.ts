@@ -2,8 +2,9 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { SpilledEvent } from "../../runtime/journal/batch.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, type DispatchOptions, done, manifest, quiet, trigger } from "./fixture.ts";
 
 const silent = { info: () => {}, warn: () => {}, error: () => {} };

@@ -35,7 +35,7 @@ describe("what is sent ahead", () => {
     await burst();
     expect([it.runner.deliveries.length, waiting()]).toEqual([4, 256]);
     expect(it.function.status()).toMatchObject({ inFlight: 4, queued: 496 });
-    expect([...it.disk.journal.values()].map(({ started }) => started.length)).toEqual([260]);
+    expect([...it.disk.begun.values()].map(({ started }) => started.length)).toEqual([260]);
   });
 
   it("of a function whose events take long is nothing", async () => {
@@ -63,7 +63,7 @@ describe("what is sent ahead", () => {
     expect(waiting()).toBe(19);
     const swap = it.function.replace(manifest({ concurrency: 1 }), false, async () => {});
     await it.clock.advance(1_000);
-    const recorded = [...it.disk.journal.values()].flatMap(({ started }) => started.map(({ key }) => key));
+    const recorded = [...it.disk.begun.values()].flatMap(({ started }) => started.map(({ key }) => key));
     expect(recorded).toEqual(["team-a/n2000"]);
     it.runner.answer = () => done;
     await it.runner.end("n2000");
@@ -73,7 +73,7 @@ describe("what is sent ahead", () => {
       Array.from({ length: 20 }, (_, index) => `Added n${2_000 + index}@${2_000 + index}`),
     );
     await it.clock.advance(1_000);
-    expect(it.disk.journal.size).toBe(0);
+    expect(it.disk.begun.size).toBe(0);
   });
 
   it("comes flagged after a kill, with one attempt counted, and is not sent ahead again", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { KnownObjects } from "../../runtime/engine/state/known-objects.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { settle } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
@@ -156,7 +156,7 @@ describe("a namespace that leaves the scope", () => {
     await leavesAgain(it);
     await leavesAgain(it);
     expect(it.runner.told).toEqual(["Added b@6", "Deleted b@6 !"]);
-    expect(it.disk.journal.size).toBe(0);
+    expect(it.disk.begun.size).toBe(0);
   });
 
   it("leaves nothing behind of an object whose deletion was still to be told", async () => {

@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { isUpTo, resourceVersion } from "../../runtime/base/resource-version.ts";
 import { RestingRows } from "../../runtime/engine/commit/resting-rows.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger } from "./fixture.ts";
 
 /** Notes the rows of known objects that are written, as their resourceVersions. */

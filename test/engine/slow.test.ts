@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 const events = 100_000;
@@ -15,7 +16,7 @@ it("100,000 events while one handler hangs for ten minutes: the other function g
   timeout: 120_000,
 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-slow-"));
-  const store = new SqliteStore({ folder });
+  const store = new Checkpoint(new SqliteJournal({ folder }));
   onTestFinished(async () => {
     await store.close(false);
     rmSync(folder, { recursive: true, force: true });

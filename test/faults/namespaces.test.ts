@@ -5,10 +5,11 @@ import { Pauses } from "../../runtime/control/pauses.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import { Assignees } from "../../runtime/host/components.ts";
 import { LiveFunction } from "../../runtime/host/live-function.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { ownObjects } from "../access/api-server.ts";
 import { manifest, quiet, ScriptedRunner, trigger } from "../engine/fixture.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { bookmark, configMap, type Exchange, event, type Stream, statusObject } from "./api-server.ts";
 import { FaultFixture, isProbe } from "./fixture.ts";
 

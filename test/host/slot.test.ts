@@ -2,7 +2,8 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import type { WatchfireError } from "../../runtime/base/errors.ts";
 import { runSlot, type SlotRunParts } from "../../runtime/host/fleet-owner.ts";
-import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { JetstreamJournal } from "../../runtime/journal/nats/journal.ts";
 import { fleetPlace, type JournalLocation } from "../../runtime/migrate/journal-location.ts";
 import { connectNats } from "../../runtime/migrate/open-nats.ts";
 import { createLog } from "../../runtime/observe/log.ts";
@@ -53,7 +54,9 @@ describe.skipIf(!natsProgram)("a slot that stands still (NATS_SERVER names the s
     const at = { nats: { servers: [server.url] }, namespace: "apps", cluster: undefined, clock: systemClock, log };
     const connection = await connectNats(at);
     onTestFinished(() => connection.close());
-    const store = await JetstreamStore.open({ nats: connection, slot: "0", clock: systemClock, log, onLost: () => {} });
+    const store = new Checkpoint(
+      await JetstreamJournal.open({ nats: connection, slot: "0", clock: systemClock, log, onLost: () => {} }),
+    );
     for (const name of ["copy", "audit", "label"]) await store.openView(name, "settings", "/ConfigMap");
     await store.close(true);
     await connection.jsm.streams.deleteMessage(connection.logStream, 3);

@@ -7,13 +7,14 @@ import { pause, systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { change, manifest } from "../engine/fixture.ts";
 import { promisedRunner } from "../engine/promised-runner.ts";
 
 const [root = "", count = "0"] = process.argv.slice(2);
 const folder = join(root, "data");
-const store = new SqliteStore({ folder, clock: systemClock });
+const store = new Checkpoint(new SqliteJournal({ folder, clock: systemClock }));
 const told = { greedy: 0, neighbour: 0 };
 let failures = 0;
 let slowestMs = 0;

@@ -1,5 +1,6 @@
 import { describe } from "vitest";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "./memory-store.ts";
 import { storeContract } from "./store-contract.ts";
 
 describe("the store in memory", () => {

@@ -3,15 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { spillByTurns } from "../../runtime/journal/spill-by-turns.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore } from "../../runtime/journal/store.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
+import { MemoryStore } from "./memory-store.ts";
 import { spilledEvent } from "./store-contract.ts";
 
-function sqlite(): CheckpointStore {
+function sqlite(): Checkpoint {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-"));
-  const store = new SqliteStore({ folder: join(folder, "data"), bootId: "boot-1" });
+  const store = new Checkpoint(new SqliteJournal({ folder: join(folder, "data"), bootId: "boot-1" }));
   onTestFinished(async () => {
     await store.close(false);
     rmSync(folder, { recursive: true, force: true });
@@ -20,7 +20,7 @@ function sqlite(): CheckpointStore {
 }
 
 /** The most rows that were read in one turn of the event loop, and all that were read. */
-async function read(store: CheckpointStore) {
+async function read(store: Checkpoint) {
   let inTurn = 0;
   let most = 0;
   let turns = setImmediate(function turn() {

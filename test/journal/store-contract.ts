@@ -9,14 +9,15 @@ import {
   type NewDeadLetter,
   type SpilledEvent,
 } from "../../runtime/journal/batch.ts";
+import type { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
-import type { CheckpointStore, PreviousEnd } from "../../runtime/journal/store.ts";
+import type { PreviousEnd } from "../../runtime/journal/journal.ts";
 
 /** A place where a store can be opened, closed and opened again. */
 export interface StorePlace {
-  open(): CheckpointStore | Promise<CheckpointStore>;
+  open(): Checkpoint | Promise<Checkpoint>;
   /** Lets go of the store without closing it, as a killed process does. */
-  kill(store: CheckpointStore): void | Promise<void>;
+  kill(store: Checkpoint): void | Promise<void>;
   /** What the next one takes a kill for. Default `killed`. */
   readonly unclean?: PreviousEnd;
   /** Whether bodies of known objects outlive a process. Default true. */
@@ -87,7 +88,7 @@ const state = (version: string, body?: string) => ({
   body: body === undefined ? undefined : Buffer.from(body),
 });
 
-async function knownOf(store: CheckpointStore, view: number): Promise<Record<string, KnownIdentity>> {
+async function knownOf(store: Checkpoint, view: number): Promise<Record<string, KnownIdentity>> {
   const found: Record<string, KnownIdentity> = {};
   await store.known(view, (key, identity) => {
     found[key] = identity;
@@ -95,7 +96,7 @@ async function knownOf(store: CheckpointStore, view: number): Promise<Record<str
   return found;
 }
 
-const commit = (store: CheckpointStore, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
+const commit = (store: Checkpoint, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
 
 /** The laws of a checkpoint store; every implementation passes them. */
 export function storeContract(place: () => Promise<StorePlace>): void {
@@ -208,7 +209,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const { body: _, ...identity } = state("5");
     expect(await knownOf(second, id)).toEqual({ "team-a/web": identity });
     expect((await second.body(id, "team-a/web"))?.bytes.toString()).toBe(keepsBodies ? "{}" : undefined);
-    expect((await second.journal())[0]?.started[0]).toMatchObject({ key: "team-a/web", attempt: 2, type: "Modified" });
+    expect((await second.begun())[0]?.started[0]).toMatchObject({ key: "team-a/web", attempt: 2, type: "Modified" });
     expect(await second.spilled("copy", 0, 10)).toEqual([spilledEvent(id, 4)]);
     expect(await second.deadLetter("1")).toEqual({ ...letter(id), letter: "1", bodyDropped: false });
     await second.close(true);
@@ -220,7 +221,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const { open, kill } = await place();
     const first = await open();
     const { id } = await first.openView("shops", "pods", "/Pod");
-    const put = (store: CheckpointStore, key: string, version: string, keys?: readonly string[]) =>
+    const put = (store: Checkpoint, key: string, version: string, keys?: readonly string[]) =>
       commit(store, { known: [{ view: id, key, state: { ...state(version), ...(keys && { keys }) } }] });
     await put(first, "a/x", "5", ["a/shop", "b/shop"]);
     await put(first, "a/none", "6", []);
@@ -425,7 +426,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     await commit(store, { journal: [row(1, goes.id), row(2, goes.id, stays.id), row(3, stays.id)] });
     await store.retire([goes.id], 1_000);
     await store.purge(1_001);
-    const left = (await store.journal()).map(({ id, started: each }) => [id, each.map(({ view }) => view)]);
+    const left = (await store.begun()).map(({ id, started: each }) => [id, each.map(({ view }) => view)]);
     expect(left).toEqual([
       [2, [stays.id]],
       [3, [stays.id]],
@@ -487,7 +488,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await store.limitDeadLetters("copy", { maxCount: 5, maxBytes: 350_000 });
     for (let n = 0; n < 6; n++) await commit(store, { deadLetters: [large(id)] });
-    const kept = async (from: CheckpointStore) =>
+    const kept = async (from: Checkpoint) =>
       (await from.deadLetters()).map((it) => `${it.letter} ${it.bodyDropped ? "empty" : "whole"} ${it.error.message}`);
     const expected = ["2 empty no", "3 empty no", "4 whole no", "5 whole no", "6 whole no"];
     expect(await kept(store)).toEqual(expected);

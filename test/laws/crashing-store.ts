@@ -1,5 +1,6 @@
 import type { Batch } from "../../runtime/journal/batch.ts";
-import { type MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { MemoryStore, type Shape } from "../journal/memory-store.ts";
 import type { Dice } from "./random.ts";
 
 /** Of a store in which everything may wait. */
@@ -11,18 +12,9 @@ export class CrashingStore extends MemoryStore {
   dead = false;
   private readonly dice: Dice;
   private readonly committed: () => void;
-  override readonly spillLimit: number;
-  override readonly holdsQueues: boolean;
 
-  constructor(
-    disk: MemoryDisk,
-    dice: Dice,
-    { spillLimit, holdsQueues }: Pick<MemoryStore, "spillLimit" | "holdsQueues">,
-    committed: () => void,
-  ) {
-    super(disk);
-    this.spillLimit = spillLimit;
-    this.holdsQueues = holdsQueues;
+  constructor(disk: MemoryDisk, dice: Dice, shape: Shape, committed: () => void) {
+    super(disk, shape);
     this.dice = dice;
     this.committed = committed;
   }

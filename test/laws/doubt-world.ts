@@ -2,10 +2,11 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
-import { MemoryDisk, MemoryStore } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
 import { change, manifest, trigger } from "../engine/fixture.ts";
 import { ModelExecutor } from "../engine/model-executor.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { Dice } from "./random.ts";
 
@@ -14,11 +15,8 @@ const ok: Outcome = { type: "ok", durationMs: 1 };
 
 /** A store of which queues may wait in it, or only what holds a position up. */
 class Store extends MemoryStore {
-  override readonly holdsQueues: boolean;
-
   constructor(disk: MemoryDisk, holdsQueues: boolean) {
-    super(disk);
-    this.holdsQueues = holdsQueues;
+    super(disk, { holdsQueues });
   }
 }
 
@@ -166,7 +164,7 @@ function copied(disk: MemoryDisk): MemoryDisk {
   copy.nextLetter = disk.nextLetter;
   for (const [id, view] of disk.views)
     copy.views.set(id, { ...view, cursors: new Map(view.cursors), known: new Map(view.known) });
-  for (const [id, row] of disk.journal) copy.journal.set(id, row);
+  for (const [id, row] of disk.begun) copy.begun.set(id, row);
   for (const [id, event] of disk.spill) copy.spill.set(id, event);
   for (const [id, letter] of disk.letters) copy.letters.set(id, letter);
   for (const [name, since] of disk.paused) copy.paused.set(name, since);

@@ -1,7 +1,8 @@
 import { systemClock } from "../../runtime/base/clock.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import type { Nats } from "../../runtime/journal/nats/connection.ts";
-import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { JetstreamJournal } from "../../runtime/journal/nats/journal.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import type { Dice } from "./random.ts";
 import type { WorldPlace, WorldStore } from "./world.ts";
@@ -25,13 +26,15 @@ const silent = { warn: () => {}, error: () => {} };
 /** A world's positions in a slot of a real server, which takes commits, and fails now and then. */
 export function onJetstream(nats: Nats, slot: string): WorldPlace & { close(): Promise<void> } {
   const clock = new WaitingClock();
-  let last: JetstreamStore | undefined;
+  let last: Checkpoint<JetstreamJournal> | undefined;
   return {
     clock,
     setting: (setting) => ({ ...setting, holdsQueues: false }),
     async open(dice, { spillLimit }, committed) {
       const before = last;
-      const opened = await JetstreamStore.open({ nats, slot, clock: systemClock, log: silent, onLost: () => {} });
+      const opened = new Checkpoint(
+        await JetstreamJournal.open({ nats, slot, clock: systemClock, log: silent, onLost: () => {} }),
+      );
       last = opened;
       // Not before: it was killed, and whatever it was about to write may still come.
       await before?.close(false);
@@ -49,7 +52,7 @@ interface Crashing {
 }
 
 /** The store, whose commits are cut off by the end of the process and fail now and then before they reach the server. */
-function crashing(store: JetstreamStore, { clock, dice, spillLimit, committed }: Crashing): WorldStore {
+function crashing(store: Checkpoint<JetstreamJournal>, { clock, dice, spillLimit, committed }: Crashing): WorldStore {
   let dead = false;
   const never = new Promise<never>(() => {});
   const counted = async <T>(work: Promise<T>): Promise<T> => {
@@ -66,7 +69,7 @@ function crashing(store: JetstreamStore, { clock, dice, spillLimit, committed }:
   const commit = async (batch: Batch): Promise<readonly string[]> => {
     if (dead) return never;
     if (dice.chance(0.02)) throw new Error("the server is away");
-    const snapshot = dice.chance(0.05) ? store.snapshot() : undefined;
+    const snapshot = dice.chance(0.05) ? store.journal.snapshot() : undefined;
     const ids = await counted(store.commit(batch));
     void (snapshot && counted(snapshot));
     if (dead) return never;
@@ -77,6 +80,7 @@ function crashing(store: JetstreamStore, { clock, dice, spillLimit, committed }:
     get(target, key) {
       if (key === "commit") return commit;
       if (key === "dead") return dead;
+      if (key === "disk") return target.journal.state;
       if (key === "spillLimit") return Math.min(spillLimit, target.spillLimit);
       const value: unknown = Reflect.get(target, key, target);
       if (typeof value !== "function") return value;

@@ -1,7 +1,7 @@
 import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import { uidOf } from "../../runtime/engine/delivery/event-id.ts";
 import type { SpilledEvent } from "../../runtime/journal/batch.ts";
-import type { MemoryDisk } from "../../runtime/journal/memory.ts";
+import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { changeOf, type History, namespace, type Revision } from "./history.ts";
 import type { Setting } from "./world.ts";
 
@@ -63,7 +63,7 @@ export class Laws {
     this.lostAhead.clear();
     this.flaggedOnDisk.clear();
     for (const { id, redelivered } of this.disk.spill.values()) if (redelivered) this.flaggedOnDisk.add(id);
-    for (const { started } of this.disk.journal.values()) {
+    for (const { started } of this.disk.begun.values()) {
       for (const { id, key, attempt, resourceVersion, type } of started) {
         const name = key.slice(namespace.length + 1);
         this.onRecord.set(id, Math.max(attempt, this.onRecord.get(id) ?? 0));

@@ -3,7 +3,7 @@ import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
 import type { Cause } from "../../runtime/journal/batch.ts";
-import { MemoryDisk } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import type { DeliverySettings as Policy, Trigger } from "../../runtime/manifest/function.ts";
 import { manifest, trigger } from "../engine/fixture.ts";
 import { ModelExecutor } from "../engine/model-executor.ts";

@@ -1,7 +1,7 @@
 import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
-import { MemoryDisk } from "../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { manifest, trigger } from "../engine/fixture.ts";
 import { ModelExecutor } from "../engine/model-executor.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";

@@ -2,8 +2,8 @@ import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.t
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { FunctionDispatch } from "../../runtime/engine/function-dispatch.ts";
 import type { Shard } from "../../runtime/engine/state/shard.ts";
-import { MemoryDisk } from "../../runtime/journal/memory.ts";
-import type { CheckpointStore } from "../../runtime/journal/store.ts";
+import type { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { manifest, trigger } from "../engine/fixture.ts";
 import { ModelExecutor } from "../engine/model-executor.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -63,7 +63,7 @@ export const settingOf = (dice: Dice): Setting => ({
 });
 
 /** A store of a process that may end at any moment. */
-export type WorldStore = CheckpointStore & { readonly disk: MemoryDisk; dead: boolean };
+export type WorldStore = Checkpoint & { readonly disk: MemoryDisk; dead: boolean };
 
 /** Where a world's positions are. */
 export interface WorldPlace {

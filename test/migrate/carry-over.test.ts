@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 import { pause, systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { letter } from "../journal/store-contract.ts";
 import { folderOf } from "../tools/folder.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
@@ -22,7 +23,7 @@ test("a body that is older than its object is so where it is carried to, and a f
   await from.commit(put("a/older", body));
   await from.commit(put("a/older", "older"));
   await from.setPaused("copy", 12);
-  const to = new SqliteStore({ folder: folderOf({}) });
+  const to = new Checkpoint(new SqliteJournal({ folder: folderOf({}) }));
   await carryOver(from, to);
   const view = (await to.views())[0]?.id ?? 0;
   expect(await to.body(view, "a/exact")).toEqual({ bytes: body, isOlder: false });
@@ -52,7 +53,7 @@ test("a trigger that one of several stores has under its name before a rename is
 });
 
 test("positions of many objects are carried over with the event loop turning, so that a Lease is renewed meanwhile", async () => {
-  const from = new SqliteStore({ folder: folderOf({}) });
+  const from = new Checkpoint(new SqliteJournal({ folder: folderOf({}) }));
   const { id } = await from.openView("copy", "settings", "/ConfigMap");
   const body = Buffer.alloc(500, "x");
   const count = 40_000;
@@ -86,7 +87,7 @@ test("positions of many objects are carried over with the event loop turning, so
 });
 
 test("a dead letter whose body was dropped is known as that where it is carried to", async () => {
-  const from = new SqliteStore({ folder: folderOf({}) });
+  const from = new Checkpoint(new SqliteJournal({ folder: folderOf({}) }));
   const { id: view } = await from.openView("copy", "settings", "/ConfigMap");
   await from.limitDeadLetters("copy", { maxCount: 9, maxBytes: 800 });
   const body = Buffer.alloc(1_000, "x");

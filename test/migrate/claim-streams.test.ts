@@ -1,8 +1,9 @@
 // Whose the streams of a NATS are, on a real nats-server.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import type { Nats } from "../../runtime/journal/nats/connection.ts";
-import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { JetstreamJournal } from "../../runtime/journal/nats/journal.ts";
 import { sweepSlots } from "../../runtime/journal/nats/sweep.ts";
 import { connectNats } from "../../runtime/migrate/open-nats.ts";
 import { createLog } from "../../runtime/observe/log.ts";
@@ -24,7 +25,10 @@ async function place() {
     return nats;
   };
   const older = await connect(undefined);
-  const open = (slot: string) => JetstreamStore.open({ nats: older, slot, clock: systemClock, log, onLost: () => {} });
+  const open = (slot: string) =>
+    JetstreamJournal.open({ nats: older, slot, clock: systemClock, log, onLost: () => {} }).then(
+      (journal) => new Checkpoint(journal),
+    );
   /** A slot with positions of a cluster, as an older runtime has left it. */
   const fill = async (slot: string, cluster: string | undefined) => {
     const store = await open(slot);
@@ -110,7 +114,9 @@ describe.skipIf(!natsProgram)("streams on NATS (NATS_SERVER names the server's p
     await older.jsm.streams.update(stream, { metadata: { "watchfire.dev/cluster": "theirs" } });
     const before = await state();
     const log = createLog("error", { write: () => {} });
-    const opened = JetstreamStore.open({ nats: ours, slot: "0", clock: systemClock, log, onLost: () => {} });
+    const opened = JetstreamJournal.open({ nats: ours, slot: "0", clock: systemClock, log, onLost: () => {} }).then(
+      (journal) => new Checkpoint(journal),
+    );
     await expect(opened).rejects.toMatchObject(refused);
     expect(await state()).toEqual(before);
   });

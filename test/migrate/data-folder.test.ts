@@ -2,7 +2,8 @@ import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { DataFolder } from "../../runtime/migrate/data-folder.ts";
 import { folderOf } from "../tools/folder.ts";
 import { VirtualClock } from "../virtual-clock.ts";
@@ -11,7 +12,7 @@ import { VirtualClock } from "../virtual-clock.ts";
 async function killed(): Promise<string> {
   const root = folderOf({});
   const [first, data] = [join(root, "first"), join(root, "data")];
-  const store = new SqliteStore({ folder: first });
+  const store = new Checkpoint(new SqliteJournal({ folder: first }));
   await store.openView("copy", "settings", "/ConfigMap");
   cpSync(first, data, { recursive: true });
   await store.close(false);

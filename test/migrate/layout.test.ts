@@ -2,11 +2,11 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { resourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
 import { type Cursor, emptyBatch, type KnownState, runId, type SpilledEvent } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
 import { alone, type Layout, type LayoutKind, partOf } from "../../runtime/migrate/layout.ts";
 import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/migrate/sharding.ts";
 import { slotsOf } from "../../runtime/slots/rendezvous.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { letter, spilledEvent } from "../journal/store-contract.ts";
 
 const plain: LayoutKind = { isKeyed: () => false, isReconciler: () => false };
@@ -57,9 +57,7 @@ async function contents(store: MemoryStore) {
       ]);
     }
   }
-  const journal = (await store.journal())
-    .flatMap(({ started }) => started)
-    .map(({ view, ...rest }) => [of(view), rest]);
+  const journal = (await store.begun()).flatMap(({ started }) => started).map(({ view, ...rest }) => [of(view), rest]);
   const letters = (await store.deadLetters()).map(({ letter: _, view, ...rest }) => [of(view), rest]);
   const text = (rows: readonly unknown[]) => rows.map((row) => JSON.stringify(row)).toSorted();
   return {
@@ -236,7 +234,7 @@ test("a key's run comes back under the number of its row, also where rows of two
   const [merged = new MemoryStore()] = await carried(stores, fleet, alone);
   const rows = await merged.spilled("copy", 0, 9);
   expect(rows.map(({ sequence, id }) => [sequence, id])).toEqual([1, 2, 3, 4].map((each) => [each, runId(each)]));
-  const began = (await merged.journal()).flatMap(({ started }) => started);
+  const began = (await merged.begun()).flatMap(({ started }) => started);
   const named = new Map(rows.map(({ id, name }) => [id, name]));
   expect(began.map(({ id, key }) => [`team-a/${named.get(id)}`, key])).toEqual([
     ["team-a/object-0-2", "team-a/object-0-2"],

@@ -8,11 +8,11 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { openRuntime } from "../../runtime/cli/dead-letter-desk.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
 import type { ControlApi } from "../../runtime/observe/control-api.ts";
 import { deadLetterRowSchema, deadLetterSchema } from "../../runtime/observe/dead-letter.ts";
 import { type Endpoints, type Inspection, serveEndpoints } from "../../runtime/observe/endpoints.ts";
 import type { ExplainQuestion } from "../../runtime/observe/explanation.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 
 let store = new MemoryStore();
 

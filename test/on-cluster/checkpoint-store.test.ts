@@ -3,8 +3,9 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { Clock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch } from "../../runtime/journal/batch.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { SecretsJournal, type SecretsJournalOptions } from "../../runtime/journal/secrets/journal.ts";
 import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
-import { KubernetesStore, type KubernetesStoreOptions } from "../../runtime/journal/secrets/store.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { letter, spilledEvent, storeContract } from "../journal/store-contract.ts";
 import { admin, createNamespace } from "../target/fixture.ts";
@@ -13,7 +14,7 @@ import { RecordingTransport } from "../tools/recording-transport.ts";
 import { until } from "../tools/until.ts";
 
 const account = "watchfire";
-const commit = (store: KubernetesStore, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
+const commit = (store: Checkpoint<SecretsJournal>, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
 
 /** The Secrets in a namespace of their own, opened and killed at will, each time under the next fence. */
 class Place {
@@ -38,7 +39,7 @@ class Place {
     return new Place(namespace, clock);
   }
 
-  options(over: Partial<KubernetesStoreOptions> = {}): KubernetesStoreOptions {
+  options(over: Partial<SecretsJournalOptions> = {}): SecretsJournalOptions {
     const fence = { lease: "lease-uid", number: ++this.fence };
     const log = { warn: (fields: object) => void this.warnings.push(fields) };
     const onLost = ({ code }: { code: string }) => void this.lost.push(code);
@@ -54,8 +55,8 @@ class Place {
     };
   }
 
-  open(over?: Partial<KubernetesStoreOptions>): Promise<KubernetesStore> {
-    return KubernetesStore.open(this.options(over));
+  open(over?: Partial<SecretsJournalOptions>): Promise<Checkpoint<SecretsJournal>> {
+    return SecretsJournal.open(this.options(over)).then((journal) => new Checkpoint(journal));
   }
 
   path(index: number): string {
@@ -77,7 +78,7 @@ const known = (view: number, count: number, from = 0) =>
     },
   }));
 
-async function count(store: KubernetesStore, view: number): Promise<number> {
+async function count(store: Checkpoint<SecretsJournal>, view: number): Promise<number> {
   let found = 0;
   await store.known(view, () => found++);
   return found;
@@ -113,7 +114,9 @@ describe("the store in Secrets", () => {
     const place = await Place.make();
     const early = place.options();
     await place.open();
-    await expect(KubernetesStore.open(early)).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await expect(SecretsJournal.open(early).then((journal) => new Checkpoint(journal))).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_FENCED",
+    });
   });
 
   test("a Secret that somebody labels, and a write whose answer was lost, do not end it", async () => {
@@ -216,7 +219,7 @@ describe("the store in Secrets", () => {
     await store.retire([gone.id], 1_000);
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await commit(store, { known: known(id, 65_000) });
-    await store.syncWhole();
+    await store.journal.syncWhole();
     expect([await count(store, gone.id), await count(store, id)]).toEqual([0, 65_000]);
     await store.close(false);
   }, 40_000);
@@ -228,7 +231,7 @@ describe("the store in Secrets", () => {
     for (let n = 0; n < 40; n++) {
       await commit(store, { deadLetters: [{ ...letter(id), body: body(), oldBody: undefined }] });
     }
-    await store.syncWhole();
+    await store.journal.syncWhole();
     expect(store.deadLetterStock("copy")).toMatchObject({ count: 40, withoutBody: 38 });
     await store.close(false);
   }, 40_000);

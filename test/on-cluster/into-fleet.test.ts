@@ -3,11 +3,11 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../runtime/journal/memory.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { Nats } from "../../runtime/journal/nats/connection.ts";
-import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { JetstreamJournal } from "../../runtime/journal/nats/journal.ts";
 import { sweepSlots } from "../../runtime/journal/nats/sweep.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { DataFolder } from "../../runtime/migrate/data-folder.ts";
 import { type FillOptions, fillSlots } from "../../runtime/migrate/fill-slots.ts";
@@ -17,6 +17,7 @@ import { alone } from "../../runtime/migrate/layout.ts";
 import type { PreviousLayout } from "../../runtime/migrate/previous-layout.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { slotOf } from "../../runtime/slots/rendezvous.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
 import { admin, createNamespace } from "../target/fixture.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { folderOf } from "../tools/folder.ts";
@@ -71,14 +72,14 @@ async function place() {
 }
 
 const openSlot = (nats: Nats, set: string, carried: Readonly<Record<number, string>>, slot: number) =>
-  JetstreamStore.open({
+  JetstreamJournal.open({
     nats,
     slot: slotName(set, slot),
     clock: systemClock,
     log,
     onLost: () => {},
     witness: { read: () => carried[slot] ?? "", write: async () => {} },
-  });
+  }).then((journal) => new Checkpoint(journal));
 
 const setsOn = async ({ jsm, logStream, logSubject }: Nats) => {
   const { state } = await jsm.streams.info(logStream, { subjects_filter: `${logSubject}.*` });
@@ -126,7 +127,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
       [undefined, ["leaseuid-3"]],
     ] as const) {
       const first = await openSlot(nats, "", {}, 0);
-      await first.clear("new");
+      await first.journal.clear("new");
       if (cluster) await first.setCluster(cluster);
       else await first.openView("copy", "settings", "/ConfigMap");
       await first.close(true);
@@ -151,14 +152,14 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
     const { nats } = await place();
     const lost: string[] = [];
     const open = (number: number) =>
-      JetstreamStore.open({
+      JetstreamJournal.open({
         nats,
         slot: "3",
         fence: { lease: "slot-lease", number },
         clock: systemClock,
         log,
         onLost: ({ code }) => void lost.push(code),
-      });
+      }).then((journal) => new Checkpoint(journal));
     const owner = await open(1);
     const { id: view } = await owner.openView("copy", "settings", "/ConfigMap");
     // Whoever takes the slot to carry it away has a later term.
@@ -195,7 +196,7 @@ async function late() {
 
 test("a fleet that began without the positions of a folder does not put them aside: the replica that has it says so and ends", async () => {
   const { data, folder, enter } = await late();
-  await new SqliteStore({ folder: data }).close(true);
+  await new Checkpoint(new SqliteJournal({ folder: data })).close(true);
   await expect(enter()).rejects.toMatchObject({
     code: "WF_CHECKPOINT_ELSEWHERE",
     message: expect.stringContaining("take checkpoint.db out of that folder"),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { ApiError } from "../../runtime/kube/api-error.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Elector, leaseMs } from "../../runtime/lease/elector.ts";
@@ -124,7 +125,7 @@ describe("an election on a Lease", () => {
     const { url, ca, token } = admin.access;
     const early = { account, namespace, election: { identity: "wf-0", pod: "wf-0" } };
     await using runtime = await Installation.on({ server: url, ca, token: token ?? "" }, undefined, early);
-    const holder = new SqliteStore({ folder: runtime.data });
+    const holder = new Checkpoint(new SqliteJournal({ folder: runtime.data }));
     await runtime.open();
     const lease = async () => (await runtime.status()).lease;
     await runtime.sees("it says why", async () => (await lease())?.obstacle?.includes("WF_CHECKPOINT_LOCKED") ?? false);

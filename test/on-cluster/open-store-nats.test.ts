@@ -6,12 +6,12 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { KeptLease } from "../../runtime/host/fleet/kept-lease.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
+import { Checkpoint, type StoreKind } from "../../runtime/journal/checkpoint.ts";
 import { Nats } from "../../runtime/journal/nats/connection.ts";
-import { JetstreamStore } from "../../runtime/journal/nats/store.ts";
+import { JetstreamJournal } from "../../runtime/journal/nats/journal.ts";
 import { sweepSlots } from "../../runtime/journal/nats/sweep.ts";
 import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore, StoreKind } from "../../runtime/journal/store.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
 import { Elector, type Fence } from "../../runtime/lease/elector.ts";
@@ -66,11 +66,11 @@ class Pod {
   }
 
   /** As a container does that starts after another has ended. */
-  open(store: StoreKind, over: { named?: boolean; data?: string } = {}): Promise<CheckpointStore> {
+  open(store: StoreKind, over: { named?: boolean; data?: string } = {}): Promise<Checkpoint> {
     return this.hurried(this.opened(store, over));
   }
 
-  private async opened(store: StoreKind, { named = true, data = this.data }): Promise<CheckpointStore> {
+  private async opened(store: StoreKind, { named = true, data = this.data }): Promise<Checkpoint> {
     const { namespace, clock, transport } = this;
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
@@ -149,15 +149,15 @@ class Pod {
   }
 
   /** Takes one of the fleet's slots up, as a replica does; without a fence, as one that nobody fences. */
-  async slot(slot: number, fence?: Fence, of?: string): Promise<CheckpointStore> {
+  async slot(slot: number, fence?: Fence, of?: string): Promise<Checkpoint> {
     const log = createLog("error", { write: () => {} });
     const nats = await this.connection();
     const set = of ?? placeIn(await this.annotations()).set;
-    return JetstreamStore.open({
+    return JetstreamJournal.open({
       ...{ nats, slot: slotName(set, slot), fence, clock: this.clock, log },
       onLost: () => {},
       onClosed: () => nats.close(),
-    });
+    }).then((journal) => new Checkpoint(journal));
   }
 
   connection(): Promise<Nats> {
@@ -175,7 +175,7 @@ class Pod {
 const layoutOf = (slots: number) => ({ slots, spreadOf: () => whole });
 
 /** All that a store is to keep on its way. */
-async function contents(store: CheckpointStore) {
+async function contents(store: Checkpoint) {
   const [view] = await store.views("copy");
   const keys: string[] = [];
   await store.known(view?.id ?? 0, (key, { resourceVersion: version }) => keys.push(`${key} ${version}`));
@@ -184,13 +184,13 @@ async function contents(store: CheckpointStore) {
     keys,
     letters: (await store.deadLetters()).map(({ error }) => error.message),
     spill: (await store.spilled("copy", 0, 9)).map(({ id, body }) => `${id} ${body}`),
-    journal: (await store.journal()).map(({ started }) => started.length),
+    journal: (await store.begun()).map(({ started }) => started.length),
     body: String((await store.body(view?.id ?? 0, "team-a/web"))?.bytes),
   };
 }
 
 async function fill(folder: string, selection = ""): Promise<void> {
-  const store = new SqliteStore({ folder });
+  const store = new Checkpoint(new SqliteJournal({ folder }));
   const { id: view } = await store.openView("copy", "settings", "/ConfigMap");
   const version = resourceVersion("5");
   const state = { uid: "u1", resourceVersion: version, hash: "", deleted: false, matched: true };
@@ -214,7 +214,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
   test("go from a data folder onto NATS, into Secrets, back onto NATS and back into the folder, whole", async () => {
     const one = await Pod.make();
     await fill(one.data);
-    const folder = new SqliteStore({ folder: one.data, maintenance: true });
+    const folder = new Checkpoint(new SqliteJournal({ folder: one.data, maintenance: true }));
     const expected = await contents(folder);
     await folder.close(false);
     expect(expected).toMatchObject({ keys: ["team-a/web 5"], letters: ["no"], journal: [1], body: "{}" });
@@ -238,7 +238,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
   test("go into fleets of any number of slots and out of them, from each kind of store into each, whole", async () => {
     const one = await Pod.make();
     await fill(one.data);
-    const folder = new SqliteStore({ folder: one.data, maintenance: true });
+    const folder = new Checkpoint(new SqliteJournal({ folder: one.data, maintenance: true }));
     const expected = await contents(folder);
     await folder.close(false);
     const place = async () => (await one.annotations())["watchfire.dev/positions"];

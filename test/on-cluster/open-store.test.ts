@@ -3,9 +3,9 @@ import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch } from "../../runtime/journal/batch.ts";
+import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
-import { SqliteStore } from "../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore } from "../../runtime/journal/store.ts";
+import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Elector } from "../../runtime/lease/elector.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
@@ -47,7 +47,7 @@ class Pod {
   }
 
   /** As a container does that starts after another has ended. */
-  async open(store: "sqlite" | "kubernetes", signal = new AbortController().signal): Promise<CheckpointStore> {
+  async open(store: "sqlite" | "kubernetes", signal = new AbortController().signal): Promise<Checkpoint> {
     const { namespace, clock, transport } = this;
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
@@ -86,14 +86,14 @@ class Pod {
 
   /** The data folder of a runtime that ran without an election. */
   async fill(more: (view: number) => Partial<Batch> = () => ({})): Promise<void> {
-    const store = new SqliteStore({ folder: this.data });
+    const store = new Checkpoint(new SqliteJournal({ folder: this.data }));
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await store.commit({ ...emptyBatch, deadLetters: [letter(1)], ...more(id) });
     await store.close(true);
   }
 }
 
-const letters = async (store: CheckpointStore) => (await store.deadLetters({})).length;
+const letters = async (store: Checkpoint) => (await store.deadLetters({})).length;
 
 test("positions that were on their way into the Secrets when the process ended are carried over again", async () => {
   const one = await Pod.make();
@@ -116,7 +116,7 @@ test("positions that were on their way into the Secrets when the process ended a
 test("a folder that another process still holds is waited for, and its positions are carried over", async () => {
   const one = await Pod.make();
   await one.fill();
-  const holder = new SqliteStore({ folder: one.data });
+  const holder = new Checkpoint(new SqliteJournal({ folder: one.data }));
   const opening = one.open("kubernetes");
   await until("it waits", 20_000, async () => one.lines.some((line) => line.includes("WF_CHECKPOINT_LOCKED")));
   await holder.close(true);

@@ -42,10 +42,11 @@ const recipes: readonly Recipe[] = [
   },
   {
     of: "a journal backend",
-    example: /KubernetesStore|"kubernetes"|journal\/secrets|storeKinds/,
+    example: /Checkpoint<SecretsJournal>|"kubernetes"|journal\/secrets|storeKinds/,
     others: {
       "runtime/access/own-objects.ts": "only because the backend's data are Secrets, which are hidden from functions",
       "runtime/rbac/objects.ts": "only because the backend's data are Secrets, which are created beforehand",
+      "runtime/migrate/open-store.ts": "asks of the Secrets alone whether NATS has the same positions",
       "deploy/chart/templates/checkpoint.yaml":
         "only because the backend's data are Secrets, which are created beforehand",
     },

@@ -5,7 +5,7 @@ import { mostTold, type ObjectReport } from "../../engine/object-report.ts";
 import type { SourceStatus } from "../../informer/fanout/observer.ts";
 import type { SourceSpec } from "../../informer/fanout/source-spec.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
-import { type DeadLetterPage, deadLetterPageSize } from "../../journal/store.ts";
+import { type DeadLetterPage, deadLetterPageSize } from "../../journal/checkpoint.ts";
 import type { Schedule, Trigger } from "../../manifest/function.ts";
 import type { ExplainQuestion, Explanation, TriggerExplanation } from "../../observe/explanation.ts";
 import { answerOf, nextOf, type ObjectFacts } from "./answer.ts";

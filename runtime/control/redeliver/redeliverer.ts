@@ -7,7 +7,7 @@ import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "..
 import { listCollection } from "../../informer/list/list.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
-import { type DeadLetterPage, deadLetterPageSize } from "../../journal/store.ts";
+import { type DeadLetterPage, deadLetterPageSize } from "../../journal/checkpoint.ts";
 import { resourcePath } from "../../kube/resource.ts";
 import type { Trigger } from "../../manifest/function.ts";
 import { type LiveObject, type LookParts, lookAt } from "../explain/live-look.ts";

@@ -10,7 +10,7 @@ import type {
   SpilledEvent,
   StartedEvent,
 } from "../../journal/batch.ts";
-import type { CheckpointStore } from "../../journal/store.ts";
+import type { Checkpoint } from "../../journal/checkpoint.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { DeadLetterCommand } from "./dead-letter-command.ts";
 import { type BodyRoom, LastBodies, longestWaitMs } from "./last-bodies.ts";
@@ -54,7 +54,7 @@ const retryMs = 1_000;
 const plainCommand: DeadLetterCommand = (action, id) => `watchfire dead-letters ${action} ${id}`;
 
 interface CommitsOptions {
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly clock: Clock;
   readonly observer: EngineObserver;
   readonly log: EngineLog;

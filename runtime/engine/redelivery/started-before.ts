@@ -7,8 +7,8 @@ import {
   type SpillHeader,
   type StartedEvent,
 } from "../../journal/batch.ts";
+import type { Checkpoint, StoredView } from "../../journal/checkpoint.ts";
 import { spillByTurns } from "../../journal/spill-by-turns.ts";
-import type { CheckpointStore, StoredView } from "../../journal/store.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
 import type { BegunAttempt, BegunBefore } from "./possible-redeliveries.ts";
 
@@ -26,7 +26,7 @@ export class StartedBefore implements BegunBefore {
   private readonly replays = new Set<string>();
 
   /** Takes from the journal what may not be done. */
-  static async read(store: CheckpointStore, rows: readonly JournalRow[]): Promise<StartedBefore> {
+  static async read(store: Checkpoint, rows: readonly JournalRow[]): Promise<StartedBefore> {
     const started = new StartedBefore();
     if (rows.length === 0) return started;
     // One of a function that was removed may come back, with what it holds.

@@ -1,5 +1,5 @@
 import type { SpilledEvent } from "../../journal/batch.ts";
-import type { CheckpointStore } from "../../journal/store.ts";
+import type { Checkpoint } from "../../journal/checkpoint.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Budget } from "./budget.ts";
@@ -39,7 +39,7 @@ export const pinnedMs = 60_000;
 /** What a function's spill is made of. */
 interface SpillParts {
   readonly functionName: string;
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly commits: Commits;
   /** By number. */
   readonly views: ReadonlyMap<number, KnownObjects>;
@@ -63,7 +63,7 @@ export interface LoadedEvent extends SpilledEvent {
  */
 export class Spill {
   private readonly functionName: string;
-  private readonly store: CheckpointStore;
+  private readonly store: Checkpoint;
   private readonly commits: Commits;
   private readonly views: ReadonlyMap<number, KnownObjects>;
   private readonly most: MemoryLimit;

@@ -1,7 +1,7 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
+import { deadLetterPageSize } from "../../journal/checkpoint.ts";
 import type { DeadLetters } from "../../journal/dead-letters.ts";
-import { deadLetterPageSize } from "../../journal/store.ts";
 import type { DeadLetterService } from "../../observe/endpoints.ts";
 
 /** Before the id of each dead letter of a slot. */

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Fence } from "../../lease/elector.ts";
-import { pack, unpack } from "../packing.ts";
+import { pack, unpack } from "../memory/packing.ts";
 import { ackMs, type Nats, requestMs } from "./connection.ts";
 import { corrupt, isStatus, isUnheard, natsFault, status } from "./fault.ts";
 import { readObject } from "./object.ts";

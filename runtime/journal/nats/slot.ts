@@ -1,10 +1,9 @@
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Fence } from "../../lease/elector.ts";
-import { applyEntry } from "../log-entry.ts";
-import { MemoryDisk } from "../memory.ts";
-import { notThere } from "../not-there.ts";
-import type { PreviousEnd } from "../store.ts";
+import { notThere, type PreviousEnd } from "../journal.ts";
+import { MemoryDisk } from "../memory/journal.ts";
+import { applyEntry } from "../memory/log-entry.ts";
 import type { JetstreamBodies } from "./bodies.ts";
 import type { Nats } from "./connection.ts";
 import { natsFault } from "./fault.ts";

@@ -1,8 +1,8 @@
 import { ReadableStream } from "node:stream/web";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { applyEntry, Changes, encodeEntry } from "../log-entry.ts";
-import type { MemoryDisk } from "../memory.ts";
-import { frame, framesOf, unpack } from "../packing.ts";
+import type { MemoryDisk } from "../memory/journal.ts";
+import { applyEntry, Changes, encodeEntry } from "../memory/log-entry.ts";
+import { frame, framesOf, unpack } from "../memory/packing.ts";
 import { type Nats, requestMs } from "./connection.ts";
 import { corrupt } from "./fault.ts";
 import { readObject } from "./object.ts";
@@ -49,7 +49,7 @@ function* partsOf(disk: MemoryDisk): Generator<Changes> {
     first.views.add(id);
     for (const namespace of cursors.keys()) first.cursors.add(id, namespace);
   }
-  for (const id of disk.journal.keys()) first.journal.add(id);
+  for (const id of disk.begun.keys()) first.journal.add(id);
   yield first;
   let part = new Changes();
   let rows = 0;

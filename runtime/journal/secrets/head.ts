@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import { WatchfireError } from "../../base/errors.ts";
 import type { Fence } from "../../lease/elector.ts";
-import { applyEntry } from "../log-entry.ts";
-import { MemoryDisk } from "../memory.ts";
-import { framesOf, unpack } from "../packing.ts";
+import { MemoryDisk } from "../memory/journal.ts";
+import { applyEntry } from "../memory/log-entry.ts";
+import { framesOf, unpack } from "../memory/packing.ts";
 import type { Secret } from "./secrets.ts";
 
 /** Raised with every change of the format; a higher one is refused. */

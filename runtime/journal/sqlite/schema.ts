@@ -1,6 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import { WatchfireError } from "../../base/errors.ts";
-import type { PreviousEnd } from "../store.ts";
+import type { PreviousEnd } from "../journal.ts";
 
 /** Raised with every change of the tables; a file with a higher one is refused. */
 const schemaVersion = 4;

@@ -1,39 +1,32 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { WatchfireError } from "../../base/errors.ts";
-import type { Batch } from "../batch.ts";
-import type { DeadLetterCut, DeadLetterStats } from "../dead-letter-stats.ts";
+import type { JournalEntries } from "../batch.ts";
 import { headerOf } from "../rows.ts";
 import type { SqliteKnown } from "./known.ts";
 import { noteNoLog } from "./schema.ts";
 
-/** Writes batches: one transaction each, one prepared statement per kind of row. */
+/** Writes entries: one transaction each, one prepared statement per kind of row. */
 export class SqliteWriter {
   private readonly db: DatabaseSync;
   private readonly file: string;
   private readonly fence: number;
-  private readonly ledger: DeadLetterStats;
   private readonly known: SqliteKnown;
   private readonly statements: ReturnType<typeof prepare>;
 
-  constructor(db: DatabaseSync, file: string, fence: number, ledger: DeadLetterStats, known: SqliteKnown) {
+  constructor(db: DatabaseSync, file: string, fence: number, known: SqliteKnown) {
     this.db = db;
     this.known = known;
     this.file = file;
     this.fence = fence;
-    this.ledger = ledger;
     this.statements = prepare(db);
-    this.countLetters();
   }
 
-  /** Gives the ids of the batch's dead letters. */
-  write(batch: Batch): readonly string[] {
-    const { ids, cuts } = this.transaction(() => {
+  write(entries: JournalEntries): void {
+    this.transaction(() => {
       this.assertOurs();
-      this.rows(batch);
-      return this.letters(batch);
+      this.rows(entries);
+      this.letters(entries);
     });
-    this.ledger.counted(cuts);
-    return ids;
   }
 
   /** Folds some of the log of known objects into their table. */
@@ -63,23 +56,8 @@ export class SqliteWriter {
     });
   }
 
-  /** Takes what goes beyond the ledger's limits out of the store. */
-  cutLetters(): void {
-    this.ledger.counted(this.transaction(() => this.cut()));
-  }
-
-  /** Deletes views that were retired before `before`; what else they hold goes with them. Gives their number. */
-  purge(before: number): number {
-    return this.transaction(() => {
-      const gone = this.db.prepare("DELETE FROM view WHERE retired_at < ? RETURNING id").all(before);
-      this.known.forget(gone.map(({ id }) => Number(id)));
-      if (gone.length > 0) this.db.exec(dropBegun);
-      return gone.length;
-    });
-  }
-
   /** Runs `work` in a transaction that holds the write lock from its start. */
-  transaction<T>(work: () => T): T {
+  private transaction<T>(work: () => T): T {
     this.statements.begin.run();
     try {
       const result = work();
@@ -88,65 +66,52 @@ export class SqliteWriter {
     } catch (error) {
       if (this.db.isTransaction) this.db.exec("ROLLBACK");
       this.known.rolledBack();
-      this.countLetters();
       throw error;
     }
   }
 
-  private rows(batch: Batch): void {
+  private rows(entries: JournalEntries): void {
     const run = this.statements;
-    this.known.write(batch.known, batch.bodies);
-    for (const { view, namespace } of batch.droppedCursors) run.dropCursor.run(view, namespace);
-    for (const { view, namespace, selection, lowWaterMark, epoch, initial } of batch.cursors) {
+    if (entries.cluster !== undefined) run.putCluster.run(entries.cluster);
+    for (const [name, since] of entries.paused) {
+      if (since === undefined) run.dropPaused.run(name);
+      else run.putPaused.run(name, since);
+    }
+    // Two may swap names, which are unique.
+    for (const { id } of entries.views) run.releaseView.run(id);
+    for (const { id, function: name, trigger, resource, identity, manifest, retiredAt } of entries.views) {
+      run.putView.run(id, name, trigger, resource, retiredAt ?? null, identity, manifest ?? null);
+    }
+    this.known.write(entries.known, entries.bodies);
+    for (const id of entries.goneViews) run.dropView.run(id);
+    if (entries.goneViews.length > 0) {
+      this.known.forget(entries.goneViews);
+      this.db.exec(dropBegun);
+    }
+    for (const { view, namespace } of entries.droppedCursors) run.dropCursor.run(view, namespace);
+    for (const { view, namespace, selection, lowWaterMark, epoch, initial } of entries.cursors) {
       run.putCursor.run(view, namespace, selection, lowWaterMark ?? null, epoch, initial ? 1 : 0);
     }
-    for (const { id, started } of batch.journal) {
+    for (const { id, started } of entries.journal) {
       const rows = started.map((it) => [it.view, it.key, it.id, it.resourceVersion, it.type, it.attempt]);
       run.putJournal.run(id, JSON.stringify(rows));
     }
-    for (const id of batch.settledJournal) run.dropJournal.run(id);
-    for (const event of batch.spill) {
+    for (const id of entries.settledJournal) run.dropJournal.run(id);
+    for (const event of entries.spill) {
       const { function: name, sequence, view, body, oldBody } = event;
       run.putSpill.run(name, sequence, view, headerOf(event), body, oldBody ?? null);
     }
-    for (const { function: name, sequence } of batch.unspill) run.dropSpill.run(name, sequence);
+    for (const { function: name, sequence } of entries.unspill) run.dropSpill.run(name, sequence);
   }
 
-  /** Gives the ids of the new ones, and what had to go. Room is made before each is written, so that the file grows no larger than what is kept. */
-  private letters({ deadLetters, droppedDeadLetters }: Batch): { ids: string[]; cuts: DeadLetterCut[] } {
+  /** Room is made before any is written, so that the file grows no larger than what is kept. */
+  private letters({ deadLetters, droppedDeadLetters, emptiedDeadLetters }: JournalEntries): void {
     const run = this.statements;
-    for (const letter of droppedDeadLetters) {
-      run.dropLetter.run(Number(letter));
-      this.ledger.remove(letter);
-    }
-    const ids: string[] = [];
-    const cuts = deadLetters.flatMap(({ function: name, body, oldBody, ...letter }) => {
-      const header = JSON.stringify({ function: name, ...letter });
-      const size = { record: header.length, body: body.length + (oldBody?.length ?? 0) };
-      const keeps = this.ledger.admit(name, size);
-      const gone = this.cut();
-      const { lastInsertRowid } = run.putLetter.run(name, header, keeps ? body : noBody, (keeps && oldBody) || null);
-      ids.push(String(lastInsertRowid));
-      this.ledger.add(name, String(lastInsertRowid), keeps ? size : { ...size, body: 0 });
-      return gone;
-    });
-    return { ids, cuts };
-  }
-
-  private cut(): DeadLetterCut[] {
-    const cuts = this.ledger.cuts();
-    for (const { letters, bodies } of cuts) {
-      for (const letter of letters) this.statements.dropLetter.run(Number(letter));
-      for (const letter of bodies) this.statements.dropBody.run(noBody, Number(letter));
-    }
-    return cuts;
-  }
-
-  /** From the disk: after a transaction that was rolled back, too. */
-  private countLetters(): void {
-    this.ledger.reset();
-    for (const { id, function: name, record, body } of this.statements.letters.iterate()) {
-      this.ledger.add(String(name), String(id), { record: Number(record), body: Number(body) });
+    for (const letter of droppedDeadLetters) run.dropLetter.run(Number(letter));
+    for (const letter of emptiedDeadLetters) run.dropBody.run(noBody, Number(letter));
+    for (const event of deadLetters) {
+      const { letter, function: name, body, oldBody } = event;
+      run.putLetter.run(Number(letter), name, headerOf(event), body, oldBody ?? null);
     }
   }
 }
@@ -166,17 +131,23 @@ const prepare = (db: DatabaseSync) =>
     begin: db.prepare("BEGIN IMMEDIATE"),
     commit: db.prepare("COMMIT"),
     fence: db.prepare("SELECT fence FROM meta"),
+    putCluster: db.prepare("UPDATE meta SET cluster = ?"),
+    putPaused: db.prepare("INSERT OR REPLACE INTO paused (function, since) VALUES (?, ?)"),
+    dropPaused: db.prepare("DELETE FROM paused WHERE function = ?"),
+    releaseView: db.prepare("UPDATE view SET trigger = char(0) || id WHERE id = ?"),
+    putView: db.prepare(
+      `INSERT INTO view (id, function, trigger, resource, retired_at, identity, manifest) VALUES (?, ?, ?, ?, ?, ?, ?)
+       ON CONFLICT (id) DO UPDATE SET trigger = excluded.trigger, retired_at = excluded.retired_at,
+         identity = excluded.identity, manifest = excluded.manifest`,
+    ),
+    dropView: db.prepare("DELETE FROM view WHERE id = ?"),
     putCursor: db.prepare("INSERT OR REPLACE INTO cursor VALUES (?, ?, ?, ?, ?, ?)"),
     dropCursor: db.prepare("DELETE FROM cursor WHERE view = ? AND namespace = ?"),
     putJournal: db.prepare("INSERT OR REPLACE INTO journal VALUES (?, ?)"),
     dropJournal: db.prepare("DELETE FROM journal WHERE id = ?"),
     putSpill: db.prepare("INSERT OR REPLACE INTO spill VALUES (?, ?, ?, ?, ?, ?)"),
     dropSpill: db.prepare("DELETE FROM spill WHERE function = ? AND sequence = ?"),
-    putLetter: db.prepare("INSERT INTO dead_letter (function, header, body, old_body) VALUES (?, ?, ?, ?)"),
+    putLetter: db.prepare("INSERT INTO dead_letter (id, function, header, body, old_body) VALUES (?, ?, ?, ?, ?)"),
     dropBody: db.prepare("UPDATE dead_letter SET body = ?, old_body = NULL WHERE id = ?"),
-    letters: db.prepare(
-      `SELECT id, function, length(header) AS record, length(body) + coalesce(length(old_body), 0) AS body
-       FROM dead_letter ORDER BY id`,
-    ),
     dropLetter: db.prepare("DELETE FROM dead_letter WHERE id = ?"),
   }) satisfies Record<string, StatementSync>;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { MemoryDisk, MemoryStore } from "../../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../../runtime/journal/memory/journal.ts";
 import type { Trigger } from "../../../runtime/manifest/function.ts";
+import { MemoryStore } from "../../journal/memory-store.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "../fixture.ts";
 import { byOwner, open, reconciler, runs, withPods } from "../reconcile/fixture.ts";
 
@@ -73,7 +74,7 @@ describe("a scope that goes from chosen namespaces to all", () => {
     third.subscription.change(slow);
     await quiet(third.runner);
     await third.clock.advance(1_000);
-    expect([third.runner.told, third.disk.journal.size]).toEqual([
+    expect([third.runner.told, third.disk.begun.size]).toEqual([
       ["Added a@21", "Added slow@22", "Deleted a@23", "Added slow@22 #2 !"],
       0,
     ]);
@@ -114,8 +115,9 @@ describe("an edit before the first list is done", () => {
 describe("a state that is told again, since nothing proves that its events have ended", () => {
   /** Nothing but positions fits: they are held while anything before them runs. */
   class CrampedStore extends MemoryStore {
-    override readonly spillLimit: number = 0;
-    override readonly holdsQueues = false;
+    constructor(disk: MemoryDisk) {
+      super(disk, { spillLimit: 0, holdsQueues: false });
+    }
   }
 
   it("is not its own previous object", async () => {

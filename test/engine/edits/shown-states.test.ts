@@ -47,7 +47,7 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
     await quiet(third.runner);
     expect(third.runner.told).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
     await third.clock.advance(1_000);
-    expect(third.disk.journal.size).toBe(0);
+    expect(third.disk.begun.size).toBe(0);
   });
 
   it("is flagged when its own event waited on disk meanwhile and the position is past it", async () => {
@@ -64,7 +64,7 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
     second.runner.answer = () => done;
     const third = await next(second, { manifest: inAll, look: stands(16) });
     expect(third.runner.told).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
-    expect(third.disk.journal.size).toBe(0);
+    expect(third.disk.begun.size).toBe(0);
   });
 
   it("is flagged after a kill that follows attempts at an earlier one, between which the function was loaded anew", async () => {
@@ -90,7 +90,7 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
     const changes = third.runner.told.filter((line) => line.startsWith("Modified"));
     expect(changes).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
     await third.clock.advance(1_000);
-    expect(third.disk.journal.size).toBe(0);
+    expect(third.disk.begun.size).toBe(0);
   });
 
   it("is flagged where that event is the object's first, and its handler has asked for it to come again", async () => {
@@ -109,7 +109,7 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
     second.subscription.change(change("Deleted", "shop", 16));
     await second.clock.advance(20_000);
     expect(second.runner.told).toEqual(["Added shop@11", "Modified shop@14 !", "Modified shop@15", "Deleted shop@16"]);
-    expect(second.disk.journal.size).toBe(0);
+    expect(second.disk.begun.size).toBe(0);
   });
 
   it("is flagged where the event of the earlier one comes behind it", async () => {
@@ -228,7 +228,7 @@ describe("a state that a run ended well with, newer than the one on record", () 
     const ofShop = last.runner.told.filter((line) => line.includes("shop"));
     expect(ofShop).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
     await last.clock.advance(1_000);
-    expect(last.disk.journal.size).toBe(0);
+    expect(last.disk.begun.size).toBe(0);
   });
 
   it("does not flag the run that was due when that one ended, in the next process", async () => {
@@ -250,7 +250,7 @@ describe("a state that a run ended well with, newer than the one on record", () 
     expect(runs(third)).toEqual(["shop@15 <- Added pods cron"]);
     third.subscription.change(change("Modified", "shop", 15));
     await third.clock.advance(1_000);
-    expect(third.disk.journal.size).toBe(0);
+    expect(third.disk.begun.size).toBe(0);
   });
 
   it("leaves no record once its own event has come", async () => {
@@ -265,7 +265,7 @@ describe("a state that a run ended well with, newer than the one on record", () 
     second.subscription.change(change("Modified", "shop", 15));
     await second.clock.advance(1_000);
     expect(runs(second).every((run) => run.startsWith("shop@15") && !run.endsWith("!"))).toBe(true);
-    expect(second.disk.journal.size).toBe(0);
+    expect(second.disk.begun.size).toBe(0);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../../runtime/journal/dead-letters.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
 import { change, DispatchFixture, failure, manifest, quiet, trigger } from "../fixture.ts";
 import { byLabel, byOwner, open, owned, reconciler, runs, withPods } from "../reconcile/fixture.ts";
@@ -12,7 +12,7 @@ async function restarted(it: DispatchFixture, to: FunctionManifest) {
   await quiet(it.runner);
   it.runner.forget();
   const { Dispatcher } = await import("../../../runtime/engine/dispatcher.ts");
-  const { MemoryStore } = await import("../../../runtime/journal/memory.ts");
+  const { MemoryStore } = await import("../../journal/memory-store.ts");
   const { disk, clock, runner } = it;
   const edits: unknown[] = [];
   const info = (fields: object) => ("edits" in fields ? edits.push(fields.edits) : undefined);
@@ -92,11 +92,11 @@ describe("a trigger that is renamed", () => {
   });
 
   it.each([
-    ["", async (_: CheckpointStore) => {}],
+    ["", async (_: Checkpoint) => {}],
     // There the process died: the view is in the store, and nothing is noted of it.
     [
       ", though the process dies while the view of that one is made",
-      (store: CheckpointStore) => store.openView("copy", "settings", "/ConfigMap"),
+      (store: Checkpoint) => store.openView("copy", "settings", "/ConfigMap"),
     ],
   ])("and one that takes its name afterwards have ids of their own%s", async (_, between) => {
     const first = await (await DispatchFixture.open()).listed();

@@ -143,7 +143,7 @@ describe("a key", () => {
     await second.clock.advance(1_000);
     expect(runs(second)).toEqual(["shop@11 <- Added settings shop", "shop@11 <- Added settings shop #2 !"]);
     await second.clock.advance(1_000);
-    expect([second.disk.spill.size, second.disk.journal.size]).toEqual([0, 0]);
+    expect([second.disk.spill.size, second.disk.begun.size]).toEqual([0, 0]);
   });
 
   it("runs again at once also where wall time was set back while the process was down", async () => {

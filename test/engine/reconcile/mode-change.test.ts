@@ -40,7 +40,7 @@ describe("a key", () => {
       ["pods:uid-web/12/Added", true, "edited", "web", 12],
       ["settings:uid-shop/11/Added", true, "edited", "shop", 11],
     ]);
-    expect([second.disk.spill.size, second.disk.journal.size]).toEqual([0, 0]);
+    expect([second.disk.spill.size, second.disk.begun.size]).toEqual([0, 0]);
   });
 
   it("that comes as an event of its object as it stands now flags that state's own event, across a kill as well", async () => {
@@ -57,7 +57,7 @@ describe("a key", () => {
     for (const rv of [15, 16]) third.pods.change(owned("Modified", "web", rv, "shop"));
     await third.clock.advance(1_000);
     expect(third.runner.told).toEqual(["Modified web@15 !", "Modified web@16"]);
-    expect(third.disk.journal.size).toBe(0);
+    expect(third.disk.begun.size).toBe(0);
   });
 
   it("that comes so, and is asked for again and again, leaves one record of the state that it has shown", async () => {
@@ -68,7 +68,7 @@ describe("a key", () => {
     const second = await withPods(await first.restart({ manifest: events, look }), false);
     await second.clock.advance(20_000);
     expect(second.runner.deliveries.length).toBeGreaterThan(10);
-    expect(second.disk.journal.size).toBeLessThanOrEqual(2);
+    expect(second.disk.begun.size).toBeLessThanOrEqual(2);
   });
 
   it("that has not run is told without a flag, and one that its handler asked for at a time comes at that time", async () => {

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { MemoryDisk, MemoryStore } from "../../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../../journal/memory-store.ts";
 import { change, type DispatchFixture, done, quiet } from "../fixture.ts";
 import { open, reconciler, runs, withPods } from "./fixture.ts";
 

@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 import { mostRows } from "../../../runtime/engine/commit/commit-share.ts";
 import type { Outcome } from "../../../runtime/engine/delivery/delivery.ts";
 import type { Batch } from "../../../runtime/journal/batch.ts";
-import { MemoryDisk, MemoryStore } from "../../../runtime/journal/memory.ts";
+import { MemoryDisk } from "../../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../../journal/memory-store.ts";
 import { change, type DispatchFixture, done, quiet } from "../fixture.ts";
 import { byLabel, open, reconciler, runs, withPods } from "./fixture.ts";
 

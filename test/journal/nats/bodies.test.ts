@@ -24,7 +24,7 @@ describe.skipIf(!natsProgram)("bodies on NATS JetStream (NATS_SERVER names the s
     expect(String((await next.body(id, "a/x"))?.bytes)).toBe("small");
     await commit(next, { known: [row(id, "a/y", 2, large)] });
     await commit(next, { known: [{ view: id, key: "a/y", state: undefined }] });
-    await next.snapshot();
+    await next.journal.snapshot();
     await next.close(true);
     const names = (await place.nats.objects.list()).map(({ name }) => name.split("/")[1]);
     expect(names).toEqual(["snapshot"]);

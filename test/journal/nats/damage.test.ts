@@ -14,7 +14,7 @@ async function filled() {
   const store = await place.open();
   const { id } = await store.openView("copy", "settings", "/ConfigMap");
   await commit(store, { known: [row(id, "a/x", 1)] });
-  await store.snapshot();
+  await store.journal.snapshot();
   await commit(store, { known: [row(id, "a/y", 1)] });
   const noise = Buffer.from(crypto.getRandomValues(new Uint8Array(60_000)));
   const large = Buffer.concat(Array.from({ length: 24 }, () => Buffer.from(crypto.getRandomValues(noise))));

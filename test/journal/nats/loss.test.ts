@@ -137,14 +137,14 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     const place = await Place.make();
     const store = await place.open();
     await store.openView("copy", "settings", "/ConfigMap");
-    await store.snapshot();
+    await store.journal.snapshot();
     const { streams } = place.nats.jsm;
     const purge = streams.purge.bind(streams);
     streams.purge = () => Promise.reject(new Error("TIMEOUT"));
-    await store.snapshot();
+    await store.journal.snapshot();
     expect(place.said.join()).toContain("TIMEOUT");
     streams.purge = purge;
-    await store.snapshot();
+    await store.journal.snapshot();
     const left = (await place.nats.objects.list()).filter(({ name }) => name.startsWith("0/snapshot/"));
     expect(left).toHaveLength(1);
     // Nor is anything left that says that they were there.

@@ -1,8 +1,9 @@
 import { onTestFinished } from "vitest";
 import { systemClock } from "../../../runtime/base/clock.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { Nats } from "../../../runtime/journal/nats/connection.ts";
+import { JetstreamJournal, type JetstreamJournalOptions } from "../../../runtime/journal/nats/journal.ts";
 import type { Witness } from "../../../runtime/journal/nats/slot.ts";
-import { JetstreamStore, type JetstreamStoreOptions } from "../../../runtime/journal/nats/store.ts";
 import { startNats } from "../../tools/nats.ts";
 import type { NatsServer } from "../../tools/nats-server.ts";
 
@@ -35,9 +36,9 @@ export class Place {
     return new Place(running, nats);
   }
 
-  open(over: Partial<JetstreamStoreOptions> = {}): Promise<JetstreamStore> {
+  open(over: Partial<JetstreamJournalOptions> = {}): Promise<Checkpoint<JetstreamJournal>> {
     const note = (fields: object) => void this.said.push(JSON.stringify(fields));
-    return JetstreamStore.open({
+    return JetstreamJournal.open({
       nats: this.nats,
       slot: "0",
       clock: systemClock,
@@ -45,6 +46,6 @@ export class Place {
       log: { warn: note, error: note },
       onLost: ({ code }) => void this.lost.push(code),
       ...over,
-    });
+    }).then((journal) => new Checkpoint(journal));
   }
 }

@@ -66,7 +66,7 @@ describe.skipIf(!natsProgram)("rights on NATS (NATS_SERVER names the server's pr
     const known = (key: string, body: Buffer) => ({ view: id, key, state: { ...state, body } });
     const bodies = [known("a/small", Buffer.from("{}")), known("a/large", large)];
     await store.commit({ ...emptyBatch, known: bodies, deadLetters: [{ ...letter(id), body: large }] });
-    await store.snapshot();
+    await store.journal.snapshot();
     await store.commit({ ...emptyBatch, known: [{ view: id, key: "a/small", state: undefined }] });
     await store.close(true);
     const next = await place.open({ cacheBytes: 0 });

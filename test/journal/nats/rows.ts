@@ -1,9 +1,9 @@
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch } from "../../../runtime/journal/batch.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 
 /** Commits what is given, and nothing else. */
-export const commit = (store: CheckpointStore, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
+export const commit = (store: Checkpoint, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
 
 /** An object's row; its resourceVersion counts up. */
 export const row = (view: number, key: string, version: number, body?: Buffer | "older") => ({
@@ -30,7 +30,7 @@ export const cursor = (view: number, mark: number) => ({
 });
 
 /** The position of the first view. */
-export async function markOf(store: CheckpointStore): Promise<number> {
+export async function markOf(store: Checkpoint): Promise<number> {
   return Number((await store.views())[0]?.cursors[0]?.lowWaterMark ?? 0);
 }
 
@@ -41,7 +41,7 @@ export class Commits {
   private ended = false;
   private readonly work: Promise<void>;
 
-  constructor(store: CheckpointStore, view: number) {
+  constructor(store: Checkpoint, view: number) {
     this.work = this.run(store, view);
   }
 
@@ -50,7 +50,7 @@ export class Commits {
     await this.work;
   }
 
-  private async run(store: CheckpointStore, view: number): Promise<void> {
+  private async run(store: Checkpoint, view: number): Promise<void> {
     for (let n = 1; !this.ended; n++) {
       const known = [row(view, `a/${n % 50}`, n, Buffer.from(`${n}`))];
       const batch = { ...emptyBatch, known, cursors: [cursor(view, n)] };

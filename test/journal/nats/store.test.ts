@@ -2,20 +2,21 @@ import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch } from "../../../runtime/journal/batch.ts";
-import { MemoryDisk, MemoryStore } from "../../../runtime/journal/memory.ts";
+import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { MemoryDisk } from "../../../runtime/journal/memory/journal.ts";
 import { Nats } from "../../../runtime/journal/nats/connection.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
 import { natsProgram } from "../../tools/assets.ts";
 import { startNats, startNatsCluster } from "../../tools/nats.ts";
 import type { NatsServer } from "../../tools/nats-server.ts";
 import { until } from "../../tools/until.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
+import { MemoryStore } from "../memory-store.ts";
 import { letter, spilledEvent, storeContract } from "../store-contract.ts";
 import { Place } from "./place.ts";
 import { Commits, commit, cursor, markOf, row } from "./rows.ts";
 
 /** Everything that a store says of what it holds. */
-async function stateOf(store: CheckpointStore): Promise<unknown> {
+async function stateOf(store: Checkpoint): Promise<unknown> {
   const functions = ["copy", "other"];
   const views = [...(await store.views()), ...(await store.retiredViews())].sort((a, b) => a.id - b.id);
   const known = await Promise.all(
@@ -30,7 +31,7 @@ async function stateOf(store: CheckpointStore): Promise<unknown> {
     cluster: await store.cluster(),
     views: views.map(({ cursors, ...view }) => ({ ...view, cursors: [...cursors].sort() })),
     known,
-    journal: (await store.journal()).sort((a, b) => a.id - b.id),
+    journal: (await store.begun()).sort((a, b) => a.id - b.id),
     spill: await Promise.all(functions.map((name) => store.spilled(name, -1, 1_000))),
     letters: await Promise.all((await store.deadLetters()).map((each) => store.deadLetter(each.letter))),
   };
@@ -98,7 +99,7 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
       ),
       droppedDeadLetters: fc.array(sequence.map(String), { maxLength: 1 }),
     });
-    type Step = (store: CheckpointStore) => Promise<unknown>;
+    type Step = (store: Checkpoint) => Promise<unknown>;
     const onBoth = (step: Step) => step;
     const step = fc.oneof(
       { weight: 6, arbitrary: batch.map((of) => onBoth((store) => store.commit({ ...of }))) },
@@ -125,7 +126,7 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
             // Views that are not there take no rows; the store in SQLite refuses them.
             await each(memory);
             await each(store);
-          } else if (each === "snapshot") await store.snapshot();
+          } else if (each === "snapshot") await store.journal.snapshot();
           else {
             await store.close(each === "end");
             store = await place.open({ room: 1 << 20, cacheBytes: 0 });
@@ -192,7 +193,7 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
       deadLetters: [letter(id)],
     });
     expect(await stateOf(store)).not.toEqual(blank);
-    await store.clear("new");
+    await store.journal.clear("new");
     expect(await stateOf(store)).toEqual(blank);
     await store.close(true);
     expect(await stateOf(await place.open({ cacheBytes: 0 }))).toEqual(blank);
@@ -205,7 +206,7 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     await commit(one, { known: [row(id, "a/x", 1, Buffer.from("one"))], cursors: [cursor(id, 1)] });
     const other = await two.openView("copy", "settings", "/ConfigMap");
     await commit(two, { known: [row(other.id, "a/x", 1, Buffer.from("two"))], cursors: [cursor(other.id, 2)] });
-    await two.snapshot();
+    await two.journal.snapshot();
     await one.close(true);
     const again = await place.open({ slot: "1", cacheBytes: 0 });
     expect([await markOf(again), String((await again.body(id, "a/x"))?.bytes)]).toEqual([1, "one"]);
@@ -265,7 +266,7 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     await place.nats.objects.putBlob({ name: "0/snapshot/left" }, Buffer.from("half"));
     for (let n = 1; n <= 5; n++) await commit(store, { known: [row(id, `a/${n}`, n)], cursors: [cursor(id, n)] });
-    await store.snapshot();
+    await store.journal.snapshot();
     await commit(store, { cursors: [cursor(id, 6)] });
     const { state } = await place.nats.jsm.streams.info(place.nats.logStream);
     expect(state.messages).toBe(2);
@@ -284,7 +285,7 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     const size = 20_000;
     await commit(store, { known: Array.from({ length: size }, (_, n) => row(id, `a/${n}`, 1)) });
     let written = false;
-    const snapshot = store.snapshot().then(() => {
+    const snapshot = store.journal.snapshot().then(() => {
       written = true;
     });
     let version = 1;
@@ -362,11 +363,11 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
       const purge = streams.purge.bind(streams);
       let purged = 0;
       streams.purge = (...of) => (purged++ < cut ? purge(...of) : Promise.reject(new Error("the process ends here")));
-      await expect(store.moveTo("sqlite/a")).rejects.toThrow("the process ends here");
+      await expect(store.journal.moveTo("sqlite/a")).rejects.toThrow("the process ends here");
       streams.purge = purge;
       await store.close(false);
       const next = await place.open();
-      expect([next.movedTo, await next.views()]).toEqual(["sqlite/a", []]);
+      expect([next.journal.movedTo, await next.views()]).toEqual(["sqlite/a", []]);
       await next.close(false);
     }
   });

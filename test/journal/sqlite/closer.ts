@@ -1,9 +1,10 @@
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../../runtime/journal/batch.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 
 // Writes more to the folder of argv than its log may hold, closes it as clean, and has nothing else to wait for.
-const store = new SqliteStore({ folder: process.argv[2] ?? "", room: () => 1 });
+const store = new Checkpoint(new SqliteJournal({ folder: process.argv[2] ?? "", room: () => 1 }));
 const { id } = await store.openView("copy", "settings", "/ConfigMap");
 const body = Buffer.alloc(100_000, "x");
 const identity = { uid: "u", resourceVersion: resourceVersion("5"), hash: "", deleted: false, matched: true };

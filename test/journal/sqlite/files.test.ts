@@ -16,7 +16,8 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 
 // Each test opens the store in processes of its own.
 vi.setConfig({ testTimeout: 60_000 });
@@ -30,7 +31,7 @@ const nobody = 65534;
 async function killed(): Promise<string> {
   const made = mkdtempSync(join(tmpdir(), "watchfire-files-"));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
-  const store = new SqliteStore({ folder: join(made, "first") });
+  const store = new Checkpoint(new SqliteJournal({ folder: join(made, "first") }));
   await store.openView("copy", "settings", "/ConfigMap");
   const folder = join(made, "data");
   cpSync(join(made, "first"), folder, { recursive: true });
@@ -50,8 +51,8 @@ const outcome = (folder: string): string =>
 const never = Number.POSITIVE_INFINITY;
 
 /** Whether it cannot be opened; what is opened is closed. */
-const attempt = async (begin: () => SqliteStore): Promise<boolean> => {
-  let store: SqliteStore;
+const attempt = async (begin: () => Checkpoint<SqliteJournal>): Promise<boolean> => {
+  let store: Checkpoint<SqliteJournal>;
   try {
     store = begin();
   } catch {
@@ -112,7 +113,7 @@ test("what a store makes is its owner's alone, in whosever folder it is", async 
   const folder = mkdtempSync(join(tmpdir(), "watchfire-files-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   chmodSync(folder, 0o755);
-  const store = new SqliteStore({ folder });
+  const store = new Checkpoint(new SqliteJournal({ folder }));
   await store.openView("copy", "settings", "/ConfigMap");
   const modes = readdirSync(folder).map((name) => [name, statSync(join(folder, name)).mode & 0o777]);
   await store.close(true);
@@ -128,26 +129,26 @@ test("a link leads to where the positions are, before they are made and after", 
   mkdirSync(volume);
   symlinkSync(real, data);
   symlinkSync("../../volume/positions.db", join(data, "checkpoint.db"));
-  const first = new SqliteStore({ folder: data });
+  const first = new Checkpoint(new SqliteJournal({ folder: data }));
   await first.openView("copy", "settings", "/ConfigMap");
   expect(readdirSync(volume)).toEqual(["positions.db", "positions.db-shm", "positions.db-wal"]);
   await first.close(true);
-  const second = new SqliteStore({ folder: data });
+  const second = new Checkpoint(new SqliteJournal({ folder: data }));
   expect(await second.views()).toHaveLength(1);
   await second.close(true);
   writeFileSync(join(volume, "positions.db"), "");
-  expect(await attempt(() => new SqliteStore({ folder: data }))).toBe(true);
+  expect(await attempt(() => new Checkpoint(new SqliteJournal({ folder: data })))).toBe(true);
 });
 
 test("a file that cannot be seen at the end is closed as well as any, and not taken for gone", async () => {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-files-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   const [data, hidden] = [join(folder, "data"), join(folder, "hidden")];
-  const store = new SqliteStore({ folder: data });
+  const store = new Checkpoint(new SqliteJournal({ folder: data }));
   renameSync(data, hidden);
   symlinkSync("data", data);
   await store.close(true);
-  const next = new SqliteStore({ folder: hidden });
+  const next = new Checkpoint(new SqliteJournal({ folder: hidden }));
   expect(next.previousEnd).toBe("clean");
   await next.close(true);
 });
@@ -179,7 +180,7 @@ test("a first start that ends amid its work leaves no file, or one that is not e
     const begin = (after: number) =>
       attempt(() => {
         left = after;
-        const store = new SqliteStore({ folder });
+        const store = new Checkpoint(new SqliteJournal({ folder }));
         left = never;
         return store;
       });

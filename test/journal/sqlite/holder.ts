@@ -1,9 +1,10 @@
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../../runtime/journal/batch.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 
 // Holds the store of the folder in argv until it is killed.
-const store = new SqliteStore({ folder: process.argv[2] ?? "" });
+const store = new Checkpoint(new SqliteJournal({ folder: process.argv[2] ?? "" }));
 const { id } = await store.openView("copy", "settings", "/ConfigMap");
 const cursor = {
   view: id,

@@ -6,9 +6,9 @@ import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch, type KnownIdentity, type KnownWrite } from "../../../runtime/journal/batch.ts";
-import { MemoryStore } from "../../../runtime/journal/memory.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
+import { MemoryStore } from "../memory-store.ts";
 import { spilledEvent } from "../store-contract.ts";
 
 const keys = ["team-a/web", "team-a/db", "team-b/web"];
@@ -49,10 +49,10 @@ const once = (writes: readonly KnownWrite[]): KnownWrite[] => [
 ];
 
 class Known {
-  store: CheckpointStore;
+  store: Checkpoint;
   private ids: number[] = [];
 
-  constructor(store: CheckpointStore) {
+  constructor(store: Checkpoint) {
     this.store = store;
   }
 
@@ -119,7 +119,7 @@ test("the file knows of each object what memory knows, whatever was written, ref
       fc.integer({ min: 0, max: 8 }),
       async (steps, loggedRows) => {
         let folder = newFolder();
-        const open = () => new SqliteStore({ folder, bootId: "boot", loggedRows });
+        const open = () => new Checkpoint(new SqliteJournal({ folder, bootId: "boot", loggedRows }));
         const sqlite = new Known(open());
         const memory = new Known(new MemoryStore());
         for (const each of [sqlite, memory]) await each.openNew();
@@ -168,10 +168,10 @@ function versionOf(folder: string): unknown {
 async function withLog(
   objects: number,
   loggedRows?: number,
-): Promise<{ readonly store: SqliteStore; readonly folder: string; readonly id: number }> {
+): Promise<{ readonly store: Checkpoint<SqliteJournal>; readonly folder: string; readonly id: number }> {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-known-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  const store = new SqliteStore({ folder, loggedRows });
+  const store = new Checkpoint(new SqliteJournal({ folder, loggedRows }));
   const { id } = await store.openView("copy", "t", "/Pod");
   const states = (body: "older" | undefined, rv: string): KnownWrite[] =>
     Array.from({ length: objects }, (_, number) => ({
@@ -215,7 +215,7 @@ test("an end folds the log with the event loop turning, and what it kept is ther
   reader.close();
   expect(found.size).toBeGreaterThan(10);
   expect(versionOf(folder)).toBe(2);
-  const next = new SqliteStore({ folder });
+  const next = new Checkpoint(new SqliteJournal({ folder }));
   const versions: string[] = [];
   await next.known(id, (_, { resourceVersion }) => versions.push(resourceVersion));
   expect([versions.length, new Set(versions)]).toEqual([5_000, new Set(["2"])]);

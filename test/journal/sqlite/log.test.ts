@@ -17,10 +17,11 @@ import { Worker } from "node:worker_threads";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { Clock } from "../../../runtime/base/clock.ts";
 import { emptyBatch } from "../../../runtime/journal/batch.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 import { SqliteLog } from "../../../runtime/journal/sqlite/log.ts";
 import { logLengthOf } from "../../../runtime/journal/sqlite/log-length.ts";
 import { copyProgram } from "../../../runtime/journal/sqlite/log-thread.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
 import { until } from "../../tools/until.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 import { spilledEvent } from "../store-contract.ts";
@@ -41,13 +42,15 @@ function readlink(link: string): string | undefined {
 /** A store whose log may take 1 MiB, and what its tests need of it. */
 class Fixture {
   readonly file: string;
-  readonly store: SqliteStore;
+  readonly store: Checkpoint<SqliteJournal>;
   private next = 1;
   private view = 0;
 
   private constructor(folder: string, clock?: Clock) {
     this.file = join(folder, "checkpoint.db");
-    this.store = new SqliteStore({ folder, bootId: "boot-1", room: () => 8 * mebibyte, ...(clock && { clock }) });
+    this.store = new Checkpoint(
+      new SqliteJournal({ folder, bootId: "boot-1", room: () => 8 * mebibyte, ...(clock && { clock }) }),
+    );
   }
 
   static async open(folder = mkdtempSync(join(tmpdir(), "watchfire-log-")), clock?: Clock): Promise<Fixture> {
@@ -229,7 +232,7 @@ describe("the log", () => {
   it("keeps within its share also in a file of other pages, of which a commit writes more than is guessed", async () => {
     const folder = mkdtempSync(join(tmpdir(), "watchfire-log-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-    await new SqliteStore({ folder, bootId: "boot-1" }).close(true);
+    await new Checkpoint(new SqliteJournal({ folder, bootId: "boot-1" })).close(true);
     const db = new DatabaseSync(join(folder, "checkpoint.db"));
     db.exec("PRAGMA journal_mode = DELETE; PRAGMA page_size = 4096; VACUUM");
     db.close();

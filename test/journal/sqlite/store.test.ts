@@ -18,7 +18,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../../runtime/journal/batch.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 import { until } from "../../tools/until.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 import { letter, spilledEvent, storeContract } from "../store-contract.ts";
@@ -29,8 +30,8 @@ function folder(): string {
   return join(made, "data");
 }
 
-function open(at: string, bootId = "boot-1"): SqliteStore {
-  const store = new SqliteStore({ folder: at, bootId });
+function open(at: string, bootId = "boot-1"): Checkpoint<SqliteJournal> {
+  const store = new Checkpoint(new SqliteJournal({ folder: at, bootId }));
   onTestFinished(() => store.close(false).catch(() => {}));
   return store;
 }
@@ -71,7 +72,7 @@ describe("the store in SQLite", () => {
     async (_, then) => {
       const at = folder();
       const clock = new VirtualClock();
-      const store = new SqliteStore({ folder: at, bootId: "boot-1", clock });
+      const store = new Checkpoint(new SqliteJournal({ folder: at, bootId: "boot-1", clock }));
       onTestFinished(() => store.close(false).catch(() => {}));
       await store.commit(emptyBatch);
       rmSync(at, { recursive: true });
@@ -88,7 +89,7 @@ describe("the store in SQLite", () => {
     expect(failure(() => open(at))).toMatchObject({ code: "WF_CHECKPOINT_LOCKED" });
     first.kill("SIGKILL");
     await once(first, "exit");
-    const second = new SqliteStore({ folder: at });
+    const second = new Checkpoint(new SqliteJournal({ folder: at }));
     expect(second.previousEnd).toBe("killed");
     expect((await second.views("copy"))[0]?.cursors[0]?.lowWaterMark).toBe("41");
     await second.close(true);
@@ -124,11 +125,11 @@ describe("the store in SQLite", () => {
 
   it("a command between two runs needs a store, and leaves the note of how the last run ended", async () => {
     const at = folder();
-    expect(failure(() => new SqliteStore({ folder: at, maintenance: true }))).toMatchObject({
+    expect(failure(() => new Checkpoint(new SqliteJournal({ folder: at, maintenance: true })))).toMatchObject({
       code: "WF_CHECKPOINT_MISSING",
     });
     await open(at, "boot-1").close(false);
-    await new SqliteStore({ folder: at, maintenance: true, bootId: "boot-2" }).close(true);
+    await new Checkpoint(new SqliteJournal({ folder: at, maintenance: true, bootId: "boot-2" })).close(true);
     expect(open(at, "boot-2").previousEnd).toBe("power-loss");
   });
 
@@ -172,7 +173,7 @@ describe("the store in SQLite", () => {
       if (asked++ > 0) throw Object.assign(new Error("EIO: i/o error, statfs"), { code: "EIO" });
       return 64 * 1024 * 1024;
     };
-    const store = new SqliteStore({ folder: folder(), bootId: "boot-1", clock, room });
+    const store = new Checkpoint(new SqliteJournal({ folder: folder(), bootId: "boot-1", clock, room }));
     onTestFinished(() => store.close(false));
     await clock.advance(15_000);
     expect(asked).toBe(4);
@@ -180,11 +181,15 @@ describe("the store in SQLite", () => {
   });
 
   it.each([
-    ["what had begun", "UPDATE journal SET started = 'torn'", (store: SqliteStore) => store.journal()],
-    ["what waits", "UPDATE spill SET header = '{}'", (store: SqliteStore) => store.spilled("copy", 0, 9)],
-    ["dead letters", "UPDATE dead_letter SET header = '{}'", (store: SqliteStore) => store.deadLetters()],
-    ["a dead letter", "UPDATE dead_letter SET header = '{}'", (store: SqliteStore) => store.deadLetter("1")],
-    ["known objects", "UPDATE known SET keys = '7'", (store: SqliteStore) => store.known(1, () => {})],
+    ["what had begun", "UPDATE journal SET started = 'torn'", (store: Checkpoint<SqliteJournal>) => store.begun()],
+    ["what waits", "UPDATE spill SET header = '{}'", (store: Checkpoint<SqliteJournal>) => store.spilled("copy", 0, 9)],
+    ["dead letters", "UPDATE dead_letter SET header = '{}'", (store: Checkpoint<SqliteJournal>) => store.deadLetters()],
+    [
+      "a dead letter",
+      "UPDATE dead_letter SET header = '{}'",
+      (store: Checkpoint<SqliteJournal>) => store.deadLetter("1"),
+    ],
+    ["known objects", "UPDATE known SET keys = '7'", (store: Checkpoint<SqliteJournal>) => store.known(1, () => {})],
   ])("rows of %s that nobody can read are told as damage", async (_what, damage, read) => {
     const at = folder();
     const store = open(at);
@@ -209,7 +214,8 @@ describe("the store in SQLite", () => {
     });
     await store.close(true);
     sql(join(at, "checkpoint.db"), damage);
-    await expect(read(open(at))).rejects.toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
+    const readAgain = async () => read(open(at));
+    await expect(readAgain()).rejects.toMatchObject({ code: "WF_CHECKPOINT_CORRUPT" });
   });
 
   it("a write that the machine's end tore is gone whole, and what was written before it is there", async () => {
@@ -257,7 +263,7 @@ describe("the store in SQLite", () => {
 
   it("one function's dead letters never take what another's keep, however many they are", async () => {
     // An eighth of it is for dead letters.
-    const store = new SqliteStore({ folder: folder(), room: () => 8_000_000 });
+    const store = new Checkpoint(new SqliteJournal({ folder: folder(), room: () => 8_000_000 }));
     onTestFinished(() => store.close(false));
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     const body = Buffer.alloc(100_000, "x");
@@ -272,7 +278,7 @@ describe("the store in SQLite", () => {
 
   it("gives the disk back what it needs no more, a little at a time, and its log keeps to its share", async () => {
     const [at, clock] = [folder(), new VirtualClock()];
-    const store = new SqliteStore({ folder: at, clock, room: () => 64 << 20 });
+    const store = new Checkpoint(new SqliteJournal({ folder: at, clock, room: () => 64 << 20 }));
     onTestFinished(() => store.close(false));
     await fillAndEmpty(store);
     const before = sizes(at);
@@ -407,7 +413,7 @@ describe("the store in SQLite", () => {
 });
 
 /** 40 MB wait, and but for one row of them no more. */
-async function fillAndEmpty(store: SqliteStore): Promise<void> {
+async function fillAndEmpty(store: Checkpoint<SqliteJournal>): Promise<void> {
   const { id } = await store.openView("copy", "settings", "/ConfigMap");
   const body = Buffer.alloc(20_000, "x");
   for (let n = 1; n <= 2_000; n += 50) {

@@ -1,5 +1,5 @@
-import { MemoryDisk } from "../../../runtime/journal/memory.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { MemoryDisk } from "../../../runtime/journal/memory/journal.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 import { CrashingStore, roomy } from "../crashing-store.ts";
 import { ApiServer } from "../fleet/api-server.ts";
@@ -10,7 +10,7 @@ import { settingOf, type WorldPlace } from "../world.ts";
 
 /** A store of a process that may end at any moment. */
 export interface OpenStore {
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   /** The process is gone: nothing is written any more, and no call returns. */
   die(): void;
 }

@@ -1,4 +1,4 @@
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import type { FunctionManifest } from "../../../runtime/manifest/function.ts";
 import { keyOf } from "./cluster.ts";
 import type { Identities, Identity } from "./identities.ts";
@@ -38,7 +38,7 @@ export class WaitingLaw {
   }
 
   /** Reads what the manifest before left. To be called while no process writes, and before another manifest is entered. */
-  async look(store: CheckpointStore, former: ReadonlyMap<string, Identity>, tick: number): Promise<void> {
+  async look(store: Checkpoint, former: ReadonlyMap<string, Identity>, tick: number): Promise<void> {
     const views = await store.views(functionName);
     const triggers = new Map(views.map(({ id, trigger }) => [id, trigger]));
     // A kill may have taken a rename with it: then the record has the name from before.

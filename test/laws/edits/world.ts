@@ -367,7 +367,7 @@ class EditWorld {
       if (timed.has(type) || pending?.causes.every((cause) => timed.has(cause.type))) isTimed.add(id);
       else if (live.has(view)) report("rows", `${id} waits`);
     }
-    for (const { started } of await store.journal()) {
+    for (const { started } of await store.begun()) {
       // A row stays whole for an attempt of a trigger that is gone, and may come back.
       if (!started.every(({ view }) => live.has(view))) continue;
       for (const { id } of started) if (!isTimed.has(id)) report("rows", `${id} has begun`);

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Clock } from "../../../runtime/base/clock.ts";
-import { KubernetesStore } from "../../../runtime/journal/secrets/store.ts";
-import { SqliteStore } from "../../../runtime/journal/sqlite/store.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { SecretsJournal } from "../../../runtime/journal/secrets/journal.ts";
+import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 import type { KubeTransport } from "../../../runtime/kube/transport.ts";
 import type { Dice } from "../random.ts";
 
@@ -22,7 +22,7 @@ import type { Dice } from "../random.ts";
 export interface Disk {
   /** Whether what waits may wait in it. */
   readonly holdsQueues: boolean;
-  open(transport: KubeTransport, clock: Clock): Promise<CheckpointStore>;
+  open(transport: KubeTransport, clock: Clock): Promise<Checkpoint>;
   /** The process was killed: what it had written is there. */
   killed(): void;
   /** The machine lost power: what was not synced may be gone. */
@@ -41,8 +41,8 @@ export class DataFolder implements Disk {
   private generation = 0;
   private boot = 1;
 
-  async open(): Promise<CheckpointStore> {
-    return new SqliteStore({ folder: this.folder, bootId: `boot-${this.boot}` });
+  async open(): Promise<Checkpoint> {
+    return new Checkpoint(new SqliteJournal({ folder: this.folder, bootId: `boot-${this.boot}` }));
   }
 
   killed(): void {
@@ -90,11 +90,13 @@ export class InSecrets implements Disk {
   readonly holdsQueues = false;
   private fence = 0;
 
-  open(transport: KubeTransport, clock: Clock): Promise<CheckpointStore> {
+  open(transport: KubeTransport, clock: Clock): Promise<Checkpoint> {
     const fence = { lease: "lease-uid", number: ++this.fence };
     const log = { warn: () => {} };
     const place = { namespace: "watchfire", account: "watchfire" };
-    return KubernetesStore.open({ transport, clock, fence, log, onLost: () => {}, ...place });
+    return SecretsJournal.open({ transport, clock, fence, log, onLost: () => {}, ...place }).then(
+      (journal) => new Checkpoint(journal),
+    );
   }
 
   killed(): void {}
@@ -103,7 +105,7 @@ export class InSecrets implements Disk {
 }
 
 /** A store whose process can end between any two of its steps: from then on it does nothing, and no call returns. */
-export function mortal(store: CheckpointStore, isDead: () => boolean): CheckpointStore {
+export function mortal(store: Checkpoint, isDead: () => boolean): Checkpoint {
   return new Proxy(store, {
     get(target, property) {
       const value: unknown = Reflect.get(target, property, target);

@@ -67,7 +67,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "a power loss soon after a start leaves the clean end before",
-    file: "runtime/journal/sqlite/store.ts",
+    file: "runtime/journal/sqlite/journal.ts",
     edits: [["      if (!maintenance) {\n        emptyLog(db);", "      if (maintenance) {\n        emptyLog(db);"]],
     caughtBy: "fleet",
   },
@@ -146,7 +146,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "Secrets that are full refuse what only forgets",
-    file: "runtime/journal/secrets/store.ts",
+    file: "runtime/journal/secrets/journal.ts",
     edits: [["if (this.full && adds) return this.full;", "if (this.full) return this.full;"]],
     caughtBy: "test/on-cluster/checkpoint-store.test.ts",
   },

@@ -7,8 +7,8 @@ import { Assignees } from "../../../runtime/host/components.ts";
 import { LiveFunction } from "../../../runtime/host/live-function.ts";
 import { silentObserver } from "../../../runtime/informer/fanout/observer.ts";
 import { Informers } from "../../../runtime/informer/informers.ts";
+import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../../runtime/journal/dead-letters.ts";
-import type { CheckpointStore } from "../../../runtime/journal/store.ts";
 import { Discovery } from "../../../runtime/kube/discovery.ts";
 import type { Logger } from "../../../runtime/observe/log.ts";
 import { ModelExecutor } from "../../engine/model-executor.ts";
@@ -32,7 +32,7 @@ interface Member {
 
 interface Process {
   readonly server: ApiServer;
-  readonly store: CheckpointStore;
+  readonly store: Checkpoint;
   readonly dispatcher: Dispatcher;
   readonly pauses: Pauses;
   readonly watches: Informers;
@@ -217,7 +217,7 @@ class Fleet {
     for (const { plan } of this.members) if (incarnation === 0 ? dice.chance(0.7) : true) await this.bring(plan);
   }
 
-  private async forgetLostPositions(store: CheckpointStore): Promise<void> {
+  private async forgetLostPositions(store: Checkpoint): Promise<void> {
     for (const { plan, laws } of this.members) {
       const { name } = plan.manifest;
       const cursors = (await store.views(name)).flatMap((view) => view.cursors);

@@ -309,18 +309,18 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
   const logged = constant("journal/sqlite/known.ts", "mostLoggedRows");
   const mostLog = constant("journal/sqlite/disk-room.ts", "mostLog");
   const [slot, secretsLog, secretsBodies, spill, secretLetters, object] = [
-    constant("journal/secrets/store.ts", "slotBytes"),
-    constant("journal/secrets/store.ts", "logBytes"),
-    constant("journal/secrets/store.ts", "bodyBytes"),
-    constant("journal/secrets/store.ts", "spillBytes"),
-    constant("journal/secrets/store.ts", "letterBytes"),
+    constant("journal/secrets/journal.ts", "slotBytes"),
+    constant("journal/secrets/journal.ts", "logBytes"),
+    constant("journal/secrets/journal.ts", "bodyBytes"),
+    constant("journal/secrets/journal.ts", "spillBytes"),
+    constant("journal/secrets/journal.ts", "letterBytes"),
     constant("journal/secrets/secrets.ts", "objectLimit"),
   ] as const;
   const room = constant("migrate/open-nats.ts", "roomOfAll");
   const [least, natsRoom, packed] = [
     constant("migrate/open-nats.ts", "leastRoom"),
-    constant("journal/nats/store.ts", "defaultRoom"),
-    constant("journal/packing.ts", "plainLimit"),
+    constant("journal/nats/journal.ts", "defaultRoom"),
+    constant("journal/memory/packing.ts", "plainLimit"),
   ];
   return [
     {

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Random } from "../../../base/clock.ts";
 import { runSequence, type SpilledEvent, type SpillHeader } from "../../../journal/batch.ts";
-import type { StoredView } from "../../../journal/store.ts";
+import type { StoredView } from "../../../journal/checkpoint.ts";
 import type { FunctionManifest } from "../../../manifest/function.ts";
 import type { LoopAccount } from "../../account/loop-time.ts";
 import type { Commits } from "../../commit/commits.ts";

@@ -1,32 +1,15 @@
 import { chmodSync, existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import { makeFolder } from "../../base/folder.ts";
-import { resourceVersion } from "../../base/resource-version.ts";
-import type {
-  Batch,
-  DeadLetter,
-  DeadLetterSummary,
-  JournalRow,
-  KnownBody,
-  KnownIdentity,
-  SpilledEvent,
-  SpillHeader,
-} from "../batch.ts";
-import { type DeadLetterLimit, DeadLetterStats, type DeadLetterStock } from "../dead-letter-stats.ts";
-import { takeSpilled } from "../memory.ts";
-import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader, startedRows } from "../rows.ts";
-import {
-  type CheckpointStore,
-  type DeadLetterPage,
-  deadLetterPageSize,
-  type PreviousEnd,
-  type StoredView,
-  type ViewRecord,
-} from "../store.ts";
+import type { JournalEntries, KnownBody, KnownIdentity } from "../batch.ts";
+import type { DeadLetterSize } from "../dead-letter-stats.ts";
+import { type Journal, type PreviousEnd, type QueueRange, type Queues, takeWithin } from "../journal.ts";
+import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader } from "../rows.ts";
+import type { JournalState } from "../state.ts";
 import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
 import { checkpointFault, isBusy, isFull } from "./fault.ts";
 import { assertFilled, assertWritable, fileBehind, filesOf, makeDatabase } from "./files.ts";
@@ -35,10 +18,11 @@ import { SqliteLock } from "./lock.ts";
 import { SqliteLog } from "./log.ts";
 import { frameHeaderBytes, logLengthOf } from "./log-length.ts";
 import { assertOurs, takeOver } from "./schema.ts";
+import { readState } from "./state.ts";
 import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./upkeep.ts";
 import { SqliteWriter } from "./writer.ts";
 
-interface SqliteStoreOptions {
+interface SqliteJournalOptions {
   /** The data folder; made if it is not there, for its owner alone. */
   readonly folder: string;
   /**
@@ -77,10 +61,10 @@ const minLogBytes = 256 * 1024;
  * Commits are not synced one by one (`synchronous=NORMAL`). A killed process loses nothing that was committed. A
  * machine that goes down may lose the last commits, all of each, which `previousEnd` tells.
  */
-export class SqliteStore implements CheckpointStore {
+export class SqliteJournal implements Journal {
   readonly previousEnd: PreviousEnd;
-  readonly holdsQueues = true;
-  readonly writesBodies = true;
+  readonly capabilities = { queues: true, bodies: true, packed: false };
+  readonly state: JournalState;
   private readonly lock: SqliteLock;
   private readonly db: DatabaseSync;
   private readonly log: SqliteLog;
@@ -90,16 +74,13 @@ export class SqliteStore implements CheckpointStore {
   private readonly inode: bigint;
   private readonly writer: SqliteWriter;
   private readonly maintenance: boolean;
-  private readonly room: () => number;
-  private readonly ledger: DeadLetterStats;
+  private readonly diskRoom: () => number;
   private readonly upkeep: SqliteUpkeep | undefined;
-  private readonly statements = new Map<string, StatementSync>();
   private shares: DiskShares = sharesOf(0);
 
-  constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room, loggedRows }: SqliteStoreOptions) {
+  constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room, loggedRows }: SqliteJournalOptions) {
     this.maintenance = maintenance;
-    this.room = room ?? (() => diskRoom(folder));
-    this.ledger = new DeadLetterStats(() => this.shares.letters);
+    this.diskRoom = room ?? (() => diskRoom(folder));
     this.file = fileBehind(join(folder, "checkpoint.db"));
     if (maintenance && !existsSync(this.file)) {
       throw new WatchfireError("WF_CHECKPOINT_MISSING", { what: "no checkpoint.db", place: { file: folder } });
@@ -135,7 +116,8 @@ export class SqliteStore implements CheckpointStore {
       this.lock = lock;
       this.db = db;
       this.objects = new SqliteKnown(db, loggedRows);
-      this.writer = new SqliteWriter(db, this.file, fence, this.ledger, this.objects);
+      this.writer = new SqliteWriter(db, this.file, fence, this.objects);
+      this.state = readState(db);
       this.upkeep =
         clock &&
         new SqliteUpkeep(db, clock, {
@@ -153,13 +135,13 @@ export class SqliteStore implements CheckpointStore {
     }
   }
 
-  get spillLimit(): number {
-    return this.shares.spill;
+  get room(): Journal["room"] {
+    return this.shares;
   }
 
   /** The disk has other users, and grows. */
   private measure(): void {
-    this.shares = sharesOf(this.room());
+    this.shares = sharesOf(this.diskRoom());
     this.log.limit = Math.max(minLogBytes, Math.floor(this.shares.log));
   }
 
@@ -176,72 +158,6 @@ export class SqliteStore implements CheckpointStore {
   private get goneFault(): WatchfireError | undefined {
     const fault = { what: "it was removed or replaced", place: { file: this.file } };
     return this.isGone ? new WatchfireError("WF_CHECKPOINT_GONE", fault) : undefined;
-  }
-
-  async cluster(): Promise<string | undefined> {
-    const cluster = this.one("SELECT cluster FROM meta")?.cluster;
-    return typeof cluster === "string" ? cluster : undefined;
-  }
-
-  async setCluster(uid: string): Promise<void> {
-    await this.write(() => this.db.prepare("UPDATE meta SET cluster = ?").run(uid));
-  }
-
-  async paused(): Promise<ReadonlyMap<string, number>> {
-    return new Map(this.all("SELECT * FROM paused").map((row) => [String(row.function), Number(row.since)]));
-  }
-
-  async setPaused(functionName: string, since: number | undefined): Promise<void> {
-    const [sql, ...values] =
-      since === undefined
-        ? (["DELETE FROM paused WHERE function = ?", functionName] as const)
-        : (["INSERT OR REPLACE INTO paused (function, since) VALUES (?, ?)", functionName, since] as const);
-    await this.write(() => this.db.prepare(sql).run(...values));
-  }
-
-  async views(functionName?: string): Promise<StoredView[]> {
-    const live = "SELECT * FROM view WHERE retired_at IS NULL";
-    const rows = functionName === undefined ? this.all(live) : this.all(`${live} AND function = ?`, functionName);
-    return rows.map((row) => this.view(row));
-  }
-
-  async openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
-    const of = [functionName, trigger, resource];
-    const there = this.one(
-      "SELECT * FROM view WHERE function = ? AND trigger = ? AND resource = ? AND retired_at IS NULL",
-      ...of,
-    );
-    const made = `INSERT INTO view (function, trigger, resource) VALUES (?, ?, ?)
-      ON CONFLICT (function, trigger, resource) DO UPDATE SET retired_at = NULL RETURNING *`;
-    return this.view(there ?? (await this.write(() => this.prepared(made).get(...of))) ?? {});
-  }
-
-  async recordViews(records: readonly ViewRecord[]): Promise<void> {
-    if (records.length === 0) return;
-    await this.write(() => {
-      // Two may swap names, which are unique.
-      const release = this.prepared("UPDATE view SET trigger = char(0) || id WHERE id = ?");
-      const record = this.prepared("UPDATE view SET trigger = ?, identity = ?, manifest = ? WHERE id = ?");
-      for (const { id } of records) release.run(id);
-      for (const { id, trigger, identity, manifest } of records) record.run(trigger, identity, manifest ?? null, id);
-    });
-  }
-
-  async retiredViews(before = Number.POSITIVE_INFINITY): Promise<StoredView[]> {
-    return this.all("SELECT * FROM view WHERE retired_at < ?", before).map((row) => this.view(row));
-  }
-
-  async retire(views: readonly number[], at: number): Promise<void> {
-    const retire = "UPDATE view SET retired_at = coalesce(retired_at, ?) WHERE id = ?";
-    for (const id of views) await this.write(() => this.db.prepare(retire).run(at, id));
-  }
-
-  async purge(before: number): Promise<number> {
-    // Asked with each function that is loaded: a look takes a tenth of a transaction.
-    if (!this.one("SELECT 1 FROM view WHERE retired_at < ? LIMIT 1", before)) return 0;
-    const purged = await this.write(() => this.writer.purge(before));
-    if (purged > 0) this.log.copy();
-    return purged;
   }
 
   async known(view: number, visit: (key: string, identity: KnownIdentity) => void): Promise<void> {
@@ -270,28 +186,38 @@ export class SqliteStore implements CheckpointStore {
     return this.guard(() => this.objects.body(view, key));
   }
 
-  async journal(): Promise<JournalRow[]> {
-    return this.readAll("SELECT * FROM journal ORDER BY id", (row) => ({
-      id: Number(row.id),
-      started: startedRows.parse(JSON.parse(String(row.started))),
-    }));
+  headers<Q extends keyof Queues>(queue: Q, range: QueueRange): Iterable<Queues[Q]["header"]> {
+    return this.queue(queue, range, "header, length(body) AS size", queues[queue].header);
   }
 
-  async spillHeaders(functionName: string, after = Number.NEGATIVE_INFINITY): Promise<Iterable<SpillHeader>> {
-    return this.each(
-      "SELECT header, length(body) AS size FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence",
-      readSpillHeader,
-      functionName,
-      after,
-    );
+  async page<Q extends keyof Queues>(queue: Q, range: QueueRange, bytes = Number.POSITIVE_INFINITY) {
+    return takeWithin(this.queue(queue, range, "header, body, old_body", queues[queue].whole), bytes);
   }
 
-  async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]> {
-    const query = "SELECT * FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence";
-    return takeSpilled(this.each(query, readSpilled, functionName, after), limit, bytes);
+  private queue<T>(
+    queue: keyof Queues,
+    { function: name, after, limit = -1 }: QueueRange,
+    columns: string,
+    read: (row: Row) => T,
+  ): Iterable<T> {
+    const { table, number } = queues[queue];
+    const of = name === undefined ? "" : "function = ? AND";
+    const sql = `SELECT ${number} AS id, ${columns} FROM ${table} WHERE ${of} ${number} > ? ORDER BY ${number} LIMIT ?`;
+    return this.each(sql, read, ...(name === undefined ? [] : [name]), after, limit);
   }
 
-  async doubtSpilled(functionName: string): Promise<void> {
+  letterSizes(): Iterable<readonly [string, string, DeadLetterSize]> {
+    const sql = `SELECT id, function, length(header) AS record, length(body) + coalesce(length(old_body), 0) AS body
+      FROM dead_letter ORDER BY id`;
+    return this.each(sql, ({ id, function: name, record, body }) => [
+      String(name),
+      String(id),
+      { record: Number(record), body: Number(body) },
+    ]);
+  }
+
+  /** Notes of all that a function has in its spill that a handler may have had it. */
+  private async doubt(functionName: string): Promise<void> {
     const next = this.db.prepare(
       `SELECT max(sequence) AS last FROM
        (SELECT sequence FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence LIMIT ?)`,
@@ -308,44 +234,15 @@ export class SqliteStore implements CheckpointStore {
     }
   }
 
-  async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
-    const { function: name, after = "0", limit = deadLetterPageSize } = page;
-    const from = Number(after);
-    const summary = "SELECT id, header, length(body) AS size FROM dead_letter";
-    return name === undefined
-      ? this.readAll(`${summary} WHERE id > ? ORDER BY id LIMIT ?`, readLetterSummary, from, limit)
-      : this.readAll(
-          `${summary} WHERE function = ? AND id > ? ORDER BY id LIMIT ?`,
-          readLetterSummary,
-          name,
-          from,
-          limit,
-        );
-  }
-
-  async limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void> {
-    this.ledger.limit(functionName, limit);
-    if (this.ledger.hasCuts) await this.write(() => this.writer.cutLetters());
-  }
-
-  deadLetterStock(functionName: string): DeadLetterStock {
-    return this.ledger.stock(functionName);
-  }
-
-  async deadLetter(letter: string): Promise<DeadLetter | undefined> {
-    const row = /^\d{1,15}$/.test(letter)
-      ? this.one("SELECT * FROM dead_letter WHERE id = ?", Number(letter))
-      : undefined;
-    return row && this.guard(() => readLetter(row));
-  }
-
-  async commit(batch: Batch): Promise<readonly string[]> {
+  async append(entries: JournalEntries): Promise<void> {
     const gone = this.goneFault;
     if (gone) throw gone;
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
-    const ids = await this.write(() => this.writer.write(batch));
-    this.log.wrote((pagesOf(batch) + this.objects.takePages()) * frameBytes);
-    return ids;
+    await this.write(() => this.writer.write(entries));
+    this.state.apply(entries);
+    if (entries.doubted !== undefined) await this.doubt(entries.doubted);
+    this.log.wrote((pagesOf(entries) + this.objects.takePages()) * frameBytes);
+    if (entries.goneViews.length > 0) this.log.copy();
   }
 
   async sync(): Promise<void> {}
@@ -412,46 +309,6 @@ export class SqliteStore implements CheckpointStore {
     }
   }
 
-  private view(row: Row): StoredView {
-    const id = Number(row.id);
-    const cursors = this.all("SELECT * FROM cursor WHERE view = ?", id).map((cursor) => ({
-      view: id,
-      namespace: String(cursor.namespace),
-      selection: String(cursor.selection),
-      lowWaterMark: typeof cursor.low_water_mark === "string" ? resourceVersion(cursor.low_water_mark) : undefined,
-      epoch: Number(cursor.epoch),
-      initial: cursor.initial === 1,
-    }));
-    return {
-      id,
-      function: String(row.function),
-      trigger: String(row.trigger),
-      resource: String(row.resource),
-      identity: String(row.identity ?? row.trigger),
-      manifest: typeof row.manifest === "string" ? row.manifest : undefined,
-      cursors,
-    };
-  }
-
-  private one(sql: string, ...values: (string | number)[]): Row | undefined {
-    return this.guard(() => this.prepared(sql).get(...values));
-  }
-
-  private all(sql: string, ...values: (string | number)[]): Row[] {
-    return this.guard(() => this.prepared(sql).all(...values));
-  }
-
-  /** Of a query that is read to its end at once: a start asks each a thousand times. */
-  private prepared(sql: string): StatementSync {
-    const statement = this.statements.get(sql) ?? this.db.prepare(sql);
-    this.statements.set(sql, statement);
-    return statement;
-  }
-
-  private readAll<T>(sql: string, read: (row: Row) => T, ...values: (string | number)[]): T[] {
-    return [...this.each(sql, read, ...values)];
-  }
-
   /** Row by row, none of which is held. */
   private *each<T>(sql: string, read: (row: Row) => T, ...values: (string | number)[]): Generator<T> {
     try {
@@ -470,11 +327,24 @@ export class SqliteStore implements CheckpointStore {
   }
 }
 
+/** The tables of rows that are read when they are needed. */
+const queues: {
+  readonly [Q in keyof Queues]: {
+    readonly table: string;
+    readonly number: string;
+    readonly header: (row: Row) => Queues[Q]["header"];
+    readonly whole: (row: Row) => Queues[Q]["whole"];
+  };
+} = {
+  spill: { table: "spill", number: "sequence", header: readSpillHeader, whole: readSpilled },
+  letters: { table: "dead_letter", number: "id", header: readLetterSummary, whole: readLetter },
+};
+
 /** A page in the log, with its header. */
 const frameBytes = pageBytes + frameHeaderBytes;
 
-/** Pages that a batch writes beside those of known objects, about: rows of one commit share some, and few share none. */
-function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters }: Batch): number {
+/** Pages that entries write beside those of known objects, about: rows of one commit share some, and few share none. */
+function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters }: JournalEntries): number {
   let written = 0;
   for (const { body, oldBody } of [...spill, ...deadLetters]) written += body.length + (oldBody?.length ?? 0);
   const rows = spill.length + unspill.length + deadLetters.length;

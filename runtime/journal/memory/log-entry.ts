@@ -1,10 +1,9 @@
 import { isUtf8 } from "node:buffer";
 import { z } from "zod";
-import { resourceVersion } from "../base/resource-version.ts";
-import type { Batch } from "./batch.ts";
-import type { DeadLetterCut } from "./dead-letter-stats.ts";
-import type { MemoryDisk } from "./memory.ts";
-import { headerOf, readLetter, readSpilled, startedRows } from "./rows.ts";
+import { resourceVersion } from "../../base/resource-version.ts";
+import type { JournalEntries } from "../batch.ts";
+import { headerOf, readLetter, readSpilled, startedRows } from "../rows.ts";
+import type { MemoryDisk } from "./journal.ts";
 
 const version = z.string().transform(resourceVersion);
 const body = z.union([z.string(), z.object({ base64: z.string() }), z.null()]);
@@ -64,27 +63,24 @@ export class Changes {
       for (const namespace of cursors.keys()) all.cursors.add(id, namespace);
       for (const key of known.keys()) all.known.add(id, key);
     }
-    for (const id of disk.journal.keys()) all.journal.add(id);
+    for (const id of disk.begun.keys()) all.journal.add(id);
     for (const key of disk.spill.keys()) all.spill.add(key);
     for (const letter of disk.letters.keys()) all.letters.add(letter);
     return all;
   }
 
-  /** What a batch writes; `firstLetter`: the number of its first dead letter. */
-  note(batch: Batch, firstLetter: number): void {
-    for (const { view, key } of batch.known) this.known.add(view, key);
-    for (const { view, namespace } of [...batch.cursors, ...batch.droppedCursors]) this.cursors.add(view, namespace);
-    for (const { id } of batch.journal) this.journal.add(id);
-    for (const id of batch.settledJournal) this.journal.add(id);
-    for (const { function: name, sequence } of [...batch.spill, ...batch.unspill])
+  note(entries: JournalEntries): void {
+    for (const { id } of entries.views) this.views.add(id);
+    for (const id of entries.goneViews) this.views.add(id);
+    for (const { view, key } of entries.known) this.known.add(view, key);
+    for (const { view, namespace } of [...entries.cursors, ...entries.droppedCursors])
+      this.cursors.add(view, namespace);
+    for (const { id } of entries.journal) this.journal.add(id);
+    for (const id of entries.settledJournal) this.journal.add(id);
+    for (const { function: name, sequence } of [...entries.spill, ...entries.unspill])
       this.spill.add(`${name}/${sequence}`);
-    for (const index of batch.deadLetters.keys()) this.letters.add(String(firstLetter + index));
-    for (const letter of batch.droppedDeadLetters) this.letters.add(letter);
-  }
-
-  /** Dead letters that had to go, whole or without their bodies. */
-  noteCuts(cuts: readonly DeadLetterCut[]): void {
-    for (const { letters, bodies } of cuts) for (const letter of [...letters, ...bodies]) this.letters.add(letter);
+    for (const { letter } of entries.deadLetters) this.letters.add(letter);
+    for (const letter of [...entries.droppedDeadLetters, ...entries.emptiedDeadLetters]) this.letters.add(letter);
   }
 
   /** Takes what others hold in as well. */
@@ -149,7 +145,7 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
     }),
     forms: formsIn(disk, changes.known),
     journal: [...changes.journal].map((id) => {
-      const row = disk.journal.get(id);
+      const row = disk.begun.get(id);
       if (!row) return [id];
       return [id, row.started.map((it) => [it.view, it.key, it.id, it.resourceVersion, it.type, it.attempt])];
     }),
@@ -160,8 +156,7 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
     letters: [...changes.letters].map((id) => {
       const letter = disk.letters.get(id);
       if (!letter) return [id];
-      const { letter: _, bodyDropped: __, ...event } = letter;
-      return [id, headerOf(event), encodeBody(event.body), encodeBody(event.oldBody)];
+      return [id, headerOf(letter), encodeBody(letter.body), encodeBody(letter.oldBody)];
     }),
   };
   return Buffer.from(JSON.stringify(entry));
@@ -217,11 +212,9 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): ParsedEntry {
     if (row.length === 1) disk.forgetView(Number(row[0]));
     else {
       const [id, name, trigger, resource, retiredAt] = row;
-      const before = disk.views.get(id);
-      const { cursors, known } = before ?? { cursors: new Map(), known: new Map() };
-      const { identity = trigger, manifest } = before ?? {};
-      const view = { id, function: name, trigger, resource, identity, manifest, cursors, known };
-      disk.views.set(id, { ...view, retiredAt: retiredAt ?? undefined });
+      const { identity = trigger, manifest } = disk.views.get(id) ?? {};
+      const view = { id, function: name, trigger, resource, identity, manifest };
+      disk.putView({ ...view, retiredAt: retiredAt ?? undefined });
     }
   }
   for (const [id, identity, manifest] of entry.records) {
@@ -254,8 +247,8 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): ParsedEntry {
   applyForms(disk, entry);
   for (const row of entry.journal) {
     const id = Number(row[0]);
-    if (row.length === 1) disk.journal.delete(id);
-    else disk.journal.set(id, { id, started: startedRows.parse(row[1]) });
+    if (row.length === 1) disk.begun.delete(id);
+    else disk.begun.set(id, { id, started: startedRows.parse(row[1]) });
   }
   for (const row of entry.spill) {
     const key = String(row[0]);

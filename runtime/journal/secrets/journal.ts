@@ -1,19 +1,16 @@
-import { zstdCompressSync } from "node:zlib";
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import type { Fence } from "../../lease/elector.ts";
-import type { Batch, KnownWrite, NewDeadLetter } from "../batch.ts";
-import type { DeadLetterLimit, DeadLetterSize } from "../dead-letter-stats.ts";
-import { Changes, encodeEntry } from "../log-entry.ts";
-import { MemoryDisk, MemoryStore } from "../memory.ts";
-import { notThere } from "../not-there.ts";
-import { frame, pack } from "../packing.ts";
-import type { PreviousEnd, StoredView, ViewRecord } from "../store.ts";
-import { WriteBehind } from "../write-behind.ts";
+import { emptyEntries, type JournalEntries, type KnownWrite } from "../batch.ts";
+import { notThere, type PreviousEnd, type SharedJournal } from "../journal.ts";
+import { MemoryDisk, MemoryJournal } from "../memory/journal.ts";
+import { Changes, encodeEntry } from "../memory/log-entry.ts";
+import { frame, pack } from "../memory/packing.ts";
 import { dataOf, digest, type Head, readDisk, readHead, type Snapshot } from "./head.ts";
 import { checkpointSecrets } from "./names.ts";
 import { type Secret, Secrets } from "./secrets.ts";
+import { WriteBehind } from "./write-behind.ts";
 
 /** Of 1 MiB that a Secret may hold. */
 const slotBytes = 900 * 1024;
@@ -30,7 +27,7 @@ const patienceMs = 15_000;
 /** The last write, of a clean end, is tried so often. */
 const closeTries = 3;
 
-export interface KubernetesStoreOptions {
+export interface SecretsJournalOptions {
   readonly transport: KubeTransport;
   /** Where the Secrets are. */
   readonly namespace: string;
@@ -52,12 +49,11 @@ export interface KubernetesStoreOptions {
  * as a snapshot into Secrets that the head does not name yet. So the head always stands for one moment, whole; what was
  * committed after that is lost in an unclean end, as in a power loss.
  */
-export class KubernetesStore extends MemoryStore {
-  override readonly spillLimit = spillBytes;
-  override readonly holdsQueues = false;
-  override readonly writesBodies = false;
+export class SecretsJournal extends MemoryJournal implements SharedJournal {
+  override readonly capabilities = { queues: false, bodies: false, packed: true };
+  override readonly room = { spill: spillBytes, letters: letterBytes };
   private moved: string | undefined;
-  private readonly options: KubernetesStoreOptions;
+  private readonly options: SecretsJournalOptions;
   private readonly secrets: Secrets;
   private readonly names: readonly string[];
   private readonly behind: WriteBehind;
@@ -72,8 +68,8 @@ export class KubernetesStore extends MemoryStore {
   private full: WatchfireError | undefined;
   private readonly overflow = Promise.withResolvers<WatchfireError>();
 
-  private constructor(options: KubernetesStoreOptions, disk: MemoryDisk, head: Head, secret: Secret, moved?: string) {
-    super(disk, letterBytes);
+  private constructor(options: SecretsJournalOptions, disk: MemoryDisk, head: Head, secret: Secret, moved?: string) {
+    super(disk);
     this.options = options;
     this.secrets = new Secrets(options.transport, options.namespace);
     this.names = checkpointSecrets(options.account);
@@ -91,7 +87,7 @@ export class KubernetesStore extends MemoryStore {
    * Reads what the head stands for, and puts this fence into it: from then on its predecessor can write no more.
    * @throws WatchfireError of the checkpoint section; what the transport throws
    */
-  static async open(options: KubernetesStoreOptions): Promise<KubernetesStore> {
+  static async open(options: SecretsJournalOptions): Promise<SecretsJournal> {
     const secrets = new Secrets(options.transport, options.namespace);
     const names = checkpointSecrets(options.account);
     for (let tries = 0; ; tries++) {
@@ -117,119 +113,59 @@ export class KubernetesStore extends MemoryStore {
       );
       if (written !== "conflict") {
         disk.end = previousEnd;
-        return new KubernetesStore(options, disk, head, written, moved);
+        return new SecretsJournal(options, disk, head, written, moved);
       }
       if (tries > 5)
         throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: `the Secret ${name} keeps changing` });
     }
   }
 
-  /** Where the positions went, if they went to another store. */
   get movedTo(): string | undefined {
     return this.moved;
   }
 
-  /** Whether nothing was in the Secrets when they were opened, but the mark of whoever opened them before. */
+  /** Whether nothing was in them but the mark of whoever opened them before. */
   get isBlank(): boolean {
     const { snapshot, log } = this.head;
     return this.moved === undefined && !snapshot && log.length === 0;
   }
 
-  /** Begins anew in memory, for positions of another store; what the Secrets have stays until the next write. */
-  clear(end: PreviousEnd): void {
-    const { disk } = this;
-    disk.clear();
-    this.countLetters();
-    this.resume(end);
+  /** What the Secrets have stays until the next write. */
+  async clear(end: PreviousEnd): Promise<void> {
+    this.state.clear();
+    this.previousEnd = end;
     this.moved = undefined;
     this.changes = new Changes();
     this.head = { ...this.head, snapshot: undefined, log: Buffer.alloc(0) };
   }
 
-  /** Says that the positions are in another store from now on, and forgets them. */
   async moveTo(place: string): Promise<void> {
     await this.behind.stop();
-    this.clear("new");
+    await this.clear("new");
     await this.put({ ...this.head, end: `moved:${place}` });
   }
 
-  override async setCluster(uid: string): Promise<void> {
-    await super.setCluster(uid);
-    this.behind.touch();
-  }
-
-  override async setPaused(functionName: string, since: number | undefined): Promise<void> {
-    await super.setPaused(functionName, since);
-    this.behind.touch();
-  }
-
-  override openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
-    const before = this.disk.nextView;
-    const opened = super.openView(functionName, trigger, resource);
-    for (const { id, retiredAt, ...view } of this.disk.views.values()) {
-      if (id >= before || (view.function === functionName && retiredAt === undefined)) this.changes.views.add(id);
-    }
-    this.behind.touch();
-    return opened;
-  }
-
-  override recordViews(records: readonly ViewRecord[]): Promise<void> {
-    for (const { id } of records) this.changes.views.add(id);
-    if (records.length > 0) this.behind.touch();
-    return super.recordViews(records);
-  }
-
-  override retire(views: readonly number[], at: number): Promise<void> {
-    for (const id of views) this.changes.views.add(id);
-    if (views.length > 0) this.behind.touch();
-    return super.retire(views, at);
-  }
-
-  override purge(before: number): Promise<number> {
-    const views = [...this.disk.views.values()];
-    const purged = super.purge(before);
-    const gone = views.filter(({ id }) => !this.disk.views.has(id));
-    for (const { id, known } of gone) {
-      this.changes.views.add(id);
-      for (const { body } of known.values()) this.bodies -= body?.length ?? 0;
-    }
-    if (gone.length > 0) this.behind.touch();
-    return purged;
-  }
-
-  override async commit(batch: Batch): Promise<readonly string[]> {
-    const fault = this.refusal(batch);
+  override async append(given: JournalEntries): Promise<void> {
+    const fault = this.refusal(given);
     if (fault) throw fault;
-    // Noted and applied in one turn, so that no write comes between.
-    this.changes.note(batch, this.disk.nextLetter);
-    const { ids, cuts } = this.takeIn({ ...batch, known: batch.known.map((write) => this.withinBodies(write)) });
-    this.changes.noteCuts(cuts);
-    this.behind.touch();
+    this.take(given);
     if (this.full) void this.sync().catch(() => undefined);
-    return ids;
   }
 
-  override async limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void> {
-    const cuts = this.limitLetters(functionName, limit);
-    this.changes.noteCuts(cuts);
-    if (cuts.length > 0) this.behind.touch();
-  }
-
-  /** As they lie in the Secrets, or less: what is compressed together takes less than each alone. */
-  protected override weigh(letter: NewDeadLetter): DeadLetterSize {
-    const { record } = super.weigh(letter);
-    const bodies = [letter.body, letter.oldBody ?? Buffer.alloc(0)].filter((body) => body.length > 0);
-    return {
-      record: Math.ceil(record / 4),
-      body: bodies.reduce((sum, body) => sum + zstdCompressSync(body).length, 0),
-    };
+  /** Notes and applies in one turn, so that no write comes between. */
+  private take(given: JournalEntries): void {
+    const entries = this.whole(given);
+    for (const view of entries.goneViews)
+      for (const { body } of this.state.views.get(view)?.known.values() ?? []) this.bodies -= body?.length ?? 0;
+    this.changes.note(entries);
+    this.state.apply({ ...entries, known: entries.known.map((write) => this.withinBodies(write)) });
+    this.behind.touch();
   }
 
   override sync(): Promise<void> {
     return this.behind.sync();
   }
 
-  /** As `sync`, but told when the Secrets cannot hold it all, which `sync` waits out. @throws WatchfireError WF_CHECKPOINT_FULL */
   async syncWhole(): Promise<void> {
     const overflow = await Promise.race([this.sync(), this.overflow.promise]);
     if (overflow) throw overflow;
@@ -247,8 +183,8 @@ export class KubernetesStore extends MemoryStore {
     }
   }
 
-  /** Why a batch cannot be taken. One that only frees room always can. */
-  private refusal({ known, journal, spill, deadLetters }: Batch): WatchfireError | undefined {
+  /** Why entries cannot be taken. Those that only free room always can. */
+  private refusal({ known, journal, spill, deadLetters }: JournalEntries): WatchfireError | undefined {
     if (this.fault) return this.fault;
     // Positions take next to nothing, and come with what is forgotten.
     const adds = known.some(({ state }) => state) || journal.length + spill.length + deadLetters.length > 0;
@@ -264,7 +200,7 @@ export class KubernetesStore extends MemoryStore {
   private withinBodies(write: KnownWrite): KnownWrite {
     const { view, key, state } = write;
     if (state?.body === "older") return write;
-    this.bodies -= this.disk.views.get(view)?.known.get(key)?.body?.length ?? 0;
+    this.bodies -= this.state.views.get(view)?.known.get(key)?.body?.length ?? 0;
     if (!state?.body) return write;
     if (this.bodies + state.body.length > bodyBytes) return { view, key, state: { ...state, body: undefined } };
     this.bodies += state.body.length;
@@ -275,7 +211,7 @@ export class KubernetesStore extends MemoryStore {
     const { changes } = this;
     this.changes = new Changes();
     try {
-      const appended = await frame(encodeEntry(this.disk, changes));
+      const appended = await frame(encodeEntry(this.state, changes));
       const { log } = this.head;
       const short = log.length + appended.length <= logBytes;
       const next = short
@@ -296,10 +232,12 @@ export class KubernetesStore extends MemoryStore {
     const slotsOf = (packed: Buffer) => Math.ceil(packed.length / slotBytes);
     // Half of them hold the snapshot before.
     const most = Math.floor((this.names.length - 1) / 2);
-    let bytes = await pack(encodeEntry(this.disk, Changes.all(this.disk)));
+    let bytes = await pack(encodeEntry(this.state, Changes.all(this.state)));
     // What removed functions had known is kept for a while only where there is room for it.
-    if (slotsOf(bytes) > most && (await this.purge(Number.POSITIVE_INFINITY)) > 0) {
-      bytes = await pack(encodeEntry(this.disk, Changes.all(this.disk)));
+    const retired = [...this.state.views.values()].filter(({ retiredAt }) => retiredAt !== undefined);
+    if (slotsOf(bytes) > most && retired.length > 0) {
+      this.take({ ...emptyEntries, goneViews: retired.map(({ id }) => id) });
+      bytes = await pack(encodeEntry(this.state, Changes.all(this.state)));
     }
     const used = this.head.snapshot?.slots ?? [];
     const free = [...this.names.keys()].slice(1).filter((slot) => !used.includes(slot));

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 
 /** etcd keeps each version of an object for minutes: a write every five seconds is what a busy runtime costs it. */
 const lazyMs = 5_000;

@@ -1,17 +1,16 @@
 import { pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
-import type { Batch, KnownBody } from "../batch.ts";
-import type { DeadLetterLimit } from "../dead-letter-stats.ts";
-import { bodyElsewhere, Changes, encodeEntry } from "../log-entry.ts";
-import { MemoryStore } from "../memory.ts";
-import type { PreviousEnd, StoredView, ViewRecord } from "../store.ts";
-import { WriteThrough } from "../write-through.ts";
+import type { JournalEntries, KnownBody } from "../batch.ts";
+import type { PreviousEnd, SharedJournal } from "../journal.ts";
+import { MemoryJournal } from "../memory/journal.ts";
+import { bodyElsewhere, Changes, encodeEntry } from "../memory/log-entry.ts";
 import { JetstreamBodies, stateOf, type TaggedBody } from "./bodies.ts";
 import type { NatsUser } from "./connection.ts";
 import { natsFault } from "./fault.ts";
 import type { JetstreamLog, Note } from "./log.ts";
 import { markOf, type SlotOptions, type TakenSlot, takeSlot } from "./slot.ts";
 import { writeSnapshot } from "./snapshot.ts";
+import { WriteThrough } from "./write-through.ts";
 
 const mebibyte = 1024 * 1024;
 /** Of events that wait and dead letters together; and of bodies. */
@@ -26,7 +25,7 @@ const witnessMs = 30_000;
 /** How long a clean end waits to be acknowledged, in milliseconds. */
 const closeMs = 5_000;
 
-export interface JetstreamStoreOptions extends SlotOptions {
+export interface JetstreamJournalOptions extends SlotOptions {
   readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
   /** Called once when another replica has taken the slot, or NATS has lost what it had acknowledged. */
   readonly onLost: (error: WatchfireError) => void;
@@ -42,11 +41,10 @@ export interface JetstreamStoreOptions extends SlotOptions {
  * The store on NATS JetStream, of one slot. It lives in memory, but for the last bodies. A commit is one message, which
  * is acknowledged before the commit resolves; the server refuses it where another has written into the slot.
  */
-export class JetstreamStore extends MemoryStore {
-  override readonly spillLimit: number;
-  override readonly holdsQueues = false;
-  override readonly writesBodies = true;
-  private readonly options: JetstreamStoreOptions;
+export class JetstreamJournal extends MemoryJournal implements SharedJournal {
+  override readonly capabilities = { queues: false, bodies: true, packed: false };
+  override readonly room: SharedJournal["room"];
+  private readonly options: JetstreamJournalOptions;
   private readonly bodies: JetstreamBodies;
   private readonly log: JetstreamLog;
   private readonly writer = new WriteThrough(() => this.write());
@@ -63,8 +61,8 @@ export class JetstreamStore extends MemoryStore {
   private newBodies = new Map<string, TaggedBody>();
   private oldBodies = new Set<string>();
   private oldViews: number[] = [];
-  /** Batches that are in memory and were not acknowledged in time; whoever tries one again waits for it. */
-  private readonly taken = new WeakMap<Batch, readonly string[]>();
+  /** In memory, and not acknowledged in time. */
+  private readonly taken = new WeakSet<JournalEntries>();
   private snapshotting: Promise<void> | undefined;
   private witnessedAt: number;
   private readonly user: NatsUser = {
@@ -86,11 +84,11 @@ export class JetstreamStore extends MemoryStore {
   private witnessed: Promise<unknown> = Promise.resolve();
   private closed = false;
 
-  private constructor(options: JetstreamStoreOptions, bodies: JetstreamBodies, taken: TakenSlot) {
+  private constructor(options: JetstreamJournalOptions, bodies: JetstreamBodies, taken: TakenSlot) {
     const { room = defaultRoom } = options;
-    super(taken.disk, room / 2);
+    super(taken.disk);
     this.options = options;
-    this.spillLimit = room / 2;
+    this.room = { spill: room / 2, letters: room / 2 };
     this.bodies = bodies;
     this.log = taken.log;
     this.note = taken.note;
@@ -105,7 +103,7 @@ export class JetstreamStore extends MemoryStore {
    * Takes the slot: from then on its predecessor can write no more. Makes the streams that are not there.
    * @throws WatchfireError of the checkpoint section
    */
-  static async open(options: JetstreamStoreOptions): Promise<JetstreamStore> {
+  static async open(options: JetstreamJournalOptions): Promise<JetstreamJournal> {
     const { nats, slot, clock, log, cacheBytes = defaultRoom } = options;
     const bodies = new JetstreamBodies(nats, clock, slot, cacheBytes);
     try {
@@ -113,7 +111,7 @@ export class JetstreamStore extends MemoryStore {
       bodies.learn(listed);
       const taken = await takeSlot(options, bodies);
       if (taken.loss) log.error({ slot, error: taken.loss.message }, "positions were lost");
-      const store = new JetstreamStore(options, bodies, taken);
+      const store = new JetstreamJournal(options, bodies, taken);
       await store.tidy(listed);
       nats.users.add(store.user);
       return store;
@@ -125,18 +123,16 @@ export class JetstreamStore extends MemoryStore {
     }
   }
 
-  /** Where the positions went, if they went to another store. */
   get movedTo(): string | undefined {
     return this.moved;
   }
 
-  /** Whether nothing is in it. */
   get isBlank(): boolean {
-    return this.moved === undefined && this.disk.views.size + this.disk.letters.size === 0;
+    return this.moved === undefined && this.state.views.size + this.state.letters.size === 0;
   }
 
   /** Why nothing is acknowledged at present. */
-  override get trouble(): WatchfireError | undefined {
+  get trouble(): WatchfireError | undefined {
     return this.fault ?? this.failure ?? this.absence;
   }
 
@@ -146,23 +142,20 @@ export class JetstreamStore extends MemoryStore {
     return new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: "the connection is lost" });
   }
 
-  /** Begins anew, for positions of another store. */
   async clear(end: PreviousEnd): Promise<void> {
     await this.empty(end, undefined);
   }
 
-  /** Says that the positions are in another store from now on, and forgets them. */
   async moveTo(place: string): Promise<void> {
     await this.empty("new", place);
   }
 
   /** One message says that nothing is here, and why: a slot that is found empty without it would pass for all there was. */
   private async empty(end: PreviousEnd, moved: string | undefined): Promise<void> {
-    const { disk, options, bodies } = this;
+    const { options, bodies } = this;
     const { nats } = options;
-    disk.clear();
-    this.countLetters();
-    this.resume(end);
+    this.state.clear();
+    this.previousEnd = end;
     this.moved = moved;
     this.changes = new Changes();
     this.note = {
@@ -180,73 +173,29 @@ export class JetstreamStore extends MemoryStore {
     await this.tidy((await nats.objects.list()).map(({ name }) => name));
   }
 
-  override async setCluster(uid: string): Promise<void> {
-    await super.setCluster(uid);
-    await this.changed();
-  }
-
-  override async setPaused(functionName: string, since: number | undefined): Promise<void> {
-    await super.setPaused(functionName, since);
-    await this.changed();
-  }
-
-  override async openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
-    const opened = await super.openView(functionName, trigger, resource);
-    this.changes.views.add(opened.id);
-    await this.changed();
-    return opened;
-  }
-
-  override async recordViews(records: readonly ViewRecord[]): Promise<void> {
-    await super.recordViews(records);
-    for (const { id } of records) this.changes.views.add(id);
-    if (records.length > 0) await this.changed();
-  }
-
-  override async retire(views: readonly number[], at: number): Promise<void> {
-    await super.retire(views, at);
-    const there = views.filter((id) => this.disk.views.has(id));
-    for (const id of there) this.changes.views.add(id);
-    if (there.length > 0) await this.changed();
-  }
-
-  override async purge(before: number): Promise<number> {
-    const views = [...this.disk.views.keys()];
-    const purged = await super.purge(before);
-    const gone = views.filter((id) => !this.disk.views.has(id));
-    for (const id of gone) this.changes.views.add(id);
-    this.oldViews.push(...gone);
-    if (gone.length > 0) await this.changed();
-    return purged;
-  }
-
   override async body(view: number, key: string): Promise<KnownBody | undefined> {
-    const known = this.disk.views.get(view)?.known.get(key);
+    const known = this.state.views.get(view)?.known.get(key);
     if (!known?.body) return undefined;
     const found = await this.bodies.get(this.bodies.subject(view, key));
     const isOlder = known.bodyIsOlder === true || found?.state !== stateOf(known);
     return found && { bytes: found.bytes, isOlder };
   }
 
-  override async limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void> {
-    const cuts = this.limitLetters(functionName, limit);
-    this.changes.noteCuts(cuts);
-    if (cuts.length > 0) await this.changed();
-  }
-
-  override async commit(batch: Batch): Promise<readonly string[]> {
+  override async append(entries: JournalEntries): Promise<void> {
     if (this.fault) await this.refuse(this.fault);
-    const ids = this.taken.get(batch) ?? this.take(batch);
-    this.taken.set(batch, ids);
+    if (!this.taken.has(entries)) this.take(entries);
+    this.taken.add(entries);
     await this.changed();
-    this.taken.delete(batch);
-    return ids;
   }
 
   override async sync(): Promise<void> {
     if (this.dirty) await this.changed();
     await this.writer.idle();
     if (this.fault) await this.refuse(this.fault);
+  }
+
+  syncWhole(): Promise<void> {
+    return this.sync();
   }
 
   override async close(clean: boolean): Promise<void> {
@@ -275,31 +224,32 @@ export class JetstreamStore extends MemoryStore {
     }
   }
 
-  /** Takes a batch into memory, and notes what the next message is to have of it. Gives the ids of its dead letters. */
-  private take(batch: Batch): readonly string[] {
-    const had = batch.known.filter(({ view, key }) => this.disk.views.get(view)?.known.get(key)?.body);
-    this.changes.note(batch, this.disk.nextLetter);
-    for (const { view, key } of batch.bodies) this.changes.known.add(view, key);
-    const known = batch.known.map((write) =>
+  /** Takes entries into memory, and notes what the next message is to have of them. */
+  private take(given: JournalEntries): void {
+    const entries = this.whole(given);
+    const { views } = this.state;
+    const hasBody = ({ view, key }: { readonly view: number; readonly key: string }) =>
+      views.get(view)?.known.get(key)?.body !== undefined;
+    const had = entries.known.filter(hasBody);
+    this.oldViews.push(...entries.goneViews.filter((id) => views.has(id)));
+    this.changes.note(entries);
+    for (const { view, key } of entries.bodies) this.changes.known.add(view, key);
+    const known = entries.known.map((write) =>
       write.state?.body instanceof Uint8Array ? { ...write, state: { ...write.state, body: bodyElsewhere } } : write,
     );
-    const { ids, cuts } = this.takeIn({
-      ...batch,
+    this.state.apply({
+      ...entries,
       known,
-      bodies: batch.bodies.map((row) => ({ ...row, body: bodyElsewhere })),
+      bodies: entries.bodies.map((row) => ({ ...row, body: bodyElsewhere })),
     });
-    this.changes.noteCuts(cuts);
-    for (const { view, key } of had) {
-      if (!this.disk.views.get(view)?.known.get(key)?.body) this.forgetBody(view, key);
-    }
-    for (const { view, key, state } of batch.known)
+    for (const row of had) if (!hasBody(row)) this.forgetBody(row.view, row.key);
+    for (const { view, key, state } of entries.known)
       if (state?.body instanceof Uint8Array) this.takeBody(view, key, state.body);
-    for (const { view, key, body } of batch.bodies) this.takeBody(view, key, body);
-    return ids;
+    for (const { view, key, body } of entries.bodies) this.takeBody(view, key, body);
   }
 
   private takeBody(view: number, key: string, bytes: Buffer): void {
-    const known = this.disk.views.get(view)?.known.get(key);
+    const known = this.state.views.get(view)?.known.get(key);
     if (!known) return;
     const subject = this.bodies.subject(view, key);
     // A copy: it may be a small part of what was read from a socket.
@@ -339,7 +289,7 @@ export class JetstreamStore extends MemoryStore {
     this.newBodies = new Map();
     this.oldBodies = new Set();
     this.oldViews = [];
-    const entry = encodeEntry(this.disk, changes, true);
+    const entry = encodeEntry(this.state, changes, true);
     const failed = (error: WatchfireError) => this.failed(error);
     try {
       // Before the positions that stand on them.
@@ -407,7 +357,7 @@ export class JetstreamStore extends MemoryStore {
     const object = `${slot}/snapshot/${sequence}-${crypto.randomUUID()}`;
     Object.assign(this.sizes, { log: 0, messages: 0 });
     this.snapshots.add(object);
-    this.sizes.snapshot = await writeSnapshot(nats, object, this.disk);
+    this.sizes.snapshot = await writeSnapshot(nats, object, this.state);
     // The log knows which bodies are to go, should this process end.
     await this.bodies.swept();
     this.note = { ...this.note, snapshot: { object, sequence } };
