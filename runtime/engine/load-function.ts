@@ -10,8 +10,7 @@ import { recordsOf, resourceOf, scheduleResource } from "../manifest/trigger-rec
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
-import type { Look, Runner } from "./delivery/delivery.ts";
-import { epochOf, uidOf } from "./delivery/event-id.ts";
+import { epochOf, type Look, type Runner, uidOf } from "./delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
@@ -26,18 +25,19 @@ import { KnownObjects } from "./state/known-objects.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
 import type { Shard } from "./state/shard.ts";
 import { openViews, type TriggerView } from "./trigger-views.ts";
-import { Attempts } from "./work/attempts.ts";
+import { Attempts } from "./work/attempt.ts";
 import { Backlogs } from "./work/backlog.ts";
 import { Backpressure } from "./work/backpressure.ts";
 import type { Budget } from "./work/budget.ts";
-import { EventMaker } from "./work/event-maker.ts";
+import { EventMaker, type LoadedEvent } from "./work/event.ts";
+import type { EventLane } from "./work/event-lane.ts";
 import type { FairScheduler, FairShare } from "./work/fair-scheduler.ts";
 import { FunctionQueue } from "./work/function-queue.ts";
 import { ReadyQueue } from "./work/ready-queue.ts";
 import { reconcilingOf } from "./work/reconcile/reconciling.ts";
 import { resyncTrigger } from "./work/reconcile/resync.ts";
 import { tellWaitingKeys } from "./work/reconcile/waiting-keys.ts";
-import { type LoadedEvent, type MemoryLimit, Spill } from "./work/spill.ts";
+import { type MemoryLimit, Spill } from "./work/spill.ts";
 
 interface LoadParts {
   readonly manifest: FunctionManifest;
@@ -165,7 +165,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     { manifest, usesOldObject },
     { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look },
   );
-  const ready = new ReadyQueue();
+  const ready = new ReadyQueue<EventLane>();
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });
   const queue = new FunctionQueue({
     attempts,

@@ -14,7 +14,7 @@ import type { TrustedKeys } from "../catalog/signature.ts";
 import { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
 import type { DeadLetterCommand } from "../engine/commit/dead-letter-command.ts";
-import type { BodyRoom } from "../engine/commit/last-bodies.ts";
+import type { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import { Dispatcher } from "../engine/dispatcher.ts";
 import type { Budget } from "../engine/work/budget.ts";
 import { FairScheduler } from "../engine/work/fair-scheduler.ts";

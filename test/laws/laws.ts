@@ -1,5 +1,4 @@
-import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
-import { uidOf } from "../../runtime/engine/delivery/event-id.ts";
+import { type Delivery, type Outcome, uidOf } from "../../runtime/engine/delivery/delivery.ts";
 import type { SpilledEvent } from "../../runtime/journal/batch.ts";
 import type { MemoryDisk } from "../../runtime/journal/memory.ts";
 import { changeOf, type History, namespace, type Revision } from "./history.ts";

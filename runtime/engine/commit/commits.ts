@@ -13,10 +13,9 @@ import type {
 import type { CheckpointStore } from "../../journal/store.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { DeadLetterCommand } from "./dead-letter-command.ts";
-import { type BodyRoom, LastBodies, longestWaitMs } from "./last-bodies.ts";
+import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows } from "./deferred-rows.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
-import { type PositionHold, RestingRows } from "./resting-rows.ts";
 
 /** Where a cursor is read from when a commit is put together. */
 export interface CursorOwner {

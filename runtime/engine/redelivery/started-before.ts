@@ -9,7 +9,7 @@ import {
 } from "../../journal/batch.ts";
 import { spillByTurns } from "../../journal/spill-by-turns.ts";
 import type { CheckpointStore, StoredView } from "../../journal/store.ts";
-import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
+import { epochOf, uidOf, withTrigger } from "../delivery/delivery.ts";
 import type { BegunAttempt, BegunBefore } from "./possible-redeliveries.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */

@@ -8,18 +8,16 @@ import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observ
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import type { FilteredEventFields, KnownObjects } from "../state/known-objects.ts";
-import type { AttemptListener, Attempts, Conclusion } from "./attempts.ts";
+import type { AttemptListener, Attempts, Conclusion } from "./attempt.ts";
 import { type Backlogs, givesWay } from "./backlog.ts";
 import type { Backpressure } from "./backpressure.ts";
-import { Debounce } from "./debounce.ts";
-import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
-import { EventLane, type LaneReport, sizeOf } from "./event-lane.ts";
+import { holdOf, type LaneEvent, type LoadedEvent, letGo, spilledEvent } from "./event.ts";
+import { countLanes, EventLane, inMemory, type LaneReport, sizeOf } from "./event-lane.ts";
 import type { FairShare } from "./fair-scheduler.ts";
-import { countLanes, inMemory } from "./lane-counts.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ReadyQueue } from "./ready-queue.ts";
-import { afterLong, msUntil } from "./retry.ts";
-import { type LoadedEvent, pinnedMs, type Spill } from "./spill.ts";
+import { afterLong, msUntil, quietMs } from "./retry.ts";
+import { pinnedMs, type Spill } from "./spill.ts";
 
 interface QueueParts {
   readonly attempts: Attempts;
@@ -27,7 +25,7 @@ interface QueueParts {
   readonly backpressure: Backpressure;
   readonly backlogs: Backlogs;
   /** Empty. */
-  readonly ready: ReadyQueue;
+  readonly ready: ReadyQueue<EventLane>;
   /** Its place among all functions. */
   readonly place: FairShare;
   /** Makes an event of one that was spilled. */
@@ -78,9 +76,8 @@ export class FunctionQueue {
   readonly gate: PauseGate;
   private readonly parts: QueueParts;
   private readonly lanes = new YoungMap<string, EventLane>();
-  private readonly ready: ReadyQueue;
+  private readonly ready: ReadyQueue<EventLane>;
   private pinTimer: Timer | undefined;
-  private readonly quietTime: Debounce;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
@@ -91,7 +88,6 @@ export class FunctionQueue {
       pump: () => this.pump(),
     });
     parts.place.onTurn(() => this.pump());
-    this.quietTime = new Debounce(parts.clock, (lane) => this.wake(lane));
   }
 
   /** For the status: milliseconds are wall time. */
@@ -362,10 +358,28 @@ export class FunctionQueue {
 
   /** Whether its handler has asked for it at a later time, or its object is not quiet. Then its lane waits for that. */
   private isEarly(lane: EventLane, event: LaneEvent): boolean {
-    if (event.notBefore === undefined) return this.quietTime.holds(lane, this.parts.attempts.debounceMs);
+    if (event.notBefore === undefined) return this.isUnquiet(lane, event);
     const waitMs = msUntil(event.notBefore, event.receivedWall, this.parts.clock);
     if (waitMs > 0) this.retryAfter(lane, event, waitMs);
     return waitMs > 0;
+  }
+
+  /** Whether the object still changes. Only a first attempt waits for that, at a change that did not wait on disk. */
+  private isUnquiet(lane: EventLane, head: LaneEvent): boolean {
+    if (lane.quiet) return true;
+    const { clock, attempts } = this.parts;
+    const { debounceMs } = attempts;
+    if (debounceMs === undefined || head.type === "Scheduled") return false;
+    if (head.attempts > 0 || head.interruptions > 0 || head.place !== "memory") return false;
+    const { since = head.receivedAt, tail = head } = lane;
+    const waitMs = quietMs(debounceMs, since, tail.receivedAt, clock.monotonic());
+    if (waitMs <= 0) return false;
+    // Changes that come meanwhile are looked at when it is over.
+    lane.quiet = clock.after(waitMs, () => {
+      lane.quiet = undefined;
+      this.wake(lane);
+    });
+    return true;
   }
 
   /** An attempt at the lane's head has left it. @param counted what its place gave for it */

@@ -2,9 +2,8 @@ import type { SpilledEvent } from "../../journal/batch.ts";
 import type { CheckpointStore } from "../../journal/store.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import type { Budget } from "./budget.ts";
-import { BufferPins } from "./buffer-pins.ts";
-import { type LaneEvent, spilledEvent } from "./event.ts";
+import { type Budget, BufferPins } from "./budget.ts";
+import { type LaneEvent, type LoadedEvent, spilledEvent } from "./event.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */
 export interface MemoryLimit {
@@ -47,14 +46,6 @@ interface SpillParts {
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
-}
-
-/** An event that was read back from disk. */
-export interface LoadedEvent extends SpilledEvent {
-  /** Of its body on disk, in bytes. */
-  readonly size: number;
-  /** The trigger selects its object no more. */
-  readonly isUnselected: boolean;
 }
 
 /**

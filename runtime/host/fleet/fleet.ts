@@ -4,7 +4,7 @@ import { asWatchfireError, WatchfireError } from "../../base/errors.ts";
 import { accountLabel } from "../../catalog/names.ts";
 import type { Publication, StatusPublisher } from "../../control/function-status/status-publisher.ts";
 import type { Pause } from "../../control/pauses.ts";
-import { BodyRoom } from "../../engine/commit/last-bodies.ts";
+import { BodyRoom } from "../../engine/commit/deferred-rows.ts";
 import { Budget, heapQuarter } from "../../engine/work/budget.ts";
 import type { Nats } from "../../journal/nats/connection.ts";
 import { leaseApi } from "../../lease/lease-api.ts";

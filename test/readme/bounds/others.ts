@@ -44,7 +44,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "engine/filter/raw-fields.ts#mostNames",
     "document/document-fault.ts#mostNodes",
     "document/nesting.ts#deepest",
-    "informer/scan/partial-value.ts#depthLimit",
+    "informer/scan/value-reader.ts#depthLimit",
     "informer/scan/wasm/json.wasm.ts#depthLimit",
     "informer/scan/wasm/layout.ts#mostMembers",
   ],

@@ -112,16 +112,16 @@ function waiting(budget: number, spill: number): Bound[] {
     constant("engine/work/spill.ts", "defaultMemoryLimit", "bytes"),
   ];
   const stubs = constant("engine/work/spill.ts", "stubLimit");
-  const chunks = constant("engine/work/buffer-pins.ts", "mostBytes");
+  const chunks = constant("engine/work/budget.ts", "mostBytes");
   const [way, turns] = [
     constant("engine/work/fair-scheduler.ts", "mostUnderWay"),
     constant("engine/work/fair-scheduler.ts", "mostWaiting"),
   ];
   const [ahead, brief] = [
-    constant("engine/work/prefetch-window.ts", "most"),
-    constant("engine/work/prefetch-window.ts", "mostBrief"),
+    constant("engine/work/fair-scheduler.ts", "most"),
+    constant("engine/work/fair-scheduler.ts", "mostBrief"),
   ];
-  const quiet = constant("engine/work/debounce.ts", "mostTimes");
+  const quiet = constant("engine/work/retry.ts", "mostTimes");
   const batch = constant("engine/batch/batching-runner.ts", "mostBytes");
   const digests = constant("engine/filter/changed-fields.ts", "mostRemembered");
   const patterns = constant("cel/regex.ts", "mostKept");
@@ -303,8 +303,8 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
     constant("engine/commit/commits.ts", "congestedRows"),
     constant("engine/commit/commits.ts", "congestedBytes"),
   ];
-  const bodies = constant("engine/commit/last-bodies.ts", "mostBytes");
-  const resting = constant("engine/commit/resting-rows.ts", "mostRows");
+  const bodies = constant("engine/commit/deferred-rows.ts", "mostBytes");
+  const resting = constant("engine/commit/deferred-rows.ts", "mostRows");
   const young = constant("engine/commit/open-rows.ts", "mostYoung");
   const logged = constant("journal/sqlite/known.ts", "mostLoggedRows");
   const mostLog = constant("journal/sqlite/disk-room.ts", "mostLog");

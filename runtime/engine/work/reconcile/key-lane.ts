@@ -1,7 +1,7 @@
 import { resourceVersion } from "../../../base/resource-version.ts";
 import { type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../../journal/batch.ts";
 import type { KnownObjects } from "../../state/known-objects.ts";
-import type { Fifo, FifoItem } from "../fifo.ts";
+import type { Fifo, FifoItem } from "../ready-queue.ts";
 import { causeAlone, hasCause, hasLostCauses, noCauses, type Waking, withCause } from "./causes.ts";
 import type { Due } from "./due-keys.ts";
 

@@ -5,7 +5,7 @@ import type { KeyOf, MappedKeys, WakesNext } from "../../filter/key-rule.ts";
 import { wakesNobody } from "../../filter/reason.ts";
 import type { CountedKeys, KnownObjects } from "../../state/known-objects.ts";
 import type { Shard } from "../../state/shard.ts";
-import type { Conclusion, EventSink } from "../attempts.ts";
+import type { Conclusion, EventSink } from "../attempt.ts";
 import type { LaneEvent } from "../event.ts";
 import type { Waking } from "./causes.ts";
 import type { KeyQueue } from "./key-queue.ts";

@@ -12,7 +12,7 @@ import type { History } from "../../history/history.ts";
 import type { RecordedStart } from "../../redelivery/started-before.ts";
 import type { KnownObjects } from "../../state/known-objects.ts";
 import type { Shard } from "../../state/shard.ts";
-import type { EventMaker } from "../event-maker.ts";
+import type { EventMaker } from "../event.ts";
 import { msUntil } from "../retry.ts";
 import type { Spill } from "../spill.ts";
 import { KeyLane } from "./key-lane.ts";

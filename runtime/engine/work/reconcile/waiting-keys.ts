@@ -1,7 +1,7 @@
 import { type Cause, runSequence, type SpilledEvent, type SpillHeader } from "../../../journal/batch.ts";
 import type { ChangeType } from "../../../manifest/function.ts";
 import type { Commits } from "../../commit/commits.ts";
-import { eventId } from "../../delivery/event-id.ts";
+import { eventId } from "../../delivery/delivery.ts";
 import type { EngineLog } from "../../delivery/observer.ts";
 import type { RecordedStart } from "../../redelivery/started-before.ts";
 import { nameOf } from "../../state/by-namespace.ts";
