@@ -20,7 +20,7 @@ import type { KnownObjects } from "./state/known-objects.ts";
 import type { Shard } from "./state/shard.ts";
 import { type EventMaker, withUid } from "./work/event.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";
-import type { Reconciling } from "./work/reconcile/reconciling.ts";
+import type { Reconciling } from "./work/reconciling.ts";
 
 /** How many keys a function has. */
 export interface KeyCounts {

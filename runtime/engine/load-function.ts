@@ -34,10 +34,10 @@ import type { EventLane } from "./work/event-lane.ts";
 import type { FairScheduler, FairShare } from "./work/fair-scheduler.ts";
 import { FunctionQueue } from "./work/function-queue.ts";
 import { ReadyQueue } from "./work/ready-queue.ts";
-import { reconcilingOf } from "./work/reconcile/reconciling.ts";
-import { resyncTrigger } from "./work/reconcile/resync.ts";
-import { tellWaitingKeys } from "./work/reconcile/waiting-keys.ts";
+import { reconcilingOf } from "./work/reconciling.ts";
+import { resyncTrigger } from "./work/resync.ts";
 import { type MemoryLimit, Spill } from "./work/spill.ts";
+import { tellWaitingKeys } from "./work/waiting-keys.ts";
 
 interface LoadParts {
   readonly manifest: FunctionManifest;

@@ -414,7 +414,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "pause and power: a key that waited over a power loss is told unflagged after a clean end",
-    file: "runtime/engine/work/reconcile/reconciling.ts",
+    file: "runtime/engine/work/reconciling.ts",
     edits: [["redelivered || wasCutOff", "wasCutOff"]],
     caughtBy: "test/engine/reconcile/power-loss.test.ts",
   },

@@ -57,7 +57,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "journal/sqlite/upkeep.ts#mostLiveBytes",
     "journal/sqlite/store.ts#notedAtOnce",
     "journal/sqlite/store.ts#rowsAtOnce",
-    "engine/work/reconcile/key-backoff.ts#longestDelays",
+    "engine/work/key-backoff.ts#longestDelays",
     "observe/log-writer.ts#piecesAtOnce",
   ],
   "when the heap is collected, or a part is copied": [

@@ -214,21 +214,21 @@ function waiting(budget: number, spill: number): Bound[] {
 
 function keys(): Bound[] {
   const [none, unknown] = [
-    constant("engine/work/reconcile/key-room.ts", "mostWithoutObject"),
-    constant("engine/work/reconcile/key-room.ts", "mostUnknown"),
+    constant("engine/work/key-room.ts", "mostWithoutObject"),
+    constant("engine/work/key-room.ts", "mostUnknown"),
   ];
   const bytes = constant("engine/work/spill.ts", "mostKeyBytes");
   const [ready, timed] = [
-    constant("engine/work/reconcile/key-queue.ts", "mostReady"),
-    constant("engine/work/reconcile/key-queue.ts", "mostTimed"),
+    constant("engine/work/key-queue.ts", "mostReady"),
+    constant("engine/work/key-queue.ts", "mostTimed"),
   ];
   const [causes, due] = [
-    constant("engine/work/reconcile/causes.ts", "mostCauses"),
-    constant("engine/work/reconcile/due-keys.ts", "mostInATurn"),
+    constant("engine/work/key-lane.ts", "mostCauses"),
+    constant("engine/work/due-keys.ts", "mostInATurn"),
   ];
-  const rests = constant("engine/work/reconcile/key-backoff.ts", "mostRests");
+  const rests = constant("engine/work/key-backoff.ts", "mostRests");
   const woken = constant("engine/filter/key-rule.ts", "mostKeys");
-  const told = constant("engine/work/reconcile/waiting-keys.ts", "mostBytes");
+  const told = constant("engine/work/waiting-keys.ts", "mostBytes");
   return [
     {
       what: "keys of a reconciler without an object, with their timers (`requeueAfter`)",

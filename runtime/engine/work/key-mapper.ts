@@ -1,13 +1,13 @@
-import { type ObjectMeta, objectKey } from "../../../informer/scan/change.ts";
-import type { LoopAccount } from "../../account/loop-time.ts";
-import { mostRows } from "../../commit/commit-share.ts";
-import type { KeyOf, MappedKeys, WakesNext } from "../../filter/key-rule.ts";
-import { wakesNobody } from "../../filter/reason.ts";
-import type { CountedKeys, KnownObjects } from "../../state/known-objects.ts";
-import type { Shard } from "../../state/shard.ts";
-import type { Conclusion, EventSink } from "../attempt.ts";
-import type { LaneEvent } from "../event.ts";
-import type { Waking } from "./causes.ts";
+import { type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
+import { mostRows } from "../commit/commit-share.ts";
+import type { KeyOf, MappedKeys, WakesNext } from "../filter/key-rule.ts";
+import { wakesNobody } from "../filter/reason.ts";
+import type { CountedKeys, KnownObjects } from "../state/known-objects.ts";
+import type { Shard } from "../state/shard.ts";
+import type { Conclusion, EventSink } from "./attempt.ts";
+import type { LaneEvent } from "./event.ts";
+import type { Waking } from "./key-lane.ts";
 import type { KeyQueue } from "./key-queue.ts";
 import type { Primary } from "./primary.ts";
 

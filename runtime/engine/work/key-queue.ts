@@ -1,23 +1,22 @@
-import type { Clock, Random, Timer } from "../../../base/clock.ts";
-import type { NewDeadLetter } from "../../../journal/batch.ts";
-import type { FunctionManifest } from "../../../manifest/function.ts";
-import { CommitShare } from "../../commit/commit-share.ts";
-import type { Commits } from "../../commit/commits.ts";
-import type { Newest } from "../../delivery/delivery.ts";
-import type { EngineLog } from "../../delivery/observer.ts";
-import { crashLoopError } from "../attempt.ts";
-import type { LaneReport } from "../event-lane.ts";
-import { PauseGate } from "../pause-gate.ts";
-import { Fifo } from "../ready-queue.ts";
-import { interruptedDelay, isCrashLoop, quietMs, requeueDelay } from "../retry.ts";
-import type { Spill } from "../spill.ts";
-import { noCauses, requeued, type Waking, withCause } from "./causes.ts";
+import type { Clock, Random, Timer } from "../../base/clock.ts";
+import type { NewDeadLetter } from "../../journal/batch.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import { CommitShare } from "../commit/commit-share.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { Newest } from "../delivery/delivery.ts";
+import type { EngineLog } from "../delivery/observer.ts";
+import { crashLoopError } from "./attempt.ts";
 import { DueKeys } from "./due-keys.ts";
+import type { LaneReport } from "./event-lane.ts";
 import { KeyBackoff } from "./key-backoff.ts";
-import { KeyLane, type KeyPresence, type Waits } from "./key-lane.ts";
+import { KeyLane, type KeyPresence, noCauses, requeued, type Waits, type Waking, withCause } from "./key-lane.ts";
 import { KeyRoom } from "./key-room.ts";
 import type { KeyRuns, RunEnd } from "./key-runs.ts";
+import { PauseGate } from "./pause-gate.ts";
 import type { Primary } from "./primary.ts";
+import { Fifo } from "./ready-queue.ts";
+import { interruptedDelay, isCrashLoop, quietMs, requeueDelay } from "./retry.ts";
+import type { Spill } from "./spill.ts";
 
 /** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
 const mostReady = 100_000;

@@ -1,14 +1,13 @@
-import type { Clock } from "../../../base/clock.ts";
-import { isNewer } from "../../../base/resource-version.ts";
-import type { Cause, NewDeadLetter, StartedEvent } from "../../../journal/batch.ts";
-import type { FunctionManifest } from "../../../manifest/function.ts";
-import type { Commits } from "../../commit/commits.ts";
-import type { Delivery, HandlerError, Newest, Outcome, Runner } from "../../delivery/delivery.ts";
-import type { EngineObserver } from "../../delivery/observer.ts";
-import type { History } from "../../history/history.ts";
-import { isRedelivered } from "../attempt.ts";
-import { causeAlone, type Waking } from "./causes.ts";
-import { type KeyLane, unknownVersion } from "./key-lane.ts";
+import type { Clock } from "../../base/clock.ts";
+import { isNewer } from "../../base/resource-version.ts";
+import type { Cause, NewDeadLetter, StartedEvent } from "../../journal/batch.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { Delivery, HandlerError, Newest, Outcome, Runner } from "../delivery/delivery.ts";
+import type { EngineObserver } from "../delivery/observer.ts";
+import type { History } from "../history/history.ts";
+import { isRedelivered } from "./attempt.ts";
+import { causeAlone, type KeyLane, unknownVersion, type Waking } from "./key-lane.ts";
 import type { Primary } from "./primary.ts";
 
 interface KeyRunsParts {

@@ -1,13 +1,12 @@
-import { type Cause, runSequence, type SpilledEvent, type SpillHeader } from "../../../journal/batch.ts";
-import type { ChangeType } from "../../../manifest/function.ts";
-import type { Commits } from "../../commit/commits.ts";
-import { eventId } from "../../delivery/delivery.ts";
-import type { EngineLog } from "../../delivery/observer.ts";
-import type { RecordedStart } from "../../redelivery/started-before.ts";
-import { nameOf } from "../../state/by-namespace.ts";
-import type { KnownObjects } from "../../state/known-objects.ts";
-import { hasLostCauses } from "./causes.ts";
-import { unknownVersion } from "./key-lane.ts";
+import { type Cause, runSequence, type SpilledEvent, type SpillHeader } from "../../journal/batch.ts";
+import type { ChangeType } from "../../manifest/function.ts";
+import type { Commits } from "../commit/commits.ts";
+import { eventId } from "../delivery/delivery.ts";
+import type { EngineLog } from "../delivery/observer.ts";
+import type { RecordedStart } from "../redelivery/started-before.ts";
+import { nameOf } from "../state/by-namespace.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
+import { hasLostCauses, unknownVersion } from "./key-lane.ts";
 
 interface WaitingKeysParts {
   readonly functionName: string;

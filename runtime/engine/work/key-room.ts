@@ -1,5 +1,5 @@
-import type { Spill } from "../spill.ts";
 import type { KeyLane, KeyPresence } from "./key-lane.ts";
+import type { Spill } from "./spill.ts";
 
 /**
  * Keys without an object that one function may have. Keys of objects are as many as there are objects, each of which costs
