@@ -153,7 +153,6 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
       replays: [...replays, ...told.events],
       resync,
       maker,
-      history,
       spill,
       time: place.time,
     }));

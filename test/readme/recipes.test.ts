@@ -25,7 +25,8 @@ const noObject = "only because a schedule's event has no object";
 const recipes: readonly Recipe[] = [
   {
     of: "a trigger kind",
-    example: /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"/,
+    example:
+      /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"|"tick"/,
     others: {
       "runtime/access/event-recorder.ts": noObject,
       "runtime/control/record/recorder.ts": noObject,
@@ -33,8 +34,10 @@ const recipes: readonly Recipe[] = [
       "runtime/engine/batch/batch-delivery.ts": noObject,
       "runtime/engine/work/attempt.ts": noObject,
       "runtime/engine/work/function-queue.ts": noObject,
+      "runtime/engine/work/event.ts": noObject,
+      "runtime/engine/work/primary.ts": "a comment",
       "runtime/engine/work/spill.ts": noObject,
-      "runtime/engine/work/key-runs.ts": "a comment",
+
       "runtime/engine/work/reconciling.ts": "a comment",
       "runtime/observe/metrics.ts": "begins a counter at 0 for a function that drops events",
       "runtime/rbac/built-in.ts": "numbers the triggers as the manifest does",

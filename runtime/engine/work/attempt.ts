@@ -4,22 +4,37 @@ import type { NewDeadLetter, StartedEvent } from "../../journal/batch.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { Delivery, DeliveryListener, HandlerError, Look, Outcome, Runner } from "../delivery/delivery.ts";
+import type { Delivery, DeliveryListener, HandlerError, Look, Newest, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import { goneMeanwhile, refusedBefore, unselected } from "../filter/reason.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import { givenUid, type LaneEvent, storedEvent } from "./event.ts";
 import { PrefetchWindow } from "./fair-scheduler.ts";
+import type { KeyBackoff } from "./key-backoff.ts";
+import type { KeyLane, Waits } from "./key-lane.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
-/** How an attempt leaves its event. */
+/** What is attempted: an event of an object or the time of a schedule, or a key that is to be reconciled. */
+type Waiting = LaneEvent | KeyLane;
+
+/** How an attempt leaves its event or key. */
 export type Conclusion =
-  /** The letter goes into the commit that makes the event terminal. */
-  | { readonly type: "terminal"; readonly outcome: EventOutcome; readonly letter?: NewDeadLetter }
-  /** `blocked`: it is out of attempts, and holds its lane as the manifest asks. Where its handler asked for it, it has a `notBefore`. */
-  | { readonly type: "again"; readonly afterMs: number; readonly blocked: boolean }
+  /** The letter goes into the commit that makes it terminal. `wasCrashing`: no attempt at it was made any more. */
+  | {
+      readonly type: "terminal";
+      readonly outcome: EventOutcome;
+      readonly letter?: NewDeadLetter;
+      readonly wasCrashing?: boolean;
+    }
+  /** `blocked`: it is out of attempts, and holds its lane as the manifest asks. Where its handler asked for it, an event has a `notBefore`. */
+  | {
+      readonly type: "again";
+      readonly why: Exclude<Waits, "quiet">;
+      readonly afterMs: number;
+      readonly blocked: boolean;
+    }
   /** The function was paused meanwhile, or the runner gave it back: the attempt is as if it had not been made. */
   | { readonly type: "not-begun" };
 
@@ -60,6 +75,8 @@ interface AttemptsParts {
   readonly observer: EngineObserver;
   /** Asked for an object where the body on disk is of another form than the trigger's objects are now. */
   readonly look: Look;
+  /** How long keys rest after failures. Left out: what is attempted are events. */
+  readonly backoff?: KeyBackoff | undefined;
 }
 
 /** What an attempt is made with. */
@@ -69,30 +86,35 @@ interface LoadedCode {
   readonly usesOldObject: boolean;
 }
 
-/** Hears of one attempt. */
+/** Callbacks of one attempt. */
 export interface AttemptListener {
   ended(conclusion: Conclusion): void;
-  /** The disk did not give what the attempt needs: it was not made. */
+  /** What the attempt needs could not be read: it was not made. */
   failed(error: unknown): void;
+  /** Has what follows from the attempt's end done, once a commit has room for it. Until then it counts as one that goes on. Left out: at once. */
+  readonly soon?: (work: () => void) => void;
 }
 
-/** What an attempt needs. */
-interface Needs {
-  readonly verdict: Verdict;
+/** What a handler is shown. */
+interface Shown {
   readonly body: Buffer;
   readonly oldBody: Buffer | undefined;
+  /** Of a key: its object as it stands. */
+  readonly newest?: Newest | undefined;
 }
 
-/** An attempt that is on record. */
-interface AttemptRecord extends Omit<Needs, "verdict"> {
-  readonly row: number;
-  readonly started: StartedEvent;
+/** What an attempt at an event needs. */
+interface Needs extends Shown {
+  readonly verdict: Verdict;
 }
 
 /** An attempt that the runner has. A class, because each event's closures and what they hold took 0.3 KB. */
-class Given implements DeliveryListener {
-  readonly event: LaneEvent;
-  readonly recorded: AttemptRecord;
+class Attempt implements DeliveryListener {
+  readonly item: Waiting;
+  readonly shown: Shown;
+  /** The journal's row of it, and what that says. */
+  readonly row: number;
+  readonly started: StartedEvent;
   readonly listener: AttemptListener;
   /** Monotonic milliseconds. */
   readonly givenAt: number;
@@ -101,14 +123,17 @@ class Given implements DeliveryListener {
 
   constructor(
     attempts: Attempts,
-    event: LaneEvent,
-    recorded: AttemptRecord,
+    item: Waiting,
+    shown: Shown,
+    { row, started }: { readonly row: number; readonly started: StartedEvent },
     listener: AttemptListener,
     givenAt: number,
   ) {
     this.attempts = attempts;
-    this.event = event;
-    this.recorded = recorded;
+    this.item = item;
+    this.shown = shown;
+    this.row = row;
+    this.started = started;
     this.listener = listener;
     this.givenAt = givenAt;
   }
@@ -119,7 +144,9 @@ class Given implements DeliveryListener {
   }
 
   ended(outcome: Outcome): void {
-    this.attempts.ended(this, outcome);
+    const { attempts, listener } = this;
+    if (listener.soon) listener.soon(() => attempts.ended(this, outcome));
+    else attempts.ended(this, outcome);
   }
 }
 
@@ -190,7 +217,24 @@ export class Attempts {
    * @param isPaused asked when the record is written: whether the attempt must not begin any more
    * @param listener hears once how it left its event, never before this returns
    */
-  run(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): void {
+  run(item: Waiting, isPaused: () => boolean, listener: AttemptListener): void {
+    if (item.kind === "key") void this.readAndRun(item, isPaused, listener);
+    else this.runEvent(item, isPaused, listener);
+  }
+
+  /** Runs a key as it stands. */
+  private async readAndRun(lane: KeyLane, isPaused: () => boolean, listener: AttemptListener): Promise<void> {
+    let newest: Newest | undefined;
+    try {
+      newest = await lane.primary.newest(lane.key);
+    } catch (error) {
+      listener.failed(error);
+      return;
+    }
+    this.record(lane, { body: newest?.body ?? Buffer.alloc(0), oldBody: undefined, newest }, isPaused, listener);
+  }
+
+  private runEvent(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): void {
     // What the one before it has shown may be newer.
     if (event.doubt === "none" && event.view.isOvertaken(event.key, event.deletedBy)) event.doubt = "noted";
     if (isLetGo(event)) {
@@ -252,7 +296,7 @@ export class Attempts {
     // A dead letter that was put back has its own: of its object the view may know nothing any more, or another state.
     const inView = event.lastKnown && !event.replayed;
     const stored = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
-    const isLeftOut = stored?.length === 0 && event.type !== "Scheduled";
+    const isLeftOut = stored?.length === 0 && event.kind !== "tick";
     const kept = isLeftOut ? await this.bodyNow(event) : stored;
     if (isLeftOut && !kept && isOfToday(event)) {
       const body = this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event);
@@ -302,108 +346,118 @@ export class Attempts {
       queueMicrotask(() => this.parts.time.soon(() => sink.take(event, { body, oldBody }, isPaused, ended)));
       return;
     }
+    this.record(event, { body, oldBody }, isPaused, listener);
+  }
+
+  /** Puts an attempt on record, and makes it once that is durable. */
+  private record(item: Waiting, shown: Shown, isPaused: () => boolean, listener: AttemptListener): void {
     const { retry, onFailure } = this.code.manifest.delivery;
-    if (onFailure !== "Block" && isCrashLoop(event.attempts, retry)) {
-      const conclusion = this.givenUp(event, crashLoopError(event.attempts));
+    if (onFailure !== "Block" && isCrashLoop(item.attempts, retry)) {
+      const conclusion = this.givenUp(item, crashLoopError(item.attempts), shown, true);
       queueMicrotask(() => listener.ended(conclusion));
       return;
     }
-    const started = {
-      view: event.view.id,
-      key: event.key,
-      id: event.id,
-      resourceVersion: event.shown ?? event.deletedBy,
-      type: event.type,
-      attempt: event.attempts + 1,
-    };
+    const started = item.kind === "key" ? item.started(shown.newest) : startedOf(item);
     this.parts.commits.begin(started, (row) => {
       if (isPaused()) {
         this.parts.commits.ended();
         this.parts.commits.withdraw(row, started);
         listener.ended({ type: "not-begun" });
-      } else this.give(event, { body, oldBody, row, started }, listener);
+      } else this.give(item, shown, { row, started }, listener);
     });
   }
 
-  /** Gives the runner an event whose attempt is on record. */
-  private give(event: LaneEvent, recorded: AttemptRecord, listener: AttemptListener): void {
+  /** Gives the runner an attempt that is on record. */
+  private give(
+    item: Waiting,
+    shown: Shown,
+    recorded: { readonly row: number; readonly started: StartedEvent },
+    listener: AttemptListener,
+  ): void {
     const { commits, runner, clock } = this.parts;
-    const { body, oldBody, row, started } = recorded;
-    if (event.journalRow !== undefined) commits.settle(event.journalRow, started);
-    event.journalRow = row;
-    if (event.doubt === "unnoted") event.doubt = "noted";
-    event.attempts++;
-    const given = new Given(this, event, recorded, listener, clock.monotonic());
-    runner.give(deliveryOf(event, body, oldBody, this.code.manifest.delivery.timeoutMs), given);
+    const { timeoutMs } = this.code.manifest.delivery;
+    if (item.journalRow !== undefined) commits.settle(item.journalRow, recorded.started);
+    item.journalRow = recorded.row;
+    if (item.doubt === "unnoted") item.doubt = "noted";
+    item.attempts++;
+    const attempt = new Attempt(this, item, shown, recorded, listener, clock.monotonic());
+    runner.give(
+      item.kind === "key"
+        ? { ...item.delivery(shown.newest), redelivered: isRedelivered(item), timeoutMs }
+        : deliveryOf(item, shown, timeoutMs),
+      attempt,
+    );
   }
 
   /** The handler of an attempt begins. */
-  begins({ event: { view, receivedAt, doubt, attempts } }: Given): void {
+  begins({ item }: Attempt): void {
     const { observer, clock } = this.parts;
+    const { view, receivedAt } = item;
     this.running++;
     observer.attempt?.(view.functionName, view.trigger.name, clock.monotonic() - receivedAt);
-    if (isRedelivered({ doubt, attempts })) observer.flagged?.(view.functionName, view.trigger.name);
+    if (isRedelivered(item)) observer.flagged?.(view.functionName, view.trigger.name);
   }
 
   /** The runner has an attempt no more. */
-  ended({ event, recorded, listener, givenAt, hasBegun }: Given, outcome: Outcome): void {
-    if (hasBegun) this.running--;
-    this.parts.commits.ended();
-    if (outcome.type === "unbegun") listener.ended(this.takenBack(event, recorded.row, recorded.started));
-    else listener.ended(this.after(event, outcome, recorded.oldBody, givenAt));
-  }
-
-  private after(
-    event: LaneEvent,
-    outcome: Exclude<Outcome, { readonly type: "unbegun" }>,
-    oldBody: Buffer | undefined,
-    givenAt: number,
-  ): Conclusion {
-    const { clock } = this.parts;
+  ended(attempt: Attempt, outcome: Outcome): void {
+    const { item, listener, givenAt } = attempt;
+    const { commits, clock } = this.parts;
+    if (attempt.hasBegun) this.running--;
+    commits.ended();
+    if (outcome.type === "unbegun") {
+      item.attempts--;
+      // Where it may have begun before, the record stays: it is all that says so.
+      if (item.attempts === 0 && item.doubt === "none") {
+        item.journalRow = undefined;
+        commits.withdraw(attempt.row, attempt.started);
+      }
+      listener.ended({ type: "not-begun" });
+      return;
+    }
     this.lastAt = clock.now();
-    if (outcome.type !== "interrupted") {
-      this.ahead.ended(clock.monotonic() - givenAt, outcome.durationMs);
-      return this.conclude(event, outcome, oldBody);
+    if (outcome.type === "interrupted") {
+      this.ahead.interrupted();
+      item.attempts--;
+      item.interruptions++;
+      item.doubt = "noted";
+      const afterMs = interruptedDelay(item.interruptions);
+      listener.ended({ type: "again", why: "interrupted", afterMs, blocked: false });
+      return;
     }
-    this.ahead.interrupted();
-    event.attempts--;
-    event.interruptions++;
-    event.doubt = "noted";
-    return { type: "again", afterMs: interruptedDelay(event.interruptions), blocked: false };
+    this.ahead.ended(clock.monotonic() - givenAt, outcome.durationMs);
+    listener.ended(this.conclude(attempt, outcome));
   }
 
-  /** Where the event had begun before, the record stays: it is all that says so. */
-  private takenBack(event: LaneEvent, row: number, started: StartedEvent): Conclusion {
-    event.attempts--;
-    if (event.attempts === 0 && event.doubt === "none") {
-      event.journalRow = undefined;
-      this.parts.commits.withdraw(row, started);
-    }
-    return { type: "not-begun" };
-  }
-
-  private conclude(event: LaneEvent, outcome: FinishedAttempt, oldBody: Buffer | undefined): Conclusion {
-    const { random, observer, clock } = this.parts;
-    const { view } = event;
-    event.interruptions = 0;
-    observer.handled?.(view.functionName, view.trigger.name, outcome.durationMs);
-    view.history.ran(event, event.attempts, outcome, clock.now());
+  private conclude({ item, shown, row, started }: Attempt, outcome: FinishedAttempt): Conclusion {
+    const { random, observer, clock, backoff } = this.parts;
+    const { view } = item;
+    const { functionName, trigger } = view;
+    item.interruptions = 0;
+    observer.handled?.(functionName, trigger.name, outcome.durationMs);
+    const told = item.kind === "key" ? item.told(shown.newest) : item;
+    view.history.ran(told, item.attempts, outcome, clock.now());
+    if (item.kind === "key") item.settle(row, started, shown.newest, this.parts.commits);
     if (outcome.type === "ok") {
       if (outcome.requeueAfterMs === undefined) return { type: "terminal", outcome: "ok" };
-      return this.requeued(event, requeueDelay(outcome.requeueAfterMs));
+      const afterMs = requeueDelay(outcome.requeueAfterMs);
+      if (item.kind !== "key") this.requeue(item, afterMs);
+      return { type: "again", why: "requeue", afterMs, blocked: false };
     }
     this.failures++;
     const { retry, onFailure } = this.code.manifest.delivery;
-    const spent = outcome.type === "permanent" || event.attempts >= retry.maxAttempts;
-    if (spent && onFailure !== "Block") return this.givenUp(event, outcome.error, oldBody);
-    observer.event?.(view.functionName, view.trigger.name, event.type, "retry");
-    if (spent) return { type: "again", afterMs: retry.maxDelayMs, blocked: true };
+    const isSpent = outcome.type === "permanent" || item.attempts >= retry.maxAttempts;
     const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
-    return { type: "again", afterMs: retryDelay(retry, event.attempts, asked, random), blocked: false };
+    // A key rests after each failure, whatever follows from it.
+    const restMs = item.kind === "key" ? backoff?.begin(item.key, retry, item.attempts, asked) : undefined;
+    const isGivenUp = isSpent && onFailure !== "Block";
+    if (!isGivenUp || item.kind === "key") observer.event?.(functionName, trigger.name, told.type, "retry");
+    if (isGivenUp) return this.givenUp(item, outcome.error, shown, false);
+    const afterMs = isSpent ? retry.maxDelayMs : (restMs ?? retryDelay(retry, item.attempts, asked, random));
+    return { type: "again", why: "retry", afterMs, blocked: isSpent };
   }
 
   /** As if it had not been attempted, but for the flag: the handler has seen it. */
-  private requeued(event: LaneEvent, afterMs: number): Conclusion {
+  private requeue(event: LaneEvent, afterMs: number): void {
     const { clock, spill } = this.parts;
     const { view, key, id, meta, journalRow: row, shown } = event;
     event.attempts = 0;
@@ -415,18 +469,27 @@ export class Attempts {
       view.settle({ key, id, uid: meta.uid, row, shown, comesAgain: !event.replayed });
       event.journalRow = undefined;
     }
-    return { type: "again", afterMs, blocked: false };
   }
 
-  private givenUp(event: LaneEvent, error: HandlerError, oldBody?: Buffer): Conclusion {
-    if (this.code.manifest.delivery.onFailure === "Drop") return { type: "terminal", outcome: "dropped" };
-    const { apiVersion, kind } = event.view.trigger;
-    const { attempts } = event;
+  private givenUp(item: Waiting, error: HandlerError, shown: Shown, wasCrashing: boolean): Conclusion {
+    if (this.code.manifest.delivery.onFailure === "Drop") return { type: "terminal", outcome: "dropped", wasCrashing };
+    const { apiVersion, kind } = item.view.trigger;
+    const { attempts } = item;
+    const stored = item.kind === "key" ? item.storedWith(shown.newest) : storedEvent(item, shown.oldBody);
     const failedAt = this.parts.clock.now();
-    const letter = { ...storedEvent(event, oldBody), apiVersion, kind, attempts, error: { ...error }, failedAt };
-    return { type: "terminal", outcome: "dead_letter", letter };
+    const letter = { ...stored, apiVersion, kind, attempts, error: { ...error }, failedAt };
+    return { type: "terminal", outcome: "dead_letter", letter, wasCrashing };
   }
 }
+
+const startedOf = ({ view, key, id, shown, deletedBy, type, attempts }: LaneEvent): StartedEvent => ({
+  view: view.id,
+  key,
+  id,
+  resourceVersion: shown ?? deletedBy,
+  type,
+  attempt: attempts + 1,
+});
 
 /** Whether it is told with the object as it stands now. A dead letter that was put back is told whatever became of it. */
 const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>
@@ -449,11 +512,10 @@ const isLetGo = ({ type, view, key, meta, isUnselected }: LaneEvent): boolean =>
 const told: Verdict = { deliver: true, heldBack: undefined, hash: "", matched: true };
 
 /** Whether an attempt's event may have run before; of one that is counted among its attempts. */
-export const isRedelivered = ({ doubt, attempts }: Pick<LaneEvent, "doubt" | "attempts">): boolean =>
-  doubt !== "none" || attempts > 1;
+const isRedelivered = ({ doubt, attempts }: Waiting): boolean => doubt !== "none" || attempts > 1;
 
 /** One attempt at an event, as the runner takes it. */
-function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined, timeoutMs: number): Delivery {
+function deliveryOf(event: LaneEvent, { body, oldBody }: Shown, timeoutMs: number): Delivery {
   const { view, meta, type, id, flags, attempts } = event;
   return {
     function: view.functionName,
@@ -479,8 +541,8 @@ function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined,
   };
 }
 
-/** Why an event was given up that never got to fail by itself. */
-export const crashLoopError = (attempts: number): HandlerError => ({
+/** Why an event or key was given up that never got to fail by itself. */
+const crashLoopError = (attempts: number): HandlerError => ({
   name: "CrashLoop",
   message: `the runtime ended during each of ${attempts} attempts at this event`,
   stack: "",

@@ -29,6 +29,8 @@ type EventStorage = "memory" | "both" | "disk";
 
 /** An event on its way through a lane. */
 export interface LaneEvent extends ViewEvent {
+  /** `tick`: the time of a schedule, which is of no object. */
+  readonly kind: "event" | "tick";
   readonly view: KnownObjects;
   /** The function's order of arrival. */
   readonly sequence: number;
@@ -177,6 +179,7 @@ const noFlags: EventFlags = {};
 /** An event before its first attempt here; what is absent is usual. */
 type NewEvent = Omit<
   LaneEvent,
+  | "kind"
   | "size"
   | "chunk"
   | "interruptions"
@@ -209,6 +212,7 @@ type NewEvent = Omit<
 
 /** The one place that events are built in, so that all of them have one shape. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
+  kind: made.type === "Scheduled" ? "tick" : "event",
   view: made.view,
   sequence: made.sequence,
   type: made.type,

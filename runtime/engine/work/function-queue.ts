@@ -369,7 +369,7 @@ export class FunctionQueue {
     if (lane.quiet) return true;
     const { clock, attempts } = this.parts;
     const { debounceMs } = attempts;
-    if (debounceMs === undefined || head.type === "Scheduled") return false;
+    if (debounceMs === undefined || head.kind === "tick") return false;
     if (head.attempts > 0 || head.interruptions > 0 || head.place !== "memory") return false;
     const { since = head.receivedAt, tail = head } = lane;
     const waitMs = quietMs(debounceMs, since, tail.receivedAt, clock.monotonic());

@@ -1,8 +1,18 @@
-import { resourceVersion } from "../../base/resource-version.ts";
-import { type Cause, type PendingKey, runId, type SpilledEvent, type StoredEvent } from "../../journal/batch.ts";
-import type { Seen } from "../delivery/delivery.ts";
+import { isNewer, resourceVersion } from "../../base/resource-version.ts";
+import {
+  type Cause,
+  type PendingKey,
+  runId,
+  type SpilledEvent,
+  type StartedEvent,
+  type StoredEvent,
+} from "../../journal/batch.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { Delivery, Newest, Seen } from "../delivery/delivery.ts";
+import type { RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Due } from "./due-keys.ts";
+import type { Primary } from "./primary.ts";
 import type { Fifo, FifoItem } from "./ready-queue.ts";
 
 /** A cause as the process has it that saw it. */
@@ -40,7 +50,7 @@ const hasCause = (causes: readonly Cause[], cause: Cause): boolean =>
   causes.some((each) => each.type === cause.type && each.told === cause.told && isOfOne(each, cause));
 
 /** As it is kept, or told. */
-export const causeAlone = ({ seen: _, hasBegun: __, ...cause }: Waking): Cause => cause;
+const causeAlone = ({ seen: _, hasBegun: __, ...cause }: Waking): Cause => cause;
 
 const isOfOne = (one: Cause, other: Cause): boolean =>
   one.trigger === other.trigger &&
@@ -59,6 +69,8 @@ export type KeyPresence = "object" | "none" | "unknown";
 
 /** A key that is to be reconciled: one row on disk, one run at a time. */
 export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
+  readonly kind = "key";
+  readonly primary: Primary;
   /** `namespace/name`. */
   readonly key: string;
   /** Of its row. */
@@ -70,7 +82,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   forgiven: number;
   interruptions = 0;
   /** A run of it may have begun in a process before this one, or where it was cut off. */
-  doubt: boolean;
+  doubt: RedeliveryRisk;
   /** The journal's row of the last run that began. */
   journalRow: number | undefined;
   running = false;
@@ -91,12 +103,14 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   blocked = false;
 
   constructor(
+    primary: Primary,
     key: string,
     sequence: number,
     { causes, begun, forgiven }: PendingKey & { readonly causes: readonly Waking[] },
     wokenAt: KeyLane["wokenAt"],
-    doubt: boolean,
+    doubt: RedeliveryRisk,
   ) {
+    this.primary = primary;
     this.key = key;
     this.sequence = sequence;
     this.wokenAt = wokenAt;
@@ -104,6 +118,10 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     this.begun = begun;
     this.forgiven = forgiven;
     this.doubt = doubt;
+  }
+
+  get view(): KnownObjects {
+    return this.primary.view;
   }
 
   /** What the journal calls its runs. */
@@ -119,6 +137,15 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   /** Runs that count as attempts. */
   get attempts(): number {
     return this.begun - this.forgiven;
+  }
+
+  set attempts(count: number) {
+    this.begun = this.forgiven + count;
+  }
+
+  /** Monotonic milliseconds. */
+  get receivedAt(): number {
+    return this.wokenAt.monotonic;
   }
 
   get namespace(): string {
@@ -153,14 +180,15 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   }
 
   /** As it is kept on disk. `notBefore`: wall milliseconds. */
-  row(view: KnownObjects, notBefore: number): SpilledEvent {
+  row(notBefore: number): SpilledEvent {
     const { sequence, causes, since, begun, forgiven } = this;
     return {
-      ...this.stored(view),
+      ...this.storedWith(undefined, Buffer.alloc(0)),
+      type: "Modified",
       sequence,
       // No event of the view: it waits for nobody, and nobody is compared with it.
       replayed: true,
-      redelivered: this.doubt,
+      redelivered: this.doubt !== "none",
       notBefore,
       // What woke it since its run began is newer than that attempt.
       pending: {
@@ -171,25 +199,81 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     };
   }
 
-  /** What it has of an event. */
-  stored(view: KnownObjects): StoredEvent {
-    const { id, namespace, name } = this;
+  /** A run of it as the dead letters keep it. */
+  storedWith(newest: Newest | undefined, body?: Buffer): StoredEvent {
+    const { view, id } = this;
+    const { type, meta } = this.told(newest);
     return {
       view: view.id,
       function: view.functionName,
       trigger: view.trigger.name,
-      namespace,
-      name,
-      uid: "",
-      resourceVersion: unknownVersion,
-      type: "Modified",
+      ...meta,
+      type,
       id,
       flags: {},
       deletedBy: unknownVersion,
-      body: Buffer.alloc(0),
+      body: body ?? newest?.body ?? view.nameAlone({ meta }),
       oldBody: undefined,
       form: view.form.ofEvents,
       receivedAt: this.wokenAt.wall,
     };
   }
+
+  /** Its next run as the journal has it. */
+  started(newest: Newest | undefined): StartedEvent {
+    const { view, key, id, begun } = this;
+    const { resourceVersion } = newest ?? { resourceVersion: unknownVersion };
+    // Of a deletion nothing else is inferred for the object's own events.
+    return { view: view.id, key, id, resourceVersion, type: "Deleted", attempt: begun + 1 };
+  }
+
+  /** The run that began last as the history and people have it. */
+  told(newest: Newest | undefined) {
+    const { view, key, namespace, name, runId } = this;
+    const { uid = "", resourceVersion = unknownVersion } = newest ?? {};
+    const type = newest ? ("Modified" as const) : ("Deleted" as const);
+    return { view, id: runId, key, type, meta: { namespace, name, uid, resourceVersion } };
+  }
+
+  /** The run that began last as its handler is told it. */
+  delivery(newest: Newest | undefined): Omit<Delivery, "redelivered" | "timeoutMs"> {
+    const { primary, causes, attempts } = this;
+    const { functionName, trigger } = primary.view;
+    const { id, type, meta } = this.told(newest);
+    const { namespace, name, uid, resourceVersion } = meta;
+    return {
+      function: functionName,
+      trigger: trigger.name,
+      id,
+      type,
+      object: { apiVersion: trigger.apiVersion, kind: trigger.kind, namespace, name, uid },
+      resourceVersion,
+      attempt: attempts,
+      flags: {},
+      body: newest?.body ?? Buffer.alloc(0),
+      causes: causes.map((cause) => toldCause(cause, primary)),
+      seen: causes.flatMap(({ seen = [] }) => seen),
+    };
+  }
+
+  /**
+   * Its run is over. The row that is written of the key in this commit, or is gone with it, says all that the record would. A state
+   * that is newer than what is known stays on record until its own event comes, which another mode would tell.
+   */
+  settle(row: number, started: StartedEvent, newest: Newest | undefined, commits: Commits): void {
+    const { view, key, id } = this;
+    const known = view.stands(key);
+    const { uid, resourceVersion: shown } = newest ?? {};
+    if (shown !== undefined && uid !== undefined && known?.uid === uid && isNewer(shown, known.resourceVersion))
+      view.settle({ key, id, uid, row, shown, comesAgain: true });
+    else commits.settle(row, started);
+    this.journalRow = undefined;
+    this.doubt = "none";
+  }
+}
+
+/** A cause as the handler is told it: no namespace of a cluster-scoped object, and the trigger as it is called now. */
+function toldCause(waking: Waking, primary: Primary): Cause {
+  const { namespace, uid: _, told: __, replaced: ___, trigger, ...cause } = causeAlone(waking);
+  return { ...cause, ...(trigger && { trigger: primary.nameOf(trigger) }), ...(namespace && { namespace }) };
 }

@@ -1,21 +1,19 @@
-import type { Clock, Random, Timer } from "../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 import type { NewDeadLetter } from "../../journal/batch.ts";
-import type { FunctionManifest } from "../../manifest/function.ts";
+import type { DeliverySettings, FunctionManifest } from "../../manifest/function.ts";
 import { CommitShare } from "../commit/commit-share.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { Newest } from "../delivery/delivery.ts";
 import type { EngineLog } from "../delivery/observer.ts";
-import { crashLoopError } from "./attempt.ts";
+import type { Attempts, Conclusion } from "./attempt.ts";
 import { DueKeys } from "./due-keys.ts";
 import type { LaneReport } from "./event-lane.ts";
-import { KeyBackoff } from "./key-backoff.ts";
+import type { KeyBackoff } from "./key-backoff.ts";
 import { KeyLane, type KeyPresence, noCauses, requeued, type Waits, type Waking, withCause } from "./key-lane.ts";
 import { KeyRoom } from "./key-room.ts";
-import type { KeyRuns, RunEnd } from "./key-runs.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { Primary } from "./primary.ts";
 import { Fifo } from "./ready-queue.ts";
-import { interruptedDelay, isCrashLoop, quietMs, requeueDelay } from "./retry.ts";
+import { quietMs } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
 /** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
@@ -38,10 +36,10 @@ const settlePollMs = 100;
 
 interface KeyQueueParts {
   readonly primary: Primary;
-  readonly runs: KeyRuns;
+  readonly attempts: Attempts;
+  readonly backoff: KeyBackoff;
   readonly commits: Commits;
   readonly clock: Clock;
-  readonly random: Random;
   readonly log: EngineLog;
   readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
   /** Of a new row. */
@@ -57,7 +55,6 @@ export class KeyQueue {
   /** What its rows and runs may take of a commit. */
   readonly share: CommitShare;
   private readonly parts: KeyQueueParts;
-  private readonly rests: KeyBackoff;
   private readonly room: KeyRoom;
   private readonly lanes = new Map<string, KeyLane>();
   private readonly ready = new Fifo<KeyLane>();
@@ -78,13 +75,12 @@ export class KeyQueue {
       this.pump();
       this.roomAgain();
     });
-    this.rests = new KeyBackoff(parts.clock, parts.random);
     this.waiting = new DueKeys(parts.clock, (lanes) => {
       for (const lane of lanes) this.endWait(lane);
       this.pump();
     });
     this.gate = new PauseGate({
-      recall: () => parts.runs.recall(),
+      recall: () => parts.attempts.recall(),
       retryAll: () => this.retryAll(),
       pump: () => this.pump(),
     });
@@ -104,7 +100,7 @@ export class KeyQueue {
       oldestAt = Math.min(oldestAt ?? wall, wall);
       if (lane.isDue) dueSince = Math.min(dueSince ?? wall, wall);
     }
-    const begun = this.parts.runs.counts();
+    const begun = this.parts.attempts.counts();
     const requeued = this.lanes.size - due;
     const since = this.gate.isShut() ? undefined : dueSince;
     const keys = { count: this.lanes.size, withoutObject: this.room.withoutObject, full: this.roomPoll !== undefined };
@@ -127,8 +123,8 @@ export class KeyQueue {
     const { causes, attempts, running, waits, blocked } = lane;
     const [last] = causes.slice(-1);
     const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : "Modified";
-    const { primary, runs } = this.parts;
-    const trigger = last?.trigger === undefined ? primary.view.trigger.name : runs.nameOf(last.trigger);
+    const { primary } = this.parts;
+    const trigger = last?.trigger === undefined ? primary.view.trigger.name : primary.nameOf(last.trigger);
     const head = { type, attempts, trigger } as const;
     return {
       waiting: 1,
@@ -169,11 +165,12 @@ export class KeyQueue {
     const { clock, nextSequence } = this.parts;
     const lane = this.lanes.get(key);
     // A person asks for it: the rest is for changes.
-    if (cause.type === "Replay") this.rests.end(key);
+    if (cause.type === "Replay") this.parts.backoff.end(key);
     if (!lane) {
       const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-      const isFlagged = cause.hasBegun === true;
-      const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, isFlagged);
+      const doubt = cause.hasBegun ? "noted" : "none";
+      const counts = { causes: [cause], begun: 0, forgiven: 0 };
+      const made = new KeyLane(this.parts.primary, key, nextSequence(), counts, wokenAt, doubt);
       this.lanes.set(key, made);
       this.room.note(made, this.standingOf(key, cause));
       this.writeWoken(made);
@@ -200,7 +197,7 @@ export class KeyQueue {
 
   /** Goes on with new code: what waits for a retry is tried at once. */
   resumeWith(manifest: FunctionManifest): void {
-    this.parts.runs.manifest = manifest;
+    this.parts.attempts.code = { manifest, usesOldObject: false };
     if (this.room.isFull) this.askAnew();
     this.gate.renew();
   }
@@ -240,7 +237,7 @@ export class KeyQueue {
     }
     const isNews = lane.isNews(cause);
     this.room.note(lane, this.standingOf(lane.key, cause));
-    lane.doubt ||= cause.hasBegun === true;
+    if (cause.hasBegun) lane.doubt = "noted";
     const failed = !lane.running && lane.attempts > 0;
     if (!lane.running) lane.forgive();
     if (lane.waits && lane.waits !== "interrupted") this.quieten(lane);
@@ -250,12 +247,12 @@ export class KeyQueue {
 
   private pump(): void {
     while (this.started && !this.gate.isShut()) {
-      const { concurrency } = this.parts.runs.manifest.delivery;
+      const { concurrency } = this.delivery;
       if (this.gate.isFull(concurrency)) return;
       const lane = this.ready.first;
       if (!lane || this.share.isSpent) return;
       this.ready.remove(lane);
-      if (this.isAtHome(lane)) void this.run(lane);
+      if (this.isAtHome(lane)) this.run(lane);
     }
   }
 
@@ -295,35 +292,25 @@ export class KeyQueue {
     );
   }
 
-  private async run(lane: KeyLane): Promise<void> {
-    const { primary, runs, log, commits } = this.parts;
+  private get delivery(): DeliverySettings {
+    return this.parts.attempts.code.manifest.delivery;
+  }
+
+  private run(lane: KeyLane): void {
     this.gate.enter();
     this.share.add();
     lane.running = true;
-    let newest: Newest | undefined;
-    try {
-      newest = await primary.newest(lane.key);
-    } catch (error) {
-      const { functionName } = primary.view;
-      log.error({ function: functionName, object: lane.key, error: String(error) }, "run could not begin");
-      this.returned(lane, () => {
-        this.absorb(lane);
-        this.wait(lane, "interrupted", readRetryMs);
-      });
-      return;
-    }
-    const { retry, onFailure } = runs.manifest.delivery;
-    if (onFailure !== "Block" && isCrashLoop(lane.attempts, retry)) {
-      const { id, journalRow } = lane;
-      if (journalRow !== undefined) commits.settle(journalRow, { view: primary.view.id, key: lane.key, id });
-      const letter = () => runs.letterOf(lane, newest, crashLoopError(lane.attempts));
-      this.returned(lane, () => this.giveUp(lane, letter));
-      return;
-    }
-    runs.run(lane, newest, {
-      isPaused: this.gate.isShut,
+    this.parts.attempts.run(lane, this.gate.isShut, {
       soon: (work) => this.share.soon(work),
-      ended: (end) => this.returned(lane, () => this.conclude(lane, end)),
+      ended: (conclusion) => this.returned(lane, () => this.conclude(lane, conclusion)),
+      failed: (error) => {
+        const { functionName } = lane.view;
+        this.parts.log.error({ function: functionName, object: lane.key, error: String(error) }, "run could not begin");
+        this.returned(lane, () => {
+          this.absorb(lane);
+          this.wait(lane, "interrupted", readRetryMs);
+        });
+      },
     });
   }
 
@@ -367,15 +354,14 @@ export class KeyQueue {
     this.roomAgain();
   }
 
-  private conclude(lane: KeyLane, end: RunEnd): void {
-    if (end.type === "finished") {
-      lane.interruptions = 0;
-      this.finish(lane, end);
-      return;
-    }
-    this.absorb(lane);
-    if (end.type === "unbegun") this.ready.push(lane);
-    else this.wait(lane, "interrupted", interruptedDelay(++lane.interruptions));
+  private conclude(lane: KeyLane, conclusion: Conclusion): void {
+    if (conclusion.type === "not-begun") {
+      this.absorb(lane);
+      this.ready.push(lane);
+    } else if (conclusion.type === "again" && conclusion.why === "interrupted") {
+      this.absorb(lane);
+      this.wait(lane, "interrupted", conclusion.afterMs);
+    } else this.finish(lane, conclusion);
   }
 
   /** Its run did not come to its end: what woke it meanwhile is a cause of the next one. */
@@ -387,49 +373,41 @@ export class KeyQueue {
     this.writeWoken(lane);
   }
 
-  private finish(lane: KeyLane, { outcome, newest }: Extract<RunEnd, { readonly type: "finished" }>): void {
-    const { clock, runs } = this.parts;
-    const { retry, onFailure } = runs.manifest.delivery;
+  /** A run of it has ended by itself, or is made no more. */
+  private finish(lane: KeyLane, conclusion: Exclude<Conclusion, { readonly type: "not-begun" }>): void {
+    const { clock, commits, backoff } = this.parts;
     const { since } = lane;
-    const isWoken = since.length > 0;
+    const isOk = conclusion.type === "terminal" ? conclusion.outcome === "ok" : conclusion.why === "requeue";
     lane.since = noCauses;
-    if (outcome.type === "ok") lane.causes = isWoken ? since : requeued;
+    if (conclusion.type === "terminal" && conclusion.wasCrashing) {
+      if (lane.journalRow !== undefined)
+        commits.settle(lane.journalRow, { view: lane.view.id, key: lane.key, id: lane.id });
+      this.giveUp(lane, conclusion);
+      for (const cause of since) this.wake(lane.key, cause);
+      return;
+    }
+    if (isOk) {
+      backoff.end(lane.key);
+      lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+    }
+    const isWoken = since.length > 0;
+    if (isOk) lane.causes = isWoken ? since : requeued;
     else lane.causes = since.reduce(withCause, lane.causes);
-    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
-    const delayMs = outcome.type === "ok" ? 0 : this.rests.begin(lane.key, retry, lane.attempts, asked);
-    if (outcome.type === "ok") this.rests.end(lane.key);
+    if (isWoken || isOk) lane.forgive();
     if (isWoken) {
-      lane.forgive();
-      if (outcome.type === "ok") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
       this.writeWoken(lane);
       this.quieten(lane);
-      return;
+    } else if (conclusion.type === "terminal") this.giveUp(lane, conclusion);
+    else {
+      lane.blocked = conclusion.blocked;
+      this.later(lane, conclusion.why, conclusion.afterMs);
     }
-    if (outcome.type === "ok") {
-      lane.forgive();
-      if (outcome.requeueAfterMs === undefined) this.drop(lane);
-      else {
-        // The row says when the wait began, in case wall time is set back.
-        lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-        this.later(lane, "requeue", requeueDelay(outcome.requeueAfterMs));
-      }
-      return;
-    }
-    const isSpent = outcome.type === "permanent" || lane.attempts >= retry.maxAttempts;
-    if (isSpent && onFailure !== "Block") {
-      this.giveUp(lane, () => runs.letterOf(lane, newest, outcome.error));
-      return;
-    }
-    lane.blocked = isSpent;
-    this.later(lane, "retry", isSpent ? retry.maxDelayMs : delayMs);
   }
 
-  /** Until its next change, or the next resync. What woke it meanwhile runs. */
-  private giveUp(lane: KeyLane, letter: () => NewDeadLetter): void {
-    const { commits, runs } = this.parts;
-    if (runs.manifest.delivery.onFailure === "DeadLetter") commits.putDeadLetter(letter());
+  /** Until its next change, or the next resync. */
+  private giveUp(lane: KeyLane, { letter }: { readonly letter?: NewDeadLetter | undefined }): void {
+    if (letter) this.parts.commits.putDeadLetter(letter);
     this.drop(lane);
-    for (const cause of lane.since) this.wake(lane.key, cause);
   }
 
   private drop(lane: KeyLane): void {
@@ -454,12 +432,12 @@ export class KeyQueue {
 
   /** Something has changed: the key runs once that is quiet and its rest is over, in place of what it waits for. */
   private quieten(lane: KeyLane): void {
-    const { clock, runs } = this.parts;
+    const { clock, backoff } = this.parts;
     const now = clock.monotonic();
-    const waitMs = quietMs(runs.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
+    const waitMs = quietMs(this.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
     this.waiting.remove(lane);
     lane.waits = undefined;
-    const restMs = this.rests.msOf(lane.key);
+    const restMs = backoff.msOf(lane.key);
     if (restMs > waitMs) this.wait(lane, "retry", restMs);
     else if (waitMs > 0) this.wait(lane, "quiet", waitMs);
     else this.ready.push(lane);
@@ -482,12 +460,11 @@ export class KeyQueue {
 
   /** Something has changed: it is due, once its rest is over. */
   private writeWoken(lane: KeyLane): void {
-    this.write(lane, this.parts.clock.now() + this.rests.msOf(lane.key));
+    this.write(lane, this.parts.clock.now() + this.parts.backoff.msOf(lane.key));
   }
 
   private write(lane: KeyLane, dueAt: number): void {
-    const { commits, primary } = this.parts;
     this.share.add();
-    commits.putSpilled(lane.row(primary.view, dueAt));
+    this.parts.commits.putSpilled(lane.row(dueAt));
   }
 }

@@ -13,9 +13,18 @@ export class Primary {
   /** Whether what is known of a namespace is as new as the server was when this process began to read it. */
   private readonly isSettledIn: (namespace: string) => boolean;
   private readonly untold: UntoldStates;
+  private readonly names: ReadonlyMap<string, string>;
 
-  constructor(view: KnownObjects, look: Look, untold: UntoldStates, isSettledIn: (namespace: string) => boolean) {
+  /** @param names of triggers and schedules, by the identity that causes have */
+  constructor(
+    view: KnownObjects,
+    look: Look,
+    untold: UntoldStates,
+    names: ReadonlyMap<string, string>,
+    isSettledIn: (namespace: string) => boolean,
+  ) {
     this.untold = untold;
+    this.names = names;
     this.view = view;
     this.look = look;
     this.isSettledIn = isSettledIn;
@@ -40,6 +49,11 @@ export class Primary {
     if (!body) return this.look(view.functionName, view.trigger.name, nameOf(key));
     const { uid, resourceVersion } = view.stands(key) ?? known;
     return { uid, resourceVersion, body };
+  }
+
+  /** What the trigger of a cause is called now; one that is gone has the name that it had first. */
+  nameOf(identity: string): string {
+    return this.names.get(identity) ?? identity;
   }
 
   /** An object of the kind has this key. */

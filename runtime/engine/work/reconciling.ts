@@ -8,15 +8,15 @@ import type { Commits } from "../commit/commits.ts";
 import type { Look, Runner } from "../delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
-import type { History } from "../history/history.ts";
 import type { RecordedStart } from "../redelivery/started-before.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/shard.ts";
+import { Attempts } from "./attempt.ts";
 import type { EventMaker } from "./event.ts";
+import { KeyBackoff } from "./key-backoff.ts";
 import { KeyLane } from "./key-lane.ts";
 import { KeyMapper } from "./key-mapper.ts";
 import { KeyQueue } from "./key-queue.ts";
-import { KeyRuns } from "./key-runs.ts";
 import { Primary, UntoldStates } from "./primary.ts";
 import { Resync } from "./resync.ts";
 import { msUntil } from "./retry.ts";
@@ -51,7 +51,6 @@ interface OnRecord {
   /** The view that holds the position of its resync. */
   readonly resync: Pick<StoredView, "id" | "cursors">;
   readonly maker: EventMaker;
-  readonly history: History;
   readonly spill: Spill;
   /** On which goes what its keys take of the loop. */
   readonly time: LoopAccount;
@@ -71,16 +70,20 @@ export interface Reconciling {
 
 /** Builds it from the manifest and what the store has. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
-  const { primary: view, rules, names, keys, resync, maker, history, spill, time } = on;
+  const { primary: view, rules, names, keys, resync, maker, spill, time } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const untold = new UntoldStates(
     on.replays.filter((each) => each.view === view.id && !each.redelivered),
     spill,
   );
-  const primary = new Primary(view, look, untold, (namespace) => reconciling.isSettledIn(namespace));
-  const runs = new KeyRuns(manifest, { primary, names, commits, runner, clock, observer, history });
+  const primary = new Primary(view, look, untold, names, (namespace) => reconciling.isSettledIn(namespace));
+  const backoff = new KeyBackoff(clock, random);
+  const attempts = new Attempts(
+    { manifest, usesOldObject: false },
+    { backoff, spill, commits, runner, time, clock, random, observer, look },
+  );
   const nextSequence = () => maker.nextSequence();
-  const queue = new KeyQueue({ primary, runs, commits, clock, random, log, spill, nextSequence });
+  const queue = new KeyQueue({ primary, attempts, backoff, commits, clock, log, spill, nextSequence });
   const reconciling: Reconciling = {
     keys: queue,
     wakes: new KeyMapper(rules, primary, queue, { shard: parts.shard, time }),
@@ -90,7 +93,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
       commits,
       view: resync.id,
       cursor: resync.cursors[0],
-      everyMs: () => runs.manifest.delivery.resyncMs,
+      everyMs: () => attempts.code.manifest.delivery.resyncMs,
       keys: () => primary.keys(),
       wake: (key) => queue.wake(key, { type: "Resync" }),
     }),
@@ -98,7 +101,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
     isSettledIn: () => false,
     untold,
   };
-  await restore(queue, keys, parts, view);
+  await restore(queue, keys, parts, primary);
   return reconciling;
 }
 
@@ -110,8 +113,9 @@ async function restore(
   queue: KeyQueue,
   keys: readonly SpillHeader[],
   { startedBefore, clock }: ReconcilingParts,
-  view: KnownObjects,
+  primary: Primary,
 ): Promise<void> {
+  const { view } = primary;
   const begun = new Map<number, RecordedStart>();
   for (const event of startedBefore) {
     const sequence = event.view === view.id ? runSequence(event.id) : undefined;
@@ -128,7 +132,8 @@ async function restore(
     const wokenAt = { wall: clock.now(), monotonic };
     // One of no attempt has ended: it says which state was shown.
     const wasCutOff = run !== undefined && run.attempt > 0;
-    const lane = new KeyLane(`${namespace}/${name}`, sequence, counts, wokenAt, redelivered || wasCutOff);
+    const doubt = redelivered || wasCutOff ? "noted" : "none";
+    const lane = new KeyLane(primary, `${namespace}/${name}`, sequence, counts, wokenAt, doubt);
     lane.journalRow = run?.row;
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }
