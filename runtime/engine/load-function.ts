@@ -1,5 +1,5 @@
 import type { Clock, Random } from "../base/clock.ts";
-import { runSequence, type SpillHeader } from "../journal/batch.ts";
+import { type KeyHeader, runSequence, type SpillHeader } from "../journal/batch.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
 import { spillByTurns } from "../journal/spill-by-turns.ts";
 import type { CheckpointStore } from "../journal/store.ts";
@@ -258,14 +258,13 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
 async function expectSpilled(store: CheckpointStore, name: string, views: ReadonlyMap<number, KnownObjects>) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
-  /** Those that stand for keys. */
-  const keys: SpillHeader[] = [];
+  const keys: KeyHeader[] = [];
   const replays: SpillHeader[] = [];
   for await (const header of spillByTurns(store, name)) {
     last = header.sequence;
     const view = views.get(header.view);
     if (!view) continue;
-    if (header.pending) {
+    if (header.kind === "key") {
       keys.push(header);
       continue;
     }

@@ -55,6 +55,7 @@ export function redeliver(view: KnownObjects, given: Change, parts: RedeliveryPa
   const epoch = view.epochOf(key);
   const identity = { trigger: view.identity, type, uid, resourceVersion, lastKnown: false, selective: false, epoch };
   const event: SpilledEvent = {
+    kind: "event",
     view: view.id,
     function: view.functionName,
     trigger: view.trigger.name,

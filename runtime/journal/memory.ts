@@ -10,7 +10,7 @@ import {
   type KnownIdentity,
   type KnownState,
   type NewDeadLetter,
-  type SpilledEvent,
+  type Spilled,
   type SpillHeader,
   type StoredEvent,
 } from "./batch.ts";
@@ -58,7 +58,7 @@ export class MemoryDisk {
   nextLetter = 1;
   readonly views = new Map<number, MemoryView>();
   readonly journal = new Map<number, JournalRow>();
-  readonly spill = new Map<string, SpilledEvent>();
+  readonly spill = new Map<string, Spilled>();
   readonly letters = new Map<string, DeadLetter>();
 
   /** Forgets all positions, for those of another store. How its last runtime ended stays. */
@@ -212,7 +212,7 @@ export class MemoryStore implements CheckpointStore {
     return events.map((event) => ({ ...event, size: event.body.length }));
   }
 
-  async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]> {
+  async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<Spilled[]> {
     const waiting = [...this.disk.spill.values()]
       .filter((event) => event.function === functionName && event.sequence > after)
       .sort((a, b) => a.sequence - b.sequence);
@@ -330,12 +330,8 @@ const withoutBody = (letter: NewDeadLetter): NewDeadLetter => ({
 });
 
 /** The first `limit` of them, and none after `bytes` of bodies. */
-export function takeSpilled(
-  events: Iterable<SpilledEvent>,
-  limit: number,
-  bytes = Number.POSITIVE_INFINITY,
-): SpilledEvent[] {
-  const taken: SpilledEvent[] = [];
+export function takeSpilled(events: Iterable<Spilled>, limit: number, bytes = Number.POSITIVE_INFINITY): Spilled[] {
+  const taken: Spilled[] = [];
   let size = 0;
   for (const event of events) {
     if (taken.length >= limit || size >= bytes) break;

@@ -7,7 +7,7 @@ import type {
   JournalRow,
   KnownBody,
   KnownIdentity,
-  SpilledEvent,
+  Spilled,
   SpillHeader,
 } from "./batch.ts";
 import type { DeadLetterLimit, DeadLetterStock } from "./dead-letter-stats.ts";
@@ -96,7 +96,7 @@ export interface CheckpointStore {
    */
   spillHeaders(functionName: string, after?: number): Promise<Iterable<SpillHeader>>;
   /** The next spilled events after `sequence`, by sequence; at most `limit`, and none after `bytes` of bodies. Default: however many. */
-  spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]>;
+  spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<Spilled[]>;
   /** Notes of all that a function has in its spill that a handler may have had it. */
   doubtSpilled(functionName: string): Promise<void>;
 

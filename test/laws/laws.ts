@@ -149,7 +149,9 @@ export class Laws {
     this.expect(mark >= (this.mark ?? 0), `the mark went from ${this.mark} back to ${mark}`);
     this.mark = mark;
     const spilled = new Map<string, SpilledEvent>();
-    const events = [...this.disk.spill.values()].filter(({ replayed }) => !replayed);
+    const events = [...this.disk.spill.values()]
+      .filter((row) => row.kind !== "key")
+      .filter(({ replayed }) => !replayed);
     for (const event of events.sort((a, b) => a.sequence - b.sequence)) spilled.set(event.name, event);
     const state = this.history.at(mark);
     for (const name of new Set(this.history.log.map((it) => it.name))) {

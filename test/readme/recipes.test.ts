@@ -39,6 +39,8 @@ const recipes: readonly Recipe[] = [
       "runtime/engine/work/spill.ts": noObject,
 
       "runtime/engine/work/reconciling.ts": "a comment",
+      "runtime/journal/batch.ts": "names the kinds of rows, of which a schedule's event is one",
+      "runtime/journal/dead-letters.ts": "names the kind of a row that was a dead letter",
       "runtime/observe/metrics.ts": "begins a counter at 0 for a function that drops events",
       "runtime/rbac/built-in.ts": "numbers the triggers as the manifest does",
     },

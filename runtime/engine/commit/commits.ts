@@ -7,7 +7,7 @@ import type {
   KnownIdentity,
   KnownState,
   NewDeadLetter,
-  SpilledEvent,
+  Spilled,
   StartedEvent,
 } from "../../journal/batch.ts";
 import type { CheckpointStore } from "../../journal/store.ts";
@@ -162,7 +162,7 @@ export class Commits {
     return rests === "held";
   }
 
-  putSpilled(event: SpilledEvent): void {
+  putSpilled(event: Spilled): void {
     this.pending.addSpilled(event);
     this.soon();
   }

@@ -177,6 +177,7 @@ export class ScheduledTrigger {
     const type = "Scheduled";
     if (!again) view.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
     queue.acceptSpilled({
+      kind: "tick",
       view: view.id,
       function: view.functionName,
       trigger: this.trigger,

@@ -475,7 +475,7 @@ export class Attempts {
     if (this.code.manifest.delivery.onFailure === "Drop") return { type: "terminal", outcome: "dropped", wasCrashing };
     const { apiVersion, kind } = item.view.trigger;
     const { attempts } = item;
-    const stored = item.kind === "key" ? item.storedWith(shown.newest) : storedEvent(item, shown.oldBody);
+    const stored = item.kind === "key" ? item.letter(shown.newest) : storedEvent(item, shown.oldBody);
     const failedAt = this.parts.clock.now();
     const letter = { ...stored, apiVersion, kind, attempts, error: { ...error }, failedAt };
     return { type: "terminal", outcome: "dead_letter", letter, wasCrashing };

@@ -138,11 +138,11 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
 
 /** The event as the spill keeps it. */
 export function spilledEvent(event: LaneEvent): SpilledEvent {
-  const { sequence, replayed, doubt, notBefore, isAsked } = event;
+  const { kind, sequence, replayed, doubt, notBefore, isAsked } = event;
   const stored = storedEvent(event, event.oldBody);
   // The object as it stood at one attempt is asked for again at the next: on disk it would pass for the event's own state.
   const body = isAsked ? Buffer.alloc(0) : stored.body;
-  return { ...stored, body, sequence, replayed, redelivered: doubt !== "none", notBefore };
+  return { ...stored, kind, body, sequence, replayed, redelivered: doubt !== "none", notBefore };
 }
 
 /** Whose event it is. */
@@ -197,6 +197,7 @@ type NewEvent = Omit<
   Partial<
     Pick<
       LaneEvent,
+      | "kind"
       | "journalRow"
       | "shown"
       | "isUnselected"
@@ -212,7 +213,7 @@ type NewEvent = Omit<
 
 /** The one place that events are built in, so that all of them have one shape. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
-  kind: made.type === "Scheduled" ? "tick" : "event",
+  kind: made.kind ?? "event",
   view: made.view,
   sequence: made.sequence,
   type: made.type,
@@ -297,12 +298,13 @@ export class EventMaker {
 
   /** An event that comes back from the spill. */
   restore(stored: LoadedEvent, view: KnownObjects): LaneEvent {
-    const { namespace, name, uid, resourceVersion, type, flags, body, size, sequence, replayed } = stored;
+    const { kind, namespace, name, uid, resourceVersion, type, flags, body, size, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
     const id = withTrigger(stored.id, view.identity);
     const noted = stored.redelivered ? "noted" : "none";
     const { attempts, doubt, begun } = this.doubts.ofStored({ ...stored, view: view.id, id }, noted);
     return laneEvent({
+      kind,
       view,
       sequence,
       type,

@@ -3,7 +3,7 @@ import {
   type Cause,
   type PendingKey,
   runId,
-  type SpilledEvent,
+  type SpilledKey,
   type StartedEvent,
   type StoredEvent,
 } from "../../journal/batch.ts";
@@ -180,14 +180,12 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   }
 
   /** As it is kept on disk. `notBefore`: wall milliseconds. */
-  row(notBefore: number): SpilledEvent {
+  row(notBefore: number): SpilledKey {
     const { sequence, causes, since, begun, forgiven } = this;
     return {
-      ...this.storedWith(undefined, Buffer.alloc(0)),
-      type: "Modified",
+      kind: "key",
+      ...this.stored(Buffer.alloc(0)),
       sequence,
-      // No event of the view: it waits for nobody, and nobody is compared with it.
-      replayed: true,
       redelivered: this.doubt !== "none",
       notBefore,
       // What woke it since its run began is newer than that attempt.
@@ -200,21 +198,25 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   }
 
   /** A run of it as the dead letters keep it. */
-  storedWith(newest: Newest | undefined, body?: Buffer): StoredEvent {
-    const { view, id } = this;
+  letter(newest: Newest | undefined): StoredEvent {
     const { type, meta } = this.told(newest);
+    const body = newest?.body ?? this.view.nameAlone({ meta });
+    return { ...this.stored(body), ...meta, type, flags: {}, deletedBy: unknownVersion };
+  }
+
+  private stored(body: Buffer) {
+    const { view, id, namespace, name } = this;
+    const { functionName, trigger, form } = view;
     return {
       view: view.id,
-      function: view.functionName,
-      trigger: view.trigger.name,
-      ...meta,
-      type,
+      function: functionName,
+      trigger: trigger.name,
+      namespace,
+      name,
       id,
-      flags: {},
-      deletedBy: unknownVersion,
-      body: body ?? newest?.body ?? view.nameAlone({ meta }),
+      body,
       oldBody: undefined,
-      form: view.form.ofEvents,
+      form: form.ofEvents,
       receivedAt: this.wokenAt.wall,
     };
   }

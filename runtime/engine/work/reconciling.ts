@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock, Random } from "../../base/clock.ts";
-import { runSequence, type SpilledEvent, type SpillHeader } from "../../journal/batch.ts";
+import { type KeyHeader, runSequence, type SpilledEvent, type SpillHeader } from "../../journal/batch.ts";
 import type { StoredView } from "../../journal/store.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
@@ -45,7 +45,7 @@ interface OnRecord {
   /** Of triggers and schedules, by identity. */
   readonly names: ReadonlyMap<string, string>;
   /** Rows that stand for its keys. */
-  readonly keys: readonly SpillHeader[];
+  readonly keys: readonly KeyHeader[];
   /** Events on disk that tell what is known of their objects. */
   readonly replays: readonly (SpillHeader | SpilledEvent)[];
   /** The view that holds the position of its resync. */
@@ -111,7 +111,7 @@ const keysInATurn = 1_024;
 /** Puts the keys back that were to run when the last process ended; of a run that had begun, with its attempt. */
 async function restore(
   queue: KeyQueue,
-  keys: readonly SpillHeader[],
+  keys: readonly KeyHeader[],
   { startedBefore, clock }: ReconcilingParts,
   primary: Primary,
 ): Promise<void> {
@@ -125,7 +125,6 @@ async function restore(
   for (const [index, header] of keys.entries()) {
     const { sequence, namespace, name, receivedAt, notBefore = 0, pending, redelivered } = header;
     if (index % keysInATurn === keysInATurn - 1) await nextTurn();
-    if (!pending) continue;
     const run = begun.get(sequence);
     begun.delete(sequence);
     const counts = { ...pending, begun: Math.max(pending.begun, run?.attempt ?? 0) };

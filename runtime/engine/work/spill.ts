@@ -321,7 +321,8 @@ export class Spill {
       // Those that lie side by side are read together.
       const run = sequences.slice(found.length).findIndex((sequence, index) => sequence !== first + index);
       const count = run < 0 ? sequences.length - found.length : run;
-      const events = await this.store.spilled(this.functionName, first - 1, count);
+      const rows = await this.store.spilled(this.functionName, first - 1, count);
+      const events = rows.filter((row) => row.kind !== "key");
       if (events.length < count || events.some(({ sequence }, index) => sequence !== first + index)) {
         throw new Error(`of the spilled events ${first} to ${first + count - 1} one is gone`);
       }
@@ -368,7 +369,7 @@ export class Spill {
           if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
           this.loaded = event.sequence;
           // What stands for a key is no event: its queue has it.
-          if (!this.views.has(event.view) || event.pending) continue;
+          if (!this.views.has(event.view) || event.kind === "key") continue;
           this.overflow--;
           if (give(this.ofToday(event)) === "shelved") this.shelved++;
         }

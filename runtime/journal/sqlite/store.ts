@@ -13,7 +13,7 @@ import type {
   JournalRow,
   KnownBody,
   KnownIdentity,
-  SpilledEvent,
+  Spilled,
   SpillHeader,
 } from "../batch.ts";
 import { type DeadLetterLimit, DeadLetterStats, type DeadLetterStock } from "../dead-letter-stats.ts";
@@ -286,7 +286,7 @@ export class SqliteStore implements CheckpointStore {
     );
   }
 
-  async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<SpilledEvent[]> {
+  async spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<Spilled[]> {
     const query = "SELECT * FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence";
     return takeSpilled(this.each(query, readSpilled, functionName, after), limit, bytes);
   }
