@@ -217,24 +217,11 @@ export class Attempts {
    * @param isPaused asked when the record is written: whether the attempt must not begin any more
    * @param listener hears once how it left its event, never before this returns
    */
-  run(item: Waiting, isPaused: () => boolean, listener: AttemptListener): void {
-    if (item.kind === "key") void this.readAndRun(item, isPaused, listener);
-    else this.runEvent(item, isPaused, listener);
-  }
-
-  /** Runs a key as it stands. */
-  private async readAndRun(lane: KeyLane, isPaused: () => boolean, listener: AttemptListener): Promise<void> {
-    let newest: Newest | undefined;
-    try {
-      newest = await lane.primary.newest(lane.key);
-    } catch (error) {
-      listener.failed(error);
+  run(event: Waiting, isPaused: () => boolean, listener: AttemptListener): void {
+    if (event.kind === "key") {
+      void this.readAndRun(event, isPaused, listener);
       return;
     }
-    this.record(lane, { body: newest?.body ?? Buffer.alloc(0), oldBody: undefined, newest }, isPaused, listener);
-  }
-
-  private runEvent(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): void {
     // What the one before it has shown may be newer.
     if (event.doubt === "none" && event.view.isOvertaken(event.key, event.deletedBy)) event.doubt = "noted";
     if (isLetGo(event)) {
@@ -250,6 +237,18 @@ export class Attempts {
     const needs = this.reading === 0 ? this.needsAtOnce(event) : undefined;
     if (needs) this.begin(event, needs, isPaused, listener);
     else void this.readAndBegin(event, isPaused, listener);
+  }
+
+  /** Makes an attempt at a key as it stands. */
+  private async readAndRun(lane: KeyLane, isPaused: () => boolean, listener: AttemptListener): Promise<void> {
+    let newest: Newest | undefined;
+    try {
+      newest = await lane.primary.newest(lane.key);
+    } catch (error) {
+      listener.failed(error);
+      return;
+    }
+    this.record(lane, { body: newest?.body ?? Buffer.alloc(0), oldBody: undefined, newest }, isPaused, listener);
   }
 
   /** Attempts go on in the order in which they were made, however long each had to read. */
@@ -357,7 +356,14 @@ export class Attempts {
       queueMicrotask(() => listener.ended(conclusion));
       return;
     }
-    const started = item.kind === "key" ? item.started(shown.newest) : startedOf(item);
+    const started: StartedEvent = {
+      view: item.view.id,
+      key: item.key,
+      id: item.id,
+      ...(item.kind === "key"
+        ? item.started(shown.newest)
+        : { resourceVersion: item.shown ?? item.deletedBy, type: item.type, attempt: item.attempts + 1 }),
+    };
     this.parts.commits.begin(started, (row) => {
       if (isPaused()) {
         this.parts.commits.ended();
@@ -481,15 +487,6 @@ export class Attempts {
     return { type: "terminal", outcome: "dead_letter", letter, wasCrashing };
   }
 }
-
-const startedOf = ({ view, key, id, shown, deletedBy, type, attempts }: LaneEvent): StartedEvent => ({
-  view: view.id,
-  key,
-  id,
-  resourceVersion: shown ?? deletedBy,
-  type,
-  attempt: attempts + 1,
-});
 
 /** Whether it is told with the object as it stands now. A dead letter that was put back is told whatever became of it. */
 const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>

@@ -327,26 +327,21 @@ export class FunctionQueue {
 
   /** Begins what may begin. */
   pump(): void {
-    const refused: EventLane[] = [];
-    this.pumpBut(refused);
-    for (const lane of refused) this.ready.add(lane);
-  }
-
-  /** @param refused takes the lanes whose events are to wait beside others */
-  private pumpBut(refused: EventLane[]): void {
     const { attempts, place } = this.parts;
+    /** Lanes whose events are to wait beside others. */
+    const refused: EventLane[] = [];
     const takesTurns = attempts.takesTurns && !place.hangs;
     while (!this.gate.isShut()) {
       const lane = this.ready.first;
-      if (!lane) return;
+      if (!lane) break;
       const event = lane.head;
       if (event && attempts.refuses(event)) {
         this.ready.delete(lane);
         refused.push(lane);
         continue;
       }
-      if (event && this.gate.isFull(attempts.limitFor(event))) return;
-      if (!place.time.mayBegin() || (takesTurns && !place.time.isInTurn && !place.mayBegin())) return;
+      if (event && this.gate.isFull(attempts.limitFor(event))) break;
+      if (!place.time.mayBegin() || (takesTurns && !place.time.isInTurn && !place.mayBegin())) break;
       this.ready.delete(lane);
       if (!event || this.isEarly(lane, event)) continue;
       this.gate.enter();
@@ -354,6 +349,7 @@ export class FunctionQueue {
       const counted = takesTurns ? place.enter() : undefined;
       attempts.run(event, this.gate.isShut, new HeadAttempt(this, lane, event, counted));
     }
+    for (const lane of refused) this.ready.add(lane);
   }
 
   /** Whether its handler has asked for it at a later time, or its object is not quiet. Then its lane waits for that. */
@@ -385,20 +381,18 @@ export class FunctionQueue {
   /** An attempt at the lane's head has left it. @param counted what its place gave for it */
   returned(lane: EventLane, counted: number | undefined): void {
     lane.running = false;
-    if (!lane.backoff) this.proceed(lane);
+    const { place, attempts, backpressure, spill } = this.parts;
+    if (!lane.backoff) {
+      if (lane.length > 0) this.ready.add(lane);
+      else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
+      if (lane.firstShelved !== undefined) void this.takeBack(lane);
+      if (spill.overflows) void this.refill();
+    }
     this.gate.leave();
-    const { place, attempts, backpressure } = this.parts;
     place.leave(counted);
     // Those that are under way may take as long as this one did: nobody waits for them.
     if (!attempts.takesTurns) place.writeOff();
     backpressure.moved();
-  }
-
-  private proceed(lane: EventLane): void {
-    if (lane.length > 0) this.ready.add(lane);
-    else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
-    if (lane.firstShelved !== undefined) void this.takeBack(lane);
-    if (this.parts.spill.overflows) void this.refill();
   }
 
   /** Does what follows for the event from how an attempt at it ended. */

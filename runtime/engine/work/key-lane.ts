@@ -221,12 +221,11 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     };
   }
 
-  /** Its next run as the journal has it. */
-  started(newest: Newest | undefined): StartedEvent {
-    const { view, key, id, begun } = this;
+  /** What the journal notes of its next run. */
+  started(newest: Newest | undefined): Pick<StartedEvent, "resourceVersion" | "type" | "attempt"> {
     const { resourceVersion } = newest ?? { resourceVersion: unknownVersion };
     // Of a deletion nothing else is inferred for the object's own events.
-    return { view: view.id, key, id, resourceVersion, type: "Deleted", attempt: begun + 1 };
+    return { resourceVersion, type: "Deleted", attempt: this.begun + 1 };
   }
 
   /** The run that began last as the history and people have it. */

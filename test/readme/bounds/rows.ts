@@ -214,8 +214,8 @@ function waiting(budget: number, spill: number): Bound[] {
 
 function keys(): Bound[] {
   const [none, unknown] = [
-    constant("engine/work/key-room.ts", "mostWithoutObject"),
-    constant("engine/work/key-room.ts", "mostUnknown"),
+    constant("engine/work/key-queue.ts", "mostWithoutObject"),
+    constant("engine/work/key-queue.ts", "mostUnknown"),
   ];
   const bytes = constant("engine/work/spill.ts", "mostKeyBytes");
   const [ready, timed] = [
