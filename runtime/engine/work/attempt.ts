@@ -12,7 +12,7 @@ import { nameOf } from "../state/by-namespace.ts";
 import { givenUid, type LaneEvent, storedEvent } from "./event.ts";
 import { PrefetchWindow } from "./fair-scheduler.ts";
 import type { KeyBackoff } from "./key-backoff.ts";
-import type { KeyLane, Waits } from "./key-lane.ts";
+import { type KeyLane, unknownVersion, type Waits } from "./key-lane.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
@@ -361,7 +361,12 @@ export class Attempts {
       key: item.key,
       id: item.id,
       ...(item.kind === "key"
-        ? item.started(shown.newest)
+        ? // Of a deletion nothing else is inferred for the object's own events.
+          {
+            resourceVersion: shown.newest?.resourceVersion ?? unknownVersion,
+            type: "Deleted",
+            attempt: item.begun + 1,
+          }
         : { resourceVersion: item.shown ?? item.deletedBy, type: item.type, attempt: item.attempts + 1 }),
     };
     this.parts.commits.begin(started, (row) => {

@@ -71,6 +71,8 @@ export type KeyPresence = "object" | "none" | "unknown";
 export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   readonly kind = "key";
   readonly primary: Primary;
+  /** That of `primary`. */
+  readonly view: KnownObjects;
   /** `namespace/name`. */
   readonly key: string;
   /** Of its row. */
@@ -111,6 +113,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     doubt: RedeliveryRisk,
   ) {
     this.primary = primary;
+    this.view = primary.view;
     this.key = key;
     this.sequence = sequence;
     this.wokenAt = wokenAt;
@@ -118,10 +121,6 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     this.begun = begun;
     this.forgiven = forgiven;
     this.doubt = doubt;
-  }
-
-  get view(): KnownObjects {
-    return this.primary.view;
   }
 
   /** What the journal calls its runs. */
@@ -219,13 +218,6 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
       form: form.ofEvents,
       receivedAt: this.wokenAt.wall,
     };
-  }
-
-  /** What the journal notes of its next run. */
-  started(newest: Newest | undefined): Pick<StartedEvent, "resourceVersion" | "type" | "attempt"> {
-    const { resourceVersion } = newest ?? { resourceVersion: unknownVersion };
-    // Of a deletion nothing else is inferred for the object's own events.
-    return { resourceVersion, type: "Deleted", attempt: this.begun + 1 };
   }
 
   /** The run that began last as the history and people have it. */

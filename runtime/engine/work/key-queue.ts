@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { NewDeadLetter } from "../../journal/batch.ts";
-import type { DeliverySettings, FunctionManifest } from "../../manifest/function.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
 import { CommitShare } from "../commit/commit-share.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EngineLog } from "../delivery/observer.ts";
@@ -172,7 +172,7 @@ export class KeyQueue {
       const made = new KeyLane(this.parts.primary, key, nextSequence(), counts, wokenAt, doubt);
       this.lanes.set(key, made);
       this.room.note(made, this.standingOf(key, cause));
-      this.writeWoken(made);
+      this.write(made);
       this.quieten(made);
       this.pumpSoon();
       return made.causes.length;
@@ -241,12 +241,12 @@ export class KeyQueue {
     if (!lane.running) lane.forgive();
     if (lane.waits && lane.waits !== "interrupted") this.quieten(lane);
     // Otherwise its row says already that it is due.
-    if (isNews || failed || isRequeued) this.writeWoken(lane);
+    if (isNews || failed || isRequeued) this.write(lane);
   }
 
   private pump(): void {
     while (this.started && !this.gate.isShut()) {
-      const { concurrency } = this.delivery;
+      const { concurrency } = this.parts.attempts.code.manifest.delivery;
       if (this.gate.isFull(concurrency)) return;
       const lane = this.ready.first;
       if (!lane || this.share.isSpent) return;
@@ -289,10 +289,6 @@ export class KeyQueue {
       },
       { unref: true },
     );
-  }
-
-  private get delivery(): DeliverySettings {
-    return this.parts.attempts.code.manifest.delivery;
   }
 
   private run(lane: KeyLane): void {
@@ -369,7 +365,7 @@ export class KeyQueue {
     lane.causes = lane.since.reduce(withCause, lane.causes);
     lane.since = noCauses;
     lane.forgive();
-    this.writeWoken(lane);
+    this.write(lane);
   }
 
   /** A run of it has ended by itself, or is made no more. */
@@ -381,7 +377,7 @@ export class KeyQueue {
     if (conclusion.type === "terminal" && conclusion.wasCrashing) {
       if (lane.journalRow !== undefined)
         commits.settle(lane.journalRow, { view: lane.view.id, key: lane.key, id: lane.id });
-      this.giveUp(lane, conclusion);
+      this.drop(lane, conclusion.letter);
       for (const cause of since) this.wake(lane.key, cause);
       return;
     }
@@ -394,32 +390,29 @@ export class KeyQueue {
     else lane.causes = since.reduce(withCause, lane.causes);
     if (isWoken || isOk) lane.forgive();
     if (isWoken) {
-      this.writeWoken(lane);
+      this.write(lane);
       this.quieten(lane);
-    } else if (conclusion.type === "terminal") this.giveUp(lane, conclusion);
+    } else if (conclusion.type === "terminal") this.drop(lane, conclusion.letter);
     else {
       lane.blocked = conclusion.blocked;
       this.later(lane, conclusion.why, conclusion.afterMs);
     }
   }
 
-  /** Until its next change, or the next resync. */
-  private giveUp(lane: KeyLane, { letter }: { readonly letter?: NewDeadLetter | undefined }): void {
-    if (letter) this.parts.commits.putDeadLetter(letter);
-    this.drop(lane);
-  }
-
-  private drop(lane: KeyLane): void {
+  /** It does not run until its next change, or the next resync. */
+  private drop(lane: KeyLane, letter: NewDeadLetter | undefined): void {
+    const { commits, primary } = this.parts;
+    if (letter) commits.putDeadLetter(letter);
     this.share.add();
     this.room.forget(lane);
     this.lanes.delete(lane.key);
-    this.parts.commits.dropSpilled(this.parts.primary.view.functionName, lane.sequence);
+    commits.dropSpilled(primary.view.functionName, lane.sequence);
   }
 
   /** It runs again after a time, also where this process ends before. */
   private later(lane: KeyLane, why: Waits, delayMs: number): void {
     this.room.note(lane, this.standingOf(lane.key));
-    this.write(lane, this.parts.clock.now() + delayMs);
+    this.write(lane, delayMs);
     this.wait(lane, why, delayMs);
   }
 
@@ -431,9 +424,9 @@ export class KeyQueue {
 
   /** Something has changed: the key runs once that is quiet and its rest is over, in place of what it waits for. */
   private quieten(lane: KeyLane): void {
-    const { clock, backoff } = this.parts;
+    const { attempts, clock, backoff } = this.parts;
     const now = clock.monotonic();
-    const waitMs = quietMs(this.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
+    const waitMs = quietMs(attempts.code.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
     this.waiting.remove(lane);
     lane.waits = undefined;
     const restMs = backoff.msOf(lane.key);
@@ -457,14 +450,10 @@ export class KeyQueue {
     }
   }
 
-  /** Something has changed: it is due, once its rest is over. */
-  private writeWoken(lane: KeyLane): void {
-    this.write(lane, this.parts.clock.now() + this.parts.backoff.msOf(lane.key));
-  }
-
-  private write(lane: KeyLane, dueAt: number): void {
+  /** Writes its row. @param delayMs after which it is due; of one that something new has woken: its rest */
+  private write(lane: KeyLane, delayMs = this.parts.backoff.msOf(lane.key)): void {
     this.share.add();
-    this.parts.commits.putSpilled(lane.row(dueAt));
+    this.parts.commits.putSpilled(lane.row(this.parts.clock.now() + delayMs));
   }
 }
 
