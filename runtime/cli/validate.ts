@@ -107,7 +107,7 @@ async function editsIn(store: Checkpoint, manifest: FunctionManifest): Promise<s
   const before = (await store.views(name)).map(recorded);
   const aside = (await store.retiredViews()).filter((view) => view.function === name).map(recorded);
   const waiting = { events: 0, keys: 0 };
-  for (const { pending } of await store.spillHeaders(name)) waiting[pending ? "keys" : "events"]++;
+  for (const { kind } of await store.spillHeaders(name)) waiting[kind === "key" ? "keys" : "events"]++;
   return editsOf(recordsOf(manifest), before, waiting, aside).map((line) => `${name}: ${line}`);
 }
 

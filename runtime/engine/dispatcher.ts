@@ -7,7 +7,7 @@ import { OfflineReplayer, type Replayer } from "../journal/dead-letters.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
 import type { DeadLetterCommand } from "./commit/dead-letter-command.ts";
-import type { BodyRoom } from "./commit/last-bodies.ts";
+import type { BodyRoom } from "./commit/deferred-rows.ts";
 import type { Look, Runner } from "./delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 import type { FunctionDispatch, FunctionStatus } from "./function-dispatch.ts";

@@ -10,7 +10,7 @@ import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { EngineObserver } from "./delivery/observer.ts";
 import type { HeldBackCount, History, PastRun } from "./history/history.ts";
-import { type Concern, concernOf } from "./intake/concern.ts";
+import { type Concern, concernOf } from "./intake/passing.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
 import { mostTold, type ObjectReport, type ScheduleReport } from "./object-report.ts";
@@ -18,10 +18,9 @@ import { type PastEvent, type Redelivery, redeliver } from "./replay.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 import type { KnownObjects } from "./state/known-objects.ts";
 import type { Shard } from "./state/shard.ts";
-import { withUid } from "./work/event.ts";
-import type { EventMaker } from "./work/event-maker.ts";
+import { type EventMaker, withUid } from "./work/event.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";
-import type { Reconciling } from "./work/reconcile/reconciling.ts";
+import type { Reconciling } from "./work/reconciling.ts";
 
 /** How many keys a function has. */
 export interface KeyCounts {

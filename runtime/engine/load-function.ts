@@ -1,5 +1,5 @@
 import type { Clock, Random } from "../base/clock.ts";
-import { runSequence, type SpillHeader } from "../journal/batch.ts";
+import { type KeyHeader, runSequence, type SpillHeader } from "../journal/batch.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
 import { spillByTurns } from "../journal/spill-by-turns.ts";
@@ -10,8 +10,7 @@ import { recordsOf, resourceOf, scheduleResource } from "../manifest/trigger-rec
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
-import type { Look, Runner } from "./delivery/delivery.ts";
-import { epochOf, uidOf } from "./delivery/event-id.ts";
+import { epochOf, type Look, type Runner, uidOf } from "./delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
@@ -26,18 +25,19 @@ import { KnownObjects } from "./state/known-objects.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
 import type { Shard } from "./state/shard.ts";
 import { openViews, type TriggerView } from "./trigger-views.ts";
-import { Attempts } from "./work/attempts.ts";
+import { Attempts } from "./work/attempt.ts";
 import { Backlogs } from "./work/backlog.ts";
 import { Backpressure } from "./work/backpressure.ts";
 import type { Budget } from "./work/budget.ts";
-import { EventMaker } from "./work/event-maker.ts";
+import { EventMaker, type LoadedEvent } from "./work/event.ts";
+import type { EventLane } from "./work/event-lane.ts";
 import type { FairScheduler, FairShare } from "./work/fair-scheduler.ts";
 import { FunctionQueue } from "./work/function-queue.ts";
 import { ReadyQueue } from "./work/ready-queue.ts";
-import { reconcilingOf } from "./work/reconcile/reconciling.ts";
-import { resyncTrigger } from "./work/reconcile/resync.ts";
-import { tellWaitingKeys } from "./work/reconcile/waiting-keys.ts";
-import { type LoadedEvent, type MemoryLimit, Spill } from "./work/spill.ts";
+import { reconcilingOf } from "./work/reconciling.ts";
+import { resyncTrigger } from "./work/resync.ts";
+import { type MemoryLimit, Spill } from "./work/spill.ts";
+import { tellWaitingKeys } from "./work/waiting-keys.ts";
 
 interface LoadParts {
   readonly manifest: FunctionManifest;
@@ -153,7 +153,6 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
       replays: [...replays, ...told.events],
       resync,
       maker,
-      history,
       spill,
       time: place.time,
     }));
@@ -165,7 +164,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     { manifest, usesOldObject },
     { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look },
   );
-  const ready = new ReadyQueue();
+  const ready = new ReadyQueue<EventLane>();
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });
   const queue = new FunctionQueue({
     attempts,
@@ -259,14 +258,13 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
 async function expectSpilled(store: Checkpoint, name: string, views: ReadonlyMap<number, KnownObjects>) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
-  /** Those that stand for keys. */
-  const keys: SpillHeader[] = [];
+  const keys: KeyHeader[] = [];
   const replays: SpillHeader[] = [];
   for await (const header of spillByTurns(store, name)) {
     last = header.sequence;
     const view = views.get(header.view);
     if (!view) continue;
-    if (header.pending) {
+    if (header.kind === "key") {
       keys.push(header);
       continue;
     }

@@ -2,10 +2,9 @@ import type { Clock } from "../base/clock.ts";
 import { type Change, objectKey } from "../informer/scan/change.ts";
 import type { SpilledEvent } from "../journal/batch.ts";
 import type { EventType } from "../manifest/function.ts";
-import { eventId } from "./delivery/event-id.ts";
+import { eventId } from "./delivery/delivery.ts";
 import type { KnownObjects } from "./state/known-objects.ts";
-import { withUid } from "./work/event.ts";
-import type { EventMaker } from "./work/event-maker.ts";
+import { type EventMaker, withUid } from "./work/event.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";
 
 /** What becomes of an object that is to be told again. */
@@ -56,6 +55,7 @@ export function redeliver(view: KnownObjects, given: Change, parts: RedeliveryPa
   const epoch = view.epochOf(key);
   const identity = { trigger: view.identity, type, uid, resourceVersion, lastKnown: false, selective: false, epoch };
   const event: SpilledEvent = {
+    kind: "event",
     view: view.id,
     function: view.functionName,
     trigger: view.trigger.name,

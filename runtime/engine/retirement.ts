@@ -66,7 +66,8 @@ export class Retirement {
     log.info({ views: purged }, "positions of removed functions deleted");
     for (const { id, function: name, trigger } of views) {
       const headers = onDisk.get(id) ?? [];
-      for (const { type } of headers) observer.event?.(name, trigger, type, "dropped");
+      for (const each of headers)
+        observer.event?.(name, trigger, each.kind === "key" ? "Modified" : each.type, "dropped");
       if (headers.length === 0) continue;
       log.warn(
         { function: name, trigger, dropped: headers.length },

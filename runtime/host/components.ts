@@ -15,7 +15,7 @@ import { lookAt } from "../control/explain/live-look.ts";
 import { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
 import type { DeadLetterCommand } from "../engine/commit/dead-letter-command.ts";
-import type { BodyRoom } from "../engine/commit/last-bodies.ts";
+import type { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { Look, Runner } from "../engine/delivery/delivery.ts";
 import { Dispatcher } from "../engine/dispatcher.ts";
 import type { Budget } from "../engine/work/budget.ts";

@@ -10,7 +10,7 @@ import { MergedSource } from "../catalog/merged-source.ts";
 import { FunctionObjects } from "../control/function-status/function-objects.ts";
 import { StatusPublisher } from "../control/function-status/status-publisher.ts";
 import type { Pause } from "../control/pauses.ts";
-import { BodyRoom } from "../engine/commit/last-bodies.ts";
+import { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import { Budget, heapQuarter } from "../engine/work/budget.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { lostError } from "../lease/elector.ts";

@@ -132,41 +132,41 @@ export interface PendingKey {
   readonly forgiven: number;
 }
 
-/** An event that waits on disk: its function's memory was full, it held up the low-water mark, or it stands for a key. */
-export interface SpilledEvent extends StoredEvent {
+/** What a row that waits on disk has, whatever its kind. */
+interface SpilledRow {
   /** The function's order of arrival. */
   readonly sequence: number;
-  /** A dead letter that was put back: already filtered, known and counted once. */
-  readonly replayed: boolean;
   /** An earlier delivery of it, or of a newer state, may have run. */
   readonly redelivered: boolean;
   /** Epoch milliseconds: it is not to begin before. */
   readonly notBefore?: number | undefined;
-  /** It is no event: it stands for a key that is to be reconciled, which its namespace and name are. */
-  readonly pending?: PendingKey | undefined;
 }
 
-export interface SpillHeader
-  extends Pick<
-    SpilledEvent,
-    | "sequence"
-    | "id"
-    | "view"
-    | "namespace"
-    | "name"
-    | "uid"
-    | "resourceVersion"
-    | "deletedBy"
-    | "type"
-    | "replayed"
-    | "redelivered"
-    | "receivedAt"
-    | "notBefore"
-    | "pending"
-  > {
-  /** Of its body, in bytes. */
-  readonly size: number;
+/** An event that waits on disk: its function's memory was full, or it held up the low-water mark. `tick`: the time of a schedule. */
+export interface SpilledEvent extends StoredEvent, SpilledRow {
+  readonly kind: "event" | "tick";
+  /** A dead letter that was put back: already filtered, known and counted once. */
+  readonly replayed: boolean;
 }
+
+/** A key that is to be reconciled, which its namespace and name are. It has no body. */
+export interface SpilledKey
+  extends SpilledRow,
+    Pick<
+      StoredEvent,
+      "view" | "function" | "trigger" | "namespace" | "name" | "id" | "form" | "receivedAt" | "body" | "oldBody"
+    > {
+  readonly kind: "key";
+  readonly pending: PendingKey;
+}
+
+/** What waits on disk. */
+export type Spilled = SpilledEvent | SpilledKey;
+
+/** The same without bodies, and with the size of its own, in bytes. */
+type Header<T extends Spilled> = Omit<T, "body" | "oldBody"> & { readonly size: number };
+export type KeyHeader = Header<SpilledKey>;
+export type SpillHeader = Header<SpilledEvent> | KeyHeader;
 
 /** An event that was given up, whole, so that it can be replayed. */
 export interface NewDeadLetter extends StoredEvent {
@@ -207,7 +207,7 @@ export interface Batch {
   readonly droppedCursors: readonly Pick<Cursor, "view" | "namespace">[];
   readonly journal: readonly JournalRow[];
   readonly settledJournal: readonly number[];
-  readonly spill: readonly SpilledEvent[];
+  readonly spill: readonly Spilled[];
   readonly unspill: readonly { readonly function: string; readonly sequence: number }[];
   readonly deadLetters: readonly NewDeadLetter[];
   readonly droppedDeadLetters: readonly string[];

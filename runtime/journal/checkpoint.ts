@@ -10,7 +10,7 @@ import {
   type JournalRow,
   type KnownBody,
   type KnownIdentity,
-  type SpilledEvent,
+  type Spilled,
   type SpillHeader,
   type ViewRow,
 } from "./batch.ts";
@@ -182,7 +182,7 @@ export class Checkpoint<J extends Journal = Journal> {
   }
 
   /** The next spilled events after `sequence`, by sequence; at most `limit`, and none after `bytes` of bodies. Default: however many. */
-  spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<readonly SpilledEvent[]> {
+  spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<readonly Spilled[]> {
     return this.journal.page("spill", { function: functionName, after, limit }, bytes);
   }
 

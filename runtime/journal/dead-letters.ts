@@ -132,8 +132,9 @@ export class DeadLetters {
 export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
   const { view, function: name, trigger, namespace, uid, resourceVersion, type, id, flags, deletedBy } = letter;
   const { body, oldBody, form, receivedAt } = letter;
+  const kind = type === "Scheduled" ? "tick" : "event";
   const event = { view, function: name, trigger, namespace, name: letter.name, uid, resourceVersion, type, id, flags };
-  return { ...event, deletedBy, body, oldBody, form, receivedAt, sequence, replayed: true, redelivered: true };
+  return { kind, ...event, deletedBy, body, oldBody, form, receivedAt, sequence, replayed: true, redelivered: true };
 }
 
 /** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */

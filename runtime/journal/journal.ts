@@ -5,7 +5,7 @@ import type {
   JournalEntries,
   KnownBody,
   KnownIdentity,
-  SpilledEvent,
+  Spilled,
   SpillHeader,
 } from "./batch.ts";
 import type { DeadLetterSize } from "./dead-letter-stats.ts";
@@ -20,7 +20,7 @@ export type PreviousEnd = "new" | "clean" | "killed" | "power-loss";
 
 /** Rows that are read when they are needed, in the order of their numbers: the sequences of waiting events, the dead letters' own. */
 export interface Queues {
-  readonly spill: { readonly header: SpillHeader; readonly whole: SpilledEvent };
+  readonly spill: { readonly header: SpillHeader; readonly whole: Spilled };
   readonly letters: { readonly header: DeadLetterSummary; readonly whole: DeadLetter };
 }
 
@@ -98,10 +98,7 @@ export const notThere = (what: string): WatchfireError =>
   new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: `${what}, though the Lease says so` });
 
 /** The first rows of them, and none after `bytes` of bodies. */
-export function takeWithin<Row extends Pick<SpilledEvent, "body" | "oldBody">>(
-  rows: Iterable<Row>,
-  bytes: number,
-): Row[] {
+export function takeWithin<Row extends Pick<Spilled, "body" | "oldBody">>(rows: Iterable<Row>, bytes: number): Row[] {
   const taken: Row[] = [];
   let size = 0;
   for (const row of rows) {

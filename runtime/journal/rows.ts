@@ -1,6 +1,14 @@
 import { z } from "zod";
 import { resourceVersion } from "../base/resource-version.ts";
-import type { DeadLetter, DeadLetterSummary, NewDeadLetter, SpilledEvent, SpillHeader } from "./batch.ts";
+import type {
+  DeadLetter,
+  DeadLetterSummary,
+  NewDeadLetter,
+  Spilled,
+  SpilledEvent,
+  SpilledKey,
+  SpillHeader,
+} from "./batch.ts";
 
 /** A row as node:sqlite gives it. */
 export type Row = Record<string, unknown>;
@@ -33,14 +41,27 @@ const cause = z.object({
   told: z.boolean().optional(),
 });
 
-const spillHeader = z.object({
-  ...event,
-  sequence: z.number(),
-  replayed: z.boolean(),
-  redelivered: z.boolean(),
-  notBefore: z.number().optional(),
-  pending: z.object({ causes: z.array(cause), begun: z.number(), forgiven: z.number() }).optional(),
-});
+const spillHeader = z
+  .object({
+    ...event,
+    /** An older runtime wrote none. */
+    kind: z.enum(["event", "tick", "key"]).optional(),
+    sequence: z.number(),
+    replayed: z.boolean(),
+    redelivered: z.boolean(),
+    notBefore: z.number().optional(),
+    pending: z.object({ causes: z.array(cause), begun: z.number(), forgiven: z.number() }).optional(),
+  })
+  .transform(({ kind, pending, ...row }): Omit<SpilledEvent, Body> | Omit<SpilledKey, Body> => {
+    if (!pending) return { ...row, kind: kind === "tick" || row.type === "Scheduled" ? "tick" : "event" };
+    const { uid: _, resourceVersion: __, deletedBy: ___, type: ____, flags: _____, replayed: ______, ...key } = row;
+    return { ...key, kind: "key", pending };
+  });
+
+type Body = "body" | "oldBody";
+
+/** Of a key's row, what an older runtime reads of each: it takes a key for an event. */
+const keyAsEvent = { uid: "", resourceVersion: "0", deletedBy: "0", type: "Modified", flags: {}, replayed: true };
 
 const letterHeader = z.object({
   ...event,
@@ -65,9 +86,9 @@ export const startedRows = z.array(
 );
 
 /** Everything but the bodies and a letter's number, which have columns of their own. */
-export function headerOf(event: SpilledEvent | NewDeadLetter | DeadLetter): string {
+export function headerOf(event: Spilled | NewDeadLetter | DeadLetter): string {
   const { body: _, oldBody: __, letter: ___, bodyDropped: ____, ...header } = event as DeadLetter;
-  return JSON.stringify(header);
+  return JSON.stringify("pending" in header ? { ...keyAsEvent, ...header } : header);
 }
 
 export const readSpillHeader = (row: Row): SpillHeader => ({
@@ -75,7 +96,7 @@ export const readSpillHeader = (row: Row): SpillHeader => ({
   size: Number(row.size),
 });
 
-export const readSpilled = (row: Row): SpilledEvent => ({
+export const readSpilled = (row: Row): Spilled => ({
   ...spillHeader.parse(JSON.parse(String(row.header))),
   body: bytes(row.body) ?? Buffer.alloc(0),
   oldBody: bytes(row.old_body),

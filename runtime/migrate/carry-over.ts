@@ -177,7 +177,7 @@ class Carriage {
         const key = `${event.namespace}/${event.name}`;
         if (!carried?.part.has(carried.view, key, undefined)) return [];
         const sequence = event.sequence + this.added(carried);
-        return [{ ...event, view: carried.id, sequence, ...(event.pending && { id: runId(sequence) }) }];
+        return [{ ...event, view: carried.id, sequence, ...(event.kind === "key" && { id: runId(sequence) }) }];
       });
       await this.to.commit({ ...emptyBatch, spill });
       await this.turn();

@@ -1,6 +1,6 @@
 // The host's work on each byte of a watch. `node test/bench/reader.ts` prints microseconds per event of the reader
 // and scanner together, and of JSON.parse on the same events, which they take the place of.
-import { EnvelopeScanner } from "../../runtime/informer/scan/envelope.ts";
+import { EnvelopeScanner } from "../../runtime/informer/scan/object-scan.ts";
 import { ValueReader } from "../../runtime/informer/scan/value-reader.ts";
 import { makePodStream } from "./pod-stream.ts";
 

@@ -7,7 +7,7 @@ import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { readManifests } from "../../runtime/manifest/read.ts";
 import { recordsOf } from "../../runtime/manifest/trigger-record.ts";
-import { spilledEvent } from "../journal/store-contract.ts";
+import { spilledKey } from "../journal/store-contract.ts";
 import { folderOf } from "../tools/folder.ts";
 import { define, manifest, outcome } from "./session.ts";
 
@@ -23,7 +23,7 @@ it("validate says in one line what an edit does to what a data folder has on rec
     const { id } = await store.openView("copy", name, resource);
     await store.recordViews([{ id, trigger: name, identity: name, manifest: JSON.stringify(fields) }]);
     const pending = { causes: [], begun: 0, forgiven: 0 };
-    await store.commit({ ...emptyBatch, spill: [spilledEvent(id, 1, { pending })] });
+    await store.commit({ ...emptyBatch, spill: [spilledKey(id, 1, pending)] });
   }
   await store.close(true);
   const same = await outcome("validate", "--functions", functions, "--data", data);

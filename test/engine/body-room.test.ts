@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { BodyRoom, LastBodies } from "../../runtime/engine/commit/last-bodies.ts";
+import { BodyRoom, LastBodies } from "../../runtime/engine/commit/deferred-rows.ts";
 
 const mebibyte = 1024 * 1024;
 const body = Buffer.alloc(mebibyte);

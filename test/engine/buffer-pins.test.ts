@@ -1,7 +1,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
-import { BufferPins } from "../../runtime/engine/work/buffer-pins.ts";
+import { BufferPins } from "../../runtime/engine/work/budget.ts";
 
 const kib = 1024;
 

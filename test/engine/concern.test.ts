@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { LoopTime } from "../../runtime/engine/account/loop-time.ts";
-import { concernOf } from "../../runtime/engine/intake/concern.ts";
+import { concernOf } from "../../runtime/engine/intake/passing.ts";
 import type { KnownObjects } from "../../runtime/engine/state/known-objects.ts";
 import type { Shard } from "../../runtime/engine/state/shard.ts";
 import { VirtualClock } from "../virtual-clock.ts";

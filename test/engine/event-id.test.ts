@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { epochOf, eventId, uidOf, withTrigger } from "../../runtime/engine/delivery/event-id.ts";
+import { epochOf, eventId, uidOf, withTrigger } from "../../runtime/engine/delivery/delivery.ts";
 
 test("an event's id tells its trigger, its object's uid and its epoch, whatever signs an API puts into uids and resourceVersions", () => {
   const sign = fc.constantFrom("a", "7", "@", "~", ".", ":");

@@ -3,8 +3,7 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Delivery, DeliveryListener } from "../../runtime/engine/delivery/delivery.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
-import { FairScheduler, type FairShare } from "../../runtime/engine/work/fair-scheduler.ts";
-import { PrefetchWindow } from "../../runtime/engine/work/prefetch-window.ts";
+import { FairScheduler, type FairShare, PrefetchWindow } from "../../runtime/engine/work/fair-scheduler.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Fifo, type FifoItem } from "../../runtime/engine/work/fifo.ts";
+import { Fifo, type FifoItem } from "../../runtime/engine/work/ready-queue.ts";
 
 class One implements FifoItem<One> {
   line: Fifo<One> | undefined;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import type { LastState } from "../../runtime/engine/redelivery/possibly-delivered-objects.ts";
+import type { LastState } from "../../runtime/engine/redelivery/possible-redeliveries.ts";
 import { type Difference, GapDiff } from "../../runtime/engine/state/gap-diff.ts";
 import { change } from "./fixture.ts";
 

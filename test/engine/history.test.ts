@@ -2,8 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { EngineLog } from "../../runtime/engine/delivery/observer.ts";
-import { History, type TracedEvent } from "../../runtime/engine/history/history.ts";
-import { Ring } from "../../runtime/engine/history/ring.ts";
+import { History, Ring, type TracedEvent } from "../../runtime/engine/history/history.ts";
 import { change, DispatchFixture, failure, manifest, quiet, trigger } from "./fixture.ts";
 
 const silent: EngineLog = { info: () => {}, warn: () => {}, error: () => {} };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import type { SpilledEvent } from "../../runtime/journal/batch.ts";
+import type { Spilled } from "../../runtime/journal/batch.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 
@@ -100,7 +100,7 @@ it("a thousand objects that wait for their retry hold up no other", async () => 
 it("an object that waits for its retry keeps no body in memory, after whichever attempt", async () => {
   let read = 0;
   class CountingStore extends MemoryStore {
-    override async spilled(...given: Parameters<MemoryStore["spilled"]>): Promise<readonly SpilledEvent[]> {
+    override async spilled(...given: Parameters<MemoryStore["spilled"]>): Promise<readonly Spilled[]> {
       const events = await super.spilled(...given);
       read += events.length;
       return events;

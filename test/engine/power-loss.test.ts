@@ -113,7 +113,7 @@ describe("after a power loss", () => {
       const id = `${meta.uid}/${resourceVersion}/${type}`;
       const of = { view: view?.id ?? 0, function: "copy", trigger: "settings", sequence, type, id, body };
       const rest = { flags: {}, deletedBy: resourceVersion, oldBody: undefined, receivedAt: 0, replayed: false };
-      return { ...meta, ...of, ...rest, redelivered: false };
+      return { kind: "event", ...meta, ...of, ...rest, redelivered: false };
     };
     for (const event of [waiting(1, "a"), waiting(2, "b")]) first.disk.spill.set(`copy/${event.sequence}`, event);
     first.runner.answer = () => undefined;

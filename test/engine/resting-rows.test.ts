@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { isUpTo, resourceVersion } from "../../runtime/base/resource-version.ts";
-import { RestingRows } from "../../runtime/engine/commit/resting-rows.ts";
+import { RestingRows } from "../../runtime/engine/commit/deferred-rows.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
 import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { MemoryStore } from "../journal/memory-store.ts";

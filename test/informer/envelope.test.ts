@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { EnvelopeScanner } from "../../runtime/informer/scan/envelope.ts";
-import { metadataIn } from "../../runtime/informer/scan/object-members.ts";
-import { ObjectScanner } from "../../runtime/informer/scan/object-scan.ts";
+import { metadataIn } from "../../runtime/informer/scan/change.ts";
+import { EnvelopeScanner, ObjectScanner } from "../../runtime/informer/scan/object-scan.ts";
 import { damagedText, jsonText, misbracketedText, objectText } from "./json-text.ts";
 
 type Fields = Record<string, unknown>;

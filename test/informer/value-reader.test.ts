@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { EnvelopeScanner } from "../../runtime/informer/scan/envelope.ts";
-import { NotJson } from "../../runtime/informer/scan/partial-value.ts";
-import { OversizeValue, ValueReader } from "../../runtime/informer/scan/value-reader.ts";
+import { EnvelopeScanner } from "../../runtime/informer/scan/object-scan.ts";
+import { NotJson, OversizeValue, ValueReader } from "../../runtime/informer/scan/value-reader.ts";
 import { damagedText, jsonText } from "./json-text.ts";
 import { splitAnywhere } from "./split.ts";
 

@@ -7,7 +7,10 @@ import {
   emptyBatch,
   type KnownIdentity,
   type NewDeadLetter,
+  type PendingKey,
+  runId,
   type SpilledEvent,
+  type SpilledKey,
 } from "../../runtime/journal/batch.ts";
 import type { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
@@ -24,6 +27,22 @@ export interface StorePlace {
   readonly keepsBodies?: boolean;
 }
 
+export const spilledKey = (view: number, sequence: number, pending: PendingKey): SpilledKey => ({
+  kind: "key",
+  view,
+  function: "copy",
+  trigger: "settings",
+  namespace: "team-a",
+  name: "web",
+  id: runId(sequence),
+  body: Buffer.alloc(0),
+  oldBody: undefined,
+  receivedAt: 1_700_000_000_000,
+  sequence,
+  redelivered: false,
+  pending,
+});
+
 const cursor = (view: number, lowWaterMark: string | undefined): Cursor => ({
   view,
   namespace: "team-a",
@@ -34,6 +53,7 @@ const cursor = (view: number, lowWaterMark: string | undefined): Cursor => ({
 });
 
 export const spilledEvent = (view: number, sequence: number, over: Partial<SpilledEvent> = {}): SpilledEvent => ({
+  kind: "event",
   view,
   function: "copy",
   trigger: "settings",
@@ -128,21 +148,19 @@ export function storeContract(place: () => Promise<StorePlace>): void {
       begun: 3,
       forgiven: 1,
     } as const;
-    const row = (over: Partial<SpilledEvent>) =>
-      spilledEvent(id, 4, { body: Buffer.alloc(0), replayed: true, pending, notBefore: 1_700_000_000_000, ...over });
+    const row = (notBefore: number) => ({ ...spilledKey(id, 4, pending), notBefore });
     const later = spilledEvent(id, 5, { notBefore: 1_700_000_060_000 });
-    await commit(first, { spill: [row({ notBefore: 1 }), later] });
+    await commit(first, { spill: [row(1), later] });
     // Written again, it replaces what was there.
-    await commit(first, { spill: [row({})] });
+    await commit(first, { spill: [row(1_700_000_000_000)] });
     await first.sync();
     await kill(first);
     const second = await open();
     const [key, event, ...more] = [...(await second.spillHeaders("copy"))];
     expect(more).toEqual([]);
-    expect(key).toMatchObject({ sequence: 4, pending, notBefore: 1_700_000_000_000, size: 0 });
-    expect(event).toMatchObject({ sequence: 5, notBefore: 1_700_000_060_000 });
-    expect(event?.pending).toBeUndefined();
-    expect((await second.spilled("copy", 3, 1))[0]).toMatchObject({ sequence: 4, pending });
+    expect(key).toMatchObject({ kind: "key", sequence: 4, pending, notBefore: 1_700_000_000_000, size: 0 });
+    expect(event).toMatchObject({ kind: "event", sequence: 5, notBefore: 1_700_000_060_000 });
+    expect((await second.spilled("copy", 3, 1))[0]).toMatchObject({ kind: "key", sequence: 4, pending });
     await commit(second, { unspill: [{ function: "copy", sequence: 4 }] });
     expect([...(await second.spillHeaders("copy"))].map(({ sequence }) => sequence)).toEqual([5]);
     await second.close(true);

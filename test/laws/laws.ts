@@ -1,5 +1,4 @@
-import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.ts";
-import { uidOf } from "../../runtime/engine/delivery/event-id.ts";
+import { type Delivery, type Outcome, uidOf } from "../../runtime/engine/delivery/delivery.ts";
 import type { SpilledEvent } from "../../runtime/journal/batch.ts";
 import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { changeOf, type History, namespace, type Revision } from "./history.ts";
@@ -150,7 +149,9 @@ export class Laws {
     this.expect(mark >= (this.mark ?? 0), `the mark went from ${this.mark} back to ${mark}`);
     this.mark = mark;
     const spilled = new Map<string, SpilledEvent>();
-    const events = [...this.disk.spill.values()].filter(({ replayed }) => !replayed);
+    const events = [...this.disk.spill.values()]
+      .filter((row) => row.kind !== "key")
+      .filter(({ replayed }) => !replayed);
     for (const event of events.sort((a, b) => a.sequence - b.sequence)) spilled.set(event.name, event);
     const state = this.history.at(mark);
     for (const name of new Set(this.history.log.map((it) => it.name))) {

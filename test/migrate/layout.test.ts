@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { resourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
-import { type Cursor, emptyBatch, type KnownState, runId, type SpilledEvent } from "../../runtime/journal/batch.ts";
+import { type Cursor, emptyBatch, type KnownState, runId } from "../../runtime/journal/batch.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
 import { alone, type Layout, type LayoutKind, partOf } from "../../runtime/migrate/layout.ts";
 import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/migrate/sharding.ts";
 import { slotsOf } from "../../runtime/slots/rendezvous.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
-import { letter, spilledEvent } from "../journal/store-contract.ts";
+import { letter, spilledEvent, spilledKey } from "../journal/store-contract.ts";
 
 const plain: LayoutKind = { isKeyed: () => false, isReconciler: () => false };
 const version = (number: number) => resourceVersion(String(number));
@@ -51,10 +51,7 @@ async function contents(store: MemoryStore) {
     const events = await store.spilled(name, Number.NEGATIVE_INFINITY, 1e9);
     const byObject = Map.groupBy(events, (event) => `${of(event.view)} ${event.namespace}/${event.name}`);
     for (const [object, own] of byObject) {
-      spill.push([
-        object,
-        own.map(({ view: _, sequence: __, id, pending, ...rest }) => [pending ? "" : id, pending, rest]),
-      ]);
+      spill.push([object, own.map(({ view: _, sequence: __, id, ...rest }) => [rest.kind === "key" ? "" : id, rest])]);
     }
   }
   const journal = (await store.begun()).flatMap(({ started }) => started).map(({ view, ...rest }) => [of(view), rest]);
@@ -219,15 +216,22 @@ test("a key's run comes back under the number of its row, also where rows of two
   for (const [shard, slot] of slotsOf("copy", 2, 4).entries()) {
     const store = stores[slot] ?? new MemoryStore();
     const { id: view } = await store.openView("copy", "settings", "/ConfigMap");
-    const row = (sequence: number): SpilledEvent => ({
-      ...spilledEvent(view, sequence),
+    const row = (sequence: number) => ({
+      ...spilledKey(view, sequence, { causes: [{ type: "Resync" }], begun: 1, forgiven: 0 }),
       name: `object-${shard}-${sequence}`,
-      id: runId(sequence),
-      pending: { causes: [{ type: "Resync" }], begun: 1, forgiven: 0 },
     });
     const began = (sequence: number) => ({
       id: sequence,
-      started: [{ ...row(sequence), key: `team-a/object-${shard}-${sequence}`, type: "Modified" as const, attempt: 1 }],
+      started: [
+        {
+          view,
+          key: `team-a/object-${shard}-${sequence}`,
+          id: runId(sequence),
+          resourceVersion: resourceVersion("5"),
+          type: "Modified" as const,
+          attempt: 1,
+        },
+      ],
     });
     await store.commit({ ...emptyBatch, spill: [row(1), row(2)], journal: [began(2)] });
   }

@@ -25,17 +25,22 @@ const noObject = "only because a schedule's event has no object";
 const recipes: readonly Recipe[] = [
   {
     of: "a trigger kind",
-    example: /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"/,
+    example:
+      /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"|"tick"/,
     others: {
       "runtime/access/event-recorder.ts": noObject,
       "runtime/control/record/recorder.ts": noObject,
       "runtime/control/redeliver/redeliverer.ts": noObject,
       "runtime/engine/batch/batch-delivery.ts": noObject,
-      "runtime/engine/work/attempts.ts": noObject,
-      "runtime/engine/work/debounce.ts": noObject,
+      "runtime/engine/work/attempt.ts": noObject,
+      "runtime/engine/work/function-queue.ts": noObject,
+      "runtime/engine/work/event.ts": noObject,
+      "runtime/engine/work/primary.ts": "a comment",
       "runtime/engine/work/spill.ts": noObject,
-      "runtime/engine/work/reconcile/key-runs.ts": "a comment",
-      "runtime/engine/work/reconcile/reconciling.ts": "a comment",
+
+      "runtime/engine/work/reconciling.ts": "a comment",
+      "runtime/journal/batch.ts": "names the kinds of rows, of which a schedule's event is one",
+      "runtime/journal/dead-letters.ts": "names the kind of a row that was a dead letter",
       "runtime/observe/metrics.ts": "begins a counter at 0 for a function that drops events",
       "runtime/rbac/built-in.ts": "numbers the triggers as the manifest does",
     },

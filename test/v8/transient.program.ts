@@ -1,7 +1,7 @@
 // Lets 20 MB of entries come and go, one at a time, in a Map or a line that is old. Prints how many megabytes became old.
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Fifo, type FifoItem } from "../../runtime/engine/work/fifo.ts";
+import { Fifo, type FifoItem } from "../../runtime/engine/work/ready-queue.ts";
 import { YoungMap } from "../../runtime/v8/young-map.ts";
 
 setFlagsFromString("--expose-gc");

@@ -1,8 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import { parseExactly } from "../../base/exact-json.ts";
-import type { Delivery, Runner } from "../../engine/delivery/delivery.ts";
-import { eventFields } from "../../engine/delivery/event-fields.ts";
+import { type Delivery, eventFields, type Runner } from "../../engine/delivery/delivery.ts";
 import type { RecordAnswer, RecordQuestion } from "../../observe/control-api.ts";
 import { withoutSecrets } from "./redaction.ts";
 

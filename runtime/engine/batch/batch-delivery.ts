@@ -1,5 +1,4 @@
-import type { Delivery } from "../delivery/delivery.ts";
-import { eventFields } from "../delivery/event-fields.ts";
+import { type Delivery, eventFields } from "../delivery/delivery.ts";
 
 /** What stands for the object where several events are delivered as one. */
 const batchKind = { apiVersion: "watchfire.dev/v1alpha1", kind: "Batch", namespace: "", uid: "" };

@@ -7,16 +7,15 @@ import type {
   KnownIdentity,
   KnownState,
   NewDeadLetter,
-  SpilledEvent,
+  Spilled,
   StartedEvent,
 } from "../../journal/batch.ts";
 import type { Checkpoint } from "../../journal/checkpoint.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { DeadLetterCommand } from "./dead-letter-command.ts";
-import { type BodyRoom, LastBodies, longestWaitMs } from "./last-bodies.ts";
+import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows } from "./deferred-rows.ts";
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
-import { type PositionHold, RestingRows } from "./resting-rows.ts";
 
 /** Where a cursor is read from when a commit is put together. */
 export interface CursorOwner {
@@ -163,7 +162,7 @@ export class Commits {
     return rests === "held";
   }
 
-  putSpilled(event: SpilledEvent): void {
+  putSpilled(event: Spilled): void {
     this.pending.addSpilled(event);
     this.soon();
   }

@@ -1,6 +1,6 @@
 import type { JournalRow, StartedEvent } from "../../journal/batch.ts";
 import { YoungMap } from "../../v8/young-map.ts";
-import { uidOf } from "../delivery/event-id.ts";
+import { uidOf } from "../delivery/delivery.ts";
 
 type AttemptIdentity = Pick<StartedEvent, "view" | "key" | "id">;
 

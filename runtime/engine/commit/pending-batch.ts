@@ -7,7 +7,7 @@ import type {
   KnownWrite,
   LastBody,
   NewDeadLetter,
-  SpilledEvent,
+  Spilled,
   StartedEvent,
 } from "../../journal/batch.ts";
 
@@ -28,7 +28,7 @@ export class PendingBatch {
   private bodies: readonly LastBody[] = [];
   private readonly settledJournal: number[] = [];
   private readonly journal = new Map<number, JournalRow>();
-  private readonly spill: SpilledEvent[] = [];
+  private readonly spill: Spilled[] = [];
   private readonly unspill: { function: string; sequence: number }[] = [];
   private readonly deadLetters: NewDeadLetter[] = [];
   private readonly droppedDeadLetters: string[] = [];
@@ -81,7 +81,7 @@ export class PendingBatch {
     });
   }
 
-  addSpilled(event: SpilledEvent): void {
+  addSpilled(event: Spilled): void {
     this.spill.push(event);
     this.count(event.body);
   }

@@ -1,5 +1,5 @@
 import { createHash, hash as hashOf } from "node:crypto";
-import type { ObjectMembers } from "../../informer/scan/object-members.ts";
+import type { ObjectMembers } from "../../informer/scan/change.ts";
 import { parseExactly } from "./exact-json.ts";
 import { type ObjectText, RawFields } from "./raw-fields.ts";
 

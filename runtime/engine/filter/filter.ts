@@ -1,5 +1,5 @@
 import type { SourceLocation } from "../../base/errors.ts";
-import type { ObjectMembers } from "../../informer/scan/object-members.ts";
+import type { ObjectMembers } from "../../informer/scan/change.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import { FieldsDigest } from "./changed-fields.ts";

@@ -1,4 +1,4 @@
-import { memberOffsets, type ObjectMembers } from "../../informer/scan/object-members.ts";
+import { memberOffsets, type ObjectMembers } from "../../informer/scan/change.ts";
 import { skipColon, skipSpace, skipString, skipValue } from "./json-walk.ts";
 
 const quote = 0x22;

@@ -5,13 +5,12 @@ import { guardedSize } from "../../informer/list/diff.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
 import { RewindProof } from "../../informer/stream/rewind-proof.ts";
 import type { EventFlags } from "../delivery/delivery.ts";
-import type { LastState } from "../redelivery/possibly-delivered-objects.ts";
+import type { LastState } from "../redelivery/possible-redeliveries.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import { type Difference, GapDiff, type UnreadObjects } from "../state/gap-diff.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
-import { withUid } from "../work/event.ts";
-import type { EventInput } from "../work/event-maker.ts";
+import { type EventInput, withUid } from "../work/event.ts";
 
 /** What an event of a list is made from; whose it is, its subscription adds. */
 export type ListedSource = Omit<EventInput, "mark">;

@@ -17,15 +17,19 @@ import type { Commits } from "../commit/commits.ts";
 import type { EngineObserver } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
-import type { RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
-import { RestartPersistence } from "../redelivery/restart-persistence.ts";
+import { type RedeliveryRisk, RestartPersistence } from "../redelivery/possible-redeliveries.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import type { FilteredEventFields, KnownObjects } from "../state/known-objects.ts";
 import { LowWaterMark, type MarkEntry } from "../state/low-water-mark.ts";
 import { endsAsItWas, isStale, type ObjectState } from "../state/object-state.ts";
-import { type LaneEvent, type MarkOwner, withUid } from "../work/event.ts";
-import type { EventInput, EventMaker, EventOrigin } from "../work/event-maker.ts";
-import type { Concern } from "./concern.ts";
+import {
+  type EventInput,
+  type EventMaker,
+  type EventOrigin,
+  type LaneEvent,
+  type MarkOwner,
+  withUid,
+} from "../work/event.ts";
 import {
   type ListedSource,
   ListIntake,
@@ -33,7 +37,7 @@ import {
   type ListIntakePlan,
   type Rebase,
 } from "./list-intake.ts";
-import { Passing } from "./passing.ts";
+import { type Concern, Passing } from "./passing.ts";
 import { type State, stateOf } from "./state.ts";
 
 interface SubscriptionParts {

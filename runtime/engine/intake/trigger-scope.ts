@@ -6,9 +6,9 @@ import type { EngineObserver } from "../delivery/observer.ts";
 import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/shard.ts";
-import type { EventMaker } from "../work/event-maker.ts";
+import type { EventMaker } from "../work/event.ts";
 import type { FunctionQueue } from "../work/function-queue.ts";
-import type { Concern } from "./concern.ts";
+import type { Concern } from "./passing.ts";
 import { Subscription } from "./subscription.ts";
 
 /** What a source is to a subscription. */

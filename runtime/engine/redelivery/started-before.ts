@@ -4,12 +4,12 @@ import {
   type JournalRow,
   type KnownIdentity,
   runSequence,
-  type SpillHeader,
+  type SpilledEvent,
   type StartedEvent,
 } from "../../journal/batch.ts";
 import type { Checkpoint, StoredView } from "../../journal/checkpoint.ts";
 import { spillByTurns } from "../../journal/spill-by-turns.ts";
-import { epochOf, uidOf, withTrigger } from "../delivery/event-id.ts";
+import { epochOf, uidOf, withTrigger } from "../delivery/delivery.ts";
 import type { BegunAttempt, BegunBefore } from "./possible-redeliveries.ts";
 
 /** An attempt that had begun, with the journal's row that says so. */
@@ -44,15 +44,16 @@ export class StartedBefore implements BegunBefore {
     const objects = new Set(all.map(objectOf));
     const spilled = new Set<string>();
     /** Of those objects, the first event that waits on disk. The mark may be past it. */
-    const waiting = new Map<string, SpillHeader>();
+    const waiting = new Map<string, Pick<SpilledEvent, "id" | "deletedBy">>();
     for (const name of new Set([...views.values()].map((view) => view.function))) {
       for await (const header of spillByTurns(store, name)) {
         const key = keyOf(named(header));
         const object = objectOf({ view: header.view, key: `${header.namespace}/${header.name}` });
-        if (!header.replayed && objects.has(object) && !waiting.has(object)) waiting.set(object, header);
+        const isKnown = header.kind === "key" || header.replayed;
+        if (!isKnown && objects.has(object) && !waiting.has(object)) waiting.set(object, header);
         if (!begun.has(key)) continue;
         spilled.add(key);
-        if (header.replayed) started.replays.add(key);
+        if (isKnown) started.replays.add(key);
       }
     }
     const cursorFor = (event: StartedEvent) => cursorOf(event, views.get(event.view));
@@ -133,7 +134,10 @@ const keyOf = ({ view, id }: Pick<StartedEvent, "view" | "id">): string => `${vi
 const objectOf = ({ view, key }: Pick<StartedEvent, "view" | "key">): string => `${view} ${key}`;
 
 /** Whether an attempt may have shown the state of another event, which waits on disk. */
-function hasShown({ id, resourceVersion }: StartedEvent, waiting: SpillHeader | undefined): boolean {
+function hasShown(
+  { id, resourceVersion }: StartedEvent,
+  waiting: Pick<SpilledEvent, "id" | "deletedBy"> | undefined,
+): boolean {
   if (!waiting || !isUpTo(waiting.deletedBy, resourceVersion)) return false;
   return runSequence(id) !== undefined || epochOf(id) === epochOf(waiting.id);
 }

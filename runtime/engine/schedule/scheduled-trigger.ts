@@ -3,8 +3,7 @@ import { resourceVersion } from "../../base/resource-version.ts";
 import type { Cursor, SpilledEvent } from "../../journal/batch.ts";
 import type { Schedule } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { EventFlags } from "../delivery/delivery.ts";
-import { eventId } from "../delivery/event-id.ts";
+import { type EventFlags, eventId } from "../delivery/delivery.ts";
 import type { EngineLog } from "../delivery/observer.ts";
 import type { PastRun } from "../history/history.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
@@ -178,6 +177,7 @@ export class ScheduledTrigger {
     const type = "Scheduled";
     if (!again) view.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
     queue.acceptSpilled({
+      kind: "tick",
       view: view.id,
       function: view.functionName,
       trigger: this.trigger,

@@ -1,7 +1,7 @@
 import { byAge, isUpTo, type ResourceVersion } from "../../base/resource-version.ts";
 import { type Change, objectKey } from "../../informer/scan/change.ts";
 import { apart } from "../../v8/own-copy.ts";
-import type { LastState } from "../redelivery/possibly-delivered-objects.ts";
+import type { LastState } from "../redelivery/possible-redeliveries.ts";
 
 /** A difference between what was known and a list. */
 export type Difference =

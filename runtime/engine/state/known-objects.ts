@@ -1,18 +1,21 @@
 import { isNewer, isUpTo, type ResourceVersion } from "../../base/resource-version.ts";
 import type { Interest } from "../../informer/fanout/subscriber.ts";
-import { type Change, type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
-import type { ObjectMembers } from "../../informer/scan/object-members.ts";
+import { type Change, type ObjectMembers, type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
 import type { KnownBody, KnownIdentity } from "../../journal/batch.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { PositionHold } from "../commit/resting-rows.ts";
+import type { PositionHold } from "../commit/deferred-rows.ts";
 import type { ConditionAnswer, Hearing } from "../filter/conditions.ts";
 import type { Filter, PreviousState, Verdict } from "../filter/filter.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
 import { type HeldBack, wasThere } from "../filter/reason.ts";
 import type { History } from "../history/history.ts";
-import type { RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
-import { type Begun, type LastState, PossiblyDeliveredObjects } from "../redelivery/possibly-delivered-objects.ts";
+import {
+  type Begun,
+  type LastState,
+  PossiblyDeliveredObjects,
+  type RedeliveryRisk,
+} from "../redelivery/possible-redeliveries.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
 import { interestOf } from "./interest.ts";
 import { InterestedFunctions } from "./interested-functions.ts";

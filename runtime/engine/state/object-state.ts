@@ -1,7 +1,7 @@
 import { isNewer, isUpTo } from "../../base/resource-version.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import type { KnownIdentity } from "../../journal/batch.ts";
-import type { LastState } from "../redelivery/possibly-delivered-objects.ts";
+import type { LastState } from "../redelivery/possible-redeliveries.ts";
 
 /** Where an object will stand when all that waits for it is done. */
 export interface ObjectState extends LastState {

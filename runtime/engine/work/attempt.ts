@@ -1,13 +1,559 @@
-import { metadataIn } from "../../informer/scan/object-members.ts";
-import type { Delivery, HandlerError } from "../delivery/delivery.ts";
-import { givenUid, type LaneEvent } from "./event.ts";
+import type { Clock, Random } from "../../base/clock.ts";
+import { metadataIn } from "../../informer/scan/change.ts";
+import type { NewDeadLetter, StartedEvent } from "../../journal/batch.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { Delivery, DeliveryListener, HandlerError, Look, Newest, Outcome, Runner } from "../delivery/delivery.ts";
+import type { EngineObserver, EventOutcome } from "../delivery/observer.ts";
+import type { Verdict } from "../filter/filter.ts";
+import { goneMeanwhile, refusedBefore, unselected } from "../filter/reason.ts";
+import { nameOf } from "../state/by-namespace.ts";
+import { givenUid, type LaneEvent, storedEvent } from "./event.ts";
+import { PrefetchWindow } from "./fair-scheduler.ts";
+import type { KeyBackoff } from "./key-backoff.ts";
+import { isByEdit, type KeyLane, type Waits } from "./key-lane.ts";
+import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
+import type { Spill } from "./spill.ts";
+
+/** What is attempted: an event of an object or the time of a schedule, or a key that is to be reconciled. */
+type Waiting = LaneEvent | KeyLane;
+
+/** How an attempt leaves its event or key. */
+export type Conclusion =
+  /** The letter goes into the commit that makes it terminal. `wasCrashing`: no attempt at it was made any more. */
+  | {
+      readonly type: "terminal";
+      readonly outcome: EventOutcome;
+      readonly letter?: NewDeadLetter;
+      readonly wasCrashing?: boolean;
+    }
+  /** `blocked`: it is out of attempts, and holds its lane as the manifest asks. Where its handler asked for it, an event has a `notBefore`. */
+  | {
+      readonly type: "again";
+      readonly why: Exclude<Waits, "quiet">;
+      readonly afterMs: number;
+      readonly blocked: boolean;
+    }
+  /** The function was paused meanwhile, or the runner gave it back: the attempt is as if it had not been made. */
+  | { readonly type: "not-begun" };
+
+/** An attempt that ended by itself. */
+type FinishedAttempt = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
+
+/** Takes the events of a function whose handler is not told of each: they end here. */
+export interface EventSink {
+  /** How many events it takes at once; 0 while they are to wait. */
+  readonly atOnce: number;
+  /** Whether an event is to wait, others of the function beside it. */
+  refuses(event: LaneEvent): boolean;
+  /** Whether it has to know the object before a change. */
+  wantsOld(event: LaneEvent): boolean;
+  /**
+   * `body` is empty where the object is gone and nothing is known of it but its name.
+   * @param isPaused asked between two pieces of the work: whether the rest is to be left, and the event not begun
+   * @param ended called once, at once where one piece is all
+   */
+  take(
+    event: LaneEvent,
+    states: { readonly body: Buffer; readonly oldBody: Buffer | undefined },
+    isPaused: () => boolean,
+    ended: (conclusion: Conclusion) => void,
+  ): void;
+}
+
+interface AttemptsParts {
+  /** Left out: the handler is told. */
+  readonly sink?: EventSink | undefined;
+  readonly spill: Spill;
+  readonly commits: Commits;
+  readonly runner: Runner;
+  /** On which judging goes. */
+  readonly time: LoopAccount;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly observer: EngineObserver;
+  /** Asked for an object where the body on disk is of another form than the trigger's objects are now. */
+  readonly look: Look;
+  /** How long keys rest after failures. Left out: what is attempted are events. */
+  readonly backoff?: KeyBackoff | undefined;
+}
+
+/** What an attempt is made with. */
+interface LoadedCode {
+  readonly manifest: FunctionManifest;
+  /** The handler reads the previous object. */
+  readonly usesOldObject: boolean;
+}
+
+/** Callbacks of one attempt. */
+export interface AttemptListener {
+  ended(conclusion: Conclusion): void;
+  /** What the attempt needs could not be read: it was not made. */
+  failed(error: unknown): void;
+  /** Has what follows from the attempt's end done, once a commit has room for it. Until then it counts as one that goes on. Left out: at once. */
+  readonly soon?: (work: () => void) => void;
+}
+
+/** What a handler is shown. */
+interface Shown {
+  readonly body: Buffer;
+  readonly oldBody: Buffer | undefined;
+  /** Of a key: its object as it stands. */
+  readonly newest?: Newest | undefined;
+}
+
+/** What an attempt at an event needs. */
+interface Needs extends Shown {
+  readonly verdict: Verdict;
+}
+
+/** An attempt that the runner has. A class, because each event's closures and what they hold took 0.3 KB. */
+class Attempt implements DeliveryListener {
+  readonly item: Waiting;
+  readonly shown: Shown;
+  /** The journal's row of it, and what that says. */
+  readonly row: number;
+  readonly started: StartedEvent;
+  readonly listener: AttemptListener;
+  /** Monotonic milliseconds. */
+  readonly givenAt: number;
+  hasBegun = false;
+  private readonly attempts: Attempts;
+
+  constructor(
+    attempts: Attempts,
+    item: Waiting,
+    shown: Shown,
+    { row, started }: { readonly row: number; readonly started: StartedEvent },
+    listener: AttemptListener,
+    givenAt: number,
+  ) {
+    this.attempts = attempts;
+    this.item = item;
+    this.shown = shown;
+    this.row = row;
+    this.started = started;
+    this.listener = listener;
+    this.givenAt = givenAt;
+  }
+
+  begins(): void {
+    this.hasBegun = true;
+    this.attempts.begins(this);
+  }
+
+  ended(outcome: Outcome): void {
+    const { attempts, listener } = this;
+    if (listener.soon) listener.soon(() => attempts.ended(this, outcome));
+    else attempts.ended(this, outcome);
+  }
+}
+
+/** Runs one function's attempts: the filter's verdict, the record that one begins, the handler, and what follows from how it ended. */
+export class Attempts {
+  /** New code comes between two attempts. */
+  code: LoadedCode;
+  private readonly parts: AttemptsParts;
+  /** Epoch milliseconds of the last attempt's end. */
+  private lastAt: number | undefined;
+  private failures = 0;
+  /** The last commit with the row of a key that an edit's deletion has woken. */
+  private lastEdited = 0;
+  /** All commits up to it outlive this process. */
+  private lasting = 0;
+  /** Handlers that have begun and not ended. */
+  private running = 0;
+  private readonly ahead = new PrefetchWindow();
+  /** Attempts that read what they need, or wait for others that do. */
+  private reading = 0;
+  /** Resolves when the last of them has begun. */
+  private turn: Promise<void> = Promise.resolve();
+
+  constructor(code: LoadedCode, parts: AttemptsParts) {
+    this.code = code;
+    this.parts = parts;
+  }
+
+  /** For the status. */
+  counts() {
+    return { lastEventAt: this.lastAt, failures: this.failures, inFlight: this.running };
+  }
+
+  /**
+   * How many attempts may be under way for this event to be given to the runner. It counts those that may run at once,
+   * and more that wait there. An event that may have brought down what ran it does not wait there.
+   */
+  limitFor({ attempts, doubt, interruptions }: LaneEvent): number {
+    const { sink } = this.parts;
+    if (sink) return sink.atOnce;
+    const { concurrency, batch } = this.code.manifest.delivery;
+    // Those of the batches that run, and those that the next one is made of.
+    if (batch) return (concurrency + 1) * batch.maxSize;
+    return interruptions > 0 || (attempts > 0 && doubt !== "none") ? concurrency : concurrency + this.ahead.events;
+  }
+
+  /** Whether an event is to wait where it is, and others of the function may begin. */
+  refuses(event: LaneEvent): boolean {
+    return this.parts.sink?.refuses(event) ?? false;
+  }
+
+  /** The quiet time of an object before its handler; undefined where there is none, or a key has it. */
+  get debounceMs(): number | undefined {
+    return this.parts.sink ? undefined : this.code.manifest.delivery.debounceMs;
+  }
+
+  /**
+   * Whether its events begin in turns with other functions'. Its handler is so brief that it gains nothing from running beside theirs.
+   * Of a function with a sink no handler is told, so none is brief.
+   */
+  get takesTurns(): boolean {
+    return !this.code.manifest.delivery.batch && this.ahead.isBrief;
+  }
+
+  /** Has the runner give back what has not begun. */
+  recall(): void {
+    this.parts.runner.recall(this.code.manifest.name);
+  }
+
+  /**
+   * Makes an attempt. It is put on record at once where all it needs is in memory.
+   * @param isPaused asked when the record is written: whether the attempt must not begin any more
+   * @param listener hears once how it left its event, never before this returns
+   */
+  run(event: Waiting, isPaused: () => boolean, listener: AttemptListener): void {
+    if (event.kind === "key") {
+      void this.readAndRun(event, isPaused, listener);
+      return;
+    }
+    // What the one before it has shown may be newer.
+    if (event.doubt === "none" && event.view.isOvertaken(event.key, event.deletedBy)) event.doubt = "noted";
+    if (isLetGo(event)) {
+      event.verdict = isUnselected;
+      // Where a handler may have had it, the object is known, and let go of. Otherwise nothing becomes known by it.
+      const mayBeKnown = event.doubt !== "none" || event.attempts > 0;
+      event.body = mayBeKnown ? (event.body ?? Buffer.alloc(0)) : undefined;
+      if (!mayBeKnown) event.view.leaveUntold(event.key, event.meta.uid);
+      event.isAsked = true;
+      queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
+      return;
+    }
+    const needs = this.reading === 0 ? this.needsAtOnce(event) : undefined;
+    if (needs) this.begin(event, needs, isPaused, listener);
+    else void this.readAndBegin(event, isPaused, listener);
+  }
+
+  /** Makes an attempt at a key as it stands. */
+  private async readAndRun(lane: KeyLane, isPaused: () => boolean, listener: AttemptListener): Promise<void> {
+    let newest: Newest | undefined;
+    try {
+      newest = await lane.primary.newest(lane.key);
+    } catch (error) {
+      listener.failed(error);
+      return;
+    }
+    this.record(lane, { body: newest?.body ?? Buffer.alloc(0), oldBody: undefined, newest }, isPaused, listener);
+  }
+
+  /** Attempts go on in the order in which they were made, however long each had to read. */
+  private async readAndBegin(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): Promise<void> {
+    const before = this.turn;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.turn = promise;
+    this.reading++;
+    let needs: Needs | undefined;
+    let failure: unknown;
+    // What is read together is judged one after the other, in the function's time.
+    const admitted = async () => {
+      await before;
+      await new Promise<void>((resolve) => this.parts.time.soon(resolve));
+    };
+    try {
+      needs = await this.needsOf(event, admitted);
+    } catch (error) {
+      failure = error;
+    }
+    await before;
+    this.reading--;
+    if (needs) this.begin(event, needs, isPaused, listener);
+    else listener.failed(failure);
+    resolve();
+  }
+
+  /** What an attempt needs, where all of it is in memory. */
+  private needsAtOnce(event: LaneEvent): Needs | undefined {
+    const { view, body, type } = event;
+    if (!body) return undefined;
+    let { verdict } = event;
+    if (!verdict) {
+      if (event.lastKnown || (type !== "Added" && !view.judgesAtOnce(event.key))) return undefined;
+      verdict = view.judgeAtOnce(event, body);
+      if (!verdict) return undefined;
+    }
+    return event.oldBody || !this.wantsOld(event, verdict) ? { verdict, body, oldBody: event.oldBody } : undefined;
+  }
+
+  /** The same, of which some may be in the store alone. */
+  private async needsOf(event: LaneEvent, admitted: () => Promise<void>): Promise<Needs> {
+    const { view } = event;
+    // A dead letter that was put back has its own: of its object the view may know nothing any more, or another state.
+    const inView = event.lastKnown && !event.replayed;
+    const stored = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
+    const isLeftOut = stored?.length === 0 && event.kind !== "tick";
+    const kept = isLeftOut ? await this.bodyNow(event) : stored;
+    if (isLeftOut && !kept && isOfToday(event)) {
+      const body = this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event);
+      return { verdict: this.parts.sink ? told : isGone, body, oldBody: undefined };
+    }
+    const verdict =
+      event.verdict ?? (event.isAsked && event.replayed ? asked(event, kept) : await view.judge(event, kept, admitted));
+    const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
+    return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
+  }
+
+  /** The object as it stands, which may be newer than the event; undefined where it is gone. */
+  private async bodyNow(event: LaneEvent): Promise<Buffer | undefined> {
+    const { view, key, type, meta } = event;
+    if (type === "Deleted") return undefined;
+    event.isAsked = true;
+    const found = await this.parts.look(view.functionName, view.trigger.name, nameOf(key));
+    if (found?.uid !== meta.uid) return undefined;
+    event.shown = found.resourceVersion;
+    return found.body;
+  }
+
+  /** A replay has its own or none: the view knows its object as it left it, or as later events did. */
+  private wantsOld(event: LaneEvent, { deliver }: Verdict): boolean {
+    if (event.type === "Added" || !deliver || event.replayed) return false;
+    const { view, key, type, meta } = event;
+    // A list tells a state again where the end of its event is not proven: it is not the state before itself.
+    if (type === "Modified" && view.stands(key)?.resourceVersion === meta.resourceVersion) return false;
+    return this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject;
+  }
+
+  private begin(
+    event: LaneEvent,
+    { verdict, body, oldBody }: Needs,
+    isPaused: () => boolean,
+    listener: AttemptListener,
+  ): void {
+    event.verdict = verdict;
+    event.body = body;
+    if (!verdict.deliver && (!event.replayed || event.isAsked)) {
+      queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
+      return;
+    }
+    const { sink } = this.parts;
+    if (sink) {
+      const ended = (conclusion: Conclusion) => listener.ended(conclusion);
+      queueMicrotask(() => this.parts.time.soon(() => sink.take(event, { body, oldBody }, isPaused, ended)));
+      return;
+    }
+    this.record(event, { body, oldBody }, isPaused, listener);
+  }
+
+  /** Puts an attempt on record, and makes it once that is durable. */
+  private record(item: Waiting, shown: Shown, isPaused: () => boolean, listener: AttemptListener): void {
+    const { retry, onFailure } = this.code.manifest.delivery;
+    if (onFailure !== "Block" && isCrashLoop(item.attempts, retry)) {
+      const conclusion = this.givenUp(item, crashLoopError(item.attempts), shown, true);
+      queueMicrotask(() => listener.ended(conclusion));
+      return;
+    }
+    const started: StartedEvent = {
+      view: item.view.id,
+      key: item.key,
+      id: item.id,
+      ...(item.kind === "key"
+        ? // Of a deletion nothing else is inferred for the object's own events.
+          {
+            resourceVersion: item.versionOf(shown.newest),
+            type: "Deleted",
+            attempt: item.begun + 1,
+          }
+        : { resourceVersion: item.shown ?? item.deletedBy, type: item.type, attempt: item.attempts + 1 }),
+    };
+    const { commits } = this.parts;
+    const onRecord = (row: number) => {
+      if (isPaused()) {
+        commits.ended();
+        commits.withdraw(row, started);
+        listener.ended({ type: "not-begun" });
+      } else this.give(item, shown, { row, started }, listener);
+    };
+    commits.begin(started, (row) => {
+      if (!this.isByEditAlone(item)) onRecord(row);
+      else
+        void this.outlast().then(
+          () => onRecord(row),
+          () => undefined,
+        );
+    });
+  }
+
+  /**
+   * Whether an edit alone has made an object leave, and that may not outlive this process. The object itself did not change: where the
+   * selection comes back, nothing but the record shows that a handler was told of a deletion.
+   */
+  private isByEditAlone(item: Waiting): boolean {
+    if (item.kind !== "key") return item.flags.reason === "unselected";
+    return this.lastEdited > this.lasting && item.causes.some(isByEdit);
+  }
+
+  /** An edit's deletion has woken a key. */
+  noteEdit(): void {
+    this.lastEdited = this.parts.commits.number;
+  }
+
+  private async outlast(): Promise<void> {
+    const { commits } = this.parts;
+    const { number } = commits;
+    await commits.sync();
+    this.lasting = Math.max(this.lasting, number);
+  }
+
+  /** Gives the runner an attempt that is on record. */
+  private give(
+    item: Waiting,
+    shown: Shown,
+    recorded: { readonly row: number; readonly started: StartedEvent },
+    listener: AttemptListener,
+  ): void {
+    const { commits, runner, clock } = this.parts;
+    const { timeoutMs } = this.code.manifest.delivery;
+    if (item.journalRow !== undefined) commits.settle(item.journalRow, recorded.started);
+    item.journalRow = recorded.row;
+    if (item.kind === "key") item.shown = recorded.started.resourceVersion;
+    if (item.doubt === "unnoted") item.doubt = "noted";
+    item.attempts++;
+    const attempt = new Attempt(this, item, shown, recorded, listener, clock.monotonic());
+    runner.give(
+      item.kind === "key"
+        ? { ...item.delivery(shown.newest), redelivered: isRedelivered(item), timeoutMs }
+        : deliveryOf(item, shown, timeoutMs),
+      attempt,
+    );
+  }
+
+  /** The handler of an attempt begins. */
+  begins({ item }: Attempt): void {
+    const { observer, clock } = this.parts;
+    const { view, receivedAt } = item;
+    this.running++;
+    observer.attempt?.(view.functionName, view.trigger.name, clock.monotonic() - receivedAt);
+    if (isRedelivered(item)) observer.flagged?.(view.functionName, view.trigger.name);
+  }
+
+  /** The runner has an attempt no more. */
+  ended(attempt: Attempt, outcome: Outcome): void {
+    const { item, listener, givenAt } = attempt;
+    const { commits, clock } = this.parts;
+    if (attempt.hasBegun) this.running--;
+    commits.ended();
+    if (outcome.type === "unbegun") {
+      item.attempts--;
+      // Where it may have begun before, the record stays: it is all that says so.
+      if (item.attempts === 0 && item.doubt === "none") {
+        item.journalRow = undefined;
+        if (item.kind === "key") item.forgetRun();
+        commits.withdraw(attempt.row, attempt.started);
+      }
+      listener.ended({ type: "not-begun" });
+      return;
+    }
+    this.lastAt = clock.now();
+    if (outcome.type === "interrupted") {
+      this.ahead.interrupted();
+      item.attempts--;
+      item.interruptions++;
+      item.doubt = "noted";
+      const afterMs = interruptedDelay(item.interruptions);
+      listener.ended({ type: "again", why: "interrupted", afterMs, blocked: false });
+      return;
+    }
+    this.ahead.ended(clock.monotonic() - givenAt, outcome.durationMs);
+    listener.ended(this.conclude(attempt, outcome));
+  }
+
+  private conclude({ item, shown, row, started }: Attempt, outcome: FinishedAttempt): Conclusion {
+    const { random, observer, clock, backoff } = this.parts;
+    const { view } = item;
+    const { functionName, trigger } = view;
+    item.interruptions = 0;
+    observer.handled?.(functionName, trigger.name, outcome.durationMs);
+    const told = item.kind === "key" ? item.told(shown.newest) : item;
+    view.history.ran(told, item.attempts, outcome, clock.now());
+    if (item.kind === "key") item.settle(row, started, shown.newest, this.parts.commits);
+    if (outcome.type === "ok") {
+      if (outcome.requeueAfterMs === undefined) return { type: "terminal", outcome: "ok" };
+      const afterMs = requeueDelay(outcome.requeueAfterMs);
+      if (item.kind !== "key") this.requeue(item, afterMs);
+      return { type: "again", why: "requeue", afterMs, blocked: false };
+    }
+    this.failures++;
+    const { retry, onFailure } = this.code.manifest.delivery;
+    const isSpent = outcome.type === "permanent" || item.attempts >= retry.maxAttempts;
+    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
+    // A key rests after each failure, whatever follows from it.
+    const restMs = item.kind === "key" ? backoff?.begin(item.key, retry, item.attempts, asked) : undefined;
+    const isGivenUp = isSpent && onFailure !== "Block";
+    if (!isGivenUp || item.kind === "key") observer.event?.(functionName, trigger.name, told.type, "retry");
+    if (isGivenUp) return this.givenUp(item, outcome.error, shown, false);
+    const afterMs = isSpent ? retry.maxDelayMs : (restMs ?? retryDelay(retry, item.attempts, asked, random));
+    return { type: "again", why: "retry", afterMs, blocked: isSpent };
+  }
+
+  /** As if it had not been attempted, but for the flag: the handler has seen it. */
+  private requeue(event: LaneEvent, afterMs: number): void {
+    const { clock, spill } = this.parts;
+    const { view, key, id, meta, journalRow: row, shown } = event;
+    event.attempts = 0;
+    event.doubt = "noted";
+    event.notBefore = clock.now() + afterMs;
+    spill.defer(event);
+    // The row that is written of it now says all that the journal would. Where there is no room for one, the journal does.
+    if (event.place !== "memory" && row !== undefined) {
+      view.settle({ key, id, uid: meta.uid, row, shown, comesAgain: !event.replayed });
+      event.journalRow = undefined;
+    }
+  }
+
+  private givenUp(item: Waiting, error: HandlerError, shown: Shown, wasCrashing: boolean): Conclusion {
+    if (this.code.manifest.delivery.onFailure === "Drop") return { type: "terminal", outcome: "dropped", wasCrashing };
+    const { apiVersion, kind } = item.view.trigger;
+    const { attempts } = item;
+    const stored = item.kind === "key" ? item.letter(shown.newest) : storedEvent(item, shown.oldBody);
+    const failedAt = this.parts.clock.now();
+    const letter = { ...stored, apiVersion, kind, attempts, error: { ...error }, failedAt };
+    return { type: "terminal", outcome: "dead_letter", letter, wasCrashing };
+  }
+}
+
+/** Whether it is told with the object as it stands now. A dead letter that was put back is told whatever became of it. */
+const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>
+  type !== "Deleted" && (!replayed || flags.reason === "edited");
+
+/** The verdict on a replay whose object was asked for. A dead letter is told whatever its conditions say. */
+function asked(event: LaneEvent, body: Buffer | undefined): Verdict {
+  if (!body || !isOfToday(event)) return told;
+  return event.view.matches(event.key, body) ? told : { ...isGone, heldBack: refusedBefore };
+}
+
+/** Of an object that is gone: its deletion is told, and what was before is not. */
+const isGone: Verdict = { deliver: false, heldBack: goneMeanwhile, hash: "", matched: true };
+const isUnselected: Verdict = { deliver: false, heldBack: unselected, hash: "", matched: true };
+
+/** Whether it is of an object that the trigger selects no more. Its deletion is told, unless all before it was left out here. */
+const isLetGo = ({ type, view, key, meta, isUnselected }: LaneEvent): boolean =>
+  type === "Deleted" ? view.isUntold(key, meta.uid) : isUnselected;
+
+const told: Verdict = { deliver: true, heldBack: undefined, hash: "", matched: true };
 
 /** Whether an attempt's event may have run before; of one that is counted among its attempts. */
-export const isRedelivered = ({ doubt, attempts }: Pick<LaneEvent, "doubt" | "attempts">): boolean =>
-  doubt !== "none" || attempts > 1;
+const isRedelivered = ({ doubt, attempts }: Waiting): boolean => doubt !== "none" || attempts > 1;
 
 /** One attempt at an event, as the runner takes it. */
-export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | undefined, timeoutMs: number): Delivery {
+function deliveryOf(event: LaneEvent, { body, oldBody }: Shown, timeoutMs: number): Delivery {
   const { view, meta, type, id, flags, attempts } = event;
   return {
     function: view.functionName,
@@ -33,8 +579,8 @@ export function deliveryOf(event: LaneEvent, body: Buffer, oldBody: Buffer | und
   };
 }
 
-/** Why an event was given up that never got to fail by itself. */
-export const crashLoopError = (attempts: number): HandlerError => ({
+/** Why an event or key was given up that never got to fail by itself. */
+const crashLoopError = (attempts: number): HandlerError => ({
   name: "CrashLoop",
   message: `the runtime ended during each of ${attempts} attempts at this event`,
   stack: "",

@@ -1,6 +1,5 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { FairShare } from "./fair-scheduler.ts";
-import type { ReadyQueue } from "./ready-queue.ts";
 import { freeAt, type MemoryLimit, type Spill } from "./spill.ts";
 
 /** How full a function's memory is when it is full, where it has no disk. */
@@ -18,7 +17,7 @@ const lookMs = 500;
 
 /** What a function has that only waits for its turn: how many lanes, and how many of these may. */
 interface WaitsForTurn {
-  readonly ready: Pick<ReadyQueue, "length">;
+  readonly ready: { readonly length: number };
   readonly place: Pick<FairShare, "share" | "isOverShare">;
 }
 

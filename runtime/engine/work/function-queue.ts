@@ -8,18 +8,16 @@ import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observ
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import type { FilteredEventFields, KnownObjects } from "../state/known-objects.ts";
-import type { AttemptListener, Attempts, Conclusion } from "./attempts.ts";
+import type { AttemptListener, Attempts, Conclusion } from "./attempt.ts";
 import { type Backlogs, givesWay } from "./backlog.ts";
 import type { Backpressure } from "./backpressure.ts";
-import { Debounce } from "./debounce.ts";
-import { holdOf, type LaneEvent, letGo, spilledEvent } from "./event.ts";
-import { EventLane, type LaneReport, sizeOf } from "./event-lane.ts";
+import { holdOf, type LaneEvent, type LoadedEvent, letGo, spilledEvent } from "./event.ts";
+import { countLanes, EventLane, inMemory, type LaneReport, sizeOf } from "./event-lane.ts";
 import type { FairShare } from "./fair-scheduler.ts";
-import { countLanes, inMemory } from "./lane-counts.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ReadyQueue } from "./ready-queue.ts";
-import { afterLong, msUntil } from "./retry.ts";
-import { type LoadedEvent, pinnedMs, type Spill } from "./spill.ts";
+import { afterLong, msUntil, quietMs } from "./retry.ts";
+import { pinnedMs, type Spill } from "./spill.ts";
 
 interface QueueParts {
   readonly attempts: Attempts;
@@ -27,7 +25,7 @@ interface QueueParts {
   readonly backpressure: Backpressure;
   readonly backlogs: Backlogs;
   /** Empty. */
-  readonly ready: ReadyQueue;
+  readonly ready: ReadyQueue<EventLane>;
   /** Its place among all functions. */
   readonly place: FairShare;
   /** Makes an event of one that was spilled. */
@@ -78,9 +76,8 @@ export class FunctionQueue {
   readonly gate: PauseGate;
   private readonly parts: QueueParts;
   private readonly lanes = new YoungMap<string, EventLane>();
-  private readonly ready: ReadyQueue;
+  private readonly ready: ReadyQueue<EventLane>;
   private pinTimer: Timer | undefined;
-  private readonly quietTime: Debounce;
 
   constructor(parts: QueueParts) {
     this.parts = parts;
@@ -91,7 +88,6 @@ export class FunctionQueue {
       pump: () => this.pump(),
     });
     parts.place.onTurn(() => this.pump());
-    this.quietTime = new Debounce(parts.clock, (lane) => this.wake(lane));
   }
 
   /** For the status: milliseconds are wall time. */
@@ -331,26 +327,21 @@ export class FunctionQueue {
 
   /** Begins what may begin. */
   pump(): void {
-    const refused: EventLane[] = [];
-    this.pumpBut(refused);
-    for (const lane of refused) this.ready.add(lane);
-  }
-
-  /** @param refused takes the lanes whose events are to wait beside others */
-  private pumpBut(refused: EventLane[]): void {
     const { attempts, place } = this.parts;
+    /** Lanes whose events are to wait beside others. */
+    const refused: EventLane[] = [];
     const takesTurns = attempts.takesTurns && !place.hangs;
     while (!this.gate.isShut()) {
       const lane = this.ready.first;
-      if (!lane) return;
+      if (!lane) break;
       const event = lane.head;
       if (event && attempts.refuses(event)) {
         this.ready.delete(lane);
         refused.push(lane);
         continue;
       }
-      if (event && this.gate.isFull(attempts.limitFor(event))) return;
-      if (!place.time.mayBegin() || (takesTurns && !place.time.isInTurn && !place.mayBegin())) return;
+      if (event && this.gate.isFull(attempts.limitFor(event))) break;
+      if (!place.time.mayBegin() || (takesTurns && !place.time.isInTurn && !place.mayBegin())) break;
       this.ready.delete(lane);
       if (!event || this.isEarly(lane, event)) continue;
       this.gate.enter();
@@ -358,33 +349,50 @@ export class FunctionQueue {
       const counted = takesTurns ? place.enter() : undefined;
       attempts.run(event, this.gate.isShut, new HeadAttempt(this, lane, event, counted));
     }
+    for (const lane of refused) this.ready.add(lane);
   }
 
   /** Whether its handler has asked for it at a later time, or its object is not quiet. Then its lane waits for that. */
   private isEarly(lane: EventLane, event: LaneEvent): boolean {
-    if (event.notBefore === undefined) return this.quietTime.holds(lane, this.parts.attempts.debounceMs);
+    if (event.notBefore === undefined) return this.isUnquiet(lane, event);
     const waitMs = msUntil(event.notBefore, event.receivedWall, this.parts.clock);
     if (waitMs > 0) this.retryAfter(lane, event, waitMs);
     return waitMs > 0;
   }
 
+  /** Whether the object still changes. Only a first attempt waits for that, at a change that did not wait on disk. */
+  private isUnquiet(lane: EventLane, head: LaneEvent): boolean {
+    if (lane.quiet) return true;
+    const { clock, attempts } = this.parts;
+    const { debounceMs } = attempts;
+    if (debounceMs === undefined || head.kind === "tick") return false;
+    if (head.attempts > 0 || head.interruptions > 0 || head.place !== "memory") return false;
+    const { since = head.receivedAt, tail = head } = lane;
+    const waitMs = quietMs(debounceMs, since, tail.receivedAt, clock.monotonic());
+    if (waitMs <= 0) return false;
+    // Changes that come meanwhile are looked at when it is over.
+    lane.quiet = clock.after(waitMs, () => {
+      lane.quiet = undefined;
+      this.wake(lane);
+    });
+    return true;
+  }
+
   /** An attempt at the lane's head has left it. @param counted what its place gave for it */
   returned(lane: EventLane, counted: number | undefined): void {
     lane.running = false;
-    if (!lane.backoff) this.proceed(lane);
+    const { place, attempts, backpressure, spill } = this.parts;
+    if (!lane.backoff) {
+      if (lane.length > 0) this.ready.add(lane);
+      else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
+      if (lane.firstShelved !== undefined) void this.takeBack(lane);
+      if (spill.overflows) void this.refill();
+    }
     this.gate.leave();
-    const { place, attempts, backpressure } = this.parts;
     place.leave(counted);
     // Those that are under way may take as long as this one did: nobody waits for them.
     if (!attempts.takesTurns) place.writeOff();
     backpressure.moved();
-  }
-
-  private proceed(lane: EventLane): void {
-    if (lane.length > 0) this.ready.add(lane);
-    else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
-    if (lane.firstShelved !== undefined) void this.takeBack(lane);
-    if (this.parts.spill.overflows) void this.refill();
   }
 
   /** Does what follows for the event from how an attempt at it ended. */

@@ -56,3 +56,19 @@ export function afterLong(clock: Clock, afterMs: number, callback: () => void): 
   });
   return { cancel: () => next.cancel() };
 }
+
+/** A change waits at most so many times the quiet time, where the object changes on and on. */
+const mostTimes = 10;
+/** And at most so long, in milliseconds: then it goes to disk, and the position passes it. */
+const mostQuietMs = 60_000;
+
+/**
+ * How long something is still to wait until it was quiet, in milliseconds; 0 and less where it was.
+ * @param debounceMs at most a minute; undefined where nothing waits
+ * @param since when the first change came that waits
+ * @param last when the last one came
+ */
+export function quietMs(debounceMs: number | undefined, since: number, last: number, now: number): number {
+  if (debounceMs === undefined) return 0;
+  return Math.min(last + debounceMs, since + Math.min(mostTimes * debounceMs, mostQuietMs)) - now;
+}

@@ -2,9 +2,8 @@ import type { SpilledEvent } from "../../journal/batch.ts";
 import type { Checkpoint } from "../../journal/checkpoint.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import type { Budget } from "./budget.ts";
-import { BufferPins } from "./buffer-pins.ts";
-import { type LaneEvent, spilledEvent } from "./event.ts";
+import { type Budget, BufferPins } from "./budget.ts";
+import { type LaneEvent, type LoadedEvent, spilledEvent } from "./event.ts";
 
 /** What a function may hold in memory: events, and bytes of their bodies. */
 export interface MemoryLimit {
@@ -47,14 +46,6 @@ interface SpillParts {
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
-}
-
-/** An event that was read back from disk. */
-export interface LoadedEvent extends SpilledEvent {
-  /** Of its body on disk, in bytes. */
-  readonly size: number;
-  /** The trigger selects its object no more. */
-  readonly isUnselected: boolean;
 }
 
 /**
@@ -330,7 +321,8 @@ export class Spill {
       // Those that lie side by side are read together.
       const run = sequences.slice(found.length).findIndex((sequence, index) => sequence !== first + index);
       const count = run < 0 ? sequences.length - found.length : run;
-      const events = await this.store.spilled(this.functionName, first - 1, count);
+      const rows = await this.store.spilled(this.functionName, first - 1, count);
+      const events = rows.filter((row) => row.kind !== "key");
       if (events.length < count || events.some(({ sequence }, index) => sequence !== first + index)) {
         throw new Error(`of the spilled events ${first} to ${first + count - 1} one is gone`);
       }
@@ -379,7 +371,7 @@ export class Spill {
           if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
           this.loaded = event.sequence;
           // What stands for a key is no event: its queue has it.
-          if (!this.views.has(event.view) || event.pending) continue;
+          if (!this.views.has(event.view) || event.kind === "key") continue;
           this.overflow--;
           if (give(this.ofToday(event)) === "shelved") this.shelved++;
         }

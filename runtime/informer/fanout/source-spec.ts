@@ -1,6 +1,6 @@
 import { apiVersionOf } from "../../kube/discovery.ts";
 import type { Resource } from "../../kube/resource.ts";
-import type { ObjectMembers } from "../scan/object-members.ts";
+import type { ObjectMembers } from "../scan/change.ts";
 import type { ObjectScanner } from "../scan/object-scan.ts";
 
 /** What one source lists and watches. */

@@ -7,9 +7,9 @@ import type { ObjectIdentity } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
 import { BadList, type ListEnvelope, ListSplitter } from "../scan/list-splitter.ts";
 import { ObjectScanner } from "../scan/object-scan.ts";
-import { TimeSlice } from "../scan/time-slice.ts";
+import { TimeSlice } from "../scan/value-reader.ts";
 import { SessionEnded } from "../stream/failure.ts";
-import { beginningOf, excerptLength, foreignAnswer } from "../stream/foreign-answer.ts";
+import { beginningOf, excerptLength, foreignAnswer } from "../stream/session.ts";
 
 /** client-go's page size (`pager.go`): a page of Pods is two to five megabytes. */
 const pageSize = 500;

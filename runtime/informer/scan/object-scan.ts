@@ -1,8 +1,8 @@
 import { noResourceVersion, type ResourceVersion, resourceVersion } from "../../base/resource-version.ts";
-import type { ObjectMeta } from "./change.ts";
-import type { ObjectMembers } from "./object-members.ts";
+import type { ObjectMembers, ObjectMeta } from "./change.ts";
 import { scanText } from "./text-scan.ts";
 import * as layout from "./wasm/layout.ts";
+import { typeField } from "./wasm/layout.ts";
 
 const openBrace = 0x7b;
 
@@ -190,7 +190,7 @@ function endOf(found: Int32Array, field: number): number {
  * A string field's text; "" for a value of another type, and where there is none.
  * @param guess what it was last time: where it is the same again, as kinds and namespaces are, no string is made.
  */
-export function stringOf(found: Int32Array, field: number, bytes: Buffer, guess = ""): string {
+function stringOf(found: Int32Array, field: number, bytes: Buffer, guess = ""): string {
   const start = startOf(found, field);
   const end = endOf(found, field);
   const form = found[layout.slots + field * layout.slotWords + 2];
@@ -203,4 +203,46 @@ export function stringOf(found: Int32Array, field: number, bytes: Buffer, guess 
 function isText(bytes: Buffer, start: number, text: string): boolean {
   for (let index = 0; index < text.length; index++) if (bytes[start + index] !== text.charCodeAt(index)) return false;
   return true;
+}
+
+/** A bookmark with this annotation ends the initial events of a WatchList (KEP-3157). */
+const initialEventsEnd = "k8s.io/initial-events-end";
+
+/**
+ * Scans one event of a watch: its type, its object's place and metadata. Nothing is parsed or built but the four short
+ * strings of the metadata. The whole text is checked, because an event that is not well formed must end the stream. No
+ * isolate must find it out later. Fields hold the last event scanned.
+ */
+export class EnvelopeScanner {
+  /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`; whatever else stands there; "" where nothing does. */
+  type = "";
+  readonly object = new ObjectScanner();
+  private lastType = "";
+
+  /** Whether the text is one well-formed JSON object; only then do the fields mean anything. */
+  scan(bytes: Buffer, start: number, end: number): boolean {
+    const found = scanText(bytes, start, end, "event");
+    if (!found) return false;
+    this.type = stringOf(found, typeField, bytes, this.lastType);
+    if (this.type !== "") this.lastType = this.type;
+    this.object.take(found, bytes);
+    return true;
+  }
+
+  /** The object's span; empty where the event has none. */
+  get objectStart(): number {
+    return this.object.start;
+  }
+
+  get objectEnd(): number {
+    return this.object.end;
+  }
+
+  /** Whether the bookmark that was scanned ends the initial events. `bytes` are those of the scan. */
+  endsInitialEvents(bytes: Buffer): boolean {
+    const { annotationsStart, annotationsEnd } = this.object;
+    if (annotationsEnd === 0) return false;
+    const annotations: unknown = JSON.parse(bytes.toString("utf8", annotationsStart, annotationsEnd));
+    return (annotations as Record<string, unknown> | null)?.[initialEventsEnd] === "true";
+  }
 }

@@ -2,8 +2,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import { ApiError } from "../../kube/api-error.ts";
 import { networkFailure } from "../../kube/http-transport.ts";
 import { BadList } from "../scan/list-splitter.ts";
-import { NotJson } from "../scan/partial-value.ts";
-import { OversizeValue } from "../scan/value-reader.ts";
+import { NotJson, OversizeValue } from "../scan/value-reader.ts";
 
 /**
  * How a list, or one connection of a watch, ended. A closed set, so that what follows from each is decided in one

@@ -1,15 +1,13 @@
-import type { Clock } from "../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import { parseStatus, readApiError, readLimited } from "../../kube/api-error.ts";
 import type { KubeResponse, KubeTransport } from "../../kube/transport.ts";
 import type { ObjectIdentity } from "../fanout/source-spec.ts";
 import type { Change } from "../scan/change.ts";
-import { EnvelopeScanner } from "../scan/envelope.ts";
-import { TimeSlice } from "../scan/time-slice.ts";
-import { ValueReader } from "../scan/value-reader.ts";
+import { EnvelopeScanner } from "../scan/object-scan.ts";
+import { openBrace, skipSpace } from "../scan/text-scan.ts";
+import { TimeSlice, ValueReader } from "../scan/value-reader.ts";
 import { type Ending, endingOf } from "./failure.ts";
-import { beginningOf, excerptLength, foreignAnswer, typeOf } from "./foreign-answer.ts";
-import { SessionTimers } from "./session-timers.ts";
 
 /** A refusal is told by its status line; its body is waited for no longer than this, in milliseconds. */
 const refusalMs = 10_000;
@@ -220,3 +218,107 @@ const foreign = (response: KubeResponse, text: Buffer | string): Ending => ({
   type: "protocol",
   message: foreignAnswer("watch", response, text),
 });
+
+/** A timer this late means that the process stood still; where the monotonic clock fell behind by as much, the machine slept. */
+const sleptMs = 30_000;
+/** How long past `timeoutSeconds` the server may take to end a watch, even if bytes still trickle. */
+const overdueMs = 15_000;
+
+interface SessionDeadlines {
+  /** Silence allowed, in milliseconds; asked anew each time. */
+  idleMs(): number;
+  /** The `timeoutSeconds` that the server was asked for, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/**
+ * The deadlines of one connection: silence, total length, and a machine that slept. Any byte resets the first; while
+ * we ourselves hold the stream back, silence is our own doing and does not count. One timer serves all of them.
+ */
+class SessionTimers {
+  private readonly clock: Clock;
+  private readonly deadlines: SessionDeadlines;
+  private readonly expire: (what: "idle" | "overdue" | "suspended") => void;
+  private readonly startedAt: number;
+  private timer: Timer | undefined;
+  private armed = { due: 0, boot: 0, monotonic: 0 };
+  private heldBack = false;
+  /** When the last byte came, on the monotonic clock. */
+  lastByteAt: number;
+
+  constructor(clock: Clock, deadlines: SessionDeadlines, expire: (what: "idle" | "overdue" | "suspended") => void) {
+    this.clock = clock;
+    this.deadlines = deadlines;
+    this.expire = expire;
+    this.startedAt = this.lastByteAt = clock.monotonic();
+    this.arm();
+  }
+
+  /** Bytes came. */
+  received(at: number): void {
+    this.lastByteAt = at;
+  }
+
+  /** The allowed silence may have become shorter than it was when the timer was set. */
+  tighten(): void {
+    if (this.heldBack || this.lastByteAt + this.deadlines.idleMs() >= this.armed.due) return;
+    this.stop();
+    this.arm();
+  }
+
+  /** The stream is held back by us from now on, or no longer. */
+  hold(held: boolean): void {
+    this.heldBack = held;
+    if (!held) this.lastByteAt = this.clock.monotonic();
+  }
+
+  stop(): void {
+    this.timer?.cancel();
+    this.timer = undefined;
+  }
+
+  private arm(): void {
+    const now = this.clock.monotonic();
+    const idleAt = (this.heldBack ? now : this.lastByteAt) + this.deadlines.idleMs();
+    const due = Math.max(now + 1, Math.min(idleAt, this.overdueAt));
+    this.armed = { due, boot: this.clock.sinceBoot(), monotonic: now };
+    this.timer = this.clock.after(due - now, () => this.check());
+  }
+
+  private check(): void {
+    const now = this.clock.monotonic();
+    const slept = this.clock.sinceBoot() - this.armed.boot - (now - this.armed.monotonic);
+    if (now - this.armed.due > sleptMs || slept > sleptMs) this.expire("suspended");
+    else if (now >= this.overdueAt) this.expire("overdue");
+    else if (!this.heldBack && now - this.lastByteAt >= this.deadlines.idleMs()) this.expire("idle");
+    else this.arm();
+  }
+
+  private get overdueAt(): number {
+    return this.startedAt + this.deadlines.timeoutMs + overdueMs;
+  }
+}
+
+/** How much is shown of an answer that is not an API server's, in bytes. */
+export const excerptLength = 256;
+
+/**
+ * How a body begins whose first chunk this is: with an API server's `json`, with white space alone, or `foreign`, as a login
+ * page does. The body alone decides, because a proxy may drop the Content-Type or change it.
+ */
+export function beginningOf(chunk: Buffer): "space" | "json" | "foreign" {
+  const at = skipSpace(chunk, 0);
+  if (at === chunk.length) return "space";
+  return chunk[at] === openBrace ? "json" : "foreign";
+}
+
+/** The answer's Content-Type, for people. */
+function typeOf({ headers }: KubeResponse): string {
+  return String(headers["content-type"] ?? "no content type");
+}
+
+/** Says to people what answered `what`. @param text how the body begins. */
+export function foreignAnswer(what: "list" | "watch", response: KubeResponse, text: Buffer | string): string {
+  const excerpt = text.toString().slice(0, excerptLength);
+  return `the ${what} was answered with ${response.status} ${typeOf(response)}: ${excerpt}`;
+}

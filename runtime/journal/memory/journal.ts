@@ -6,7 +6,7 @@ import {
   type KnownBody,
   type KnownIdentity,
   type KnownState,
-  type SpilledEvent,
+  type Spilled,
   type StoredEvent,
 } from "../batch.ts";
 import { type DeadLetterSize, sizeOfLetter } from "../dead-letter-stats.ts";
@@ -16,7 +16,7 @@ import { type HeldObject, JournalState } from "../state.ts";
 /** What outlives a `MemoryJournal`, as a file outlives the process that wrote it. */
 export class MemoryDisk extends JournalState {
   end: PreviousEnd = "new";
-  readonly spill = new Map<string, SpilledEvent>();
+  readonly spill = new Map<string, Spilled>();
   readonly letters = new Map<string, DeadLetter>();
 
   /** Forgets all positions, for those of another journal. How its last runtime ended stays. */
@@ -61,7 +61,7 @@ export class MemoryDisk extends JournalState {
   /** In their order. */
   rows<Q extends keyof Queues>(queue: Q, { function: name, after, limit }: QueueRange): Queues[Q]["whole"][] {
     const all: Iterable<Queues[Q]["whole"]> = this[queue].values();
-    const numberOf = (row: SpilledEvent | DeadLetter) => ("sequence" in row ? row.sequence : Number(row.letter));
+    const numberOf = (row: Spilled | DeadLetter) => ("sequence" in row ? row.sequence : Number(row.letter));
     return [...all]
       .filter((row) => (name === undefined || row.function === name) && numberOf(row) > after)
       .sort((a, b) => numberOf(a) - numberOf(b))

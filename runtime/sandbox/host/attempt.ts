@@ -1,5 +1,4 @@
-import type { Delivery, DeliveryListener, Outcome } from "../../engine/delivery/delivery.ts";
-import { eventFields } from "../../engine/delivery/event-fields.ts";
+import { type Delivery, type DeliveryListener, eventFields, type Outcome } from "../../engine/delivery/delivery.ts";
 import type { Caller } from "../host-calls.ts";
 
 /** Hears of each attempt's end, and sees to it that its listener does. */

@@ -120,7 +120,7 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
     const [waiting] = [...other.disk.spill.values()];
     const first = await waitingKey();
     const [row] = [...first.disk.spill.values()];
-    if (!waiting || !row) throw new Error("nothing is on disk");
+    if (waiting?.kind !== "event" || !row) throw new Error("nothing is on disk");
     const sequence = row.sequence + 1;
     first.kill();
     const store = first.store;

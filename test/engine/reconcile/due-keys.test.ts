@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Due, DueKeys } from "../../../runtime/engine/work/reconcile/due-keys.ts";
+import { type Due, DueKeys } from "../../../runtime/engine/work/due-keys.ts";
 import { Dice } from "../../laws/random.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 

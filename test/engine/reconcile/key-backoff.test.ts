@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { KeyBackoff } from "../../../runtime/engine/work/reconcile/key-backoff.ts";
+import { KeyBackoff } from "../../../runtime/engine/work/key-backoff.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
 it("the failures of a hundred thousand keys count, and those of more begin anew, the oldest first", () => {

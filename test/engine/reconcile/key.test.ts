@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import { headerOf, readSpilled } from "../../../runtime/journal/rows.ts";
 import { change, DispatchFixture, done, quiet } from "../fixture.ts";
 import { byLabel, open, owned, reconciler, runs, withPods } from "./fixture.ts";
 
@@ -35,7 +36,7 @@ describe("a key", () => {
     fixture.pods.change(owned("Added", "db", 16, "shop"));
     fixture.pods.change(owned("Deleted", "db", 17, "shop"));
     await quiet(fixture.runner);
-    const rows = JSON.stringify([...fixture.disk.spill.values()].map(({ pending }) => pending));
+    const rows = JSON.stringify([...fixture.disk.spill.values()].map((row) => row.kind === "key" && row.pending));
     await fixture.runner.end("shop");
     const { seen = [], causes } = fixture.runner.deliveries[1] ?? {};
     expect(seen.map(({ trigger: of, type, object, resourceVersion: at }) => [of, type, object.name, at])).toEqual([
@@ -158,6 +159,25 @@ describe("a key", () => {
     second.runner.answer = () => done;
     await second.clock.advance(1_000);
     expect(runs(second)).toHaveLength(2);
+  });
+
+  it("runs again also where an older runtime wrote its row, as an event without a kind", async () => {
+    const first = await open();
+    first.runner.answer = () => undefined;
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    for (const [place, row] of first.disk.spill) {
+      const { kind, ...old } = JSON.parse(headerOf(row));
+      expect(kind).toBe("key");
+      first.disk.spill.set(place, readSpilled({ header: JSON.stringify(old), body: row.body }));
+    }
+    const second = await first.restart({ manifest: reconciler() });
+    await withPods(second, false);
+    second.runner.answer = () => done;
+    await second.clock.advance(1_000);
+    expect(runs(second)).toEqual(["shop@11 <- Added settings shop", "shop@11 <- Added settings shop #2 !"]);
+    expect(second.disk.spill.size).toBe(0);
   });
 
   it("does not hold the position up while it runs, or waits", async () => {

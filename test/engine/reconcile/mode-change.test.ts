@@ -157,7 +157,7 @@ describe("a key", () => {
     };
     const second = await first.restart({ manifest: reconciler(), ...held });
     await second.clock.advance(1_000);
-    expect([...second.disk.spill.values()].map(({ pending }) => pending?.causes.length)).toEqual([1]);
+    expect([...second.disk.spill.values()].map((row) => row.kind === "key" && row.pending.causes.length)).toEqual([1]);
     second.runner.deliveries.length = 0;
     const third = await second.restart({ manifest: events });
     await third.clock.advance(1_000);

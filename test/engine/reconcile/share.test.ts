@@ -15,7 +15,7 @@ class CountingStore extends MemoryStore {
 
   override async commit(batch: Batch): Promise<readonly string[]> {
     this.sizes.push(batch.spill.length + batch.unspill.length);
-    this.keyRows += batch.spill.filter(({ pending }) => pending).length;
+    this.keyRows += batch.spill.filter(({ kind }) => kind === "key").length;
     const letters = await super.commit(batch);
     this.committed(batch);
     return letters;
@@ -116,7 +116,7 @@ describe("a schedule that wakes a thousand keys", () => {
     fixture.dispatcher.hold("copy", "command");
     const halted = new Promise<void>((resolve) => {
       store.committed = ({ spill }) => {
-        if (spill.filter(({ pending }) => pending).length < 50) return;
+        if (spill.filter(({ kind }) => kind === "key").length < 50) return;
         store.committed = () => {};
         fixture.kill();
         resolve();

@@ -46,7 +46,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: a change of a child wakes the key that it came to alone",
-    file: "runtime/engine/work/reconcile/key-mapper.ts",
+    file: "runtime/engine/work/key-mapper.ts",
     edits: [["const keys = [now, before, earlier].flatMap(", "const keys = [now].flatMap("]],
     caughtBy: "edits",
     within: { law: "woken", edits: ["concurrency", "debounce", "retry"] },
@@ -77,14 +77,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: keys that waited are dropped where the mode is left",
-    file: "runtime/engine/work/reconcile/waiting-keys.ts",
+    file: "runtime/engine/work/waiting-keys.ts",
     edits: [["  for (const event of events) commits.putSpilled(event);\n", ""]],
     caughtBy: "edits",
     within: { law: "lost", edits: ["mode"] },
   },
   {
     fault: "edits: a child wakes the keys of the new rule alone",
-    file: "runtime/engine/work/reconcile/key-mapper.ts",
+    file: "runtime/engine/work/key-mapper.ts",
     edits: [
       ["keys: isByThisRule ? [] : noted", "keys: isByThisRule ? [] : []"],
       ["  return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));", "  return !oldBody && !form;"],
@@ -107,7 +107,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "edits: two triggers of a function give one change one id",
-    file: "runtime/engine/work/event-maker.ts",
+    file: "runtime/engine/work/event.ts",
     edits: [["eventId({ trigger: view.identity, type,", 'eventId({ trigger: "one", type,']],
     caughtBy: "edits",
     within: { law: "reused", edits: ["concurrency"] },

@@ -48,9 +48,11 @@ export class WaitingLaw {
     const waiting: Waiting[] = [];
     for (const header of await store.spillHeaders(functionName)) {
       const trigger = triggers.get(header.view);
-      const isResync = header.pending?.causes.every(({ type }) => type === "Resync") ?? false;
-      if (trigger === undefined || header.type === "Scheduled" || isResync) continue;
-      const { pending, resourceVersion, receivedAt } = header;
+      const pending = header.kind === "key" ? header.pending : undefined;
+      const isResync = pending?.causes.every(({ type }) => type === "Resync") ?? false;
+      if (trigger === undefined || header.kind === "tick" || isResync) continue;
+      const { receivedAt } = header;
+      const resourceVersion = header.kind === "key" ? "" : header.resourceVersion;
       const identity = named(trigger);
       const key = keyOf(header);
       const wokenBy = pending?.causes.map(({ trigger: by, namespace = "", name }) =>

@@ -363,9 +363,11 @@ class EditWorld {
     const live = new Set((await store.views(functionName)).map(({ id }) => id));
     const timed: ReadonlySet<string> = new Set(["Resync", "Scheduled"]);
     const isTimed = new Set<string>();
-    for (const { view, id, type, pending } of await store.spillHeaders(functionName)) {
-      if (timed.has(type) || pending?.causes.every((cause) => timed.has(cause.type))) isTimed.add(id);
-      else if (live.has(view)) report("rows", `${id} waits`);
+    for (const row of await store.spillHeaders(functionName)) {
+      const isOfTime =
+        row.kind === "key" ? row.pending.causes.every(({ type }) => timed.has(type)) : row.kind === "tick";
+      if (isOfTime) isTimed.add(row.id);
+      else if (live.has(row.view)) report("rows", `${row.id} waits`);
     }
     for (const { started } of await store.begun()) {
       // A row stays whole for an attempt of a trigger that is gone, and may come back.

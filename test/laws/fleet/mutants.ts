@@ -340,7 +340,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "an object is told as Added though an older state of it was",
-    file: "runtime/engine/redelivery/possibly-delivered-objects.ts",
+    file: "runtime/engine/redelivery/possible-redeliveries.ts",
     edits: [[`begun: begun === "Added" ? "Modified" : begun`, "begun"]],
     caughtBy: "test/engine/begun.test.ts",
   },
@@ -384,7 +384,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "an event that its handler asked for again has no record where the disk has no room for it",
-    file: "runtime/engine/work/attempts.ts",
+    file: "runtime/engine/work/attempt.ts",
     edits: [[`if (event.place !== "memory" && row !==`, "if (row !=="]],
     caughtBy: "test/laws/laws.test.ts",
   },
@@ -414,7 +414,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "pause and power: a key that waited over a power loss is told unflagged after a clean end",
-    file: "runtime/engine/work/reconcile/reconciling.ts",
+    file: "runtime/engine/work/reconciling.ts",
     edits: [["redelivered || wasCutOff", "wasCutOff"]],
     caughtBy: "test/engine/reconcile/power-loss.test.ts",
   },

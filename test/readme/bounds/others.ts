@@ -44,7 +44,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "engine/filter/raw-fields.ts#mostNames",
     "document/document-fault.ts#mostNodes",
     "document/nesting.ts#deepest",
-    "informer/scan/partial-value.ts#depthLimit",
+    "informer/scan/value-reader.ts#depthLimit",
     "informer/scan/wasm/json.wasm.ts#depthLimit",
     "informer/scan/wasm/layout.ts#mostMembers",
   ],
@@ -57,7 +57,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "journal/sqlite/upkeep.ts#mostLiveBytes",
     "journal/sqlite/journal.ts#notedAtOnce",
     "journal/sqlite/journal.ts#rowsAtOnce",
-    "engine/work/reconcile/key-backoff.ts#longestDelays",
+    "engine/work/key-backoff.ts#longestDelays",
     "observe/log-writer.ts#piecesAtOnce",
   ],
   "when the heap is collected, or a part is copied": [

@@ -112,16 +112,16 @@ function waiting(budget: number, spill: number): Bound[] {
     constant("engine/work/spill.ts", "defaultMemoryLimit", "bytes"),
   ];
   const stubs = constant("engine/work/spill.ts", "stubLimit");
-  const chunks = constant("engine/work/buffer-pins.ts", "mostBytes");
+  const chunks = constant("engine/work/budget.ts", "mostBytes");
   const [way, turns] = [
     constant("engine/work/fair-scheduler.ts", "mostUnderWay"),
     constant("engine/work/fair-scheduler.ts", "mostWaiting"),
   ];
   const [ahead, brief] = [
-    constant("engine/work/prefetch-window.ts", "most"),
-    constant("engine/work/prefetch-window.ts", "mostBrief"),
+    constant("engine/work/fair-scheduler.ts", "most"),
+    constant("engine/work/fair-scheduler.ts", "mostBrief"),
   ];
-  const quiet = constant("engine/work/debounce.ts", "mostTimes");
+  const quiet = constant("engine/work/retry.ts", "mostTimes");
   const batch = constant("engine/batch/batching-runner.ts", "mostBytes");
   const digests = constant("engine/filter/changed-fields.ts", "mostRemembered");
   const patterns = constant("cel/regex.ts", "mostKept");
@@ -214,21 +214,21 @@ function waiting(budget: number, spill: number): Bound[] {
 
 function keys(): Bound[] {
   const [none, unknown] = [
-    constant("engine/work/reconcile/key-room.ts", "mostWithoutObject"),
-    constant("engine/work/reconcile/key-room.ts", "mostUnknown"),
+    constant("engine/work/key-queue.ts", "mostWithoutObject"),
+    constant("engine/work/key-queue.ts", "mostUnknown"),
   ];
   const bytes = constant("engine/work/spill.ts", "mostKeyBytes");
   const [ready, timed] = [
-    constant("engine/work/reconcile/key-queue.ts", "mostReady"),
-    constant("engine/work/reconcile/key-queue.ts", "mostTimed"),
+    constant("engine/work/key-queue.ts", "mostReady"),
+    constant("engine/work/key-queue.ts", "mostTimed"),
   ];
   const [causes, due] = [
-    constant("engine/work/reconcile/causes.ts", "mostCauses"),
-    constant("engine/work/reconcile/due-keys.ts", "mostInATurn"),
+    constant("engine/work/key-lane.ts", "mostCauses"),
+    constant("engine/work/due-keys.ts", "mostInATurn"),
   ];
-  const rests = constant("engine/work/reconcile/key-backoff.ts", "mostRests");
+  const rests = constant("engine/work/key-backoff.ts", "mostRests");
   const woken = constant("engine/filter/key-rule.ts", "mostKeys");
-  const told = constant("engine/work/reconcile/waiting-keys.ts", "mostBytes");
+  const told = constant("engine/work/waiting-keys.ts", "mostBytes");
   return [
     {
       what: "keys of a reconciler without an object, with their timers (`requeueAfter`)",
@@ -303,8 +303,8 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
     constant("engine/commit/commits.ts", "congestedRows"),
     constant("engine/commit/commits.ts", "congestedBytes"),
   ];
-  const bodies = constant("engine/commit/last-bodies.ts", "mostBytes");
-  const resting = constant("engine/commit/resting-rows.ts", "mostRows");
+  const bodies = constant("engine/commit/deferred-rows.ts", "mostBytes");
+  const resting = constant("engine/commit/deferred-rows.ts", "mostRows");
   const young = constant("engine/commit/open-rows.ts", "mostYoung");
   const logged = constant("journal/sqlite/known.ts", "mostLoggedRows");
   const mostLog = constant("journal/sqlite/disk-room.ts", "mostLog");

@@ -1,13 +1,12 @@
-import { type Cause, runSequence, type SpilledEvent, type SpillHeader } from "../../../journal/batch.ts";
-import type { ChangeType } from "../../../manifest/function.ts";
-import type { Commits } from "../../commit/commits.ts";
-import { eventId } from "../../delivery/event-id.ts";
-import type { EngineLog } from "../../delivery/observer.ts";
-import type { RecordedStart } from "../../redelivery/started-before.ts";
-import { nameOf } from "../../state/by-namespace.ts";
-import type { KnownObjects } from "../../state/known-objects.ts";
-import { hasLostCauses } from "./causes.ts";
-import { unknownVersion } from "./key-lane.ts";
+import { type Cause, type KeyHeader, runSequence, type SpilledEvent } from "../../journal/batch.ts";
+import type { ChangeType } from "../../manifest/function.ts";
+import type { Commits } from "../commit/commits.ts";
+import { eventId } from "../delivery/delivery.ts";
+import type { EngineLog } from "../delivery/observer.ts";
+import type { RecordedStart } from "../redelivery/started-before.ts";
+import { nameOf } from "../state/by-namespace.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
+import { hasLostCauses, unknownVersion } from "./key-lane.ts";
 
 interface WaitingKeysParts {
   readonly functionName: string;
@@ -27,7 +26,7 @@ interface Awaited {
   readonly key: string;
   readonly cause: Cause;
   /** The first row of those that waited for it. */
-  readonly row: SpillHeader;
+  readonly row: KeyHeader;
   /** A handler may have seen it. */
   redelivered: boolean;
 }
@@ -42,7 +41,7 @@ const mostBytes = 16 * 1024 * 1024;
  * @returns the events that were written, and the bytes of their bodies
  */
 export async function tellWaitingKeys(
-  rows: readonly SpillHeader[],
+  rows: readonly KeyHeader[],
   parts: WaitingKeysParts,
 ): Promise<{ readonly events: readonly SpilledEvent[]; readonly bytes: number }> {
   const { commits, views } = parts;
@@ -105,10 +104,10 @@ class Awaiting {
   }
 
   /** Notes those whose changes woke a key, and its own where something else did. Where some are not named, all that may be. */
-  note(row: SpillHeader, hasBegun: boolean): void {
+  note(row: KeyHeader, hasBegun: boolean): void {
     const { namespace, name, pending, redelivered } = row;
     const home = this.views.get(row.view);
-    if (!home || !pending) return;
+    if (!home) return;
     const own = `${namespace}/${name}`;
     const { causes, begun } = pending;
     const isRun = redelivered || hasBegun || begun > 0;
@@ -183,6 +182,7 @@ async function eventOf(
   const epoch = view.epochOf(key);
   const of = { trigger: identity, type, uid, resourceVersion, lastKnown: !known, selective: false, epoch };
   return {
+    kind: "event",
     view: view.id,
     function: view.functionName,
     trigger: trigger.name,

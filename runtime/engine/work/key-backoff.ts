@@ -1,6 +1,6 @@
-import type { Clock, Random } from "../../../base/clock.ts";
-import type { DeliverySettings } from "../../../manifest/function.ts";
-import { retryDelay } from "../retry.ts";
+import type { Clock, Random } from "../../base/clock.ts";
+import type { DeliverySettings } from "../../manifest/function.ts";
+import { retryDelay } from "./retry.ts";
 
 /** The longest that a failed run keeps its key from running for a newer change, in milliseconds: a person may have mended it. */
 const mostRestMs = 30_000;

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from "../../../base/clock.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
 
 /** A timer of Node holds 24.8 days: one that is set for longer is set once a day, in milliseconds. */
 const longestTimerMs = 24 * 60 * 60 * 1000;

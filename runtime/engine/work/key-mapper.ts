@@ -1,13 +1,13 @@
-import { type ObjectMeta, objectKey } from "../../../informer/scan/change.ts";
-import type { LoopAccount } from "../../account/loop-time.ts";
-import { mostRows } from "../../commit/commit-share.ts";
-import type { KeyOf, MappedKeys, WakesNext } from "../../filter/key-rule.ts";
-import { wakesNobody } from "../../filter/reason.ts";
-import type { CountedKeys, KnownObjects } from "../../state/known-objects.ts";
-import type { Shard } from "../../state/shard.ts";
-import type { Conclusion, EventSink } from "../attempts.ts";
-import type { LaneEvent } from "../event.ts";
-import type { Waking } from "./causes.ts";
+import { type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
+import { mostRows } from "../commit/commit-share.ts";
+import type { KeyOf, MappedKeys, WakesNext } from "../filter/key-rule.ts";
+import { wakesNobody } from "../filter/reason.ts";
+import type { CountedKeys, KnownObjects } from "../state/known-objects.ts";
+import type { Shard } from "../state/shard.ts";
+import type { Conclusion, EventSink } from "./attempt.ts";
+import type { LaneEvent } from "./event.ts";
+import type { Waking } from "./key-lane.ts";
 import type { KeyQueue } from "./key-queue.ts";
 import type { Primary } from "./primary.ts";
 
@@ -53,8 +53,8 @@ export class KeyMapper implements EventSink {
    * Whether an event waits until there are fewer keys. That of an object which is reconciled itself does not: it wakes one key, and
    * is what shows that this has an object.
    */
-  refuses({ view, type }: LaneEvent): boolean {
-    return (this.rules.has(view.id) || type === "Scheduled") && this.keys.isFull;
+  refuses({ view, kind }: LaneEvent): boolean {
+    return (this.rules.has(view.id) || kind === "tick") && this.keys.isFull;
   }
 
   /** As many as fill a commit's share, by those before them. What of them is too many is given back. */
@@ -102,8 +102,8 @@ export class KeyMapper implements EventSink {
     const rule = this.rules.get(event.view.id);
     const counted = event.view.countedFor(event.key);
     const named = rule ? this.keysOf(rule, event, body, oldBody, counted) : new Set<string>();
-    const isForAll = event.type === "Scheduled" || (rule && isForgotten(rule, event.view, counted, body, oldBody));
-    if (!rule && event.type !== "Scheduled") this.primary.saw(event.key);
+    const isForAll = event.kind === "tick" || (rule && isForgotten(rule, event.view, counted, body, oldBody));
+    if (!rule && event.kind !== "tick") this.primary.saw(event.key);
     const own = rule ? named : new Set([event.key]);
     return isForAll ? new Set([...this.primary.keys(), ...(named ?? [])]) : own;
   }

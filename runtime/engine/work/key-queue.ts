@@ -1,24 +1,28 @@
-import type { Clock, Random, Timer } from "../../../base/clock.ts";
-import type { NewDeadLetter } from "../../../journal/batch.ts";
-import type { FunctionManifest } from "../../../manifest/function.ts";
-import { CommitShare } from "../../commit/commit-share.ts";
-import type { Commits } from "../../commit/commits.ts";
-import type { Newest } from "../../delivery/delivery.ts";
-import type { EngineLog } from "../../delivery/observer.ts";
-import { crashLoopError } from "../attempt.ts";
-import { quietMs } from "../debounce.ts";
-import type { LaneReport } from "../event-lane.ts";
-import { Fifo } from "../fifo.ts";
-import { PauseGate } from "../pause-gate.ts";
-import { interruptedDelay, isCrashLoop, requeueDelay } from "../retry.ts";
-import type { Spill } from "../spill.ts";
-import { isByEdit, noCauses, requeued, type Waking, withCause } from "./causes.ts";
+import type { Clock, Timer } from "../../base/clock.ts";
+import type { NewDeadLetter } from "../../journal/batch.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import { CommitShare } from "../commit/commit-share.ts";
+import type { Commits } from "../commit/commits.ts";
+import type { EngineLog } from "../delivery/observer.ts";
+import type { Attempts, Conclusion } from "./attempt.ts";
 import { DueKeys } from "./due-keys.ts";
-import { KeyBackoff } from "./key-backoff.ts";
-import { KeyLane, type KeyPresence, type Waits } from "./key-lane.ts";
-import { KeyRoom } from "./key-room.ts";
-import type { KeyRuns, RunEnd } from "./key-runs.ts";
+import type { LaneReport } from "./event-lane.ts";
+import type { KeyBackoff } from "./key-backoff.ts";
+import {
+  isByEdit,
+  KeyLane,
+  type KeyPresence,
+  noCauses,
+  requeued,
+  type Waits,
+  type Waking,
+  withCause,
+} from "./key-lane.ts";
+import { PauseGate } from "./pause-gate.ts";
 import type { Primary } from "./primary.ts";
+import { Fifo } from "./ready-queue.ts";
+import { quietMs } from "./retry.ts";
+import type { Spill } from "./spill.ts";
 
 /** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
 const mostReady = 100_000;
@@ -40,10 +44,10 @@ const settlePollMs = 100;
 
 interface KeyQueueParts {
   readonly primary: Primary;
-  readonly runs: KeyRuns;
+  readonly attempts: Attempts;
+  readonly backoff: KeyBackoff;
   readonly commits: Commits;
   readonly clock: Clock;
-  readonly random: Random;
   readonly log: EngineLog;
   readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
   /** Of a new row. */
@@ -59,7 +63,6 @@ export class KeyQueue {
   /** What its rows and runs may take of a commit. */
   readonly share: CommitShare;
   private readonly parts: KeyQueueParts;
-  private readonly rests: KeyBackoff;
   private readonly room: KeyRoom;
   private readonly lanes = new Map<string, KeyLane>();
   private readonly ready = new Fifo<KeyLane>();
@@ -80,13 +83,12 @@ export class KeyQueue {
       this.pump();
       this.roomAgain();
     });
-    this.rests = new KeyBackoff(parts.clock, parts.random);
     this.waiting = new DueKeys(parts.clock, (lanes) => {
       for (const lane of lanes) this.endWait(lane);
       this.pump();
     });
     this.gate = new PauseGate({
-      recall: () => parts.runs.recall(),
+      recall: () => parts.attempts.recall(),
       retryAll: () => this.retryAll(),
       pump: () => this.pump(),
     });
@@ -106,7 +108,7 @@ export class KeyQueue {
       oldestAt = Math.min(oldestAt ?? wall, wall);
       if (lane.isDue) dueSince = Math.min(dueSince ?? wall, wall);
     }
-    const begun = this.parts.runs.counts();
+    const begun = this.parts.attempts.counts();
     const requeued = this.lanes.size - due;
     const since = this.gate.isShut() ? undefined : dueSince;
     const keys = { count: this.lanes.size, withoutObject: this.room.withoutObject, full: this.roomPoll !== undefined };
@@ -129,8 +131,8 @@ export class KeyQueue {
     const { causes, attempts, running, waits, blocked } = lane;
     const [last] = causes.slice(-1);
     const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : "Modified";
-    const { primary, runs } = this.parts;
-    const trigger = last?.trigger === undefined ? primary.view.trigger.name : runs.nameOf(last.trigger);
+    const { primary } = this.parts;
+    const trigger = last?.trigger === undefined ? primary.view.trigger.name : primary.nameOf(last.trigger);
     const head = { type, attempts, trigger } as const;
     return {
       waiting: 1,
@@ -171,15 +173,16 @@ export class KeyQueue {
     const { clock, nextSequence } = this.parts;
     const lane = this.lanes.get(key);
     // A person asks for it: the rest is for changes.
-    if (cause.type === "Replay") this.rests.end(key);
-    if (isByEdit(cause)) this.parts.runs.noteEdit();
+    if (cause.type === "Replay") this.parts.backoff.end(key);
+    if (isByEdit(cause)) this.parts.attempts.noteEdit();
     if (!lane) {
       const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-      const isFlagged = cause.hasBegun === true;
-      const made = new KeyLane(key, nextSequence(), { causes: [cause], begun: 0, forgiven: 0 }, wokenAt, isFlagged);
+      const doubt = cause.hasBegun ? "noted" : "none";
+      const counts = { causes: [cause], begun: 0, forgiven: 0 };
+      const made = new KeyLane(this.parts.primary, key, nextSequence(), counts, wokenAt, doubt);
       this.lanes.set(key, made);
       this.room.note(made, this.standingOf(key, cause));
-      this.writeWoken(made);
+      this.write(made);
       this.quieten(made);
       this.pumpSoon();
       return made.causes.length;
@@ -203,7 +206,7 @@ export class KeyQueue {
 
   /** Goes on with new code: what waits for a retry is tried at once. */
   resumeWith(manifest: FunctionManifest): void {
-    this.parts.runs.manifest = manifest;
+    this.parts.attempts.code = { manifest, usesOldObject: false };
     if (this.room.isFull) this.askAnew();
     this.gate.renew();
   }
@@ -243,22 +246,22 @@ export class KeyQueue {
     }
     const isNews = lane.isNews(cause);
     this.room.note(lane, this.standingOf(lane.key, cause));
-    lane.doubt ||= cause.hasBegun === true;
+    if (cause.hasBegun) lane.doubt = "noted";
     const failed = !lane.running && lane.attempts > 0;
     if (!lane.running) lane.forgive();
     if (lane.waits && lane.waits !== "interrupted") this.quieten(lane);
     // Otherwise its row says already that it is due.
-    if (isNews || failed || isRequeued) this.writeWoken(lane);
+    if (isNews || failed || isRequeued) this.write(lane);
   }
 
   private pump(): void {
     while (this.started && !this.gate.isShut()) {
-      const { concurrency } = this.parts.runs.manifest.delivery;
+      const { concurrency } = this.parts.attempts.code.manifest.delivery;
       if (this.gate.isFull(concurrency)) return;
       const lane = this.ready.first;
       if (!lane || this.share.isSpent) return;
       this.ready.remove(lane);
-      if (this.isAtHome(lane)) void this.run(lane);
+      if (this.isAtHome(lane)) this.run(lane);
     }
   }
 
@@ -298,35 +301,21 @@ export class KeyQueue {
     );
   }
 
-  private async run(lane: KeyLane): Promise<void> {
-    const { primary, runs, log } = this.parts;
+  private run(lane: KeyLane): void {
     this.gate.enter();
     this.share.add();
     lane.running = true;
-    let newest: Newest | undefined;
-    try {
-      newest = await primary.newest(lane.key);
-    } catch (error) {
-      const { functionName } = primary.view;
-      log.error({ function: functionName, object: lane.key, error: String(error) }, "run could not begin");
-      this.returned(lane, () => {
-        this.absorb(lane);
-        this.wait(lane, "interrupted", readRetryMs);
-      });
-      return;
-    }
-    const { retry, onFailure } = runs.manifest.delivery;
-    if (onFailure !== "Block" && isCrashLoop(lane.attempts, retry)) {
-      const { key, id, journalRow: row, shown } = lane;
-      if (row !== undefined) primary.view.settle({ key, id, uid: primary.view.stands(key)?.uid ?? "", row, shown });
-      const letter = () => runs.letterOf(lane, newest, crashLoopError(lane.attempts));
-      this.returned(lane, () => this.giveUp(lane, letter));
-      return;
-    }
-    runs.run(lane, newest, {
-      isPaused: this.gate.isShut,
+    this.parts.attempts.run(lane, this.gate.isShut, {
       soon: (work) => this.share.soon(work),
-      ended: (end) => this.returned(lane, () => this.conclude(lane, end)),
+      ended: (conclusion) => this.returned(lane, () => this.conclude(lane, conclusion)),
+      failed: (error) => {
+        const { functionName } = lane.view;
+        this.parts.log.error({ function: functionName, object: lane.key, error: String(error) }, "run could not begin");
+        this.returned(lane, () => {
+          this.absorb(lane);
+          this.wait(lane, "interrupted", readRetryMs);
+        });
+      },
     });
   }
 
@@ -370,15 +359,14 @@ export class KeyQueue {
     this.roomAgain();
   }
 
-  private conclude(lane: KeyLane, end: RunEnd): void {
-    if (end.type === "finished") {
-      lane.interruptions = 0;
-      this.finish(lane, end);
-      return;
-    }
-    this.absorb(lane);
-    if (end.type === "unbegun") this.ready.push(lane);
-    else this.wait(lane, "interrupted", interruptedDelay(++lane.interruptions));
+  private conclude(lane: KeyLane, conclusion: Conclusion): void {
+    if (conclusion.type === "not-begun") {
+      this.absorb(lane);
+      this.ready.push(lane);
+    } else if (conclusion.type === "again" && conclusion.why === "interrupted") {
+      this.absorb(lane);
+      this.wait(lane, "interrupted", conclusion.afterMs);
+    } else this.finish(lane, conclusion);
   }
 
   /** Its run did not come to its end: what woke it meanwhile is a cause of the next one. */
@@ -387,65 +375,53 @@ export class KeyQueue {
     lane.causes = lane.since.reduce(withCause, lane.causes);
     lane.since = noCauses;
     lane.forgive();
-    this.writeWoken(lane);
+    this.write(lane);
   }
 
-  private finish(lane: KeyLane, { outcome, newest }: Extract<RunEnd, { readonly type: "finished" }>): void {
-    const { clock, runs } = this.parts;
-    const { retry, onFailure } = runs.manifest.delivery;
+  /** A run of it has ended by itself, or is made no more. */
+  private finish(lane: KeyLane, conclusion: Exclude<Conclusion, { readonly type: "not-begun" }>): void {
+    const { clock, backoff } = this.parts;
     const { since } = lane;
-    const isWoken = since.length > 0;
+    const isOk = conclusion.type === "terminal" ? conclusion.outcome === "ok" : conclusion.why === "requeue";
     lane.since = noCauses;
-    if (outcome.type === "ok") lane.causes = isWoken ? since : requeued;
+    if (conclusion.type === "terminal" && conclusion.wasCrashing) {
+      lane.settleShown();
+      this.drop(lane, conclusion.letter);
+      for (const cause of since) this.wake(lane.key, cause);
+      return;
+    }
+    if (isOk) {
+      backoff.end(lane.key);
+      lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+    }
+    const isWoken = since.length > 0;
+    if (isOk) lane.causes = isWoken ? since : requeued;
     else lane.causes = since.reduce(withCause, lane.causes);
-    const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
-    const delayMs = outcome.type === "ok" ? 0 : this.rests.begin(lane.key, retry, lane.attempts, asked);
-    if (outcome.type === "ok") this.rests.end(lane.key);
+    if (isWoken || isOk) lane.forgive();
     if (isWoken) {
-      lane.forgive();
-      if (outcome.type === "ok") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-      this.writeWoken(lane);
+      this.write(lane);
       this.quieten(lane);
-      return;
+    } else if (conclusion.type === "terminal") this.drop(lane, conclusion.letter);
+    else {
+      lane.blocked = conclusion.blocked;
+      this.later(lane, conclusion.why, conclusion.afterMs);
     }
-    if (outcome.type === "ok") {
-      lane.forgive();
-      if (outcome.requeueAfterMs === undefined) this.drop(lane);
-      else {
-        // The row says when the wait began, in case wall time is set back.
-        lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-        this.later(lane, "requeue", requeueDelay(outcome.requeueAfterMs));
-      }
-      return;
-    }
-    const isSpent = outcome.type === "permanent" || lane.attempts >= retry.maxAttempts;
-    if (isSpent && onFailure !== "Block") {
-      this.giveUp(lane, () => runs.letterOf(lane, newest, outcome.error));
-      return;
-    }
-    lane.blocked = isSpent;
-    this.later(lane, "retry", isSpent ? retry.maxDelayMs : delayMs);
   }
 
-  /** Until its next change, or the next resync. What woke it meanwhile runs. */
-  private giveUp(lane: KeyLane, letter: () => NewDeadLetter): void {
-    const { commits, runs } = this.parts;
-    if (runs.manifest.delivery.onFailure === "DeadLetter") commits.putDeadLetter(letter());
-    this.drop(lane);
-    for (const cause of lane.since) this.wake(lane.key, cause);
-  }
-
-  private drop(lane: KeyLane): void {
+  /** It does not run until its next change, or the next resync. */
+  private drop(lane: KeyLane, letter: NewDeadLetter | undefined): void {
+    const { commits, primary } = this.parts;
+    if (letter) commits.putDeadLetter(letter);
     this.share.add();
     this.room.forget(lane);
     this.lanes.delete(lane.key);
-    this.parts.commits.dropSpilled(this.parts.primary.view.functionName, lane.sequence);
+    commits.dropSpilled(primary.view.functionName, lane.sequence);
   }
 
   /** It runs again after a time, also where this process ends before. */
   private later(lane: KeyLane, why: Waits, delayMs: number): void {
     this.room.note(lane, this.standingOf(lane.key));
-    this.write(lane, this.parts.clock.now() + delayMs);
+    this.write(lane, delayMs);
     this.wait(lane, why, delayMs);
   }
 
@@ -457,12 +433,12 @@ export class KeyQueue {
 
   /** Something has changed: the key runs once that is quiet and its rest is over, in place of what it waits for. */
   private quieten(lane: KeyLane): void {
-    const { clock, runs } = this.parts;
+    const { attempts, clock, backoff } = this.parts;
     const now = clock.monotonic();
-    const waitMs = quietMs(runs.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
+    const waitMs = quietMs(attempts.code.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
     this.waiting.remove(lane);
     lane.waits = undefined;
-    const restMs = this.rests.msOf(lane.key);
+    const restMs = backoff.msOf(lane.key);
     if (restMs > waitMs) this.wait(lane, "retry", restMs);
     else if (waitMs > 0) this.wait(lane, "quiet", waitMs);
     else this.ready.push(lane);
@@ -483,14 +459,60 @@ export class KeyQueue {
     }
   }
 
-  /** Something has changed: it is due, once its rest is over. */
-  private writeWoken(lane: KeyLane): void {
-    this.write(lane, this.parts.clock.now() + this.rests.msOf(lane.key));
+  /** Writes its row. @param delayMs after which it is due; of one that something new has woken: its rest */
+  private write(lane: KeyLane, delayMs = this.parts.backoff.msOf(lane.key)): void {
+    this.share.add();
+    this.parts.commits.putSpilled(lane.row(this.parts.clock.now() + delayMs));
+  }
+}
+
+/**
+ * Keys without an object that one function may have. Keys of objects are as many as there are objects, each of which costs
+ * more than its key. Keys that a `key` expression names, or an owner that is gone, have no such bound.
+ */
+const mostWithoutObject = 10_000;
+
+/** Keys of which it is not known yet whether they have an object. */
+const mostUnknown = 100_000;
+
+/** What a key takes in memory, and about as much in its row, in bytes: its parts, two copies of its name, and each cause. */
+const keyBytes = 1024;
+const causeBytes = 256;
+
+/** The room for one function's keys: how many there are without an object, and what these take of the shared budgets. */
+class KeyRoom {
+  private readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
+  private readonly counts: Record<KeyPresence, number> = { object: 0, none: 0, unknown: 0 };
+
+  constructor(spill: Pick<Spill, "holdKeys" | "isFullOfKeys">) {
+    this.spill = spill;
   }
 
-  private write(lane: KeyLane, dueAt: number): void {
-    const { commits, primary } = this.parts;
-    this.share.add();
-    commits.putSpilled(lane.row(primary.view, dueAt));
+  /** Counts a key, from now on or anew. */
+  note(lane: KeyLane, standing: KeyPresence): void {
+    this.forget(lane);
+    lane.standing = standing;
+    this.counts[standing]++;
+    if (standing !== "none") return;
+    lane.counted = keyBytes + 2 * lane.key.length + causeBytes * (lane.causes.length + lane.since.length);
+    this.spill.holdKeys(lane.counted);
+  }
+
+  /** The key counts no more. */
+  forget(lane: KeyLane): void {
+    if (lane.standing) this.counts[lane.standing]--;
+    lane.standing = undefined;
+    if (lane.counted > 0) this.spill.holdKeys(-lane.counted);
+    lane.counted = 0;
+  }
+
+  get withoutObject(): number {
+    return this.counts.none;
+  }
+
+  /** Whether changes are to wait until there are fewer keys. */
+  get isFull(): boolean {
+    const { none, unknown } = this.counts;
+    return none >= mostWithoutObject || unknown >= mostUnknown || this.spill.isFullOfKeys;
   }
 }

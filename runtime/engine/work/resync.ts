@@ -1,7 +1,7 @@
-import type { Clock, Random, Timer } from "../../../base/clock.ts";
-import { resourceVersion } from "../../../base/resource-version.ts";
-import type { Cursor } from "../../../journal/batch.ts";
-import type { Commits, CursorOwner } from "../../commit/commits.ts";
+import type { Clock, Random, Timer } from "../../base/clock.ts";
+import { resourceVersion } from "../../base/resource-version.ts";
+import type { Cursor } from "../../journal/batch.ts";
+import type { Commits, CursorOwner } from "../commit/commits.ts";
 
 /**
  * Name of the view that holds a reconciler's resync position. No trigger can have it, because a trigger's name is a DNS
