@@ -235,8 +235,10 @@ export class SqliteJournal implements Journal {
     const gone = this.goneFault;
     if (gone) throw gone;
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
-    await this.write(() => this.writer.write(entries));
-    this.state.apply(entries);
+    await this.write(() => {
+      this.writer.write(entries);
+      this.state.apply(entries);
+    });
     if (entries.doubted !== undefined) await this.doubt(entries.doubted);
     this.log.wrote((pagesOf(entries) + this.objects.takePages()) * frameBytes);
     if (entries.goneViews.length > 0) this.log.copy();
