@@ -45,6 +45,10 @@ interface Sealed {
  */
 export class Checkpoint<J extends Journal = Journal> {
   readonly journal: J;
+  /** Whether a function's queue may wait in it. */
+  readonly holdsQueues: boolean;
+  /** Whether bodies of known objects are written. */
+  readonly writesBodies: boolean;
   private readonly letters: DeadLetterStats;
   private nextView: number;
   private nextLetter: number;
@@ -55,6 +59,8 @@ export class Checkpoint<J extends Journal = Journal> {
 
   constructor(journal: J) {
     this.journal = journal;
+    this.holdsQueues = journal.capabilities.queues;
+    this.writesBodies = journal.capabilities.bodies;
     this.letters = new DeadLetterStats(() => journal.room.letters);
     this.nextView = journal.state.nextView;
     this.nextLetter = journal.state.nextLetter;
@@ -68,16 +74,6 @@ export class Checkpoint<J extends Journal = Journal> {
   /** How many bytes of events may wait in it. */
   get spillLimit(): number {
     return this.journal.room.spill;
-  }
-
-  /** Whether a function's queue may wait in it. */
-  get holdsQueues(): boolean {
-    return this.journal.capabilities.queues;
-  }
-
-  /** Whether bodies of known objects are written. */
-  get writesBodies(): boolean {
-    return this.journal.capabilities.bodies;
   }
 
   /** Why nothing can be written at present. */
@@ -235,7 +231,7 @@ export class Checkpoint<J extends Journal = Journal> {
       this.unanswered.set(batch, sealed);
       throw error;
     }
-    this.letters.counted(sealed.cuts);
+    if (sealed.cuts.length > 0) this.letters.counted(sealed.cuts);
     return sealed.ids;
   }
 

@@ -62,10 +62,15 @@ export class MemoryDisk extends JournalState {
   rows<Q extends keyof Queues>(queue: Q, { function: name, after, limit }: QueueRange): Queues[Q]["whole"][] {
     const all: Iterable<Queues[Q]["whole"]> = this[queue].values();
     const numberOf = (row: Spilled | DeadLetter) => ("sequence" in row ? row.sequence : Number(row.letter));
-    return [...all]
-      .filter((row) => (name === undefined || row.function === name) && numberOf(row) > after)
-      .sort((a, b) => numberOf(a) - numberOf(b))
-      .slice(0, limit);
+    const found: Queues[Q]["whole"][] = [];
+    for (const row of all) {
+      if ((name !== undefined && row.function !== name) || numberOf(row) <= after) continue;
+      found.push(row);
+      // Letters come in their order.
+      if (queue === "letters" && found.length === limit) break;
+    }
+    if (queue === "spill") found.sort((a, b) => numberOf(a) - numberOf(b));
+    return found.slice(0, limit);
   }
 }
 

@@ -7,7 +7,7 @@ const files = ["checkpoint.db", "checkpoint.db-wal"];
 const mebibyte = 1024 * 1024;
 
 /** What of the disk the store takes for what, in bytes. */
-export interface DiskShares {
+interface DiskShares {
   /** The write-ahead log's, before it is copied back into the file. */
   readonly log: number;
   /** Events that wait; of all functions together never twice as much. */

@@ -10,7 +10,7 @@ import type { DeadLetterSize } from "../dead-letter-stats.ts";
 import { type Journal, type PreviousEnd, type QueueRange, type Queues, takeWithin } from "../journal.ts";
 import { type Row, readLetter, readLetterSummary, readSpilled, readSpillHeader } from "../rows.ts";
 import type { JournalState } from "../state.ts";
-import { type DiskShares, diskRoom, sharesOf } from "./disk-room.ts";
+import { diskRoom, sharesOf } from "./disk-room.ts";
 import { checkpointFault, isBusy, isFull } from "./fault.ts";
 import { assertFilled, assertWritable, fileBehind, filesOf, makeDatabase } from "./files.ts";
 import { SqliteKnown } from "./known.ts";
@@ -65,6 +65,7 @@ export class SqliteJournal implements Journal {
   readonly previousEnd: PreviousEnd;
   readonly capabilities = { queues: true, bodies: true, packed: false };
   readonly state: JournalState;
+  room: Journal["room"] = sharesOf(0);
   private readonly lock: SqliteLock;
   private readonly db: DatabaseSync;
   private readonly log: SqliteLog;
@@ -76,7 +77,6 @@ export class SqliteJournal implements Journal {
   private readonly maintenance: boolean;
   private readonly diskRoom: () => number;
   private readonly upkeep: SqliteUpkeep | undefined;
-  private shares: DiskShares = sharesOf(0);
 
   constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room, loggedRows }: SqliteJournalOptions) {
     this.maintenance = maintenance;
@@ -135,14 +135,11 @@ export class SqliteJournal implements Journal {
     }
   }
 
-  get room(): Journal["room"] {
-    return this.shares;
-  }
-
   /** The disk has other users, and grows. */
   private measure(): void {
-    this.shares = sharesOf(this.diskRoom());
-    this.log.limit = Math.max(minLogBytes, Math.floor(this.shares.log));
+    const shares = sharesOf(this.diskRoom());
+    this.room = shares;
+    this.log.limit = Math.max(minLogBytes, Math.floor(shares.log));
   }
 
   /** Whether somebody has taken the file away: SQLite would write on, into a file that has no name. Where it cannot be seen, that is not known. */
@@ -238,8 +235,10 @@ export class SqliteJournal implements Journal {
     const gone = this.goneFault;
     if (gone) throw gone;
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
-    await this.write(() => this.writer.write(entries));
-    this.state.apply(entries);
+    await this.write(() => {
+      this.writer.write(entries);
+      this.state.apply(entries);
+    });
     if (entries.doubted !== undefined) await this.doubt(entries.doubted);
     this.log.wrote((pagesOf(entries) + this.objects.takePages()) * frameBytes);
     if (entries.goneViews.length > 0) this.log.copy();

@@ -25,7 +25,6 @@ export class SqliteWriter {
     this.transaction(() => {
       this.assertOurs();
       this.rows(entries);
-      this.letters(entries);
     });
   }
 
@@ -102,14 +101,10 @@ export class SqliteWriter {
       run.putSpill.run(name, sequence, view, headerOf(event), body, oldBody ?? null);
     }
     for (const { function: name, sequence } of entries.unspill) run.dropSpill.run(name, sequence);
-  }
-
-  /** Room is made before any is written, so that the file grows no larger than what is kept. */
-  private letters({ deadLetters, droppedDeadLetters, emptiedDeadLetters }: JournalEntries): void {
-    const run = this.statements;
-    for (const letter of droppedDeadLetters) run.dropLetter.run(Number(letter));
-    for (const letter of emptiedDeadLetters) run.dropBody.run(noBody, Number(letter));
-    for (const event of deadLetters) {
+    // Room is made before any is written, so that the file grows no larger than what is kept.
+    for (const letter of entries.droppedDeadLetters) run.dropLetter.run(Number(letter));
+    for (const letter of entries.emptiedDeadLetters) run.dropBody.run(noBody, Number(letter));
+    for (const event of entries.deadLetters) {
       const { letter, function: name, body, oldBody } = event;
       run.putLetter.run(Number(letter), name, headerOf(event), body, oldBody ?? null);
     }
