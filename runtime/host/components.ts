@@ -11,19 +11,17 @@ import type { FunctionCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
 import { accountLabel } from "../catalog/names.ts";
 import type { TrustedKeys } from "../catalog/signature.ts";
-import { lookAt } from "../control/explain/live-look.ts";
-import { Pauses } from "../control/pauses.ts";
+import type { Pauses } from "../control/pauses.ts";
 import { Recorder } from "../control/record/recorder.ts";
 import type { DeadLetterCommand } from "../engine/commit/dead-letter-command.ts";
 import type { BodyRoom } from "../engine/commit/deferred-rows.ts";
-import type { Look, Runner } from "../engine/delivery/delivery.ts";
-import { Dispatcher } from "../engine/dispatcher.ts";
+import type { Dispatcher } from "../engine/dispatcher.ts";
 import type { Budget } from "../engine/work/budget.ts";
 import { FairScheduler } from "../engine/work/fair-scheduler.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
 import { Informers } from "../informer/informers.ts";
 import type { Checkpoint, StoreKind } from "../journal/checkpoint.ts";
-import { DeadLetters } from "../journal/dead-letters.ts";
+import type { DeadLetters } from "../journal/dead-letters.ts";
 import { Discovery } from "../kube/discovery.ts";
 import type { ProxyEnvironment } from "../kube/proxy.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -38,12 +36,9 @@ import type { Logger } from "../observe/log.ts";
 import { LogLimit } from "../observe/log-limit.ts";
 import type { LogWriter } from "../observe/log-writer.ts";
 import { Metrics } from "../observe/metrics.ts";
-import { loggedRunner } from "../observe/run-log.ts";
 import { sourceLog } from "../observe/source-log.ts";
-import { GrantWatch } from "../rbac/grant-watch.ts";
-import { rememberedKinds } from "../rbac/kinds.ts";
+import type { GrantWatch } from "../rbac/grant-watch.ts";
 import { RevokedWatches } from "../rbac/revoked-watches.ts";
-import { FreshRunner } from "../reads/fresh-runner.ts";
 import { Reads } from "../reads/reads.ts";
 import { childRights, executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
@@ -133,6 +128,16 @@ export interface Candidate {
   readonly pod: string;
 }
 
+/** The executors, as far as they are no function's. */
+export interface Executors {
+  /** What they may do, once that is known. */
+  readonly rights: ExecutorRights | undefined;
+  /** Why none can be started, while that is so. */
+  readonly trouble: Pick<WatchfireError, "code" | "message"> | undefined;
+  /** The memory limit of their own container, in bytes, where they have one. */
+  readonly memoryLimit?: number | undefined;
+}
+
 /** The components that a standby has, too, each made and handed what it needs. */
 export interface Components {
   readonly metrics: Metrics;
@@ -158,13 +163,7 @@ export interface Components {
   readonly sandbox: Sandbox;
   /** Where executors run in a container of their own. */
   readonly wardenDoor: SupervisorClient | undefined;
-  /** What executors may do, once that is known, and why none can be started, while that is so. */
-  readonly executors: {
-    rights(): ExecutorRights | undefined;
-    trouble(): WatchfireError | undefined;
-    /** The memory limit of their own container, in bytes, where they have one. */
-    memoryLimit(): number | undefined;
-  };
+  readonly executors: () => Executors;
   readonly watches: Informers;
   /** What functions keep in memory. */
   readonly reads: Reads;
@@ -264,11 +263,11 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     revokedWatches: new RevokedWatches({ transport, watches, clock }),
     sandbox,
     wardenDoor,
-    executors: {
-      rights: () => wardenDoor?.rights ?? ownRights,
-      trouble: () => wardenDoor?.trouble,
-      memoryLimit: () => wardenDoor?.memoryLimit,
-    },
+    executors: () => ({
+      rights: wardenDoor?.rights ?? ownRights,
+      trouble: wardenDoor?.trouble,
+      memoryLimit: wardenDoor?.memoryLimit,
+    }),
     watches,
     reads,
     elector,
@@ -278,61 +277,6 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
 /** What says whether this replica may act: the Lease of all functions, or of a slot. */
 export interface LeaseHold {
   readonly holds: boolean;
-}
-
-/** What is otherwise where several journals are open in one process, each of a slot. */
-interface PartitionTerms {
-  /** Says whether it may go on; undefined: nobody else can be there. */
-  readonly hold: LeaseHold | undefined;
-  /** What the sandbox calls a function. */
-  readonly instanceOf: (name: string) => string;
-  /** Comes before the id of each dead letter. */
-  readonly letterPrefix: string;
-}
-
-/** Makes what only one replica may have, on the journal that it has opened. `onLost`: another runtime has taken that over. */
-export async function activate(
-  components: Components,
-  store: Checkpoint,
-  options: RuntimeOptions,
-  onLost: (error: WatchfireError) => void,
-  { hold, instanceOf, letterPrefix }: PartitionTerms,
-): Promise<ActiveComponents> {
-  const { clock, random, log } = options;
-  const { metrics, redactor, recorder, sandbox, reads } = components;
-  // An attempt that waited for its reads may find the Lease gone.
-  const instances = sandbox.instances(instanceOf);
-  const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
-  const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
-  const runner = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug");
-  const dispatcher = await Dispatcher.open({
-    store,
-    runner: hold ? runnerWhileHeld(runner, hold) : runner,
-    clock,
-    random,
-    log,
-    observer: metrics.dispatch,
-    onLost,
-    letterPrefix,
-    letterCommand: options.letterCommand,
-    look: newestState(components, options),
-    ...(hold && { permitted: () => hold.holds }),
-    ...(options.memory && { memory: options.memory }),
-    ...(options.bodyRoom && { bodyRoom: options.bodyRoom }),
-    rota: components.rota,
-  });
-  const pauses = await Pauses.open({ store, dispatcher, clock });
-  const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);
-  const suspect = (name: string) => grants?.suspect(name);
-  components.refusals.add(suspect);
-  const leave = async () => {
-    fresh.close();
-    pauses.close();
-    components.refusals.delete(suspect);
-    await grants?.close();
-  };
-  const deadLetters = new DeadLetters(store, dispatcher, letterPrefix);
-  return { ...components, store, dispatcher, deadLetters, pauses, grants, leave };
 }
 
 /** A handler's write, as the log shows it in place of sending it. */
@@ -355,33 +299,6 @@ function electorFor(
   }
   const api = leaseApi(transport, namespace, account);
   return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats) });
-}
-
-/** Holds a function's events while its account lacks what it must have: every attempt would fail. */
-function grantWatchFor(
-  accounts: FunctionAccounts,
-  { manifests, discovery }: Pick<Components, "manifests" | "discovery">,
-  dispatcher: Dispatcher,
-  { transport, clock, log }: Pick<RuntimeOptions, "transport" | "clock" | "log">,
-): GrantWatch {
-  const changed = (name: string, fault: WatchfireError | undefined) => {
-    if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
-    else log.info({ function: name }, "function is no longer forbidden");
-    dispatcher[fault ? "hold" : "release"](name, "forbidden");
-  };
-  const absent = (name: string, namespaces: readonly string[]) => {
-    if (namespaces.length === 0)
-      log.info({ function: name }, "no right of a function lies in a namespace that is gone");
-    else
-      log.warn({ function: name, namespaces }, "namespaces of a function are gone or going, it goes on in the others");
-  };
-  // Others' functions are others' to look at.
-  const functions = {
-    keys: () => [...manifests.keys()].filter((name) => dispatcher.loaded(name)).values(),
-    get: (name: string) => (dispatcher.loaded(name) ? manifests.get(name) : undefined),
-  };
-  const kinds = rememberedKinds(discovery);
-  return new GrantWatch({ transport, accounts, functions, kinds, clock, changed, absent });
 }
 
 /** Closes every room. */
@@ -409,32 +326,6 @@ export function sourceOf(
   const form = object === "Metadata" ? ({ representation: "metadata" } as const) : {};
   return { apiVersion, kind, labelSelector, fieldSelector, ...place, ...form };
 }
-
-/** Asks the API server for an object as its trigger's source would bring it, with the rights of the watches. */
-const newestState =
-  ({ manifests, discovery, own }: Components, { transport, clock }: RuntimeOptions): Look =>
-  async (functionName, triggerName, { namespace, name }) => {
-    const trigger = manifests.get(functionName)?.triggers.find((each) => each.name === triggerName);
-    if (!trigger) throw new Error(`function ${functionName} has no trigger ${triggerName}`);
-    const found = await lookAt({ spec: sourceOf(trigger, namespace, own), name }, { transport, discovery, clock });
-    if (found.type === "gone") return undefined;
-    if (found.type !== "there") throw new Error(found.why);
-    const { meta, body } = found.change;
-    // One that its selectors leave out by now is none of the function's.
-    return found.labels && found.fields ? { ...meta, body } : undefined;
-  };
-
-/**
- * Begins attempts only while the Lease is held. A process that was stopped and goes on after its Lease went to another
- * finds out here, before anything else.
- */
-const runnerWhileHeld = (runner: Runner, hold: LeaseHold): Runner => ({
-  give: (delivery, listener) => {
-    if (hold.holds) runner.give(delivery, listener);
-    else queueMicrotask(() => listener.ended({ type: "interrupted" }));
-  },
-  recall: (functionName) => runner.recall(functionName),
-});
 
 /** Makes guests' calls only while the Lease is held: what a handler asks for after that, another replica's handler does. */
 const withheldBy = (hold: LeaseHold) => (): HostCallError | undefined => {

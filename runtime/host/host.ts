@@ -32,6 +32,7 @@ import { type Acting, functionDesk } from "./control-api.ts";
 import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
 import { FleetOwner } from "./fleet-owner.ts";
+import type { Trouble } from "./live-function.ts";
 import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
@@ -174,7 +175,7 @@ export class Host {
     const { lease, fleet } = this.ownership.describe();
     if (this.isWaiting) {
       const { live } = this.partitions[0] as Partition;
-      return describeStandby(live.offered, live.rejected, lease, this.source.trouble, this.executors);
+      return describeStandby(live.offered, live.rejected, lease, this.source.trouble, this.components.executors());
     }
     const status = describeStatus(this.statusParts);
     if (!fleet) return { ...status, ...(lease && { lease }) };
@@ -254,9 +255,9 @@ export class Host {
   }
 
   /** Why it can run nothing at present. */
-  private get obstacle(): WatchfireError | undefined {
+  private get obstacle(): Trouble | undefined {
     const stores = this.active.map(({ store }) => store.trouble);
-    return this.components.executors.trouble() ?? stores.find((trouble) => trouble !== undefined) ?? this.damage;
+    return this.components.executors().trouble ?? stores.find((trouble) => trouble !== undefined) ?? this.damage;
   }
 
   /** Where all partitions that are here stand still, why the first does. */
@@ -283,11 +284,6 @@ export class Host {
     return `the functions ${this.options.slots === undefined ? "" : "of its slots "}are being read`;
   }
 
-  private get executors() {
-    const { executors } = this.components;
-    return { rights: executors.rights(), trouble: executors.trouble(), memoryLimit: executors.memoryLimit() };
-  }
-
   /** How its functions do, those of several shards as one. */
   private get counts() {
     return mergedStatus(this.active.flatMap(({ dispatcher }) => dispatcher.status()));
@@ -310,7 +306,7 @@ export class Host {
       ...this.readiness,
       role: this.isActive ? "active" : "standby",
       rejected: this.partitions.flatMap(({ live }) => live.rejected),
-      executors: this.executors,
+      executors: this.components.executors(),
       dispatch: this.counts,
       checkpoint: this.active.map(({ dispatcher }) => dispatcher.trouble).find((trouble) => trouble !== undefined),
       reads: (name) => reads.of(name),
@@ -368,7 +364,7 @@ export class Host {
 
   /** A standby that knows who holds the Lease, and has executors. */
   private get canTakeOver(): boolean {
-    return this.ownership.isStandby && !this.components.executors.trouble();
+    return this.ownership.isStandby && !this.components.executors().trouble;
   }
 
   private async explain(question: ExplainQuestion): Promise<Explanation> {

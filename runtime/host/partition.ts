@@ -1,12 +1,22 @@
+import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { pause } from "../base/clock.ts";
 import { asWatchfireError, type WatchfireError } from "../base/errors.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
+import { lookAt } from "../control/explain/live-look.ts";
+import { Pauses } from "../control/pauses.ts";
+import type { Look, Runner } from "../engine/delivery/delivery.ts";
+import { Dispatcher } from "../engine/dispatcher.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { claimCluster } from "../journal/cluster.ts";
+import { DeadLetters } from "../journal/dead-letters.ts";
 import { type Sharding, spreadIn, whole } from "../migrate/sharding.ts";
+import { loggedRunner } from "../observe/run-log.ts";
+import { GrantWatch } from "../rbac/grant-watch.ts";
+import { rememberedKinds } from "../rbac/kinds.ts";
+import { FreshRunner } from "../reads/fresh-runner.ts";
 import type { HeldSlot } from "../slots/held-slot.ts";
 import type { SlotWork } from "../slots/slot-owner.ts";
-import { type ActiveComponents, activate, type Components, type LeaseHold, type RuntimeOptions } from "./components.ts";
+import { type ActiveComponents, type Components, type LeaseHold, type RuntimeOptions, sourceOf } from "./components.ts";
 import { slotPrefix } from "./fleet/fleet-letters.ts";
 import { LiveFunctions } from "./live-functions.ts";
 
@@ -93,19 +103,15 @@ export class Partition implements SlotWork {
 
   /** Works on this journal from now on. `cluster`: whose it must be. A journal that it cannot work on is closed. */
   async open(store: Checkpoint, cluster?: string): Promise<void> {
-    const { options, components, onLost } = this.parts;
-    const { held, hold, stopping } = this;
+    const { onLost } = this.parts;
+    const { held, stopping } = this;
     const lost = (error: WatchfireError) => {
       if (!held || !stopping.signal.aborted) onLost(error);
     };
     try {
       if (held) stopping.signal.throwIfAborted();
       if (cluster !== undefined) await claimCluster(store, cluster);
-      this.opened = await activate(components, store, options, lost, {
-        hold,
-        instanceOf: (name) => this.live.get(name)?.instance ?? name,
-        letterPrefix: held ? slotPrefix(held.slot) : "",
-      });
+      this.opened = await this.activate(store, lost);
     } catch (error) {
       await store.close(false);
       throw error;
@@ -165,6 +171,48 @@ export class Partition implements SlotWork {
     this.parts.over?.(this);
   }
 
+  /** Makes what only one replica may have. `onLost`: another runtime has taken the journal over. */
+  private async activate(store: Checkpoint, onLost: (error: WatchfireError) => void): Promise<ActiveComponents> {
+    const { options, components } = this.parts;
+    const { hold, held } = this;
+    const letterPrefix = held ? slotPrefix(held.slot) : "";
+    const { clock, random, log } = options;
+    const { metrics, redactor, recorder, sandbox, reads } = components;
+    // An attempt that waited for its reads may find the Lease gone.
+    const instances = sandbox.instances((name) => this.live.get(name)?.instance ?? name);
+    const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
+    const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
+    const runner = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug");
+    const dispatcher = await Dispatcher.open({
+      store,
+      runner: hold ? runnerWhileHeld(runner, hold) : runner,
+      clock,
+      random,
+      log,
+      observer: metrics.dispatch,
+      onLost,
+      letterPrefix,
+      letterCommand: options.letterCommand,
+      look: newestState(components, options),
+      ...(hold && { permitted: () => hold.holds }),
+      ...(options.memory && { memory: options.memory }),
+      ...(options.bodyRoom && { bodyRoom: options.bodyRoom }),
+      rota: components.rota,
+    });
+    const pauses = await Pauses.open({ store, dispatcher, clock });
+    const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);
+    const suspect = (name: string) => grants?.suspect(name);
+    components.refusals.add(suspect);
+    const leave = async () => {
+      fresh.close();
+      pauses.close();
+      components.refusals.delete(suspect);
+      await grants?.close();
+    };
+    const deadLetters = new DeadLetters(store, dispatcher, letterPrefix);
+    return { ...components, store, dispatcher, deadLetters, pauses, grants, leave };
+  }
+
   /** How a function's positions here are spread; undefined where there are none. */
   private async recorded(name: string): Promise<Sharding | undefined> {
     const store = this.opened?.store;
@@ -177,3 +225,56 @@ export class Partition implements SlotWork {
     return spreads[0] ?? (selections.length > 0 ? whole : undefined);
   }
 }
+
+/** Holds a function's events while its account lacks what it must have: every attempt would fail. */
+function grantWatchFor(
+  accounts: FunctionAccounts,
+  { manifests, discovery }: Pick<Components, "manifests" | "discovery">,
+  dispatcher: Dispatcher,
+  { transport, clock, log }: Pick<RuntimeOptions, "transport" | "clock" | "log">,
+): GrantWatch {
+  const changed = (name: string, fault: WatchfireError | undefined) => {
+    if (fault) log.warn({ function: name, error: fault.message }, "function is forbidden, its events wait");
+    else log.info({ function: name }, "function is no longer forbidden");
+    dispatcher[fault ? "hold" : "release"](name, "forbidden");
+  };
+  const absent = (name: string, namespaces: readonly string[]) => {
+    if (namespaces.length === 0)
+      log.info({ function: name }, "no right of a function lies in a namespace that is gone");
+    else
+      log.warn({ function: name, namespaces }, "namespaces of a function are gone or going, it goes on in the others");
+  };
+  // Others' functions are others' to look at.
+  const functions = {
+    keys: () => [...manifests.keys()].filter((name) => dispatcher.loaded(name)).values(),
+    get: (name: string) => (dispatcher.loaded(name) ? manifests.get(name) : undefined),
+  };
+  const kinds = rememberedKinds(discovery);
+  return new GrantWatch({ transport, accounts, functions, kinds, clock, changed, absent });
+}
+
+/** Asks the API server for an object as its trigger's source would bring it, with the rights of the watches. */
+const newestState =
+  ({ manifests, discovery, own }: Components, { transport, clock }: RuntimeOptions): Look =>
+  async (functionName, triggerName, { namespace, name }) => {
+    const trigger = manifests.get(functionName)?.triggers.find((each) => each.name === triggerName);
+    if (!trigger) throw new Error(`function ${functionName} has no trigger ${triggerName}`);
+    const found = await lookAt({ spec: sourceOf(trigger, namespace, own), name }, { transport, discovery, clock });
+    if (found.type === "gone") return undefined;
+    if (found.type !== "there") throw new Error(found.why);
+    const { meta, body } = found.change;
+    // One that its selectors leave out by now is none of the function's.
+    return found.labels && found.fields ? { ...meta, body } : undefined;
+  };
+
+/**
+ * Begins attempts only while the Lease is held. A process that was stopped and goes on after its Lease went to another
+ * finds out here, before anything else.
+ */
+const runnerWhileHeld = (runner: Runner, hold: LeaseHold): Runner => ({
+  give: (delivery, listener) => {
+    if (hold.holds) runner.give(delivery, listener);
+    else queueMicrotask(() => listener.ended({ type: "interrupted" }));
+  },
+  recall: (functionName) => runner.recall(functionName),
+});

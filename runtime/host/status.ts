@@ -1,5 +1,5 @@
 import type { FleetReport } from "../control/fleet-report.ts";
-import { countsOf, type FunctionReport, noCounts } from "../control/function-status/function-report.ts";
+import { countsOf, type FunctionReport } from "../control/function-status/function-report.ts";
 import { reasonOfCode, reasonOfState, type StatusReason } from "../control/function-status/reason.ts";
 import type { Pause } from "../control/pauses.ts";
 import type { FunctionStatus, KeyCounts } from "../engine/function-dispatch.ts";
@@ -11,6 +11,7 @@ import type { FunctionReads } from "../reads/function-reads.ts";
 import { memoryBeyond } from "../sandbox/container-size.ts";
 import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import type { ExecutorRights } from "../sandbox/rights.ts";
+import type { Executors } from "./components.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
 import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
 
@@ -48,21 +49,12 @@ interface StandbySource {
   readonly state: "standby";
 }
 
-/** The executors, as far as they are no function's. */
-interface ExecutorParts {
-  readonly rights: ExecutorRights | undefined;
-  /** Why none can be started. */
-  readonly trouble: Trouble | undefined;
-  /** The memory limit of their own container, in bytes, where they have one. */
-  readonly memoryLimit?: number | undefined;
-}
-
 export interface StatusParts extends ReadinessParts {
   readonly liveFunctions: readonly LiveFunction[];
   readonly role: Status["role"];
   /** Why the last write to the checkpoint failed. */
   readonly checkpoint: Trouble | undefined;
-  readonly executors: ExecutorParts;
+  readonly executors: Executors;
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
   /** What a function keeps in memory. Default: nothing. */
@@ -98,7 +90,7 @@ export function describeStatus(parts: StatusParts): Status {
   };
 }
 
-const describeExecutors = ({ rights, trouble }: ExecutorParts): Status["sandbox"] => ({
+const describeExecutors = ({ rights, trouble }: Executors): Status["sandbox"] => ({
   ...(rights && { rights }),
   ...(trouble && describeTrouble(trouble)),
 });
@@ -111,7 +103,7 @@ export function describeStandby(
   rejected: readonly RejectedFunction[],
   lease: Status["lease"],
   deployment: Trouble | undefined,
-  executors: ExecutorParts,
+  executors: Executors,
 ): Status {
   const message = lease?.obstacle ?? (lease?.holder ? `${lease.holder} is the active one` : "it runs for the Lease");
   const sources = manifests.flatMap(({ triggers }) => triggers).flatMap(standbySources);
@@ -126,7 +118,7 @@ export function describeStandby(
         ready: false,
         reason: "Standby" as const,
         message,
-        ...noCounts,
+        ...countsOf(),
         triggers: [
           ...triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
           ...schedules.map(({ name }) => ({ name, ...scheduleKind, state: "standby" })),
@@ -151,7 +143,7 @@ export function describeRefused({ name, file, faults }: RejectedFunction): Funct
     reason: reasonOfCode(code),
     code,
     message: faults.map((fault) => fault.message).join("\n"),
-    ...noCounts,
+    ...countsOf(),
     triggers: [],
   };
 }
@@ -235,7 +227,7 @@ function describeFunction(standing: FunctionState, { redact }: StatusParts): Fun
     ready: trouble === undefined,
     ...(said && { ...said, message: redact(name, said.message) }),
     ...(pause && { paused: pause.by }),
-    ...(counts ? countsOf({ ...counts, deadLettersWithoutBody: counts.letterStock.withoutBody }) : noCounts),
+    ...countsOf(counts && { ...counts, deadLettersWithoutBody: counts.letterStock.withoutBody }),
     ...(counts?.keys && { keys: { count: counts.keys.count, withoutObject: counts.keys.withoutObject } }),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     ...filteredOf(counts),
@@ -286,7 +278,7 @@ function overShare(counts: FunctionStatus | undefined): StateMessage | undefined
 }
 
 /** It runs while its handlers use less than they may. One that uses all of it takes the container down. */
-function beyondContainer({ resources }: FunctionManifest, { memoryLimit }: ExecutorParts): StateMessage | undefined {
+function beyondContainer({ resources }: FunctionManifest, { memoryLimit }: Executors): StateMessage | undefined {
   return memoryLimit === undefined ? undefined : saidOf(memoryBeyond(resources.memoryBytes, memoryLimit));
 }
 

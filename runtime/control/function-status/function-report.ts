@@ -106,20 +106,16 @@ const counts = {
   failures: field(z.number(), sum),
 };
 
-/** What is wrong, in one word and in words, and the failure's code. All three are those of the part that is worst. */
-const words = {
-  reason: field(z.enum(reasons).optional(), first),
-  message: field(z.string().optional(), first),
-  code: field(z.custom<ErrorCode>().optional(), first),
-};
-
 const fields = {
   name: field(z.string(), first),
   /** Those of one group share executors with nobody else; absent where the manifest names none. */
   trustGroup: field(z.string().optional(), first),
   /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
   ready: field(z.boolean(), (one, other) => one && other),
-  ...words,
+  /** What is wrong, in one word and in words, and the failure's code. All three are those of the part that is worst. */
+  reason: field(z.enum(reasons).optional(), first),
+  message: field(z.string().optional(), first),
+  code: field(z.custom<ErrorCode>().optional(), first),
   /** Who says that no handler begins; absent where it is not paused. */
   paused: field(z.enum(["manifest", "command"]).optional(), first),
   ...counts,
@@ -137,34 +133,30 @@ const fields = {
   reads: field(z.array(readSchema).readonly().optional(), first),
 };
 
-const shapeOf = <T extends Readonly<Record<string, { readonly schema: z.ZodType }>>>(of: T) =>
-  Object.fromEntries(Object.entries(of).map(([name, { schema }]) => [name, schema])) as {
-    [Name in keyof T]: T[Name]["schema"];
-  };
-
-const mergesOf = <T extends Readonly<Record<string, { readonly merge: unknown }>>>(of: T) =>
-  Object.fromEntries(Object.entries(of).map(([name, { merge }]) => [name, merge])) as {
-    [Name in keyof T]: T[Name]["merge"];
+/** One side of each field. */
+const sideOf = <Side extends "schema" | "merge", T extends Readonly<Record<string, Readonly<Record<Side, unknown>>>>>(
+  of: T,
+  side: Side,
+) =>
+  Object.fromEntries(Object.entries(of).map(([name, each]) => [name, each[side]])) as {
+    [Name in keyof T]: T[Name][Side];
   };
 
 /** One function on the status page. */
-export const functionReportSchema = z.object(shapeOf(fields));
+export const functionReportSchema = z.object(sideOf(fields, "schema"));
 export type FunctionReport = Readonly<z.infer<typeof functionReportSchema>>;
 
 type FunctionCounts = Pick<FunctionReport, keyof typeof counts>;
 
 /** How the counts of parts add up. */
-export const countMerges = mergesOf(counts);
-const reportMerges = mergesOf(fields) as Merges<FunctionReport>;
+export const countMerges = sideOf(counts, "merge");
+const reportMerges = sideOf(fields, "merge") as Merges<FunctionReport>;
 
-/** The counts alone. */
-export const countsOf = (of: FunctionCounts): FunctionCounts =>
+/** The counts alone; 0 of a function that does not run. */
+export const countsOf = (of?: FunctionCounts): FunctionCounts =>
   Object.fromEntries(
-    Object.keys(counts).map((name) => [name, of[name as keyof FunctionCounts]]),
-  ) as unknown as FunctionCounts;
-
-/** Those of a function that does not run. */
-export const noCounts = Object.fromEntries(Object.keys(counts).map((name) => [name, 0])) as unknown as FunctionCounts;
+    Object.keys(counts).map((name) => [name, of?.[name as keyof FunctionCounts] ?? 0]),
+  ) as FunctionCounts;
 
 /** The report of a function of which `part` is another part: counts are added up, and what is worst of either stands for both. */
 export function mergeReports(whole: FunctionReport, part: Absentable<FunctionReport>): FunctionReport {
