@@ -65,6 +65,9 @@ const commentsOf = (source: string): string[] =>
 /** Sections that `npm run docs` and `npm run chart` make of texts in code. */
 const generated = /<!-- (\w+) -->[\s\S]*?<!-- \/\1 -->/g;
 
+/** The name of a test that a page cites for a promise; it is the test's wording. */
+const cited = /`[\w/-]+\.test\.ts`: [^|)\n]+/g;
+
 /** The sentences of a text in Markdown that have a tell, once for each. */
 export const tellsIn = (page: string): string[] =>
   sentencesOf(page).flatMap((sentence) => tells.filter((tell) => tell.test(sentence)).map(() => sentence));
@@ -74,7 +77,7 @@ const tellsOfSource = (file: string): string[] => commentsOf(read(file)).flatMap
 /** Tells in what a user reads that is written by hand, each with its page. */
 export const tellsOfPages = (): string[] =>
   filesOf(...userPages, ".github/**/*.md", ".changeset/*.md").flatMap((file) =>
-    tellsIn(read(file).replace(generated, "")).map((sentence) => `${file}: ${sentence}`),
+    tellsIn(read(file).replace(generated, "").replace(cited, "")).map((sentence) => `${file}: ${sentence}`),
   );
 
 const tellsOfGenerated = (): number =>
