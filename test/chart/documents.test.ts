@@ -50,7 +50,7 @@ describe("the chart's README", () => {
       ["get", "secrets"],
       ["update", "secrets"],
     ]);
-    const rights = read("README.md").split("## Rights")[1]?.split("\n## ")[0] ?? "";
+    const rights = read("README.md").split("## Which rights does it grant?")[1]?.split("\n## ")[0] ?? "";
     for (const word of ["impersonate", "serviceaccounts/token", "creates pods", "checkpoint", "reads a Secret"]) {
       expect(rights).toContain(word);
     }
