@@ -39,6 +39,18 @@ describe("the docs", () => {
     expect(pagesOf.filter((page) => !read(index).includes(`(${page})`))).toEqual([]);
   });
 
+  it("take at most 150 lines for each page of the guide; what is longer is reference", () => {
+    const [guide = ""] = read("runtime/docs/README.md").split("\n## Reference");
+    const named = [...guide.matchAll(/\]\((\w[\w-]*\.md)[)#]/g)].map(([, page = ""]) => `runtime/docs/${page}`);
+    expect(named.length).toBeGreaterThan(25);
+    // The table of powers is made from code.
+    const linesOf = (page: string) =>
+      read(page)
+        .replace(/<!-- (\w+) -->[\s\S]*?<!-- \/\1 -->/g, "")
+        .split("\n").length;
+    expect(named.filter((page) => linesOf(page) > 151)).toEqual([]);
+  });
+
   it("link to headings that are there", () => {
     const anchorsOf = (file: string) =>
       [...read(file).matchAll(/^#+ (.*)$/gm)].map(([, heading = ""]) =>
