@@ -26,7 +26,7 @@ const processes = [
 ];
 const processFiles = processes.map((room) => `test/${room}/**/*.test.ts`);
 const packageFiles = ["test/npm/**/*.test.ts"];
-const sourceFiles = ["test/layers.test.ts", "test/readme/plain-english.test.ts"];
+const sourceFiles = ["test/layers.test.ts", "test/readme/tells.test.ts"];
 const clusterFiles = ["test/conformance/**/*.test.ts", "test/on-cluster/**/*.test.ts"];
 
 /**

@@ -50,7 +50,7 @@ describe("the chart's README", () => {
       ["get", "secrets"],
       ["update", "secrets"],
     ]);
-    const rights = read("README.md").split("## Rights")[1]?.split("\n## ")[0] ?? "";
+    const rights = read("README.md").split("## Which rights does it grant?")[1]?.split("\n## ")[0] ?? "";
     for (const word of ["impersonate", "serviceaccounts/token", "creates pods", "checkpoint", "reads a Secret"]) {
       expect(rights).toContain(word);
     }
@@ -70,7 +70,7 @@ describe("the chart's README", () => {
   test("names every kind that an uninstall leaves", async () => {
     const objects = await render("--set", "replicas=2,crds.enabled=true");
     const kept = objects.filter(({ metadata }) => metadata.annotations?.["helm.sh/resource-policy"] === "keep");
-    const left = read("README.md").split("## After an uninstall")[1]?.split("\n## ")[0] ?? "";
+    const left = read("README.md").split("## Which objects stay after an uninstall?")[1]?.split("\n## ")[0] ?? "";
     for (const kind of new Set(["PersistentVolumeClaim", "Lease", ...kept.map((object) => object.kind)])) {
       expect(left).toContain(`| ${kind} `);
     }

@@ -7,7 +7,7 @@ import { Project } from "./project.ts";
 
 const [tarball = ""] = inject("tarballs").filter((each) => each.includes("create-watchfire"));
 const packages = dirname(tarball);
-const readme = readFileSync(join(import.meta.dirname, "../../README.md"), "utf8");
+const comparison = readFileSync(join(import.meta.dirname, "../../runtime/docs/comparison.md"), "utf8");
 
 /** What `npm run dev` says once the sample of a template has been handled. */
 const firstEvents = {
@@ -33,7 +33,7 @@ it.each(Object.entries(firstEvents))(
     await dev.end();
     await until("it has drained", 20_000, async () => dev.output.includes("drained"));
 
-    const [, megabytes] = /\| a new project, installed \| (\d+) MB,/.exec(readme) ?? [];
+    const [, megabytes] = /\| a new project, installed \| (\d+) MB,/.exec(comparison) ?? [];
     expect(Math.abs(mine.installed().megabytes / Number(megabytes) - 1)).toBeLessThan(0.1);
     expect(stripVTControlCharacters(mine.run("npm", "test"))).toMatch(/Tests {2}\d passed[\s\S]*^1 passed, 0 failed$/m);
     mine.run("npm", "run", "check");

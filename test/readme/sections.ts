@@ -12,13 +12,13 @@ const root = resolve(import.meta.dirname, "../..");
 
 /** The page that each generated section is on. */
 export const pages = {
-  bounds: "runtime/docs/limits.md",
+  bounds: "runtime/docs/bounds.md",
   commands: "runtime/docs/commands.md",
   errors: "runtime/docs/errors.md",
   manifest: "runtime/docs/manifest.md",
-  metrics: "runtime/docs/runbook.md",
+  metrics: "runtime/docs/metrics.md",
   powers: "runtime/docs/security.md",
-  shares: "runtime/docs/limits.md",
+  shares: "runtime/docs/bounds.md",
 } as const;
 
 /** Every command, in the order of the help. */

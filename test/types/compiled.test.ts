@@ -10,7 +10,7 @@ const template = join(import.meta.dirname, "../../runtime/cli/new-project/templa
 /** A handler whose lines that end in `// wrong` must be the only ones that the compiler refuses. */
 const handler = `
 import { defineHandler, type Triggers } from "@watchfire/sdk";
-import type { V1Greeting } from "./greetings.example.com.ts";
+import type { V1Greeting } from "../types/greetings.example.com.ts";
 import type { V1Pod } from "@watchfire/sdk/kubernetes";
 
 export default defineHandler<Triggers<{ greetings: V1Greeting; pods: V1Pod }>>(async (event, { kube }) => {

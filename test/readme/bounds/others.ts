@@ -6,7 +6,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "access/rehearsal.ts#longestBody",
     "control/explain/checks.ts#longestExpression",
     "control/explain/explainer.ts#longestText",
-    "control/explain/woken.ts#mostNamed",
+    "control/explain/words.ts#mostNamed",
     "control/function-status/function-object.ts#messageLimit",
     "control/function-status/status-publisher.ts#mostDenied",
     "engine/object-report.ts#mostTold",
@@ -27,6 +27,8 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "kube/exec-plugin.ts#outputLimit",
     "kube/oidc.ts#answerLimit",
     "lease/lease-api.ts#objectLimit",
+    "sandbox/startup-error.ts#mostBytes",
+    "sandbox/startup-error.ts#mostShown",
   ],
   "a name of Kubernetes'": [
     "access/account.ts#nameLimit",
@@ -36,6 +38,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "kube/label-query.ts#mostRequirements",
   ],
   "depth, size or work of one text that is looked through": [
+    "access/argument-fault.ts#mostOfKey",
     "access/encodings.ts#longestEncoded",
     "access/redactor.ts#mostCompared",
     "access/written-body.ts#stepLimit",

@@ -1,0 +1,105 @@
+import { globSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { read } from "./sections.ts";
+
+interface Segment {
+  readonly from: readonly [x: number, y: number];
+  readonly to: readonly [x: number, y: number];
+}
+
+/** The box of a text, estimated: a character is 0.6 of the font size wide. */
+interface TextBox {
+  readonly text: string;
+  readonly left: number;
+  readonly right: number;
+  readonly top: number;
+  readonly bottom: number;
+}
+
+type Attributes = Readonly<Record<string, string>>;
+
+const attributesOf = (tag: string): Attributes =>
+  Object.fromEntries([...tag.matchAll(/([\w-]+)="([^"]*)"/g)].map(([, name = "", value = ""]) => [name, value]));
+
+/** Segments of a path of straight lines: absolute M, H, V, L and relative h, v, l. */
+function segmentsOf(path: string): Segment[] {
+  const segments: Segment[] = [];
+  let [x, y] = [0, 0];
+  for (const [, command = "", text = ""] of path.matchAll(/([MHVLhvl])([^A-Za-z]*)/g)) {
+    const [a = 0, b = 0] = text.trim().split(/[ ,]+/).map(Number);
+    const from = [x, y] as const;
+    if (command === "M" || command === "L") [x, y] = [a, b];
+    else if (command === "l") [x, y] = [x + a, y + b];
+    else if (command === "H" || command === "h") x = command === "H" ? a : x + a;
+    else y = command === "V" ? a : y + a;
+    if (command !== "M") segments.push({ from, to: [x, y] });
+  }
+  return segments;
+}
+
+function boxOf(text: string, attributes: Attributes): TextBox {
+  const size = Number(attributes["font-size"]);
+  const width = text.length * size * 0.6;
+  const share = { middle: 0.5, end: 1 }[attributes["text-anchor"] ?? ""] ?? 0;
+  const [left, base] = [Number(attributes.x) - width * share, Number(attributes.y)];
+  return { text, left, right: left + width, top: base - size * 0.8, bottom: base + size * 0.25 };
+}
+
+/** Lines and texts of a picture, without what its `defs` hold. Groups hand their attributes down. */
+function drawn(svg: string): { lines: Segment[]; texts: TextBox[] } {
+  const lines: Segment[] = [];
+  const texts: TextBox[] = [];
+  const groups: Attributes[] = [];
+  const tags = svg.replace(/<defs>[\s\S]*?<\/defs>/g, "").matchAll(/<(\/?)(svg|g|path|line|text)\b([^>]*)>([^<]*)/g);
+  for (const [, isEnd, name, tag = "", text = ""] of tags) {
+    if (isEnd) {
+      if (name !== "text") groups.pop();
+      continue;
+    }
+    const attributes = { ...groups.at(-1), ...attributesOf(tag) };
+    if (name === "svg" || name === "g") groups.push(attributes);
+    else if (name === "text") texts.push(boxOf(text, attributes));
+    else if (name === "path") lines.push(...segmentsOf(attributes.d ?? ""));
+    else {
+      const { x1, y1, x2, y2 } = attributes;
+      lines.push({ from: [Number(x1), Number(y1)], to: [Number(x2), Number(y2)] });
+    }
+  }
+  return { lines, texts };
+}
+
+/** Whether a line meets the inside of a box, by the share of the line that lies between the box's sides. */
+function crosses({ from, to }: Segment, { left, right, top, bottom }: TextBox): boolean {
+  let [begin, end] = [0, 1];
+  for (const [start, stop, low, high] of [
+    [from[0], to[0], left, right],
+    [from[1], to[1], top, bottom],
+  ] as const) {
+    const length = stop - start;
+    if (length === 0) {
+      if (start <= low || start >= high) return false;
+      continue;
+    }
+    const shares = [(low - start) / length, (high - start) / length];
+    begin = Math.max(begin, Math.min(...shares));
+    end = Math.min(end, Math.max(...shares));
+  }
+  return begin < end;
+}
+
+const pictures = globSync("runtime/docs/*.svg", { cwd: join(import.meta.dirname, "../..") });
+
+it.each(pictures)("no line runs through a word: %s", (file) => {
+  const { lines, texts } = drawn(read(file));
+  expect(texts.length).toBeGreaterThan(0);
+  const struck = lines.flatMap((line) => texts.filter((text) => crosses(line, text)).map(({ text }) => text));
+  expect(struck).toEqual([]);
+});
+
+it("a line through a word is found", () => {
+  const { lines, texts } = drawn(
+    '<svg font-size="14"><g text-anchor="middle"><text x="387" y="198">checkpoint</text></g><path d="M815 175v18H287"/></svg>',
+  );
+  expect(lines.filter((line) => texts.some((text) => crosses(line, text)))).toHaveLength(1);
+});

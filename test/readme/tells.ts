@@ -1,0 +1,103 @@
+import { globSync } from "node:fs";
+import { resolve } from "node:path";
+import { userPages } from "./blocks.ts";
+import { read } from "./sections.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+
+/** Turns of phrase that make a text hard to read, each as it shows in one sentence. */
+const tells: readonly RegExp[] = [
+  /^(?:What|Who|Whom|Of|Where|That which)\b(?!.*\?)/,
+  /^Gives\b/,
+  /\btold\b/,
+  /\bnone\b(?=.* )|(?<= .*)\bnone\b/,
+  /\banew\b/,
+  /\bof its own\b/,
+  /\bas it was\b/,
+  /\b(?:comes|came|come) to\b/,
+  /\bbeside\b/,
+  /\bso that\b.*\bso that\b/,
+];
+
+/** Packages, copies that builds make, and changelogs, which are put together of `.changeset/*.md`. */
+const isNotWritten = /(^|\/)(node_modules|\.packages|\.image|\.watchfire|CHANGELOG\.md)(\/|$)/;
+
+/** Kubernetes' own words stand in its types. */
+const isKubernetes = /^sdk\/kubernetes\/types\.ts$/;
+
+/** A pattern with `*` sees no folder that begins with a dot. */
+const filesOf = (...patterns: string[]): string[] =>
+  patterns
+    .flatMap((pattern) => globSync(pattern, { cwd: root, exclude: (name) => isNotWritten.test(name) }))
+    .filter((file) => !isNotWritten.test(file) && !isKubernetes.test(file));
+
+/** The sentences of a page's prose and of its tables' cells, without fenced code and HTML. */
+const sentencesOf = (page: string): string[] =>
+  withoutCode(page.replace(/^( *)```[\s\S]*?^\1```$/gm, ""))
+    .replace(/^\s*#+ (.*)$/gm, "\n\n$1\n\n")
+    .replace(/^\s*\|(.*)\|\s*$/gm, (_, cells: string) => `\n\n${cells.replaceAll(/(?<!\\)\|/g, "\n\n")}\n\n`)
+    .replace(/^\s*(?:[-*]|\d+\.) /gm, "\n\n")
+    .split(/\n\s*\n/)
+    .flatMap((block) =>
+      block
+        .replace(/\s+/g, " ")
+        .trim()
+        .split(/(?<=[.?!][*)"]*) |:$/),
+    )
+    .map((sentence) => sentence.replace(/^[*_]+/, ""));
+
+const withoutCode = (text: string): string =>
+  text
+    .replace(/`[^`]*`/g, "code")
+    .replace(/<!--[\s\S]*?-->|<\/?[a-z][^>]*>/g, "")
+    .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1");
+
+/** A program's comments, each as a page: a docstring's tags are paragraphs, and its indented lines are code. */
+const commentsOf = (source: string): string[] =>
+  [
+    ...[...source.matchAll(/^[ \t]*\/\*\*?([\s\S]*?)\*\//gm)].map(([, text = ""]) =>
+      text.replace(/^[ \t]*\*( |$)/gm, ""),
+    ),
+    ...[...source.matchAll(/(?:^[ \t]*\/\/.*\n)+/gm)].map(([text]) => text.replace(/^[ \t]*\/\/ ?/gm, "")),
+    ...[...source.matchAll(/\S[ \t]+\/\/ (.*)$/gm)].map(([, text = ""]) => text),
+  ].map((text) => text.replace(/^(?: {2,}|\t).*$/gm, "").replace(/^\s*@\w+/gm, "\n\n"));
+
+/** Sections that `npm run docs` and `npm run chart` make of texts in code. */
+const generated = /<!-- (\w+) -->[\s\S]*?<!-- \/\1 -->/g;
+
+/** The name of a test that a page cites for a promise; it is the test's wording. */
+const cited = /`[\w/-]+\.test\.ts`: [^|)\n]+/g;
+
+/** The sentences of a text in Markdown that have a tell, once for each. */
+export const tellsIn = (page: string): string[] =>
+  sentencesOf(page).flatMap((sentence) => tells.filter((tell) => tell.test(sentence)).map(() => sentence));
+
+const tellsOfSource = (file: string): string[] => commentsOf(read(file)).flatMap(tellsIn);
+
+/** Tells in what a user reads that is written by hand, each with its page. */
+export const tellsOfPages = (): string[] =>
+  filesOf(...userPages, ".github/**/*.md", ".changeset/*.md").flatMap((file) =>
+    tellsIn(read(file).replace(generated, "").replace(cited, "")).map((sentence) => `${file}: ${sentence}`),
+  );
+
+const tellsOfGenerated = (): number =>
+  userPages.flatMap((page) => [...read(page).matchAll(generated)].flatMap(([text]) => tellsIn(text))).length;
+
+/** A folder of the runtime, or a folder at the top. */
+const roomOf = (file: string): string => /^(?:runtime\/[^/]+(?=\/)|[^/]+)/.exec(file)?.[0] ?? file;
+
+/** How many tells each room's comments and notes have, the pages, and the pages' generated sections. */
+export function countTells(): Record<string, number> {
+  const counts = new Map<string, number>([
+    ["generated sections", tellsOfGenerated()],
+    ["pages", tellsOfPages().length],
+  ]);
+  const add = (file: string, found: readonly string[]) =>
+    counts.set(roomOf(file), (counts.get(roomOf(file)) ?? 0) + found.length);
+  for (const file of filesOf("{runtime,sdk,deploy,functions,test}/**/*.{ts,js}")) add(file, tellsOfSource(file));
+  for (const file of filesOf("{runtime,sdk,deploy,functions,test}/**/*.md"))
+    if (!userPages.includes(file)) add(file, tellsIn(read(file)));
+  return Object.fromEntries(
+    [...counts].filter(([, count]) => count > 0).sort(([one], [other]) => (one < other ? -1 : 1)),
+  );
+}
