@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
 import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
-import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
+import {
+  change,
+  DispatchFixture,
+  type DispatchOptions,
+  done,
+  failure,
+  inAnHour,
+  manifest,
+  quiet,
+  trigger,
+} from "./fixture.ts";
 
 /** Nothing but positions fits: they are held while anything before them runs. */
 class CrampedStore extends MemoryStore {
@@ -35,17 +45,18 @@ async function again({ dispatcher }: DispatchFixture) {
 
 describe("what had begun when a process ended", () => {
   it("is known of each object, also where the records of two were one and another was interrupted", async () => {
-    const first = await (await DispatchFixture.open()).listed();
+    const options = { manifest: manifest(inAnHour) };
+    const first = await (await DispatchFixture.open(options)).listed();
     const [a, b] = [change("Added", "a", 11), change("Added", "b", 12)];
-    first.runner.answer = ({ object }) => (object.name === "a" ? undefined : failure("no", 3_600_000));
+    first.runner.answer = ({ object }) => (object.name === "a" ? undefined : failure());
     for (const each of [a, b]) first.subscription.change(each);
     await quiet(first.runner);
     await first.runner.end("a", { type: "interrupted" });
     await first.clock.advance(10_000);
-    await first.runner.end("a", failure("no", 3_600_000));
+    await first.runner.end("a", failure());
     await first.dispatcher.remove("copy", { retire: false });
     first.runner.answer = () => done;
-    const again = await first.dispatcher.function(manifest(), { usesOldObject: false });
+    const again = await first.dispatcher.function(options.manifest, { usesOldObject: false });
     const subscription = again.subscription("settings", { selection: "all", namespace: "" });
     subscription.change(a);
     await quiet(first.runner);
@@ -60,10 +71,10 @@ describe("what had begun when a process ended", () => {
   });
 
   it("is on record for those that wait, and not for all that began with them", async () => {
-    const options = { manifest: manifest({ concurrency: 64 }) };
+    const options = { manifest: manifest({ concurrency: 64, ...inAnHour }) };
     const first = await (await DispatchFixture.open(options)).listed();
     const isBad = (name: string) => Number(name.slice(1)) % 64 === 0;
-    first.runner.answer = ({ object }) => (isBad(object.name) ? failure("no", 3_600_000) : done);
+    first.runner.answer = ({ object }) => (isBad(object.name) ? failure() : done);
     for (let at = 0; at < 6_400; at++) {
       first.subscription.change(change("Added", `n${at}`, 11 + at));
       if (at % 64 === 63) await quiet(first.runner);
@@ -81,12 +92,14 @@ describe("what had begun when a process ended", () => {
   });
 
   it("is known of a function that was removed meanwhile, also of an object that had left before and came back", async () => {
-    const byLabel = { manifest: manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]) };
+    const byLabel = {
+      manifest: manifest(inAnHour, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]),
+    };
     const it = await DispatchFixture.open({ ...byLabel, namespace: "team-a" });
     it.function.retain("settings", ["team-a"]);
     await it.list(9, [change("Added", "a", 5)], "initial");
     await quiet(it.runner);
-    it.runner.answer = () => failure("no", 30_000);
+    it.runner.answer = () => failure();
     it.function.retain("settings", []);
     await quiet(it.runner);
     const back = it.function.subscription("settings", { selection: "all", namespace: "team-a" });
@@ -95,7 +108,7 @@ describe("what had begun when a process ended", () => {
     list.item(change("Added", "a", 5));
     list.end(change("Added", "a", 20).meta.resourceVersion);
     await it.clock.advance(1_000);
-    it.runner.answer = ({ type }) => (type === "Deleted" ? done : failure("no", 3_600_000));
+    it.runner.answer = ({ type }) => (type === "Deleted" ? done : failure());
     // Which namespaces it reads is not known yet.
     const second = await it.restart({ ...byLabel, namespace: "elsewhere" });
     await second.clock.advance(1_000);

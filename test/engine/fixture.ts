@@ -36,6 +36,11 @@ export const failure = (message = "no", retryAfterMs?: number): Outcome => ({
   error: { name: "Error", message, stack: "" },
 });
 
+/** Of a manifest: what fails is attempted again in an hour, and by the next process at once. */
+export const inAnHour = {
+  retry: { maxAttempts: 10, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000, factor: 1 },
+};
+
 export const done: Outcome = { type: "ok", durationMs: 1 };
 
 /** A runner whose every attempt the test ends by hand, or at once by `answer`; it begins them as the sandbox does. */

@@ -17,6 +17,27 @@ describe("a restart", () => {
     expect(second.runner.told).toEqual(["Added a@11", "Added a@11 #2 !", "Added b@12"]);
   });
 
+  it("keeps the time that a handler named by RetryAfter, and makes no attempt before", async () => {
+    const hour = 3_600_000;
+    const first = await (await DispatchFixture.open()).listed();
+    first.runner.answer = () => failure("later", hour);
+    first.subscription.change(change("Added", "a", 11));
+    await quiet(first.runner);
+    await first.clock.advance(hour / 2);
+    let last = first;
+    for (const ends of ["killed", "drained"]) {
+      if (ends === "drained") await last.drain();
+      last = await last.restart();
+      await quiet(last.runner);
+      await last.clock.advance(1_000);
+    }
+    expect(last.runner.told).toEqual(["Added a@11"]);
+    last.runner.answer = () => done;
+    await last.clock.advance(hour);
+    await quiet(last.runner);
+    expect(last.runner.told).toEqual(["Added a@11", "Added a@11 #2 !"]);
+  });
+
   it("does not deliver again what was done, though history sends it", async () => {
     const first = await (await DispatchFixture.open()).listed();
     const changes = Array.from({ length: 50 }, (_, index) => change("Added", `n${index}`, 11 + index));

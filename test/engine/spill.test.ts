@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
-import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
+import { change, DispatchFixture, done, failure, inAnHour, manifest, quiet, trigger } from "./fixture.ts";
 
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`);
 
@@ -24,11 +24,11 @@ describe("what does not fit in memory", () => {
   });
 
   it("what waits there of a trigger that is gone keeps nothing of the others from coming back", async () => {
-    const two = { manifest: manifest({}, [trigger(), trigger({ name: "pods", kind: "Pod" })]) };
+    const two = { manifest: manifest(inAnHour, [trigger(), trigger({ name: "pods", kind: "Pod" })]) };
     const first = await (await DispatchFixture.open(two)).listed();
     const pods = first.function.subscription("pods", { selection: "all", namespace: "" });
     pods.list("initial", undefined).end(resourceVersion("1"));
-    first.runner.answer = () => failure("no", 3_600_000);
+    first.runner.answer = () => failure();
     pods.change(change("Added", "pod", 11));
     first.subscription.change(change("Added", "a", 12));
     await first.clock.advance(70_000);

@@ -500,22 +500,27 @@ export class Attempts {
     if (!isGivenUp || item.kind === "key") observer.event?.(functionName, trigger.name, told.type, "retry");
     if (isGivenUp) return this.givenUp(item, outcome.error, shown, false);
     const afterMs = isSpent ? retry.maxDelayMs : (restMs ?? retryDelay(retry, item.attempts, asked, random));
+    if (item.kind !== "key" && asked !== undefined && !isSpent) this.defer(item, afterMs);
     return { type: "again", why: "retry", afterMs, blocked: isSpent };
   }
 
   /** As if it had not been attempted, but for the flag: the handler has seen it. */
   private requeue(event: LaneEvent, afterMs: number): void {
-    const { clock, spill } = this.parts;
     const { view, key, id, meta, journalRow: row, shown } = event;
     event.attempts = 0;
     event.doubt = "noted";
-    event.notBefore = clock.now() + afterMs;
-    spill.defer(event);
+    this.defer(event, afterMs);
     // The row that is written of it now says all that the journal would. Where there is no room for one, the journal does.
     if (event.place !== "memory" && row !== undefined) {
       view.settle({ key, id, uid: meta.uid, row, shown, comesAgain: !event.replayed });
       event.journalRow = undefined;
     }
+  }
+
+  /** Its handler has named the time: a process after this one waits for it too. */
+  private defer(event: LaneEvent, afterMs: number): void {
+    event.notBefore = this.parts.clock.now() + afterMs;
+    this.parts.spill.defer(event);
   }
 
   private givenUp(item: Waiting, error: HandlerError, shown: Shown, wasCrashing: boolean): Conclusion {

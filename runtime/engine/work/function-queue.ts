@@ -172,9 +172,18 @@ export class FunctionQueue {
     const { spill } = this.parts;
     if (spill.isFull && !spill.overflows) this.makeRoom();
     const lane = this.laneOf(event);
+    if (!event.replayed) this.endWish(lane);
     if (spill.isFull) this.overflow(lane, event);
     else if (lane.firstShelved !== undefined) this.shelve(lane, event);
     else this.enter(lane, event);
+  }
+
+  /** A time that a reconciler asked for, before its mode was edited, gives way to a change of the object, as it did in that mode. */
+  private endWish(lane: EventLane): void {
+    const { head } = lane;
+    if (head?.notBefore === undefined || head.attempts > 0 || head.flags.reason !== "edited") return;
+    head.notBefore = undefined;
+    if (lane.backoff) this.wake(lane);
   }
 
   /** Puts on disk what holds the mark up and must not any longer. Its body stays in memory: its turn may come at once. */
@@ -429,7 +438,10 @@ export class FunctionQueue {
   private wakeAll(): void {
     for (const lane of this.lanes.values()) {
       lane.blocked = false;
-      if (lane.backoff) this.wake(lane);
+      if (!lane.backoff) continue;
+      // A time that came with a failure gives way as its backoff does; one for another look at the object stays.
+      if (lane.head && lane.head.attempts > 0) lane.head.notBefore = undefined;
+      this.wake(lane);
     }
   }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import type { Look } from "../../../runtime/engine/delivery/delivery.ts";
 import { settle } from "../../virtual-clock.ts";
-import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "../fixture.ts";
+import { change, DispatchFixture, done, failure, inAnHour, manifest, quiet, trigger } from "../fixture.ts";
 import { byOwner, open, owned, pods, reconciler, runs, withPods } from "../reconcile/fixture.ts";
 
 /** Of ConfigMaps no more than metadata is kept, so that an event made of a key asks for the object. */
@@ -68,13 +68,13 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
   });
 
   it("is flagged after a kill that follows attempts at an earlier one, between which the function was loaded anew", async () => {
-    const small = manifest({}, [trigger({ object: "Metadata" })]);
+    const small = manifest(inAnHour, [trigger({ object: "Metadata" })]);
     const first = await DispatchFixture.open({ manifest: small, ...held });
     await first.listed();
     first.subscription.change(change("Added", "shop", 11));
     await first.clock.advance(120_000);
-    first.runner.answer = () => failure("no", 3_600_000);
-    const second = await first.restart({ manifest: manifest({}, [trigger()]), look: stands(15) });
+    first.runner.answer = () => failure();
+    const second = await first.restart({ manifest: manifest(inAnHour, [trigger()]), look: stands(15) });
     await second.clock.advance(1_000);
     for (const _ of ["edited back", "edited again"]) {
       await second.dispatcher.remove("copy", { retire: false });

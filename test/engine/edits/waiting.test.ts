@@ -27,6 +27,21 @@ describe("an edit from mode All to Reconcile", () => {
 });
 
 describe("an edit from mode Reconcile to All", () => {
+  it("delivers a change at once of an object whose reconciler had asked for a run in a day", async () => {
+    const first = await open();
+    first.runner.answer = () => ({ ...done, requeueAfterMs: 86_400_000 });
+    first.subscription.change(change("Added", "shop", 11));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    first.runner.answer = () => done;
+    first.runner.deliveries.length = 0;
+    const second = await withPods(await first.restart({ manifest: inAll }), false);
+    second.subscription.change(change("Modified", "shop", 12));
+    await quiet(second.runner);
+    await second.clock.advance(1_000);
+    expect(second.runner.told.at(-1)).toBe("Modified shop@12");
+  });
+
   it("tells an object that several waiting keys have been woken by once", async () => {
     const first = await open();
     first.dispatcher.hold("copy", "command");
