@@ -20,7 +20,7 @@ async function executorPid(fixture: ReturnType<typeof fixtureForTest>): Promise<
 const alive = (pid: number) => existsSync(`/proc/${pid}`) && !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
 
 describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
-  it("has an empty environment but for the time zone, the root as its folder, and one stream", async () => {
+  it("has an empty environment but for the time zone, the root as its folder, one stream, and a standard error of which the start is read", async () => {
     const pid = await executorPid(fixtureForTest());
     expect(readFileSync(`/proc/${pid}/environ`, "latin1")).toBe("TZ=UTC\0");
     expect(readlinkSync(`/proc/${pid}/cwd`)).toBe("/");
@@ -29,7 +29,10 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
       .filter(([fd, target]) => Number(fd) <= 3 || target.startsWith("/"));
     expect(
       inherited.filter(([, target]) => target !== "/dev/null").map(([fd, target]) => [fd, target.split(":")[0]]),
-    ).toEqual([["3", "socket"]]);
+    ).toEqual([
+      ["2", "socket"],
+      ["3", "socket"],
+    ]);
   });
 
   it("runs under Node's permission model, with the flags that isolates need", async () => {
