@@ -36,7 +36,7 @@ export const failure = (message = "no", retryAfterMs?: number): Outcome => ({
   error: { name: "Error", message, stack: "" },
 });
 
-/** Of a manifest: what fails is attempted again in an hour, and by the next process at once. */
+/** A manifest whose failed events are attempted again in an hour, and by the next process at once. */
 export const inAnHour = {
   retry: { maxAttempts: 10, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000, factor: 1 },
 };
