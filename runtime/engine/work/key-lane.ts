@@ -36,7 +36,8 @@ export const requeued: readonly Waking[] = [{ type: "Requeue" }];
 export function withCause(causes: readonly Waking[], cause: Waking): readonly Waking[] {
   const same = causes.find((each) => isOfOne(each, cause));
   // Only the first that went can be what the last run saw.
-  const replaced = same?.replaced ?? (same?.type === "Deleted" && cause.type !== "Deleted" ? same.uid : undefined);
+  const isAnother = same?.type === "Deleted" && (cause.type !== "Deleted" || cause.uid !== same.uid);
+  const replaced = same?.replaced ?? (isAnother ? same.uid : undefined);
   const newer = replaced === undefined ? cause : { ...cause, replaced };
   if (same?.type === cause.type) return causes.map((each) => (each === same ? newer : each));
   return [...causes.filter((each) => each !== same), newer].slice(-mostCauses);
