@@ -50,10 +50,13 @@ export async function tellWaitingKeys(
   const replaced = rows.filter(({ view }) => views.has(view));
   for (const row of replaced) awaiting.note(row, begun.get(row.sequence) !== undefined);
   const events: SpilledEvent[] = [];
+  const made = new Set<string>();
   let bytes = 0;
   for (const awaited of awaiting.objects.values()) {
     const event = await eventOf(awaited, bytes < mostBytes, parts.nextSequence);
-    if (!event) continue;
+    // An object that is gone may have been noted as the first of its name, and as the last.
+    if (!event || made.has(`${event.view}/${event.id}`)) continue;
+    made.add(`${event.view}/${event.id}`);
     bytes += event.body.length;
     events.push(event);
   }

@@ -35,6 +35,8 @@ it("no edit of the mode repeats in silence, loses or misleads", async () => {
     const { broken } = await runPlan(planOf(seed, ["mode"]));
     for (const breach of broken) failures.push(`SEED=${seed} ${wordsOf(breach)}`);
   }
+  const { broken } = await runPlan(planOf(4168, ["mode"]), placeOf("sqlite"));
+  for (const breach of broken) failures.push(`SEED=4168 on SQLite ${wordsOf(breach)}`);
   expect(failures).toEqual([]);
 });
 
