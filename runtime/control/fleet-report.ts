@@ -22,7 +22,7 @@ export const fleetReportSchema = z.object({
       reason: z.string().optional(),
       /** All that fall into it, wherever they run. */
       functions: z.array(z.string()),
-      /** Of those that run here: for how long the oldest event that is not done has waited. */
+      /** How long the oldest unfinished event of those that run here has waited. */
       oldestEventSeconds: z.number().optional(),
     }),
   ),

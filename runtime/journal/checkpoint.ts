@@ -23,15 +23,15 @@ import {
 } from "./dead-letter-stats.ts";
 import type { Journal, PreviousEnd } from "./journal.ts";
 
-/** What a trigger knows of its resource's objects: one per (function, trigger, resource), shared by its cursors. */
+/** The knowledge of a trigger about its resource's objects: one per (function, trigger, resource), shared by its cursors. */
 export interface StoredView extends Omit<ViewRow, "retiredAt"> {
   readonly cursors: readonly Cursor[];
 }
 
-/** What may change of what is on record of a view. */
+/** The fields of a view's record that may change. */
 export type ViewRecord = Pick<StoredView, "id" | "trigger" | "identity" | "manifest">;
 
-/** A batch as it is to be on record. */
+/** A batch in the form that is appended. */
 interface Sealed {
   readonly entries: JournalEntries;
   /** Of its dead letters. */
@@ -54,7 +54,7 @@ export class Checkpoint<J extends Journal = Journal> {
   private nextLetter: number;
   /** Views as they were last to be written, while it is not known whether they are. */
   private readonly unsure = new Map<number, ViewRow>();
-  /** What may be on record though its commit failed: whoever tries it again waits for it. */
+  /** Batches that may be on record though their commit failed. A retry waits for them. */
   private readonly unanswered = new WeakMap<Batch, Sealed>();
 
   constructor(journal: J) {
@@ -108,7 +108,7 @@ export class Checkpoint<J extends Journal = Journal> {
       .map((view) => this.stored(view));
   }
 
-  /** Finds or makes a view; one that was retired comes back as it was. */
+  /** Finds or creates a view. A retired one is restored. */
   async openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
     const isIt = (view: ViewRow) =>
       view.function === functionName && view.trigger === trigger && view.resource === resource;
@@ -145,7 +145,7 @@ export class Checkpoint<J extends Journal = Journal> {
 
   /**
    * Deletes, with all they hold and what of them had begun, the views that were retired before `before` (epoch
-   * milliseconds). Gives their number. No other view is given the id of one of them.
+   * milliseconds). Returns how many. No other view is given the id of one of them.
    */
   async purge(before: number): Promise<number> {
     const goneViews = this.retiredBefore(before).map(({ id }) => id);
@@ -164,7 +164,7 @@ export class Checkpoint<J extends Journal = Journal> {
     return this.journal.body(view, key);
   }
 
-  /** What had begun, by row. */
+  /** Attempts that had begun, by row. */
   async begun(): Promise<JournalRow[]> {
     return [...this.journal.state.begun.values()];
   }
@@ -222,7 +222,7 @@ export class Checkpoint<J extends Journal = Journal> {
     return this.letters.stock(functionName);
   }
 
-  /** All of the batch or nothing of it. Gives the ids of its dead letters, in their order. */
+  /** All of the batch or nothing of it. Returns the ids of its dead letters, in their order. */
   async commit(batch: Batch): Promise<readonly string[]> {
     const sealed = this.unanswered.get(batch) ?? this.seal(batch);
     try {
@@ -314,7 +314,7 @@ export class Checkpoint<J extends Journal = Journal> {
   }
 }
 
-/** Where positions are kept: in a file, in Secrets, or on NATS JetStream. */
+/** The stores of positions: a file, Secrets, or NATS JetStream. */
 export const storeKinds = ["sqlite", "kubernetes", "nats"] as const;
 export type StoreKind = (typeof storeKinds)[number];
 
@@ -328,7 +328,7 @@ export interface DeadLetterPage {
   readonly limit?: number;
 }
 
-/** Of dead letters, at most so many are in memory at once, without their bodies. */
+/** Dead letters that are in memory at once, without their bodies. */
 export const deadLetterPageSize = 1000;
 
 /** How long a removed function's positions are kept, so that putting it back loses nothing: seven days. */

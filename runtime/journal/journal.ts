@@ -35,7 +35,7 @@ export interface QueueRange {
 }
 
 /**
- * Where positions, known objects, waiting events and dead letters are kept; it is made opened. A backend is a folder that
+ * The store of positions, known objects, waiting events and dead letters; it is created open. A backend is a folder that
  * implements this and passes the tests in `test/journal/store-contract.ts`. One runtime at a time.
  * Reads see what was appended. Failures are `WatchfireError`s of the registry's checkpoint section.
  */
@@ -55,7 +55,7 @@ export interface Journal {
   /** Why nothing can be written at present, where it is reached over a network; others say it at each append. */
   readonly trouble?: WatchfireError | undefined;
 
-  /** What was on record when it was opened, and what was appended since. */
+  /** The state on record when it was opened, with all appends since. */
   readonly state: JournalState;
 
   /** All of the entries or nothing of them. Whoever tries the same again, waits for them where they are on their way. */
@@ -72,7 +72,7 @@ export interface Journal {
   headers<Q extends keyof Queues>(queue: Q, range: QueueRange): Iterable<Queues[Q]["header"]>;
   /** Rows with their bodies; none after `bytes` of bodies. Default: however many. */
   page<Q extends keyof Queues>(queue: Q, range: QueueRange, bytes?: number): Promise<readonly Queues[Q]["whole"][]>;
-  /** What each dead letter takes, oldest first. */
+  /** The size of each dead letter, oldest first. */
   letterSizes(): Iterable<readonly [functionName: string, letter: string, size: DeadLetterSize]>;
 
   /** `clean`: everything known was appended, and nothing was in flight. */
@@ -81,13 +81,13 @@ export interface Journal {
 
 /** One that every replica reaches: positions may leave it for another. */
 export interface SharedJournal extends Journal {
-  /** Where the positions went, if they went to another journal. */
+  /** The other journal that has the positions, if they moved. */
   readonly movedTo: string | undefined;
   /** Whether nothing was in it when it was opened. */
   readonly isBlank: boolean;
   /** As `sync`, but told when it cannot hold it all, which `sync` waits out. @throws WatchfireError WF_CHECKPOINT_FULL */
   syncWhole(): Promise<void>;
-  /** Begins anew, for positions of another journal whose last run ended so. */
+  /** Clears it for the positions of another journal, whose last run ended so. */
   clear(end: PreviousEnd): Promise<void>;
   /** Says that the positions are in another journal from now on, and forgets them. */
   moveTo(place: string): Promise<void>;

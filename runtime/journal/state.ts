@@ -13,13 +13,13 @@ export interface HeldObject extends KnownIdentity {
   readonly bodyIsOlder?: boolean;
 }
 
-/** What is on record and always in memory: replayed when a journal is opened, and kept as it was appended. */
+/** State that is always in memory: replayed when a journal is opened, and changed by each append. */
 export class JournalState {
   cluster: string | undefined;
   /** By function, since when (epoch milliseconds). */
   readonly paused = new Map<string, number>();
   readonly views = new Map<number, HeldView>();
-  /** What had begun, by row. */
+  /** Attempts that had begun, by row. */
   readonly begun = new Map<number, JournalRow>();
   /** No view or dead letter had this number before, nor one behind it. */
   nextView = 1;

@@ -23,7 +23,7 @@ export interface NatsStoreOptions {
   readonly isThere?: boolean;
   /** Default: one of its own, which closes with it. */
   readonly connection?: Nats;
-  /** Of slots; default the one that the Lease names. */
+  /** The set of slots; default: the one that the Lease names. */
   readonly set?: string;
   readonly nats?: NatsPlace | undefined;
   readonly namespace: string;

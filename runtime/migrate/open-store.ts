@@ -164,7 +164,7 @@ async function openFolder(options: StoreOptions, elector: Elector): Promise<Chec
 }
 
 /**
- * Where a process ended after it had moved positions out of it and before the Lease said so, the Lease says it now.
+ * If a process ended between moving positions out of it and writing that to the Lease, the Lease is written now.
  */
 async function shared(place: SharedPlace, options: StoreOptions, elector: Elector): Promise<SharedJournal> {
   const opened = await sharedJournals[place]({ ...options, isThere: placeOn(elector) === place }, elector);

@@ -42,10 +42,11 @@ export function executorProgram({ jitless = false }: ExecutorOptions = {}): Prog
     };
   }
   const own = resolve(dirname(main), "..");
+  const parts = nativeParts();
   return {
     flags: [
       ...flags,
-      ...readable([own, resolve(own, "../package.json"), ...nativeParts(), ...lookedAt(dirname(main)), muslMark]),
+      ...readable([own, resolve(own, "../package.json"), ...parts, ...lookedAt(dirname(main), parts[0]), muslMark]),
     ],
     args: [main],
   };
@@ -111,17 +112,16 @@ const readable = (paths: readonly string[]): string[] => paths.map((path) => `--
 const muslMark = "/etc/alpine-release";
 
 /** The folders of isolated-vm, and of the loader of its native code. */
-function nativeParts(): string[] {
+function nativeParts(): readonly [isolatedVm: string, loader: string] {
   const isolatedVm = folderOf("isolated-vm", import.meta.url);
   return [isolatedVm, folderOf("node-gyp-build", `${isolatedVm}/package.json`)];
 }
 
 /**
- * Where Node looks for them on its way: a package manager may link a package from another folder, or nest one that hides
+ * The places in which Node looks for them: a package manager may link a package from another folder, or nest one that hides
  * those above it.
  */
-function lookedAt(program: string): string[] {
-  const [isolatedVm = ""] = nativeParts();
+function lookedAt(program: string, isolatedVm: string): string[] {
   const places = [...candidates("isolated-vm", program), ...candidates("node-gyp-build", isolatedVm)];
   // Node takes a path that does not exist for a file, and looks for one below it.
   return places.flatMap((place) => [place, `${place}/*`]);

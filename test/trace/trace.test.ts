@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 /** What one change passed when this was set, and two percent more: timers go off. It only falls; the aim is 60 files and 250 functions. */
 const bounds = [
   { kind: "event", files: 87, functions: 470 },
-  { kind: "reconcile", files: 97, functions: 542 },
+  { kind: "reconcile", files: 97, functions: 535 },
 ] as const;
 
 // In a process of its own: the test runner's loader would count.

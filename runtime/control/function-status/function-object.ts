@@ -20,7 +20,7 @@ export interface FunctionSpec {
     | { readonly configMap: { readonly name: string; readonly sha256: string }; readonly folder: null };
 }
 
-/** Where the parts of a function are, of which this replica has one. */
+/** The places of a function's parts; this replica has one of them. */
 export interface Sharing {
   /** The name of this replica, and the term of its process: `<identity>#<term>`. */
   readonly replica: string;
@@ -51,7 +51,7 @@ export function specOf(account: string, origin: Origin): FunctionSpec {
   return { runtime: account, source };
 }
 
-/** What Function objects repeat of a report, as a merge patch has it: null takes away what was there. */
+/** The fields of a report that Function objects repeat, as a merge patch: null removes a field. */
 const summaryOf = (report: FunctionReport) => ({
   lagSeconds: Math.floor(report.lagSeconds),
   lastEvent: report.lastEvent ?? null,
@@ -132,7 +132,7 @@ const { ready, lastEvent, reason, message, ...shared } = functionReportSchema.pi
   message: true,
 }).shape;
 
-/** A replica's part of a function, as it is found in the object's status; what another version writes beside it is no matter. */
+/** A replica's part of a function, as the object's status has it. Fields that another version writes are ignored. */
 export const shareSchema = z.object({
   slots: z.array(z.number()),
   ready,

@@ -67,7 +67,7 @@ const triggerSchema = z.object({
   /** The worst of its sources' states; of a schedule `scheduled`. */
   state: z.string(),
   message: z.string().optional(),
-  /** Of a schedule: when it runs next, ISO 8601; absent where it does not run here. */
+  /** The next run of a schedule, ISO 8601; absent if it does not run here. */
   next: z.string().optional(),
   /** Conditions that could not be evaluated since the start, with the last reason; absent where there are none. */
   conditionErrors: z
@@ -90,7 +90,7 @@ const readSchema = z.object({
   ageMs: z.number().optional(),
 });
 
-/** What is counted of each function; 0 of one that does not run. */
+/** The counts of each function; 0 if it does not run. */
 const counts = {
   deadLetters: field(z.number(), sum),
   /** Those of them whose bodies had to go, so that the function keeps within its limit: they cannot be replayed. */
@@ -112,7 +112,7 @@ const fields = {
   trustGroup: field(z.string().optional(), first),
   /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
   ready: field(z.boolean(), (one, other) => one && other),
-  /** What is wrong, in one word and in words, and the failure's code. All three are those of the part that is worst. */
+  /** The failure in one word and in words, and its code. All three are those of the worst part. */
   reason: field(z.enum(reasons).optional(), first),
   message: field(z.string().optional(), first),
   code: field(z.custom<ErrorCode>().optional(), first),

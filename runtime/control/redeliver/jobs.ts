@@ -59,7 +59,7 @@ const redeliveriesOf = (tally: RedeliveryCounts): Redeliveries => ({
   left: [...tally].flatMap(([why, count]) => (why === "told" ? [] : [{ why, count }])),
 });
 
-/** What a shard says that knows nothing of a run: one that knows of it says more. */
+/** The answer of a shard that does not know the run; another shard's answer says more. */
 const unaware = "WF_RUNTIME_NO_RUN";
 
 /**

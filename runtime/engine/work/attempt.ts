@@ -1,4 +1,5 @@
 import type { Clock, Random } from "../../base/clock.ts";
+import { newerOf } from "../../base/resource-version.ts";
 import { metadataIn } from "../../informer/scan/change.ts";
 import type { NewDeadLetter, StartedEvent } from "../../journal/batch.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
@@ -12,11 +13,11 @@ import { nameOf } from "../state/by-namespace.ts";
 import { givenUid, type LaneEvent, storedEvent } from "./event.ts";
 import { PrefetchWindow } from "./fair-scheduler.ts";
 import type { KeyBackoff } from "./key-backoff.ts";
-import { isByEdit, type KeyLane, type Waits } from "./key-lane.ts";
+import { isByEdit, type KeyLane, unknownVersion, type Waits } from "./key-lane.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
-/** What is attempted: an event of an object or the time of a schedule, or a key that is to be reconciled. */
+/** The subject of an attempt: an event of an object or the time of a schedule, or a key that is to be reconciled. */
 type Waiting = LaneEvent | KeyLane;
 
 /** How an attempt leaves its event or key. */
@@ -79,7 +80,7 @@ interface AttemptsParts {
   readonly backoff?: KeyBackoff | undefined;
 }
 
-/** What an attempt is made with. */
+/** The code and manifest that attempts use. */
 interface LoadedCode {
   readonly manifest: FunctionManifest;
   /** The handler reads the previous object. */
@@ -95,7 +96,7 @@ export interface AttemptListener {
   readonly soon?: (work: () => void) => void;
 }
 
-/** What a handler is shown. */
+/** The states that a handler sees. */
 interface Shown {
   readonly body: Buffer;
   readonly oldBody: Buffer | undefined;
@@ -103,7 +104,7 @@ interface Shown {
   readonly newest?: Newest | undefined;
 }
 
-/** What an attempt at an event needs. */
+/** Inputs of one attempt at an event. */
 interface Needs extends Shown {
   readonly verdict: Verdict;
 }
@@ -367,7 +368,10 @@ export class Attempts {
       ...(item.kind === "key"
         ? // Of a deletion nothing else is inferred for the object's own events.
           {
-            resourceVersion: item.versionOf(shown.newest),
+            // It replaces the record of a run that was cut off, which may have shown a newer state.
+            resourceVersion: shown.newest
+              ? newerOf(item.shown, shown.newest.resourceVersion)
+              : (item.shown ?? unknownVersion),
             type: "Deleted",
             attempt: item.begun + 1,
           }
@@ -381,23 +385,20 @@ export class Attempts {
         listener.ended({ type: "not-begun" });
       } else this.give(item, shown, { row, started }, listener);
     };
+    // An edit alone unselected the object, which did not change. If the selection is restored, only the record shows that a
+    // deletion was delivered.
+    const mustOutlast =
+      item.kind === "key"
+        ? this.lastEdited > this.lasting && item.causes.some(isByEdit)
+        : item.flags.reason === "unselected";
     commits.begin(started, (row) => {
-      if (!this.isByEditAlone(item)) onRecord(row);
+      if (!mustOutlast) onRecord(row);
       else
         void this.outlast().then(
           () => onRecord(row),
           () => undefined,
         );
     });
-  }
-
-  /**
-   * Whether an edit alone has made an object leave, and that may not outlive this process. The object itself did not change: where the
-   * selection comes back, nothing but the record shows that a handler was told of a deletion.
-   */
-  private isByEditAlone(item: Waiting): boolean {
-    if (item.kind !== "key") return item.flags.reason === "unselected";
-    return this.lastEdited > this.lasting && item.causes.some(isByEdit);
   }
 
   /** An edit's deletion has woken a key. */
@@ -412,7 +413,7 @@ export class Attempts {
     this.lasting = Math.max(this.lasting, number);
   }
 
-  /** Gives the runner an attempt that is on record. */
+  /** Passes an attempt that is on record to the runner. */
   private give(
     item: Waiting,
     shown: Shown,
@@ -455,7 +456,7 @@ export class Attempts {
       // Where it may have begun before, the record stays: it is all that says so.
       if (item.attempts === 0 && item.doubt === "none") {
         item.journalRow = undefined;
-        if (item.kind === "key") item.forgetRun();
+        if (item.kind === "key") item.shown = undefined;
         commits.withdraw(attempt.row, attempt.started);
       }
       listener.ended({ type: "not-begun" });

@@ -172,18 +172,15 @@ export class FunctionQueue {
     const { spill } = this.parts;
     if (spill.isFull && !spill.overflows) this.makeRoom();
     const lane = this.laneOf(event);
-    if (!event.replayed) this.endWish(lane);
+    const { head } = lane;
+    // A time that a reconciler asked for, before its mode was edited, gives way to a change of the object, as it did in that mode.
+    if (!event.replayed && head?.notBefore !== undefined && head.attempts === 0 && head.flags.reason === "edited") {
+      head.notBefore = undefined;
+      if (lane.backoff) this.wake(lane);
+    }
     if (spill.isFull) this.overflow(lane, event);
     else if (lane.firstShelved !== undefined) this.shelve(lane, event);
     else this.enter(lane, event);
-  }
-
-  /** A time that a reconciler asked for, before its mode was edited, gives way to a change of the object, as it did in that mode. */
-  private endWish(lane: EventLane): void {
-    const { head } = lane;
-    if (head?.notBefore === undefined || head.attempts > 0 || head.flags.reason !== "edited") return;
-    head.notBefore = undefined;
-    if (lane.backoff) this.wake(lane);
   }
 
   /** Puts on disk what holds the mark up and must not any longer. Its body stays in memory: its turn may come at once. */

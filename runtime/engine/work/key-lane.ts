@@ -1,4 +1,4 @@
-import { isNewer, newerOf, type ResourceVersion, resourceVersion } from "../../base/resource-version.ts";
+import { isNewer, type ResourceVersion, resourceVersion } from "../../base/resource-version.ts";
 import {
   type Cause,
   type PendingKey,
@@ -267,7 +267,8 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     if (known && (newest?.uid ?? known.uid) === known.uid && isNewer(shown, known.resourceVersion))
       view.settle({ key, id, uid: known.uid, row, shown, comesAgain: true });
     else commits.settle(row, started);
-    this.forgetRun();
+    this.journalRow = undefined;
+    this.shown = undefined;
     this.doubt = "none";
   }
 
@@ -275,20 +276,6 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   settleShown(): void {
     const { view, key, id, journalRow: row, shown } = this;
     if (row !== undefined) view.settle({ key, id, uid: view.stands(key)?.uid ?? "", row, shown });
-  }
-
-  /** The record of its last run is not needed any more. */
-  forgetRun(): void {
-    this.journalRow = undefined;
-    this.shown = undefined;
-  }
-
-  /**
-   * The state that the record of its next run has. It takes the place of the record of a run that was cut off, which may have shown
-   * a newer one.
-   */
-  versionOf(newest: Newest | undefined): ResourceVersion {
-    return newest ? newerOf(this.shown, newest.resourceVersion) : (this.shown ?? unknownVersion);
   }
 }
 
