@@ -110,9 +110,9 @@ it.each<readonly [string, Given, object]>([
     { reason: "lane", why: expect.stringContaining("since an attempt before it failed or was cut off") },
   ],
   [
-    "an event with the handler keeps nothing away",
+    "an event that is with the handler did fire",
     { known: { lane: { ...lane, running: true } } },
-    { reason: "nothing" },
+    { reason: "fired", why: "it did fire: its Added is with the handler, attempt 2" },
   ],
   [
     "a dead letter of an earlier start is the reason, though no run is on record",

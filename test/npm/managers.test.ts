@@ -4,6 +4,8 @@ import { describe, expect, inject, it } from "vitest";
 import { Project } from "./project.ts";
 
 const example = join(import.meta.dirname, "../../functions/hello");
+/** With CI set Yarn refuses to write its lock file, which these projects have not. */
+const yarnSettings = "enableTelemetry: false\nenableScripts: false\nenableImmutableInstalls: false\n";
 const program = "node_modules/@watchfire/runtime/bin/watchfire.js";
 
 /** A project that depends on the tarballs, each of which also takes the place of the package that another asks npm for. */
@@ -35,7 +37,7 @@ describe("a function runs where the packages were installed", () => {
     [
       "Yarn, into node_modules",
       ["@yarnpkg/cli-dist@4", "install"],
-      { ".yarnrc.yml": "nodeLinker: node-modules\nenableTelemetry: false\nenableScripts: false\n", "yarn.lock": "" },
+      { ".yarnrc.yml": `nodeLinker: node-modules\n${yarnSettings}`, "yarn.lock": "" },
     ],
   ])("by %s", { timeout: 240_000 }, async (_, words, files) => {
     const project = projectWith(files);
@@ -52,7 +54,7 @@ describe("a function runs where the packages were installed", () => {
 });
 
 it("Yarn's Plug'n'Play is refused, with what to do instead", { timeout: 240_000 }, () => {
-  const project = projectWith({ ".yarnrc.yml": "enableTelemetry: false\nenableScripts: false\n", "yarn.lock": "" });
+  const project = projectWith({ ".yarnrc.yml": yarnSettings, "yarn.lock": "" });
   const yarn = (...words: string[]) => project.run("npx", "--yes", "@yarnpkg/cli-dist@4", ...words);
   yarn("install");
   expect(() => yarn("watchfire", "validate")).toThrow(/^WF_CLI_PNP: .*`nodeLinker: node-modules`/m);

@@ -42,6 +42,7 @@ export function answerOf(facts: ObjectFacts, checks: readonly Check[]): TriggerA
     source ??
     stopped ??
     rest.find((each) => each !== undefined) ??
+    running(facts, checks) ??
     past(facts) ??
     barred("object") ??
     nothing(facts)
@@ -57,6 +58,12 @@ const labels: { readonly [why in Why]?: string } = {
   lane: "an event of it waits",
   object: "there is no such object",
 };
+
+/** The event that the handler runs with at this moment, if there is one. */
+function running({ report }: ObjectFacts, checks: readonly Check[]): TriggerAnswer | undefined {
+  if (!report.lane?.running) return undefined;
+  return { reason: "fired", why: `it did fire: ${checks.find(({ name }) => name === "lane")?.says}` };
+}
 
 /** What became of its last event; undefined where none is on record. */
 function past({ report, letters, trigger, show }: ObjectFacts): TriggerAnswer | undefined {
