@@ -38,7 +38,9 @@ export class StartedBefore implements BegunBefore {
       const isRun = runSequence(event.id) !== undefined;
       return identity === undefined || isRun ? event : { ...event, id: withTrigger(event.id, identity) };
     };
-    const all = rows.flatMap(({ id: row, started: events }) => events.map((event) => ({ ...named(event), row })));
+    const all = rows
+      .flatMap(({ id: row, started: events }) => events.map((event) => ({ ...named(event), row })))
+      .sort((a, b) => a.row - b.row);
     // The spill may hold a hundred thousand events, the journal those that ran.
     const begun = new Set(all.map(keyOf));
     const objects = new Set(all.map(objectOf));
@@ -77,7 +79,7 @@ export class StartedBefore implements BegunBefore {
       });
     }
     for (const key of passed) started.events.delete(key);
-    for (const { view, id, type } of started) {
+    for (const { view, id, type } of [...started].sort((a, b) => a.row - b.row)) {
       if (type === "Added" || type === "Deleted") started.passages.set(`${view}/${uidOf(id)}`, type);
     }
     return started;
