@@ -154,6 +154,15 @@ export class PossiblyDeliveredObjects {
     return records?.some((each) => each.type !== "Deleted" && isUpTo(resourceVersion, each.resourceVersion)) ?? false;
   }
 
+  /** Whether a handler may have seen a newer state of the object than the one that is known. */
+  isSurpassed(key: string, known: Pick<KnownIdentity, "resourceVersion"> | undefined): boolean {
+    if (!known || this.byKey.size === 0) return false;
+    const { records = [] } = this.byKey.get(key) ?? {};
+    return records.some(
+      ({ type, resourceVersion }) => type !== "Deleted" && isNewer(resourceVersion, known.resourceVersion),
+    );
+  }
+
   /** The object as a list is compared with, given what is known of it. */
   alive(key: string, known: KnownIdentity | undefined): LastState | undefined {
     const doubted = this.byKey.get(key);
@@ -164,10 +173,15 @@ export class PossiblyDeliveredObjects {
     return { ...known, begun: begun === "Added" ? "Modified" : begun, through };
   }
 
-  /** An event of the object is terminal; an older one, which had been left out before, settles nothing. */
+  /**
+   * An event of the object, or of a later one of its name, is terminal; an older one, which had been left out before, settles
+   * nothing.
+   */
   end(type: EventType, key: string, uid: string, at: EpochVersion): void {
     const doubted = this.byKey.get(key);
-    if (doubted?.uid !== uid || (type !== "Deleted" && isBefore(at, doubted.through))) return;
+    if (!doubted) return;
+    const isItsEnd = type === "Deleted" && doubted.uid === uid;
+    if (!isItsEnd && isBefore(at, doubted.through)) return;
     this.byKey.delete(key);
     for (const record of doubted.records) this.settle(record);
   }

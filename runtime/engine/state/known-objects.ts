@@ -171,6 +171,11 @@ export class KnownObjects {
     return this.doubted.isOvertaken(key, resourceVersion);
   }
 
+  /** Whether a handler may have seen a newer state of an object than the one that is known. */
+  hasShownNewer(key: string): boolean {
+    return this.doubted.isSurpassed(key, this.stands(key));
+  }
+
   /** An attempt is over. What it has shown of an object that is newer than what is known stays on record until that is known. */
   settle({ key, id, uid, row, shown, comesAgain = false }: Settled): void {
     const known = this.stands(key);
@@ -500,8 +505,7 @@ export class KnownObjects {
 
   /** Whether a condition would judge an earlier state of the object than its last. */
   private async isOlder(key: string): Promise<boolean> {
-    if (this.trigger.matchConditions.length === 0) return false;
-    return (await this.knownBody(key))?.isOlder ?? false;
+    return this.trigger.matchConditions.length > 0 && ((await this.knownBody(key))?.isOlder ?? false);
   }
 
   private async knownBody(key: string): Promise<KnownBody | undefined> {

@@ -19,6 +19,9 @@ const stands = (rv: number, name = "shop"): Look => {
 };
 const away: Look = () => Promise.reject(new Error("away"));
 
+const versionOf = (body: Buffer | undefined): string | undefined =>
+  body && JSON.parse(body.toString()).metadata.resourceVersion;
+
 /** A key waits for its first run, woken by its object. */
 async function waitingKey() {
   const first = await open({ manifest: reconciling, ...held });
@@ -48,6 +51,19 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
     expect(third.runner.told).toEqual(["Modified shop@14 !", "Modified shop@15 !", "Modified shop@16"]);
     await third.clock.advance(1_000);
     expect(third.disk.begun.size).toBe(0);
+  });
+
+  it("is no more behind the old object of the next: an older one that is kept is not shown", async () => {
+    const first = await waitingKey();
+    const second = await next(first, { manifest: inAll, look: stands(15), usesOldObject: true });
+    expect(second.runner.told).toEqual(["Added shop@11"]);
+    for (const rv of [16, 17]) second.subscription.change(change("Modified", "shop", rv));
+    await quiet(second.runner);
+    const old = second.runner.deliveries.slice(1).map(({ oldBody, redelivered }) => [redelivered, versionOf(oldBody)]);
+    expect(old).toEqual([
+      [false, undefined],
+      [false, "16"],
+    ]);
   });
 
   it("is flagged when its own event waited on disk meanwhile and the position is past it", async () => {
