@@ -8,6 +8,10 @@ export interface Option {
   readonly value?: string;
   readonly summary: string;
   readonly default?: string;
+  /** Its letter, as `o` of `-o`. */
+  readonly short?: string;
+  /** The only values that it takes. */
+  readonly choices?: readonly string[];
   /** It may be given several times; its value is then all of them, and none where it is not given. */
   readonly many?: true;
 }
@@ -60,7 +64,9 @@ export const command = <const O extends Options>(definition: Command<O>): Comman
 export function parse<O extends Options>(of: Command<O>, args: readonly string[]): Invocation<O> {
   const known: Options = of.options;
   if (of.passes) return { options: {} as Values<O>, given: new Set(), operands: args };
-  const types = Object.entries(known).map(([name, { value }]) => [name, { type: value ? "string" : "boolean" }]);
+  const types = Object.entries(known).map(([name, { value, short }]) => {
+    return [name, { type: value ? "string" : "boolean", ...(short !== undefined && { short }) }];
+  });
   const { tokens } = parseArgs({ args: [...args], options: Object.fromEntries(types), strict: false, tokens: true });
   const values: Record<string, string | string[]> = {};
   for (const [name, { many }] of Object.entries(known)) if (many) values[name] = [];
@@ -70,12 +76,16 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
     if (token.kind === "positional") operands.push(token.value);
     if (token.kind !== "option") continue;
     const { name, rawName, value, inlineValue } = token;
-    const option = Object.hasOwn(known, name) && rawName === `--${name}` ? known[name] : undefined;
+    const found = Object.hasOwn(known, name) ? known[name] : undefined;
+    const option = rawName === `--${name}` || rawName === `-${found?.short}` ? found : undefined;
     if (!option) throw usage(`there is no option ${rawName}`, suggest(name, Object.keys(known)));
     if (!option.value && value !== undefined) throw usage(`${rawName} takes no value, got ${value}`);
     // What looks like the next option is no value: a folder of such a name is given as `--functions=--odd`.
     const isMissing = value === undefined || value === "" || (!inlineValue && value.startsWith("--"));
     if (option.value && isMissing) throw usage(`${rawName} takes ${option.value}, and has none`);
+    if (option.choices && !option.choices.includes(value ?? "")) {
+      throw usage(`${rawName} takes ${option.choices.join(" or ")}, got ${value}`);
+    }
     given.add(name);
     const all = values[name];
     if (value === undefined) continue;
@@ -98,7 +108,8 @@ function usage(what: string, meant?: string): WatchfireError {
 /** The help text of one command. */
 export function help(of: Command): string {
   const rows = Object.entries(of.options).map(([name, option]) => {
-    const left = option.value ? `--${name} ${option.value}` : `--${name}`;
+    const names = option.short === undefined ? `--${name}` : `-${option.short}, --${name}`;
+    const left = option.value ? `${names} ${option.value}` : names;
     const notes = [option.default && `default ${option.default}`, option.many && "may be given again"].filter(Boolean);
     return { left, right: notes.length === 0 ? option.summary : `${option.summary} (${notes.join(", ")})` };
   });

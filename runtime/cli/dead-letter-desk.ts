@@ -14,8 +14,8 @@ import {
   describeSummary,
 } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
-import { fleetOf, functionNames } from "./fleet.ts";
 import { RuntimeClient } from "./runtime-client.ts";
+import { fleetOf, functionNames } from "./status-answer.ts";
 
 /** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
 export interface DeadLetterClient {

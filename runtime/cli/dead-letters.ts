@@ -6,7 +6,7 @@ import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";
 import { type DeadLetterClient, openFolder, openRuntime } from "./dead-letter-desk.ts";
-import { data } from "./options.ts";
+import { data, output } from "./options.ts";
 
 const options = {
   data: {
@@ -20,6 +20,7 @@ const options = {
   },
   function: { value: "NAME", summary: "for list and --all: this function's alone" },
   all: { summary: "for replay and drop: all of them; those that cannot be replayed are told and left" },
+  output: output("json"),
   after: { value: "ID", summary: `for list: those after this one; a list has at most ${deadLetterPageSize}` },
 } as const;
 
@@ -49,16 +50,17 @@ type Action = (desk: DeadLetterClient) => Promise<number>;
 /** @throws WatchfireError WF_CLI_USAGE for what does not go together */
 function actionOf({ operands, options: values, given }: Invocation<typeof options>): Action {
   const [name, ...ids] = operands;
-  const { after, function: only } = values;
+  const { after, function: only, output: format } = values;
   const all = given.has("all");
   if (given.has("after") && name !== "list") throw usage("--after is for list");
+  if (given.has("output") && name !== "list") throw usage("--output is for list; show prints JSON");
   if (after !== undefined && !deadLetterId.test(after))
     throw usage("--after takes a dead letter's id", undefined, after);
   if (only !== undefined && name !== "list" && !all) throw usage("--function is for list and --all");
   switch (name) {
     case "list":
       if (ids.length > 0 || all) throw usage("list takes no ID and no --all", undefined, ids.join(" ") || undefined);
-      return (desk) => list(desk, { after, function: only });
+      return (desk) => list(desk, { after, function: only }, format === "json");
     case "show":
       if (ids.length !== 1 || all) throw usage("show takes one ID", undefined, ids.join(" ") || undefined);
       return (desk) => show(desk, ids[0] ?? "");
@@ -76,10 +78,15 @@ function actionOf({ operands, options: values, given }: Invocation<typeof option
 const usage = (what: string, hint = "run `watchfire dead-letters --help`", actual?: unknown): WatchfireError =>
   new WatchfireError("WF_CLI_USAGE", { what, hint, actual });
 
-async function list(desk: DeadLetterClient, page: { after: string | undefined; function: string | undefined }) {
+async function list(
+  desk: DeadLetterClient,
+  page: { after: string | undefined; function: string | undefined },
+  isJson: boolean,
+) {
   const letters = await desk.list(page);
   const of = page.function === undefined ? "" : ` of function ${page.function}`;
-  process.stdout.write(letters.length === 0 ? `no dead letters${of}\n` : `${rows(letters).join("\n")}\n`);
+  const text = letters.length === 0 ? `no dead letters${of}` : rows(letters).join("\n");
+  process.stdout.write(`${isJson ? JSON.stringify(letters, null, 2) : text}\n`);
   await tellOthers(desk);
   return 0;
 }

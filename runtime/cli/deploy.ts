@@ -20,8 +20,8 @@ import { command } from "./command.ts";
 import { compareWithContainer } from "./executor-memory.ts";
 import { functions, kubeconfig } from "./options.ts";
 import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
-import { warnOfStore } from "./store-limits.ts";
-import { warn, warnOfReach } from "./warning.ts";
+import { warningsOfStore } from "./store-limits.ts";
+import { warn, warningsOfReach } from "./warning.ts";
 
 export const deploy = command({
   name: "deploy",
@@ -55,8 +55,8 @@ export const deploy = command({
       const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
       const packed = pack(built, { ...rules, root });
       if (!packed) return 1;
-      warnOfReach(loaded, rules);
-      warnOfStore(loaded, built, rules.store);
+      const warnings = [...warningsOfReach(loaded, rules), ...warningsOfStore(loaded, built, rules.store)];
+      for (const { message } of warnings) warn(message);
       const all = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));
       const absence = await absenceAmong(transport, namespace, all);
       const objects = all.filter(({ metadata }) => !absence?.namespaces.has(metadata.namespace ?? ""));

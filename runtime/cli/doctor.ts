@@ -6,7 +6,7 @@ import { absenceAmong } from "../rbac/namespaces.ts";
 import { rbacObjects } from "../rbac/objects.ts";
 import type { Need } from "../rbac/scoped-rule.ts";
 import { command, type Invocation } from "./command.ts";
-import { functions, kubeconfig } from "./options.ts";
+import { functions, kubeconfig, output } from "./options.ts";
 import { expressible, knownKinds, readRules, readValidManifests, rulesOptions, withCluster } from "./rbac.ts";
 import { shellWord } from "./shell-word.ts";
 
@@ -16,6 +16,7 @@ const options = {
   namespace: { value: "NS", summary: "the runtime's namespace; without it, the context's" },
   kubeconfig,
   context: { value: "NAME", summary: "the kubeconfig's context" },
+  output: output("json"),
 } as const;
 
 export const doctor = command({
@@ -23,7 +24,8 @@ export const doctor = command({
   summary: "compares what the runtime and every function need of the cluster with what they are granted",
   options,
   async run(invocation) {
-    const { kubeconfig, context, functions: folder, namespace } = invocation.options;
+    const { kubeconfig, context, functions: folder, namespace, output: format } = invocation.options;
+    const isJson = format === "json";
     const loaded = await readValidManifests(folder);
     return withCluster({ kubeconfig, context }, async ({ transport, defaultNamespace }) => {
       const rules = readRules({ ...invocation.options, namespace: namespace ?? defaultNamespace }, invocation.given);
@@ -42,14 +44,29 @@ export const doctor = command({
         // What the runtime needs for a function that was refused is not beyond need.
         const finding = isWhole || subject.functionName ? found : { ...found, beyond: undefined };
         findings.push(finding);
-        process.stdout.write(`${describe(finding, rules.namespace).join("\n")}\n`);
+        if (!isJson) process.stdout.write(`${describe(finding, rules.namespace).join("\n")}\n`);
       }
       const command = remedy(invocation, rules.namespace);
-      if (findings.some(isLacking)) process.stdout.write(`\nto grant what is missing:\n  ${command}\n`);
+      if (isJson) process.stdout.write(`${JSON.stringify(answerOf(findings, rules.namespace, command), null, 2)}\n`);
+      else if (findings.some(isLacking)) process.stdout.write(`\nto grant what is missing:\n  ${command}\n`);
       else if (!findings.every(isWell)) process.stdout.write(`\n${unknown}\n`);
       return findings.every(isWell) && isWhole && !absence ? 0 : 1;
     });
   },
+});
+
+/** The findings for programs; `missing` and `beyond` are null if they are not known. */
+const answerOf = (findings: readonly Finding[], namespace: string, command: string) => ({
+  accounts: findings.map(({ subject, absent, missing, beyond }) => ({
+    account: subject.account,
+    namespace,
+    function: subject.functionName ?? null,
+    isThere: !absent,
+    needs: subject.needs.length,
+    missing: missing?.map(describeNeed) ?? null,
+    beyond: beyond?.map(describeNeed) ?? null,
+  })),
+  ...(findings.some(isLacking) && { remedy: command }),
 });
 
 const isLacking = ({ missing, absent }: Finding): boolean => absent || (missing?.length ?? 0) > 0;

@@ -9,12 +9,13 @@ import {
   type TriggerExplanation,
 } from "../observe/explanation.ts";
 import { command } from "./command.ts";
+import { output } from "./options.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 
 const options = {
   ...runtimeOptions,
   trigger: { value: "NAME", summary: "this trigger's answer alone" },
-  json: { summary: "the answer as JSON" },
+  output: output("json"),
 } as const;
 
 export const explain = command({
@@ -25,15 +26,14 @@ export const explain = command({
   async run(invocation) {
     const {
       operands,
-      options: { trigger },
-      given,
+      options: { trigger, output: format },
     } = invocation;
     const question = questionOf(operands);
     const runtime = runningRuntime(invocation);
     const { function: name, ...object } = question;
     const path = `explain/${encodeURIComponent(name)}?${new URLSearchParams(object)}`;
     const answer = only(await runtime.ask(explanationSchema, path), trigger);
-    const text = given.has("json") ? JSON.stringify(answer, null, 2) : render(answer).join("\n");
+    const text = format === "json" ? JSON.stringify(answer, null, 2) : render(answer).join("\n");
     process.stdout.write(`${text}\n`);
     return 0;
   },

@@ -1,32 +1,42 @@
+import { parseDuration } from "@watchfire/sdk";
+import { z } from "zod";
 import { readEnvironment } from "../base/config.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { logAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
+import { output } from "./options.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
 /** How long one question waits for a line, in seconds: the endpoints let go of a connection that is silent for 15. */
 const waitSeconds = 10;
 
+/** From the least important to the most. */
+const levels: readonly string[] = ["debug", "info", "warn", "error"];
+
 export const logs = command({
   name: "logs",
-  summary: "prints a function's last log lines, which its runtime has in memory: 256 KiB at most",
-  operands: "FUNCTION",
+  summary:
+    "prints the last log lines of a function, or of all, which the runtime has in memory: 256 KiB of each at most",
+  operands: "[FUNCTION]",
   options: {
     ...runtimeOptions,
     follow: { summary: "goes on with each line that comes, until it is stopped" },
-    json: { summary: "the lines as the log has them" },
+    since: { value: "DURATION", summary: "the lines of this long ago and later, such as 10m" },
+    level: { value: "LEVEL", choices: levels, summary: "the lines of this level and above", default: "debug" },
+    output: output("json"),
   },
   async run(invocation) {
-    const { operands, given } = invocation;
-    const name = functionOperand("logs", operands);
+    const { operands, given, options } = invocation;
+    const path = operands.length === 0 ? "functions/logs" : functionPath(functionOperand("logs", operands), "logs");
+    const isWanted = wantedBy(options.level, options.since, Date.now());
     const runtime = runningRuntime(invocation);
-    const show = given.has("json") ? (line: string) => line : (line: string) => consoleLine(line);
+    const show = options.output === "json" ? (line: string) => line : (line: string) => consoleLine(line);
     let last = 0;
     const more = async (wait: number) => {
-      const path = functionPath(name, `logs?after=${last}&wait=${wait}`);
-      const answer = await runtime.ask(logAnswerSchema, path);
-      for (const { line } of answer.lines) process.stdout.write(`${show(line)}\n`);
+      const answer = await runtime.ask(logAnswerSchema, `${path}?after=${last}&wait=${wait}`);
+      for (const { line } of answer.lines) if (isWanted(line)) process.stdout.write(`${show(line)}\n`);
       last = answer.lines.at(-1)?.number ?? last;
       return answer;
     };
@@ -38,3 +48,24 @@ export const logs = command({
     return 0;
   },
 });
+
+const recordSchema = z.object({ level: z.string(), time: z.union([z.string(), z.number()]) });
+
+/** The test that a printed line passes. `now`: epoch milliseconds. @throws WatchfireError WF_CLI_USAGE if `since` is no duration */
+function wantedBy(level: string, since: string | undefined, now: number): (line: string) => boolean {
+  const least = levels.indexOf(level);
+  const from = since === undefined ? undefined : now - durationOf(since);
+  if (least === 0 && from === undefined) return () => true;
+  return (line) => {
+    const { level, time } = recordSchema.parse(JSON.parse(line));
+    // Any other level is worse than an error.
+    const rank = levels.indexOf(level);
+    return (rank < 0 || rank >= least) && (from === undefined || new Date(time).getTime() >= from);
+  };
+}
+
+function durationOf(since: string): number {
+  const duration = parseDuration(since);
+  if (duration !== undefined) return duration;
+  throw new WatchfireError("WF_CLI_USAGE", { what: "--since takes a duration", actual: since, hint: "such as 10m" });
+}

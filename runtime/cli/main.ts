@@ -22,6 +22,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   doctor: async () => (await import("./doctor.ts")).doctor,
   build: async () => (await import("./build.ts")).build,
   deploy: async () => (await import("./deploy.ts")).deploy,
+  status: async () => (await import("./status.ts")).status,
   explain: async () => (await import("./explain.ts")).explain,
   runs: async () => (await import("./runs.ts")).runs,
   logs: async () => (await import("./logs.ts")).logs,

@@ -15,6 +15,16 @@ export const data = {
   default: ".watchfire",
 } as const satisfies Option;
 
+/** How a command prints its answer: `text` for people, or one of the formats for programs. */
+export const output = <const F extends readonly string[]>(...formats: F) =>
+  ({
+    value: "FORMAT",
+    short: "o",
+    choices: ["text", ...formats],
+    summary: `the answer as ${["text", ...formats].join(" or ")}`,
+    default: "text",
+  }) as const satisfies Option;
+
 /** One rule for all commands that need a cluster. */
 export const kubeconfig = {
   value: "FILE",

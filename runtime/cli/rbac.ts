@@ -19,7 +19,7 @@ import { command, type Option } from "./command.ts";
 import { readAccount, readNamespace } from "./operand.ts";
 import { functions, serviceAccount } from "./options.ts";
 import { readStore } from "./store-limits.ts";
-import { warnOfReach } from "./warning.ts";
+import { warn, warningsOfReach } from "./warning.ts";
 
 /** The options that say which runtime the rules are for. */
 export const rulesOptions = {
@@ -55,7 +55,7 @@ export const rbac = command({
       ? await withCluster({ kubeconfig, context }, ({ transport }) => ask(transport))
       : await knownKinds(options.functions, manifests);
     if (!allExpressible(loaded, kinds, rules)) return 1;
-    warnOfReach(loaded, rules);
+    for (const { message } of warningsOfReach(loaded, rules)) warn(message);
     process.stdout.write(documents(rbacObjects(manifests, kinds, rules)));
     return 0;
   },

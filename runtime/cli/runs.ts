@@ -2,17 +2,18 @@ import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
 import { type RunsAnswer, runsAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
+import { output } from "./options.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 
 export const runs = command({
   name: "runs",
   summary: "lists a function's last attempts, newest first: how each ended, how long it took, and its event's ID",
   operands: "FUNCTION",
-  options: { ...runtimeOptions, json: { summary: "the answer as JSON" } },
+  options: { ...runtimeOptions, output: output("json") },
   async run(invocation) {
     const name = functionOperand("runs", invocation.operands);
     const answer = await runningRuntime(invocation).ask(runsAnswerSchema, functionPath(name, "runs"));
-    const text = invocation.given.has("json") ? JSON.stringify(answer, null, 2) : render(name, answer);
+    const text = invocation.options.output === "json" ? JSON.stringify(answer, null, 2) : render(name, answer);
     process.stdout.write(`${text}\n`);
     tellElsewhere(answer);
     return 0;

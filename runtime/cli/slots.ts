@@ -3,17 +3,18 @@ import { clean } from "../base/wording.ts";
 import type { FleetReport } from "../control/fleet-report.ts";
 import { table } from "../dev/table.ts";
 import { command } from "./command.ts";
-import { fleetOf } from "./fleet.ts";
+import { output } from "./options.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { fleetOf } from "./status-answer.ts";
 
 export const slots = command({
   name: "slots",
   summary: "shows a fleet as one of its replicas sees it: each slot, who has it, its functions and its oldest event",
-  options: { ...runtimeOptions, json: { summary: "the answer as JSON" } },
+  options: { ...runtimeOptions, output: output("json") },
   async run(invocation) {
     const fleet = await fleetOf(runningRuntime(invocation));
     if (!fleet) throw new WatchfireError("WF_CLI_USAGE", { what: "this runtime is no replica of a fleet" });
-    const text = invocation.given.has("json") ? JSON.stringify(fleet, null, 2) : render(fleet);
+    const text = invocation.options.output === "json" ? JSON.stringify(fleet, null, 2) : render(fleet);
     process.stdout.write(`${text}\n`);
     return 0;
   },

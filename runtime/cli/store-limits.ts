@@ -5,7 +5,6 @@ import { faultOfRule } from "../manifest/fault.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
 import type { BuildOutcome } from "./built-functions.ts";
-import { warn } from "./warning.ts";
 
 /** @throws WatchfireError WF_CLI_USAGE where it names no store */
 export function readStore(store: string): StoreKind {
@@ -15,15 +14,15 @@ export function readStore(store: string): StoreKind {
 }
 
 /**
- * Says what positions in Secrets mean for these functions, and gives the number of warnings: none with another store. The
- * numbers are measured, and explained in `journal/DESIGN.md`.
+ * Warnings of what positions in Secrets mean for these functions: none with another store. The numbers are measured, and
+ * explained in `journal/DESIGN.md`.
  */
-export function warnOfStore(
+export function warningsOfStore(
   { documents }: LoadedFunctions,
   built: readonly BuildOutcome[],
   store: StoreKind | undefined,
-): number {
-  if (store !== "kubernetes" || built.length === 0) return 0;
+): WatchfireError[] {
+  if (store !== "kubernetes" || built.length === 0) return [];
   const limits = new WatchfireError("WF_CHECKPOINT_LIMITS", {
     what: "all functions together may know of about 30,000 objects; 64 MiB of bodies are kept, in memory alone",
   });
@@ -47,6 +46,5 @@ export function warnOfStore(
       faultOfRule({ code: "WF_CHECKPOINT_OLD_OBJECT", ...each }, document),
     );
   });
-  for (const { message } of [limits, ...readers]) warn(message);
-  return 1 + readers.length;
+  return [limits, ...readers];
 }

@@ -1,4 +1,5 @@
 import { relative } from "node:path";
+import type { Difference } from "@watchfire/sdk/testing";
 import { systemClock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
@@ -11,10 +12,11 @@ import { checkExpression } from "../engine/filter/check-expression.ts";
 import { connectDirect } from "../kube/direct.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
+import { type CaseFault, describeFinding, faultOfCase, githubAnnotation, junitOf } from "./annotations.ts";
 import { command } from "./command.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readFolder } from "./operand.ts";
-import { functions as functionsFolder } from "./options.ts";
+import { functions as functionsFolder, output } from "./options.ts";
 
 /** Characters of a value in the table. */
 const longestValue = 80;
@@ -23,34 +25,25 @@ export const test = command({
   name: "test",
   summary: "runs each function on its events/*.json, in the sandbox and on an embedded cluster, and compares",
   operands: "[FUNCTION...]",
-  options: { functions: functionsFolder },
+  options: { functions: functionsFolder, output: output("json", "junit", "github") },
   async run({ options, operands }) {
     const folder = readFolder(options.functions);
     const { functions, faults } = await loadFunctions(folder, { checkExpression });
-    for (const fault of faults) process.stderr.write(`${fault.message}\n`);
     const chosen = chosenOf(functions, operands);
     const code = openCode(folder, systemClock);
     const runner = new FixtureRunner(openCluster);
-    const rows: string[][] = [];
-    const told = new Set<string>();
-    let [passed, failed] = [0, 0];
+    const results: FixtureResult[] = [];
     try {
       for (const manifest of chosen) {
         for (const file of fixtureFiles(manifest)) {
-          const shownFile = relative(process.cwd(), file);
+          const of = { function: manifest.name, fixture: relative(process.cwd(), file) };
           try {
             const fixture = readFixture(file);
             const differences = await runner.run(manifest, await code.bundle(manifest), fixture);
-            if (differences.length === 0) passed++;
-            else failed++;
-            for (const { what, expected, actual } of differences)
-              rows.push([shownFile, what, shown(expected), shown(actual)]);
+            results.push({ ...of, differences });
           } catch (error) {
             if (!(error instanceof WatchfireError)) throw error;
-            failed++;
-            // A broken handler is that of all fixtures beside it.
-            if (!told.has(error.message)) process.stderr.write(`${error.message}\n`);
-            told.add(error.message);
+            results.push({ ...of, differences: [], fault: error });
           }
         }
       }
@@ -58,17 +51,68 @@ export const test = command({
       code.close();
       await runner.close();
     }
-    if (passed + failed === 0) {
+    if (results.length === 0) {
       const what = "no function has a fixture: a file events/NAME.json beside its manifest";
       throw new WatchfireError("WF_DEV_FIXTURE", { what, place: { file: folder } });
     }
-    if (rows.length > 0) {
-      process.stdout.write(`${table(["FIXTURE", "WHAT", "EXPECTED", "GOT"], rows).join("\n")}\n\n`);
-    }
-    process.stdout.write(`${passed} passed, ${failed} failed\n`);
-    return failed === 0 && faults.length === 0 ? 0 : 1;
+    print(options.output, faults, results);
+    return results.every(isPassed) && faults.length === 0 ? 0 : 1;
   },
 });
+
+/** The result of one fixture. */
+interface FixtureResult {
+  readonly function: string;
+  /** Its file, from the working directory. */
+  readonly fixture: string;
+  readonly differences: readonly Difference[];
+  /** The reason why it could not be run. */
+  readonly fault?: WatchfireError;
+}
+
+const isPassed = ({ differences, fault }: FixtureResult): boolean => differences.length === 0 && !fault;
+
+function print(format: string, faults: readonly WatchfireError[], results: readonly FixtureResult[]): void {
+  const failed = results.filter((each) => !isPassed(each));
+  const counts = { passed: results.length - failed.length, failed: failed.length };
+  const say = (text: string) => process.stdout.write(`${text}\n`);
+  if (format === "json") {
+    const fixtures = results.map(({ fault, ...each }) => ({
+      ...each,
+      ...(fault && { fault: describeFinding(fault) }),
+    }));
+    say(JSON.stringify({ ...counts, fixtures, faults: faults.map(describeFinding) }, null, 2));
+    return;
+  }
+  if (format === "junit") {
+    const broken = faults.map((fault) => ({ name: fault.code, faults: [faultOfCase(fault)] }));
+    const cases = results.map((each) => ({ name: `${each.function}: ${each.fixture}`, faults: caseFaults(each) }));
+    say(junitOf("watchfire test", [...broken, ...cases]));
+    return;
+  }
+  if (format === "github") {
+    const annotations = [...faults.map(faultOfCase), ...results.flatMap(caseFaults)];
+    for (const each of annotations) say(githubAnnotation("error", each));
+  } else {
+    // A broken handler is that of all fixtures beside it.
+    const told = new Set([...faults, ...results.flatMap(({ fault }) => fault ?? [])].map(({ message }) => message));
+    for (const message of told) process.stderr.write(`${message}\n`);
+    const rows = results.flatMap(({ fixture, differences }) =>
+      differences.map(({ what, expected, actual }) => [fixture, what, shown(expected), shown(actual)]),
+    );
+    if (rows.length > 0) say(`${table(["FIXTURE", "WHAT", "EXPECTED", "GOT"], rows).join("\n")}\n`);
+  }
+  say(`${counts.passed} passed, ${counts.failed} failed`);
+}
+
+function caseFaults({ fixture, differences, fault }: FixtureResult): CaseFault[] {
+  if (fault) return [faultOfCase(fault)];
+  return differences.map(({ what, expected, actual }) => ({
+    code: "different",
+    message: `${what}: expected ${shown(expected)}, got ${shown(actual)}`,
+    place: { file: fixture },
+  }));
+}
 
 const shown = (value: string): string => cut(value.replace(/\s+/g, " "), longestValue);
 

@@ -1,3 +1,4 @@
+import { relative } from "node:path";
 import { WatchfireError } from "../base/errors.ts";
 import { readBuilt } from "../catalog/built-folder.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
@@ -9,14 +10,15 @@ import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { readFields, recordsOf, type TriggerRecord } from "../manifest/trigger-record.ts";
+import { describeFinding, faultOfCase, githubAnnotation, junitOf } from "./annotations.ts";
 import { buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { readAccount, readFolder, readNamespace } from "./operand.ts";
-import { functions as functionsFolder, serviceAccount } from "./options.ts";
+import { functions as functionsFolder, output, serviceAccount } from "./options.ts";
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { rulesOptions } from "./rbac.ts";
-import { readStore, warnOfStore } from "./store-limits.ts";
-import { warnOfNames, warnOfReach, warnOfWildcards } from "./warning.ts";
+import { readStore, warningsOfStore } from "./store-limits.ts";
+import { warn, warningsOfNames, warningsOfReach, warningsOfWildcards } from "./warning.ts";
 
 export const validate = command({
   name: "validate",
@@ -32,6 +34,7 @@ export const validate = command({
     store: rulesOptions.store,
     kubeconfig: { value: "FILE", summary: "checks kinds and resources against what this kubeconfig's cluster serves" },
     context: { value: "NAME", summary: "checks them against the cluster of this context of your kubeconfig" },
+    output: output("json", "junit", "github"),
     data: {
       value: "DIR",
       summary: "says what edits of manifests do to what this data folder has on record, while no runtime uses it",
@@ -64,28 +67,82 @@ export const validate = command({
     const built = await buildFunctions(folder, functions);
     const types = await compareWithTypes(folder, built);
     const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];
-    for (const fault of all) process.stderr.write(`${fault.message}\n`);
     const asksCluster = given.has("kubeconfig") || given.has("context");
-    const warnings =
-      (asksCluster ? 0 : warnOfNames(folder, loaded)) +
-      warnOfWildcards(loaded) +
-      warnOfReach(loaded, { namespace, account }) +
-      warnOfStore(loaded, built, store);
-    const edits = options.data === undefined ? [] : await editsOnRecord(options.data, functions);
-    for (const line of edits) process.stdout.write(`${line}\n`);
-    for (const each of [...types.unchecked, ...served.unchecked]) process.stderr.write(`not checked: ${each}\n`);
-    const faulty = new Set([...served.faulty, ...types.faulty]);
-    const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest)).length;
-    const counts = [
-      `${good} valid`,
-      counted(all.length, "fault"),
-      ...(given.has("trust") ? ["signed"] : []),
-      ...(warnings > 0 ? [counted(warnings, "warning")] : []),
+    const warnings = [
+      ...(asksCluster ? [] : warningsOfNames(folder, loaded)),
+      ...warningsOfWildcards(loaded),
+      ...warningsOfReach(loaded, { namespace, account }),
+      ...warningsOfStore(loaded, built, store),
     ];
-    process.stdout.write(`${counts.join(", ")}\n`);
+    const edits = options.data === undefined ? [] : await editsOnRecord(options.data, functions);
+    const faulty = new Set([...served.faulty, ...types.faulty]);
+    const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest));
+    print(options.output, {
+      valid: good.map(({ manifest }) => manifest.name),
+      faults: all,
+      warnings,
+      edits,
+      unchecked: [...types.unchecked, ...served.unchecked],
+      signed: given.has("trust"),
+    });
     return all.length === 0 ? 0 : 1;
   },
 });
+
+/** The result of all checks. */
+interface Findings {
+  /** Names of functions. */
+  readonly valid: readonly string[];
+  readonly faults: readonly WatchfireError[];
+  readonly warnings: readonly WatchfireError[];
+  /** The effect of edits on what is on record, in words. */
+  readonly edits: readonly string[];
+  /** In words. */
+  readonly unchecked: readonly string[];
+  readonly signed: boolean;
+}
+
+function print(format: string, found: Findings): void {
+  const { valid, faults, warnings } = found;
+  const say = (text: string) => process.stdout.write(`${text}\n`);
+  if (format === "json") {
+    const [errors, notes] = [faults, warnings].map((all) => all.map(describeFinding));
+    say(JSON.stringify({ ...found, faults: errors, warnings: notes }, null, 2));
+  } else if (format === "junit") {
+    const broken = faults.map((fault) => ({ name: nameOf(fault), faults: [faultOfCase(fault)] }));
+    say(junitOf("watchfire validate", [...valid.map((name) => ({ name, faults: [] })), ...broken]));
+  } else {
+    printText(found, format === "github");
+  }
+}
+
+/** Faults and warnings go to stderr, or to stdout as annotations. */
+function printText({ valid, faults, warnings, edits, unchecked, signed }: Findings, isGithub: boolean): void {
+  const say = (text: string) => process.stdout.write(`${text}\n`);
+  for (const fault of faults) {
+    if (isGithub) say(githubAnnotation("error", faultOfCase(fault)));
+    else process.stderr.write(`${fault.message}\n`);
+  }
+  for (const warning of warnings) {
+    if (isGithub) say(githubAnnotation("warning", faultOfCase(warning)));
+    else warn(warning.message);
+  }
+  for (const line of edits) say(line);
+  for (const each of unchecked) process.stderr.write(`not checked: ${each}\n`);
+  const counts = [
+    `${valid.length} valid`,
+    counted(faults.length, "fault"),
+    ...(signed ? ["signed"] : []),
+    ...(warnings.length > 0 ? [counted(warnings.length, "warning")] : []),
+  ];
+  say(counts.join(", "));
+}
+
+/** The place of a fault, as the name of a test; its code if it is in no file. */
+function nameOf({ code, detail: { place } }: WatchfireError): string {
+  if (!place) return code;
+  return [relative(process.cwd(), place.file), place.line].filter((part) => part !== undefined).join(":");
+}
 
 /**
  * What the edits of manifests do to what a data folder has on record, one line each.

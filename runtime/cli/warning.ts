@@ -1,3 +1,4 @@
+import type { WatchfireError } from "../base/errors.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
@@ -12,28 +13,24 @@ export function warn(message: string): void {
   process.stderr.write(`warning: ${message}\n`);
 }
 
-/** Warns of each permission that reaches the runtime's own objects, and gives their number. */
-export function warnOfReach(loaded: LoadedFunctions, runtime: ReachOptions): number {
-  return warnOfEach(loaded, (manifest) => reachWarnings(manifest, runtime));
-}
+/** A warning for each permission that reaches the runtime's own objects. */
+export const warningsOfReach = (loaded: LoadedFunctions, runtime: ReachOptions): WatchfireError[] =>
+  warningsOf(loaded, (manifest) => reachWarnings(manifest, runtime));
 
-/** Warns of each name that Kubernetes' own API groups are not known to have, and gives their number. */
-export function warnOfNames(folder: string, loaded: LoadedFunctions): number {
+/** A warning for each name that Kubernetes' own API groups are not known to have. */
+export function warningsOfNames(folder: string, loaded: LoadedFunctions): WatchfireError[] {
   const defined = definedResources(folder, loaded.functions);
-  return warnOfEach(loaded, (manifest) => builtInWarnings(manifest, defined));
+  return warningsOf(loaded, (manifest) => builtInWarnings(manifest, defined));
 }
 
-/** Warns of each permission that no rule is made of, and gives their number. */
-export const warnOfWildcards = (loaded: LoadedFunctions): number => warnOfEach(loaded, wildcardFaults);
+/** A warning for each permission that no rule is made of. */
+export const warningsOfWildcards = (loaded: LoadedFunctions): WatchfireError[] => warningsOf(loaded, wildcardFaults);
 
-function warnOfEach(
+const warningsOf = (
   { functions, documents }: LoadedFunctions,
-  warningsOf: (manifest: FunctionManifest) => readonly RuleFault[],
-): number {
-  const warnings = functions.flatMap((manifest) => {
+  rulesOf: (manifest: FunctionManifest) => readonly RuleFault[],
+): WatchfireError[] =>
+  functions.flatMap((manifest) => {
     const document = documents.get(manifest.name);
-    return document ? warningsOf(manifest).map((each) => faultOfRule(each, document)) : [];
+    return document ? rulesOf(manifest).map((each) => faultOfRule(each, document)) : [];
   });
-  for (const { message } of warnings) warn(message);
-  return warnings.length;
-}

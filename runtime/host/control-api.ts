@@ -46,8 +46,11 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
   const { recorder, acting: of, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
   const errands = new Jobs(clock);
   /** An answer that is of what is here, with where the rest is. */
-  const withElsewhere = <T extends object>(name: string, answer: T): T & { readonly elsewhere?: string } => {
-    const others = elsewhere(name);
+  const withElsewhere = <T extends object>(
+    name: string | undefined,
+    answer: T,
+  ): T & { readonly elsewhere?: string } => {
+    const others = name === undefined ? undefined : elsewhere(name);
     return others === undefined ? answer : { ...answer, elsewhere: others };
   };
   /** Changes all that acts for the function here, and says what came of it. */
@@ -87,7 +90,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
       return withElsewhere(name, { runs: described });
     },
     logs: async (name, after, waitMs) => {
-      of(name);
+      if (name !== undefined) of(name);
       const lines = functionLog?.after(name, after) ?? [];
       if (lines.length > 0 || waitMs === 0 || !functionLog) return withElsewhere(name, { lines: [...lines] });
       const late = new AbortController();

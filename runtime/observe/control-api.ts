@@ -116,8 +116,8 @@ export interface ControlApi {
   resume(name: string): Promise<PauseAnswer>;
   /** Its last attempts that ended by themselves, 200 at most. */
   runs(name: string): Promise<RunsAnswer>;
-  /** Its log lines after a number. Waits for one, `waitMs` at most, where there is none. */
-  logs(name: string, after: number, waitMs: number): Promise<LogAnswer>;
+  /** Its log lines after a number, or those of all functions here. Waits for one, `waitMs` at most, where there is none. */
+  logs(name: string | undefined, after: number, waitMs: number): Promise<LogAnswer>;
   /** Tells its handler again. Rejects with WF_RUNTIME_NOT_REDELIVERED, or WF_RUNTIME_NO_RUN, where it cannot. */
   redeliver(name: string, question: RedeliverQuestion): Promise<Redeliveries>;
   /** What its handler is given from now on, as fixtures without secrets. Rejects with WF_RUNTIME_NOT_RECORDED. */
@@ -133,11 +133,13 @@ export function functionRoutes(desk: ControlApi, underWay: UnderWay): Hono {
     c.json(await underWay.answer("the end of the pause", () => desk.resume(nameOf(c)))),
   );
   app.get("/:name/runs", async (c) => c.json(await desk.runs(nameOf(c))));
-  app.get("/:name/logs", async (c) => {
-    const asked = logQuestionSchema.safeParse(c.req.query());
-    if (!asked.success) return c.json({ error: "the query is after=NUMBER&wait=SECONDS, 10 at most" }, 400);
-    return c.json(await desk.logs(nameOf(c), asked.data.after, asked.data.wait * 1000));
-  });
+  for (const path of ["/logs", "/:name/logs"]) {
+    app.get(path, async (c) => {
+      const asked = logQuestionSchema.safeParse(c.req.query());
+      if (!asked.success) return c.json({ error: "the query is after=NUMBER&wait=SECONDS, 10 at most" }, 400);
+      return c.json(await desk.logs(c.req.param("name"), asked.data.after, asked.data.wait * 1000));
+    });
+  }
   app.post("/:name/redeliver", async (c) => {
     const asked = redeliverQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
     if (!asked.success) return c.json({ error: "the body names an object, all, a run or an errand" }, 400);

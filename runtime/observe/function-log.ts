@@ -48,14 +48,21 @@ export class FunctionLog implements DestinationStream {
     if (typeof name === "string") this.keep(name, line.trimEnd());
   }
 
-  /** A function's lines after the one of this number, oldest first; all that are kept where it is of another process. */
-  after(name: string, number: number): readonly KeptLine[] {
-    const lines = this.functions.get(name)?.lines ?? [];
+  /**
+   * The lines of one function, or of all, after the one of this number, oldest first; all that are kept where it is of
+   * another process.
+   */
+  after(name: string | undefined, number: number): readonly KeptLine[] {
+    const lines = name === undefined ? this.all() : (this.functions.get(name)?.lines ?? []);
     return number > this.number ? lines : lines.filter((each) => each.number > number);
   }
 
-  /** Resolves when the function has another line, or the signal aborts. */
-  another(name: string, signal: AbortSignal): Promise<void> {
+  private all(): KeptLine[] {
+    return [...this.functions.values()].flatMap(({ lines }) => lines).sort((a, b) => a.number - b.number);
+  }
+
+  /** Resolves when the function, or any, has another line, or the signal aborts. */
+  another(name: string | undefined, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
         this.waiting.delete(hears);
@@ -63,7 +70,7 @@ export class FunctionLog implements DestinationStream {
         resolve();
       };
       const hears = (of: string) => {
-        if (of === name) done();
+        if (name === undefined || of === name) done();
       };
       if (signal.aborted) return resolve();
       this.waiting.add(hears);

@@ -9,6 +9,7 @@ const brew = command({
     milk: { value: "ML", summary: "none without it" },
     with: { value: "WHAT", summary: "what goes in", many: true },
     hot: { summary: "with heat" },
+    output: { value: "AS", short: "o", choices: ["text", "json"], summary: "how it is told", default: "text" },
   },
   run: async () => 0,
 });
@@ -16,13 +17,13 @@ const brew = command({
 describe("a command line", () => {
   it("fills in the defaults", () => {
     const { options, given } = parse(brew, []);
-    expect(options).toEqual({ cups: "1", with: [] });
+    expect(options).toEqual({ cups: "1", with: [], output: "text" });
     expect(given.size).toBe(0);
   });
 
   it("takes values and switches, and tells which were given", () => {
     const { options, given } = parse(brew, ["--cups", "3", "--milk=20", "--hot"]);
-    expect(options).toEqual({ cups: "3", milk: "20", with: [] });
+    expect(options).toEqual({ cups: "3", milk: "20", with: [], output: "text" });
     expect([...given]).toEqual(["cups", "milk", "hot"]);
   });
 
@@ -35,6 +36,8 @@ describe("a command line", () => {
     [["--cups="], "--cups takes N, and has none"],
     [["--cups", "--hot"], "--cups takes N, and has none"],
     [["--hot=very"], "--hot takes no value, got very"],
+    [["--output", "xml"], "--output takes text or json, got xml"],
+    [["-o"], "-o takes AS, and has none"],
   ])("what it cannot use is refused with a code, and named: %s", (args, words) => {
     const usage = { code: "WF_CLI_USAGE", blame: "user", message: expect.stringContaining(words) };
     expect(() => parse(brew, args)).toThrow(expect.objectContaining(usage));
@@ -48,6 +51,14 @@ describe("a command line", () => {
     const { options } = parse(brew, ["--with", "lemon", "--cups=1", "--with=honey", "--cups=2"]);
     expect(options).toMatchObject({ with: ["lemon", "honey"], cups: "2" });
     expect(help(brew)).toMatch(/--with WHAT +what goes in \(may be given again\)/);
+  });
+
+  it("takes an option by its letter, in each way that shells' users write it", () => {
+    for (const words of [["-o", "json"], ["-ojson"], ["--output=json"]]) {
+      const { options, given } = parse(brew, words);
+      expect([options.output, ...given]).toEqual(["json", "output"]);
+    }
+    expect(help(brew)).toMatch(/-o, --output AS +how it is told/);
   });
 
   it("the help names every option", () => {

@@ -57,6 +57,27 @@ describe("watchfire test", () => {
     expect(await run(functions, "greet")).toMatchObject({ stdout: "5 passed, 0 failed\n", stderr: "", status: 0 });
   });
 
+  test("tells programs what passed and what differs, as JSON, as JUnit's XML and as GitHub's annotations", async () => {
+    const functions = project({
+      "1-well.json": event({}),
+      "2-ill.json": { event: event({}), expect: { outcome: "failed" } },
+    });
+    const as = async (format: string) => {
+      const { stdout, stderr, status } = await run(functions, "-o", format);
+      expect([stderr, status]).toEqual(["", 1]);
+      return stdout;
+    };
+    const answer = JSON.parse(await as("json"));
+    expect(answer).toMatchObject({ passed: 1, failed: 1, faults: [] });
+    expect(answer.fixtures[1]).toMatchObject({ function: "greet", differences: [{ what: "outcome", actual: "ok" }] });
+    expect(await as("junit")).toMatch(
+      /tests="2" failures="1"[\s\S]*2-ill.json">\n +<failure type="different" message="outcome: /,
+    );
+    expect(await as("github")).toMatch(
+      /^::error file=.*2-ill\.json,title=different::outcome: expected failed, got ok$/m,
+    );
+  });
+
   test("compares whole numbers by their digits, beyond 2^53 as well", async () => {
     const functions = join(folderOf({}), "functions");
     const write993 = `export default async ({ oldObject }, ctx) => {

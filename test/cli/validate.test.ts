@@ -46,6 +46,17 @@ describe("validate loads what it has built, in an executor with the function's l
     expect(status).toBe(1);
   });
 
+  test("what is found is told to programs as JSON, with its place", async () => {
+    const folder = folderOf({});
+    define(folder, "good", "export default () => {};\n");
+    define(folder, "number", "\nexport default 3;\n");
+    const { stdout, status } = await watchfire(["validate", "--functions", folder, "-o", "json"]);
+    const { valid, faults } = JSON.parse(stdout);
+    expect([status, valid]).toEqual([1, ["good"]]);
+    const place = { file: expect.stringMatching(/number\/handler\.ts$/), line: 2, column: 1 };
+    expect(faults).toEqual([expect.objectContaining({ code: "WF_BUNDLE_NO_HANDLER", place })]);
+  });
+
   test("one that cannot be loaded keeps no other from being told of", async () => {
     const folder = folderOf({});
     for (const [name, code] of unloadable) define(folder, name, code);

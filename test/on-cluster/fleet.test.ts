@@ -171,7 +171,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
         return recorder?.ready && recorder.lastEvent !== undefined && others.length === 0;
       });
     }
-    const asked = await command(first, "runs recorder --json");
+    const asked = await command(first, "runs recorder -o json");
     expect(asked.stderr).toMatch(/^this is of the shards here alone: slots [\d, ]+ are with \S+\n$/);
     const letters = await command(first, "dead-letters list");
     expect(letters.stderr).toMatch(

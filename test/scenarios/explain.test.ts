@@ -123,7 +123,7 @@ test("the command prints why, what would be next, each check, and what happened,
   ]) {
     expect(text).toMatch(line);
   }
-  expect(JSON.parse(await command(runtime, "resize", `${team.name}/a`, "--json"))).toMatchObject({
+  expect(JSON.parse(await command(runtime, "resize", `${team.name}/a`, "-o", "json"))).toMatchObject({
     function: { name: "resize", ready: true },
     object: { namespace: team.name, name: "a" },
     triggers: [{ reason: "condition" }],

@@ -10,7 +10,7 @@ let runtime: Installation;
 
 const command = (...args: string[]): Promise<Result> => watchfire([...args, "--data", runtime.data]);
 const runId = async (name: string, event: string): Promise<string> => {
-  const { runs } = JSON.parse((await command("runs", name, "--json")).stdout);
+  const { runs } = JSON.parse((await command("runs", name, "-o", "json")).stdout);
   return runs.find(({ type, object }: { type: string; object: string }) => `${type} ${object}` === event)?.id;
 };
 
@@ -61,8 +61,49 @@ describe("what a function did", () => {
     expect(logs.stdout).toMatch(/attempt failed/);
     expect(logs.stdout).toMatch(/replay=watchfire dead-letters replay 1/);
     expect(logs.stdout).not.toContain("other");
-    const json = (await command("logs", "greet", "--json")).stdout.trimEnd().split("\n");
+    const json = (await command("logs", "greet", "-o", "json")).stdout.trimEnd().split("\n");
     expect(json.map((line) => JSON.parse(line).function)).toEqual(json.map(() => "greet"));
+  });
+
+  test("is told by the log of all functions in their order, from a level and a time on", async () => {
+    const work = `ctx.log[name === "greet" ? "warn" : "info"]("seen");`;
+    const spec = { delivery: { retry: { maxAttempts: 1 } } };
+    for (const name of ["greet", "other"]) {
+      await runtime.define(name, { watch: team.watch(), spec, work: `const name = "${name}"; ${work}` });
+    }
+    await runtime.start();
+    await team.make("a");
+    for (const name of ["greet", "other"]) await runtime.hears(name, "Added a=1");
+    const linesOf = async (...more: string[]) => {
+      const { stdout } = await command("logs", "-o", "json", ...more);
+      return stdout
+        .split("\n")
+        .filter((line) => line !== "")
+        .map((line) => JSON.parse(line))
+        .filter(({ msg }) => msg === "seen")
+        .map((line) => line.function);
+    };
+    expect((await linesOf()).toSorted()).toEqual(["greet", "other"]);
+    expect(await linesOf("--level", "warn")).toEqual(["greet"]);
+    expect(await linesOf("--since", "1h")).toHaveLength(2);
+    expect((await command("logs", "--since", "soon")).stderr).toContain("--since takes a duration");
+  });
+
+  test("stands in the status of the runtime: what waits, what failed, what is watched", async () => {
+    const spec = { delivery: { retry: { maxAttempts: 1 } } };
+    await runtime.define("greet", { watch: team.watch(), spec, work: `throw new Error("no");` });
+    await runtime.define("broken", { watch: team.watch({ labelSelector: { matchLabels: { "a b": "c" } } }) });
+    await runtime.start();
+    await team.make("a");
+    await runtime.sees("it is given up", async () => (await runtime.deadLetters()).length === 1);
+    const { stdout, status } = await command("status");
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^greet +Ready +0 +0 s +0 +\d+ s ago +1 +1$/m);
+    expect(stdout).toMatch(/^broken +ManifestRefused /m);
+    expect(stdout).toMatch(/^ {2}broken: WF_MANIFEST_/m);
+    expect(stdout).toMatch(new RegExp(`^v1/ConfigMap +${team.name} .* watching `, "m"));
+    const { functions } = JSON.parse((await command("status", "-o", "json")).stdout);
+    expect(functions).toContainEqual(expect.objectContaining({ name: "greet", deadLetters: 1 }));
   });
 });
 

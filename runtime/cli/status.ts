@@ -1,0 +1,116 @@
+import { readEnvironment } from "../base/config.ts";
+import { clean } from "../base/wording.ts";
+import { table } from "../dev/table.ts";
+import { command } from "./command.ts";
+import { output } from "./options.ts";
+import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { stopSignal, untilAborted } from "./signals.ts";
+import { type StatusAnswer, statusAnswerSchema } from "./status-answer.ts";
+
+/** Milliseconds between two looks of --watch. */
+const lookEveryMs = 2_000;
+
+/** Moves the cursor to the top left, and clears the screen. */
+const clearScreen = "\u001b[H\u001b[2J";
+
+export const status = command({
+  name: "status",
+  summary: "shows each function's state, its waiting events and its dead letters, and each source that is watched",
+  options: {
+    ...runtimeOptions,
+    output: output("json"),
+    watch: { summary: "shows it again every 2 s where it has changed, until it is stopped" },
+  },
+  async run(invocation) {
+    const runtime = runningRuntime(invocation);
+    const isJson = invocation.options.output === "json";
+    const show = async () => {
+      const answer = await runtime.ask(statusAnswerSchema, "status");
+      return isJson ? JSON.stringify(answer, null, 2) : describeStatus(answer, Date.now()).join("\n");
+    };
+    let shown = await show();
+    process.stdout.write(`${shown}\n`);
+    if (!invocation.given.has("watch")) return 0;
+    const stop = stopSignal(readEnvironment());
+    const stopped = untilAborted(stop);
+    const opening = process.stdout.isTTY && !isJson ? clearScreen : "\n";
+    while (!stop.aborted) {
+      await Promise.race([new Promise((done) => setTimeout(done, lookEveryMs)), stopped]);
+      if (stop.aborted) break;
+      const next = await show();
+      if (next !== shown) process.stdout.write(`${opening}${next}\n`);
+      shown = next;
+    }
+    return 0;
+  },
+});
+
+/** The text of an answer, line by line. `now`: epoch milliseconds. */
+export function describeStatus(answer: StatusAnswer, now: number): string[] {
+  const { functions, sources, fleet } = answer;
+  const running = fleet?.slots.filter(({ state }) => state === "running").length;
+  const troubles = (["checkpoint", "deployment", "sandbox"] as const).flatMap((name) => {
+    const { reason, message } = answer[name] ?? {};
+    return reason === undefined ? [] : [clean(`${name}: ${reason}: ${message ?? ""}`)];
+  });
+  return [
+    clean(roleOf(answer)),
+    ...(fleet ? [`${running} of ${fleet.slots.length} slots run here; \`watchfire slots\` shows them all`] : []),
+    ...troubles,
+    "",
+    ...(functions.length === 0 ? ["there is no function"] : functionTable(functions, now)),
+    ...(sources.length === 0 ? [] : ["", ...sourceTable(sources)]),
+  ];
+}
+
+const roleOf = ({ role, lease }: StatusAnswer): string =>
+  role === "standby" && lease ? `standby; ${lease.holder || "nobody"} holds the Lease` : role;
+
+function functionTable(functions: StatusAnswer["functions"], now: number): string[] {
+  const rows = functions.map((each) => [
+    each.name ?? "",
+    stateOf(each),
+    String((each.queued ?? 0) + (each.spilled ?? 0)),
+    secondsOf(each.lagSeconds),
+    String(each.inFlight ?? 0),
+    each.lastEvent === undefined ? "" : `${secondsOf((now - Date.parse(each.lastEvent)) / 1000)} ago`,
+    String(each.failures ?? 0),
+    String(each.deadLetters ?? 0),
+  ]);
+  const header = ["FUNCTION", "STATE", "WAITING", "OLDEST", "RUNNING", "LAST EVENT", "FAILED ATTEMPTS", "DEAD LETTERS"];
+  const said = functions.flatMap(({ name = "", message }) =>
+    message === undefined ? [] : message.split("\n").map((line) => clean(`  ${name}: ${line}`)),
+  );
+  return [...table(header, rows), ...said];
+}
+
+/** A function that is ready may have a reason too: something of it needs a look. */
+const stateOf = ({ ready, reason }: StatusAnswer["functions"][number]): string =>
+  reason === undefined ? (ready ? "Ready" : "NotReady") : ready ? `Ready, ${reason}` : reason;
+
+function sourceTable(sources: StatusAnswer["sources"]): string[] {
+  const rows = sources.map((each) => [
+    `${each.apiVersion}/${each.kind}`,
+    each.namespace ?? "all",
+    [each.labelSelector, each.fieldSelector].filter(Boolean).join(" "),
+    each.state,
+    each.resourceVersion ?? "",
+    secondsOf(each.lastByteAgeMs === undefined ? undefined : each.lastByteAgeMs / 1000),
+    String(each.subscribers ?? ""),
+  ]);
+  const header = ["SOURCE", "NAMESPACE", "SELECTOR", "STATE", "VERSION", "SILENT FOR", "TRIGGERS"];
+  const said = sources.flatMap(({ kind, message }) => (message === undefined ? [] : [clean(`  ${kind}: ${message}`)]));
+  return [...table(header, rows), ...said];
+}
+
+/** An age in its largest unit: `42 s`, `7 min`, `3 h`, `12 d`; empty if it is not known. */
+function secondsOf(seconds: number | undefined): string {
+  if (seconds === undefined || Number.isNaN(seconds)) return "";
+  const units = [
+    [86_400, "d"],
+    [3_600, "h"],
+    [60, "min"],
+  ] as const;
+  const [size, unit] = units.find(([size]) => seconds >= 2 * size) ?? [1, "s"];
+  return `${Math.max(0, Math.floor(seconds / size))} ${unit}`;
+}

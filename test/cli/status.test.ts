@@ -1,0 +1,45 @@
+import { expect, it } from "vitest";
+import { describeStatus } from "../../runtime/cli/status.ts";
+import { statusAnswerSchema } from "../../runtime/cli/status-answer.ts";
+
+const now = Date.parse("2026-01-02T00:00:00Z");
+const lines = (answer: object) => describeStatus(statusAnswerSchema.parse(answer), now);
+
+it("a function's line has what waits in memory and on disk, and below the table stands why it is not ready", () => {
+  const counts = { queued: 2, spilled: 5, inFlight: 1, failures: 4, deadLetters: 3, lagSeconds: 200 };
+  const text = lines({
+    functions: [
+      { name: "copy", ready: true, ...counts, lastEvent: "2026-01-01T23:59:30Z" },
+      { name: "greet", ready: false, reason: "BuildFailed", message: "first\nsecond" },
+    ],
+  });
+  const rows = text.map((line) => line.split(/ {2,}/));
+  expect(rows).toContainEqual(["copy", "Ready", "7", "3 min", "1", "30 s ago", "4", "3"]);
+  expect(text.slice(-2)).toEqual(["  greet: first", "  greet: second"]);
+});
+
+it("a function that is ready and has a remark says both", () => {
+  const [row] = lines({ functions: [{ name: "copy", ready: true, reason: "Throttled" }] }).slice(-1);
+  expect(row).toContain("Ready, Throttled");
+});
+
+it("what keeps the runtime from its work stands above the functions", () => {
+  const text = lines({
+    role: "standby",
+    lease: { holder: "watchfire-0" },
+    checkpoint: { reason: "WF_CHECKPOINT_WRITE", message: "the disk is full" },
+  });
+  expect(text).toEqual([
+    "standby; watchfire-0 holds the Lease",
+    "checkpoint: WF_CHECKPOINT_WRITE: the disk is full",
+    "",
+    "there is no function",
+  ]);
+});
+
+it("a source's line has its state and what it leaves out, and its trouble stands below", () => {
+  const source = { apiVersion: "v1", kind: "Pod", namespace: "demo", fieldSelector: "metadata.name=a" };
+  const text = lines({ sources: [{ ...source, state: "forbidden", message: "may not list", subscribers: 2 }] });
+  expect(text.at(-2)).toMatch(/^v1\/Pod +demo +metadata\.name=a +forbidden +2$/);
+  expect(text.at(-1)).toBe("  Pod: may not list");
+});
