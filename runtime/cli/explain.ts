@@ -1,7 +1,9 @@
+import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
+import { scheduleKind } from "../manifest/schedule.ts";
 import {
   type ExplainQuestion,
   type Explanation,
@@ -11,6 +13,7 @@ import {
 import { command } from "./command.ts";
 import { output } from "./options.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import type { RuntimeClient } from "./runtime-client.ts";
 
 const options = {
   ...runtimeOptions,
@@ -20,23 +23,42 @@ const options = {
 
 export const explain = command({
   name: "explain",
-  summary: "says why a function was not told of an object: NAMESPACE/NAME, or NAME where the kind has no namespace",
-  operands: "FUNCTION OBJECT",
+  summary:
+    "shows why a function did not run for an object (NAMESPACE/NAME, or NAME if the kind has no namespace), or when its schedules run",
+  operands: "FUNCTION [OBJECT]",
   options,
   async run(invocation) {
     const {
       operands,
       options: { trigger, output: format },
     } = invocation;
-    const question = questionOf(operands);
     const runtime = runningRuntime(invocation);
-    const { function: name, ...object } = question;
-    const path = `explain/${encodeURIComponent(name)}?${new URLSearchParams(object)}`;
-    const answer = only(await runtime.ask(explanationSchema, path), trigger);
-    const text = format === "json" ? JSON.stringify(answer, null, 2) : render(answer).join("\n");
-    process.stdout.write(`${text}\n`);
+    const questions = operands.length === 1 ? await schedulesOf(runtime, operands[0] ?? "") : [questionOf(operands)];
+    const answers: Explanation[] = [];
+    for (const { function: name, ...object } of questions) {
+      const path = `explain/${encodeURIComponent(name)}?${new URLSearchParams(object)}`;
+      answers.push(only(await runtime.ask(explanationSchema, path), trigger));
+    }
+    const text = answers.map((each) => (format === "json" ? JSON.stringify(each, null, 2) : render(each).join("\n")));
+    process.stdout.write(`${text.join("\n")}\n`);
     return 0;
   },
+});
+
+/** A question for each schedule of a function. @throws WatchfireError WF_CLI_USAGE if it has no schedule */
+async function schedulesOf(runtime: RuntimeClient, name: string): Promise<ExplainQuestion[]> {
+  const { functions } = await runtime.ask(triggersSchema, "status");
+  const triggers = functions.find((each) => each.name === name)?.triggers ?? [];
+  const schedules = triggers.filter(({ kind }) => kind === scheduleKind.kind);
+  if (schedules.length === 0) questionOf([name]);
+  return schedules.map((each) => ({ function: name, namespace: "", name: each.name }));
+}
+
+/** The triggers of each function, as `/status` has them. */
+const triggersSchema = z.object({
+  functions: z.array(
+    z.object({ name: z.string(), triggers: z.array(z.object({ name: z.string(), kind: z.string() })) }),
+  ),
 });
 
 function questionOf(operands: readonly string[]): ExplainQuestion {

@@ -26,6 +26,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   explain: async () => (await import("./explain.ts")).explain,
   runs: async () => (await import("./runs.ts")).runs,
   logs: async () => (await import("./logs.ts")).logs,
+  run: async () => (await import("./run.ts")).run,
   redeliver: async () => (await import("./redeliver.ts")).redeliver,
   slots: async () => (await import("./slots.ts")).slots,
   pause: async () => (await import("./pause.ts")).pause,

@@ -337,6 +337,12 @@ export class FunctionDispatch {
     return this.scheduled(run.trigger).again(run) ? "told" : "waits";
   }
 
+  /** Runs a schedule at once, unless a run of it waits. Undefined: another shard has it. */
+  runNow(trigger: string): Redelivery | undefined {
+    const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
+    return found && (found.now() ? "told" : "waits");
+  }
+
   private scheduled(trigger: string): ScheduledTrigger {
     const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
     if (!found) throw new TypeError(`function ${this.name} has no schedule ${trigger}`);

@@ -7,7 +7,7 @@ import { anyShard, Jobs } from "../control/redeliver/jobs.ts";
 import { Redeliverer } from "../control/redeliver/redeliverer.ts";
 import type { PastRun } from "../engine/history/history.ts";
 import type { KubeTransport } from "../kube/transport.ts";
-import type { Trigger } from "../manifest/function.ts";
+import type { Schedule, Trigger } from "../manifest/function.ts";
 import type { ControlApi, PauseAnswer, RunsAnswer } from "../observe/control-api.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
@@ -107,7 +107,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
     redeliver: async (name, question) => {
       const here = of(name);
       if ("errand" in question) return withElsewhere(name, await errands.ask(name, question.errand));
-      const trigger = "trigger" in question ? question.trigger : undefined;
+      const trigger = "trigger" in question && !("schedule" in question) ? question.trigger : undefined;
       const shards = here.map(({ dispatcher, discovery, deadLetters, live }) => {
         const dispatch = dispatcher.loaded(name);
         const found = live(name);
@@ -117,9 +117,14 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
         const triggers = chosen(name, found.manifest.triggers, trigger);
         const sourceOf = (of: Trigger, namespace: string) => found.specOf(of, namespace);
         const redeliverer = new Redeliverer({ transport, clock, discovery, deadLetters });
-        return { redeliverer, retold: { name, dispatch, triggers, sourceOf } };
+        return { redeliverer, retold: { name, dispatch, triggers, sourceOf }, schedules: found.manifest.schedules };
       });
       log.info({ function: name, ...question }, "redelivery asked for");
+      if ("schedule" in question) {
+        const run = ({ redeliverer, retold, schedules }: (typeof shards)[number]) =>
+          redeliverer.schedule(retold, scheduleOf(name, schedules, question.trigger));
+        return anyShard(shards, run, elsewhere(name));
+      }
       if ("run" in question) {
         return anyShard(shards, ({ redeliverer, retold }) => redeliverer.run(retold, question.run), elsewhere(name));
       }
@@ -148,6 +153,22 @@ function chosen(name: string, triggers: readonly Trigger[], trigger: string | un
     what: `function ${name} has no trigger of this name`,
     actual: trigger,
     hint: `did you mean --trigger ${suggest(trigger, names) ?? names[0]}?`,
+  });
+}
+
+/** The schedule that is meant. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED unless exactly one is */
+function scheduleOf(name: string, schedules: readonly Schedule[], trigger: string | undefined): string {
+  const [found, ...more] = schedules.filter((each) => trigger === undefined || each.name === trigger);
+  if (found && more.length === 0) return found.name;
+  const names = schedules.map((each) => each.name);
+  const hint =
+    names.length === 0
+      ? `\`watchfire redeliver ${name}\` runs it for objects`
+      : `add --trigger ${trigger === undefined ? names.join(" or --trigger ") : (suggest(trigger, names) ?? names[0])}`;
+  throw new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", {
+    what: found ? `function ${name} has several schedules` : `function ${name} has no such schedule`,
+    actual: trigger,
+    hint,
   });
 }
 

@@ -57,6 +57,7 @@ const redeliverQuestionSchema = z.union([
   }),
   z.strictObject({ all: z.literal(true), trigger: z.string().max(63).optional() }),
   z.strictObject({ run: z.string().min(1).max(400) }),
+  z.strictObject({ schedule: z.literal(true), trigger: z.string().max(63).optional() }),
   z.strictObject({ errand: z.string().min(1).max(20) }),
 ]);
 export type RedeliverQuestion = z.infer<typeof redeliverQuestionSchema>;

@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { watchfire } from "../cli/run.ts";
 import { install } from "./cluster.ts";
 
 const handler = `export default async (event, ctx) => {
@@ -28,6 +29,20 @@ test("a function with a schedule alone runs in the sandbox at its times, and say
   const explained = await runtime.explain("ticker", "", "tick");
   expect(explained).toMatchObject({ trigger: "tick", next: expect.stringContaining("every 1s: runs at") });
   expect(explained.runs[0]).toMatchObject({ type: "Scheduled", outcome: "ok" });
+});
+
+test("a schedule is run by a command, and explained by its function's name alone", async () => {
+  const runtime = await ticking({ cron: "0 3 1 1 *" });
+  const command = (...args: string[]) => watchfire([...args, "--data", runtime.data]);
+  const ran = await command("run", "ticker");
+  expect([ran.stdout, ran.status]).toEqual([expect.stringContaining("ticker runs now"), 0]);
+  await runtime.hears("ticker", 1);
+  expect(runtime.told("ticker")).toEqual(["Scheduled true false false"]);
+  await runtime.sees("its run ended", async () => (await command("runs", "ticker")).stdout.includes(" ok "));
+  const { stdout } = await command("explain", "ticker");
+  expect(stdout).toMatch(/trigger tick: Schedule tick\n +why: it did run: for /);
+  expect(stdout).toMatch(/next: 0 3 1 1 \*: runs at \d+-01-01T03:00:00/);
+  expect((await command("run", "ticker", "--trigger", "tock")).stderr).toContain("add --trigger tick");
 });
 
 test("over kills no time comes twice unflagged, and a changed schedule begins from now", async () => {

@@ -118,6 +118,14 @@ export class Redeliverer {
     return new Map([[became, 1]]);
   }
 
+  /** Runs a schedule at once. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED if another shard has it */
+  async schedule({ dispatch }: Pick<Retold, "dispatch">, trigger: string): Promise<RedeliveryCounts> {
+    const became = dispatch.runNow(trigger);
+    if (became === undefined) throw refused("another shard of the function has the schedule", trigger);
+    await dispatch.saved();
+    return new Map([[became, 1]]);
+  }
+
   /** Tells of one object, once its own events have been received. */
   private async tell(
     { dispatch, sourceOf }: Retold,

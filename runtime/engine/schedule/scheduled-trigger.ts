@@ -105,7 +105,15 @@ export class ScheduledTrigger {
   /** Tells the time of a run that ended once more, flagged. Gives whether it did: not while another run waits. */
   again({ id, resourceVersion: time }: Pick<PastRun, "id" | "resourceVersion">): boolean {
     if (this.isBusy) return false;
-    this.emit(Number(time), flagsOf(Number(time), false), { id });
+    this.emit(Number(time), flagsOf(Number(time), false), { id, redelivered: true });
+    return true;
+  }
+
+  /** Runs it at once, for this moment; its position and its next time stay. Returns whether it did: not while a run waits. */
+  now(): boolean {
+    if (this.isBusy) return false;
+    const time = this.parts.clock.now();
+    this.emit(time, flagsOf(time, false), { redelivered: false });
     return true;
   }
 
@@ -162,7 +170,8 @@ export class ScheduledTrigger {
     return begin < this.since || now - begin > lateMs;
   }
 
-  private emit(time: number, flags: EventFlags, again?: { readonly id: string }): void {
+  /** `extra`: a run that the position does not stand for, with its ID if it has one. */
+  private emit(time: number, flags: EventFlags, extra?: { readonly id?: string; readonly redelivered: boolean }): void {
     const { view, clock, nextSequence, queue, lostWrites } = this.parts;
     const version = resourceVersion(String(time));
     const { uid, epoch } = this;
@@ -175,7 +184,7 @@ export class ScheduledTrigger {
       epoch,
     };
     const type = "Scheduled";
-    if (!again) view.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
+    if (!extra) view.expect({ type, key: this.key, uid, resourceVersion: version, deletedBy: version, epoch });
     queue.acceptSpilled({
       kind: "tick",
       view: view.id,
@@ -186,7 +195,7 @@ export class ScheduledTrigger {
       uid,
       resourceVersion: version,
       type,
-      id: again?.id ?? eventId({ ...identity, type }),
+      id: extra?.id ?? eventId({ ...identity, type }),
       flags: { ...flags },
       deletedBy: version,
       body: noBody,
@@ -194,9 +203,9 @@ export class ScheduledTrigger {
       form: view.form.ofEvents,
       receivedAt: clock.now(),
       sequence: nextSequence(),
-      replayed: again !== undefined,
+      replayed: extra !== undefined,
       // The machine went down: the record that it was told may be lost.
-      redelivered: again !== undefined || (lostWrites && time <= this.madeAt),
+      redelivered: extra?.redelivered ?? (lostWrites && time <= this.madeAt),
     });
   }
 

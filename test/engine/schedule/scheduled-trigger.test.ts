@@ -74,6 +74,32 @@ describe("a schedule", () => {
     expect(fixture.next).toBe("2026-03-02T03:00");
   });
 
+  test("runs at once when it is asked to, unflagged, under an id of its own, and its next time stays", async () => {
+    const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T02:59:00") });
+    await fixture.advance(hour);
+    expect(fixture.dispatch.function.runNow("nightly")).toBe("told");
+    await fixture.advance(minute);
+    expect(fixture.told).toEqual(["2026-03-01T03:00", "2026-03-01T03:59"]);
+    expect(new Set(fixture.runs.map(({ id }) => id)).size).toBe(2);
+    expect(fixture.next).toBe("2026-03-02T03:00");
+    expect(fixture.dispatch.function.runNow("other")).toBeUndefined();
+  });
+
+  test("that was asked to run at once does so after a kill, flagged if its handler had begun, and once", async () => {
+    const fixture = await ScheduleFixture.open(schedule(), { clock: at("2026-03-01T12:00:00") });
+    fixture.dispatch.runner.answer = ({ type }) => (type === "Scheduled" ? undefined : done);
+    fixture.dispatch.function.runNow("nightly");
+    await fixture.advance(minute);
+    expect(fixture.told).toEqual(["2026-03-01T12:00"]);
+    fixture.dispatch.runner.answer = () => done;
+    await fixture.killed(minute);
+    await fixture.advance(minute);
+    expect(fixture.told).toEqual(["2026-03-01T12:00", "2026-03-01T12:00 !"]);
+    await fixture.stopped(minute);
+    await fixture.advance(hour);
+    expect(fixture.told).toHaveLength(2);
+  });
+
   test("never has two runs at once: times that pass meanwhile become one run, flagged", async () => {
     const fixture = await ScheduleFixture.open(every(10 * minute), { clock: at("2026-03-01T00:00:00") });
     fixture.dispatch.runner.answer = ({ type }) => (type === "Scheduled" ? undefined : done);
