@@ -15,6 +15,8 @@ if (withoutFolders) {
   process.stderr.write(withoutFolders);
   process.exitCode = 1;
 } else if (isNewEnough) {
+  // Process 1 of a container ignores a signal that it does not handle; nothing is open before `stopSignal` handles it.
+  process.on("SIGTERM", () => process.exit(143));
   const { keepCompiledCode } = await import("./compile-cache.js");
   keepCompiledCode();
   process.title = "watchfire";

@@ -25,6 +25,7 @@ export function stopSignal({ isStartedByNpm }: Pick<Environment, "isStartedByNpm
     stopping.abort();
   };
   for (const name of ["SIGINT", "SIGTERM", "SIGHUP"] as const) {
+    const before = process.listeners(name);
     process.on(name, () => {
       if (!stopping.signal.aborted) ask();
       else if (performance.now() - askedAt > echoMs) {
@@ -32,6 +33,8 @@ export function stopSignal({ isStartedByNpm }: Pick<Environment, "isStartedByNpm
         process.exit(2);
       }
     });
+    // The listener of the program's entry ends the process. A signal that came meanwhile would be lost if it went first.
+    for (const listener of before) process.off(name, listener);
   }
   if (isStartedByNpm) {
     const parent = process.ppid;

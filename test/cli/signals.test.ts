@@ -1,8 +1,11 @@
-import { existsSync } from "node:fs";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
+import { bin } from "./run.ts";
 import { define, manifest, Session } from "./session.ts";
 
 /** A handler that is at work until it is cut off, and its functions folder. */
@@ -28,6 +31,23 @@ test.each(["cluster.state.lock", "kubeconfig", "checkpoint.db"])(
     expect(existsSync(join(data, "cluster.state.lock"))).toBe(false);
   },
 );
+
+test("as process 1 it hears SIGTERM from its first line on", async ({ skip }) => {
+  const namespace = ["--pid", "--fork"];
+  if (spawnSync("unshare", [...namespace, "true"]).status !== 0) skip("this machine gives no PID namespace");
+  const folder = folderOf({});
+  const words = [process.execPath, bin, "dev", "--functions", busyFunctions(folder), "--data", join(folder, "data")];
+  const outer = spawn("unshare", [...namespace, ...words, "--port", "0"], { stdio: "ignore" });
+  const ended = once(outer, "exit");
+  const first = () => readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, "utf8").trim();
+  // Its first line is over once it has its name.
+  await until("it has begun", 20_000, async () => readFileSync(`/proc/${first()}/comm`, "utf8") === "watchfire\n");
+  process.kill(Number(first()), "SIGTERM");
+  expect([
+    [0, null],
+    [143, null],
+  ]).toContainEqual(await ended);
+});
 
 test("Ctrl-C while `cluster` starts leaves no lock", async () => {
   const folder = folderOf({});
