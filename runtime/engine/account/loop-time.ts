@@ -227,6 +227,31 @@ export class LoopAccount {
     else this.waiting.push(work);
   }
 
+  /**
+   * Does work piece by piece, no more than a turn's at once. What is left goes on in its turns, behind what waits already.
+   * @param piece does a little of it; whether there is more
+   */
+  pieces(work: Work, piece: () => boolean): Promise<void> {
+    this.isMeasured = true;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const goOn = () => {
+      const ends = this.loop.now + turnMs;
+      try {
+        while (this.isClosed || (this.loop.now < ends && this.mayBegin())) {
+          if (!this.measure(work, piece)) return resolve();
+        }
+      } catch (error) {
+        return reject(error);
+      }
+      this.waitsSince ??= this.loop.now;
+      this.waiting.push(goOn);
+      this.loop.wait(this);
+    };
+    if (this.waiting.length === 0) goOn();
+    else this.waiting.push(goOn);
+    return promise;
+  }
+
   /** Whether its turn has come, and goes on. */
   get isInTurn(): boolean {
     return this.turnEnds > 0 && this.loop.now < this.turnEnds;
