@@ -140,6 +140,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     waiting: { events: waiting.events + told.events.length, bytes: waiting.bytes + told.bytes },
     limit: parts.memoryLimit,
     budgets: parts.budgets,
+    time: place.time,
   });
   const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
   const reconciling =
