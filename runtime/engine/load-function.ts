@@ -129,8 +129,10 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     startedBefore: parts.startedBefore,
     primary,
     views: byId,
+    replays,
     nextSequence: () => maker.nextSequence(),
     log,
+    time: place.time,
   });
   const spill = new Spill({
     functionName: manifest.name,

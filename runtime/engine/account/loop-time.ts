@@ -252,6 +252,25 @@ export class LoopAccount {
     return promise;
   }
 
+  /** The same, a piece for each of many. @param take whether the next one is to follow */
+  each<Of>(work: Work, all: Iterable<Of>, take: (one: Of) => boolean): Promise<void> {
+    const left = all[Symbol.iterator]();
+    return this.pieces(work, () => {
+      const { done, value } = left.next();
+      return !done && take(value);
+    });
+  }
+
+  /** Does something as soon as it may be begun, and has the time go on the account. */
+  async once<T>(work: Work, run: () => T | Promise<T>): Promise<T> {
+    const { promise, resolve } = Promise.withResolvers<T>();
+    await this.pieces(work, () => {
+      resolve(run());
+      return false;
+    });
+    return promise;
+  }
+
   /** Whether its turn has come, and goes on. */
   get isInTurn(): boolean {
     return this.turnEnds > 0 && this.loop.now < this.turnEnds;

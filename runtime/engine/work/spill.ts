@@ -51,7 +51,7 @@ interface SpillParts {
   readonly limit: MemoryLimit;
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
   /** On which goes what reading back takes of the loop. */
-  readonly time: Pick<LoopAccount, "pieces">;
+  readonly time: Pick<LoopAccount, "once" | "each">;
 }
 
 /**
@@ -337,29 +337,12 @@ export class Spill {
       found.push(...events);
     }
     const loaded: LoadedEvent[] = [];
-    await this.inPieces(found, (event) => {
-      loaded.push(this.ofToday(event));
-      return "next";
-    });
+    await this.time.each("rows", found, (event) => loaded.push(this.ofToday(event)) > 0);
     return loaded;
   }
 
-  private async page(after: number, most: number, bytes?: number): Promise<readonly Spilled[]> {
-    const { promise, resolve } = Promise.withResolvers<readonly Spilled[]>();
-    await this.time.pieces("rows", () => {
-      resolve(this.store.spilled(this.functionName, after, most, bytes));
-      return false;
-    });
-    return promise;
-  }
-
-  /** Goes through what was read, one after the other, up to the first for which there is no room. */
-  private async inPieces<Of>(read: readonly Of[], take: (one: Of) => "next" | "full"): Promise<void> {
-    const left = read.values();
-    await this.time.pieces("rows", () => {
-      const { done, value } = left.next();
-      return !done && take(value) === "next";
-    });
+  private page(after: number, most: number, bytes?: number): Promise<readonly Spilled[]> {
+    return this.time.once("rows", () => this.store.spilled(this.functionName, after, most, bytes));
   }
 
   /** Its body as the trigger's objects are now. One that cannot be made so is left out: it is asked for before the attempt. */
@@ -398,14 +381,14 @@ export class Spill {
           if (puts === this.puts) this.overflow = 0;
           return;
         }
-        await this.inPieces(events, (event) => {
-          if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) return "full";
+        await this.time.each("rows", events, (event) => {
+          if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) return false;
           this.loaded = event.sequence;
           // What stands for a key is no event: its queue has it.
-          if (!this.views.has(event.view) || event.kind === "key") return "next";
+          if (!this.views.has(event.view) || event.kind === "key") return true;
           this.overflow--;
           if (give(this.ofToday(event)) === "shelved") this.shelved++;
-          return "next";
+          return true;
         });
       }
     } finally {
