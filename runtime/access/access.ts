@@ -92,7 +92,7 @@ const defaults: AccessLimits = {
 const callMs = 0.2;
 const byteMs = 0.000_01;
 const lookMs = 0.02;
-/** And that one takes which is refused, with its frames. */
+/** The same of a call that is refused, with its frames. */
 const refusedMs = 0.1;
 
 /** Bytes of arguments that wait as text: read, they may take ten times as much memory. */
@@ -166,7 +166,7 @@ export class Access implements HostCalls {
     return this.fetcher.close();
   }
 
-  /** @param call to be told once it is on the function's account */
+  /** @param call is marked once it is on the function's account */
   private async answer(
     caller: Caller,
     operation: string,

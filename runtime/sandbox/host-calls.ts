@@ -27,7 +27,7 @@ export interface HostCalls {
    */
   call(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply>;
   /**
-   * Waits until a call with so many characters of arguments, which came to nothing before, may be answered: whoever asks again at once
+   * Waits until a call that is refused may be answered, which had so many characters of arguments: whoever asks again at once
    * asks no more often than its function has turns. Default: at once.
    */
   refused?(caller: Caller, length: number): Promise<void> | undefined;

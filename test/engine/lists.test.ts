@@ -147,7 +147,7 @@ describe("a list after a gap", () => {
     expect(it.subscription.lowWaterMark).toBe("2002");
     it.runner.answer = () => done;
     await it.runner.end("n0");
-    // What overflowed is read back in its turns, each of which costs this clock milliseconds.
+    // The queue on disk is read back in turns, each of which costs this clock milliseconds.
     await it.clock.advance(1_000);
     expect(it.runner.told.filter((told) => told.includes(" n1@"))).toEqual(["Added n1@11", "Modified n1@2001"]);
     expect(it.subscription.lowWaterMark).toBe("2002");

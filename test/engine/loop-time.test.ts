@@ -183,7 +183,7 @@ describe("the time of the event loop", () => {
     }
     await clock.advance(1_000);
     expect([left, isDone]).toEqual([0, true]);
-    // With the innocent's own, in the stretch in which both began.
+    // Both began in one stretch.
     expect(clock.longest).toBeLessThanOrEqual(6);
     expect(busy.account.spent.get("rows")).toBeCloseTo(1);
   });

@@ -228,7 +228,7 @@ export class LoopAccount {
   }
 
   /**
-   * Does work piece by piece, no more than a turn's at once. What is left goes on in its turns, behind what waits already.
+   * Does work piece by piece, no more than a turn's at once. The rest goes on in its turns, behind what waits already.
    * @param piece does a little of it; whether there is more
    */
   pieces(work: Work, piece: () => boolean): Promise<void> {

@@ -39,7 +39,7 @@ interface ResyncParts {
   readonly wake: (key: string) => void;
   /** On which goes what a look takes of the loop. */
   readonly time: Pick<LoopAccount, "pieces">;
-  /** What its keys' rows may take of a commit. */
+  /** The share of a commit that its keys' rows may take. */
   readonly share: Pick<CommitShare, "isSpent" | "soon">;
 }
 

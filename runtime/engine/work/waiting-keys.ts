@@ -186,7 +186,7 @@ class Awaiting {
 /** Of an object that may have woken a key: nobody knows, so that its event is flagged. */
 const unnamed: Cause = { type: "Modified" };
 
-/** What stands of an object, where the event of the cause is of that. */
+/** The state of an object that stands, where the cause's event is of that. */
 function knownOf({ view, key, cause }: Awaited) {
   const standing = view.stands(key);
   return cause.type === "Deleted" && cause.uid !== standing?.uid ? undefined : standing;

@@ -8,23 +8,14 @@ const maxDepth = 500;
  */
 const maxValues = 40_000;
 
-/** Operations whose arguments hold no object: names and selectors alone, each of which has its bound. */
-const withoutObject = new Set([
-  "kube.get",
-  "kube.list",
-  "kube.delete",
-  "kube.getScale",
-  "kube.setScale",
-  "cache.get",
-  "cache.list",
-  "cache.age",
-]);
-/** Characters of their arguments, with room for all of them at their bounds, escaped. */
+/** Operations whose arguments hold an object or a body. Those of the others are names and selectors, each of which has its bound. */
+const hasBody = /^(?:kube\.(?:create|update|patch|apply)|events\.emit$|fetch$)/;
+/** Characters of the arguments of the others, with room for all of them at their bounds, escaped. */
 const mostOfNames = 64 * 1024;
 
 /** What is wrong with a call's JSON by its length and its shape; undefined where it can be read. */
 export function callFault(operation: string, json: string): string | undefined {
-  if (json.length > mostOfNames && withoutObject.has(operation))
+  if (json.length > mostOfNames && !hasBody.test(operation))
     return `the arguments have more than ${mostOfNames} characters`;
   const fault = shapeFault(json, maxDepth, maxValues);
   return fault && `the arguments ${fault}`;
