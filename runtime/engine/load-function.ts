@@ -200,6 +200,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
           commits,
           clock,
           log,
+          time: place.time,
           queue,
         }),
     ),

@@ -21,7 +21,7 @@ export function guestOutput(
 ): GuestOutput {
   return {
     admits({ function: name }, what, length) {
-      if (what === "metric") return true;
+      if (what !== "log") return true;
       const isAdmitted = limit?.admits(name, length) ?? true;
       const lines = limit?.untold(name) ?? 0;
       if (lines > 0) log.warn({ function: name, lines }, "lines of a handler's log were dropped");
@@ -64,7 +64,8 @@ export function accounted(output: GuestOutput, time: LoopAccounts): GuestOutput 
   return {
     admits: (caller, what, length) => {
       const isAdmitted = output.admits?.(caller, what, length) ?? true;
-      time.of(caller.function)?.charge("logs", length * (isAdmitted ? characterMs.read : characterMs.seen));
+      const work = what === "error" ? "errors" : "logs";
+      time.of(caller.function)?.charge(work, length * (isAdmitted ? characterMs.read : characterMs.seen));
       return isAdmitted;
     },
     log: (caller, ...line) => measure(caller.function, () => output.log(caller, ...line)),

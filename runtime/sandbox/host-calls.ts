@@ -35,8 +35,8 @@ export interface HostCalls {
 
 /** What guests write, already cut to size and cleaned of control characters. */
 export interface GuestOutput {
-  /** Whether a line, or a figure, of so many characters may be written now. Asked before anything else is done with it. Default: it may. */
-  admits?(caller: Caller, what: "log" | "metric", length: number): boolean;
+  /** Whether a line, a figure or an error of so many characters may be written now. Asked before anything else is done with it. Default: it may. */
+  admits?(caller: Caller, what: "log" | "metric" | "error", length: number): boolean;
   log(
     caller: Caller,
     level: "debug" | "info" | "warn" | "error",

@@ -153,6 +153,14 @@ describe("a list after a gap", () => {
     expect(it.subscription.lowWaterMark).toBe("2002");
   });
 
+  it("is on the function's account by its length, and a short one is not", async () => {
+    const it = await DispatchFixture.open();
+    await it.list(2_000, many(200, 10), "initial");
+    expect(it.function.status().parentSeconds.get("lists")).toBeUndefined();
+    await it.list(3_000, many(1_000, 10));
+    expect(it.function.status().parentSeconds.get("lists")).toBeCloseTo(0.001_5, 4);
+  });
+
   it("that follows at once finds the one before told to its end", async () => {
     const it = await DispatchFixture.open({ clock: new WorkingClock(), manifest: manifest({ concurrency: 1 }) });
     await it.list(1, [], "initial");

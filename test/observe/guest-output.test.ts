@@ -41,3 +41,10 @@ test("a line is on the account before it is cleaned, by its length, and where it
   expect(refused).toBeGreaterThan(0);
   expect(refused).toBeLessThan(read);
 });
+
+test("an error of a handler is on the account by its length", () => {
+  const time = new LoopTime(new VirtualClock());
+  const account = time.account("f");
+  accounted({ log: () => {}, metric: () => {} }, time).admits?.(caller, "error", 8_000);
+  expect(account.spent).toEqual(new Map([["errors", expect.closeTo(0.000_16)]]));
+});

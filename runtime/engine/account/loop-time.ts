@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 
 /** What the parent does for one function alone on the thread that all share. */
-type Work = "conditions" | "keys" | "rows" | "calls" | "logs";
+type Work = "conditions" | "keys" | "rows" | "lists" | "schedules" | "calls" | "logs" | "errors";
 
 /**
  * What functions may take of each second at once, all together; the rest of it they take in turns. The other half is for what no

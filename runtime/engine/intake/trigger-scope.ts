@@ -1,6 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
 import type { Cursor } from "../../journal/batch.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EngineObserver } from "../delivery/observer.ts";
 import { nameOf, namespaceOf } from "../state/by-namespace.ts";
@@ -29,6 +30,8 @@ interface ScopeParts {
   readonly queue: FunctionQueue;
   readonly maker: EventMaker;
   readonly commits: Commits;
+  /** On which goes what lists take of the loop. */
+  readonly time: Pick<LoopAccount, "charge">;
   readonly clock: Clock;
   readonly observer: EngineObserver;
   /** Bodies of a list that may wait for its end, in bytes. */
