@@ -24,3 +24,12 @@ export class BusyClock extends VirtualClock {
     this.longest = Math.max(this.longest, this.stretch);
   }
 }
+
+/** A clock on which each look takes a millisecond: work takes time. */
+export class WorkingClock extends VirtualClock {
+  private looks = 0;
+
+  override monotonic(): number {
+    return super.monotonic() + this.looks++;
+  }
+}

@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { settle, VirtualClock } from "../virtual-clock.ts";
+import { WorkingClock } from "../busy-clock.ts";
+import { settle } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
 const many = (count: number, rv: number) =>
@@ -219,15 +220,6 @@ describe("a list after a gap of more than may wait in memory", () => {
     expect(it.subscription.resumeFrom).toBe("300");
   });
 });
-
-/** A clock on which each look takes a millisecond: work takes time. */
-class WorkingClock extends VirtualClock {
-  private looks = 0;
-
-  override monotonic(): number {
-    return super.monotonic() + this.looks++;
-  }
-}
 
 function accepted(it: DispatchFixture): number {
   const { queued, inFlight, spilled } = it.function.status();
