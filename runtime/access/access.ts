@@ -92,6 +92,8 @@ const defaults: AccessLimits = {
 const callMs = 0.2;
 const byteMs = 0.000_01;
 const lookMs = 0.02;
+/** The same of a call that is refused, with its frames. */
+const refusedMs = 0.1;
 
 /** Bytes of arguments that wait as text: read, they may take ten times as much memory. */
 const largeBytes = 16 * 1024;
@@ -133,10 +135,12 @@ export class Access implements HostCalls {
     const startedAt = clock.monotonic();
     const known = isOperation(operation);
     let reply: HostReply;
+    const made = { isCharged: false };
     try {
-      reply = await this.answer(caller, operation, args, signal);
+      reply = await this.answer(caller, operation, args, signal, made);
     } catch (error) {
       reply = { ok: false, error: this.errorOf(error, signal, caller) };
+      if (!made.isCharged) await this.refused(caller, args.length);
     }
     const result = resultOf(reply);
     if (!reply.ok && reply.error.details?.refusedBy === "apiserver") this.parts.refused?.(caller.function);
@@ -153,12 +157,23 @@ export class Access implements HostCalls {
     return reply;
   }
 
+  refused({ function: name }: Caller, length: number): Promise<void> | undefined {
+    return this.admitted(name, refusedMs + length * byteMs);
+  }
+
   /** Closes the connections of `ctx.fetch`; those to the cluster are the transport's. */
   close(): Promise<void> {
     return this.fetcher.close();
   }
 
-  private async answer(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply> {
+  /** @param call is marked once it is on the function's account */
+  private async answer(
+    caller: Caller,
+    operation: string,
+    args: string,
+    signal: AbortSignal,
+    call: { isCharged: boolean },
+  ): Promise<HostReply> {
     const { callsPerAttempt, argumentBytes } = this.limits;
     signal.throwIfAborted();
     const made = (this.calls.get(signal) ?? 0) + 1;
@@ -179,6 +194,7 @@ export class Access implements HostCalls {
     try {
       return await gate.pass(signal, bytes, async () => {
         await this.admitted(caller.function, (isCacheOperation(operation) ? lookMs : callMs) + bytes * byteMs);
+        call.isCharged = true;
         const checked = early ?? (await read());
         signal.throwIfAborted();
         const objection = objectionOf(this.parts.withheld?.());

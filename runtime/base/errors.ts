@@ -387,6 +387,10 @@ export const errorCodes = {
     "what was asked for cannot be told again",
     "`watchfire explain FUNCTION OBJECT` says how the function and the object stand",
   ),
+  WF_RUNTIME_WATCHES: user(
+    "the manifests of all functions name more watches of the API server than there may be, and this one's names many",
+    "choose namespaces by matchLabels in place of their names, or leave namespaceSelector out; it is tried again by itself",
+  ),
   WF_RUNTIME_PENDING: system(
     "what was asked is taken, and is not done yet",
     "it is done by itself once it can be saved, so do not ask again; where the runtime ends before, look first",

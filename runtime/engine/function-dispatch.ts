@@ -196,6 +196,7 @@ export class FunctionDispatch {
   /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions) subscription.close();
+    for (const scope of this.scopes.values()) scope.close();
     for (const schedule of this.parts.schedules) schedule.close();
     const { queue, reconciling } = this.parts;
     reconciling?.resync.stop();

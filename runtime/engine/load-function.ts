@@ -129,8 +129,10 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     startedBefore: parts.startedBefore,
     primary,
     views: byId,
+    replays,
     nextSequence: () => maker.nextSequence(),
     log,
+    time: place.time,
   });
   const spill = new Spill({
     functionName: manifest.name,
@@ -140,6 +142,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     waiting: { events: waiting.events + told.events.length, bytes: waiting.bytes + told.bytes },
     limit: parts.memoryLimit,
     budgets: parts.budgets,
+    time: place.time,
   });
   const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
   const reconciling =
@@ -197,6 +200,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
           commits,
           clock,
           log,
+          time: place.time,
           queue,
         }),
     ),

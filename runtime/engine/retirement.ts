@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { SpillHeader } from "../journal/batch.ts";
 import { type Checkpoint, retirementMs, type StoredView } from "../journal/checkpoint.ts";
+import { spillByTurns } from "../journal/spill-by-turns.ts";
 import { scheduleResource } from "../manifest/trigger-record.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 
@@ -79,7 +80,7 @@ export class Retirement {
   private async onDisk(views: readonly StoredView[]): Promise<ReadonlyMap<number, readonly SpillHeader[]>> {
     const found = new Map<number, SpillHeader[]>(views.map(({ id }) => [id, []]));
     for (const name of new Set(views.map((view) => view.function))) {
-      for (const header of await this.parts.store.spillHeaders(name)) found.get(header.view)?.push(header);
+      for await (const header of spillByTurns(this.parts.store, name)) found.get(header.view)?.push(header);
     }
     return found;
   }

@@ -48,6 +48,7 @@ import { SupervisorClient } from "../sandbox/host/supervisor-client.ts";
 import type { HostCallError } from "../sandbox/host-calls.ts";
 import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
 import { fleetLeases } from "../slots/fleet-leases.ts";
+import { WatchRoom } from "./watch-room.ts";
 
 /** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
 const executorLimit = 4;
@@ -150,6 +151,7 @@ export interface Components {
   readonly manifests: Map<string, FunctionManifest>;
   /** Who runs which function. */
   readonly tenants: Assignees;
+  readonly watchRoom: WatchRoom;
   /** The turns of all functions, and the accounts of the parent's time. */
   readonly rota: FairScheduler;
   readonly access: Access;
@@ -255,6 +257,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     discovery,
     manifests,
     tenants: new Assignees(),
+    watchRoom: new WatchRoom(),
     rota,
     access,
     own,

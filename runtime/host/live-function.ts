@@ -18,7 +18,7 @@ import { FunctionEnv, type FunctionEnvParts } from "./function-env.ts";
 
 export interface LiveFunctionParts
   extends FunctionEnvParts,
-    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "tenants"> {
+    Pick<ActiveComponents, "dispatcher" | "watches" | "redactor" | "manifests" | "pauses" | "tenants" | "watchRoom"> {
   readonly reads: Pick<ActiveComponents["reads"], "set" | "delete" | "of">;
   readonly sandbox: Pick<ActiveComponents["sandbox"], "load" | "unload">;
   readonly metrics: { readonly user: Pick<UserMetrics, "forget"> };
@@ -155,6 +155,7 @@ export class LiveFunction {
     return this.next(async () => {
       await this.leaveAll({ retire });
       await this.parts.sandbox.unload(this.instance);
+      this.parts.watchRoom.leave(this);
       this.parts.pauses.heed(this.name, false);
       // Of another slot's shard of it that is the same.
       if (!this.parts.tenants.leave(this.name, this)) return;
@@ -199,12 +200,14 @@ export class LiveFunction {
       // Undefined: it was stopped, or something newer was asked for, while it waited.
       const env = await this.environment.awaited(manifest, signal, (error) => this.lacks(error, manifest));
       if (!env) return;
+      const watched = await this.roomFor(manifest, signal);
       const { dispatch } = this;
       if (dispatch) await this.swap(dispatch, manifest, bundle, env);
       else await this.load(manifest, bundle, env);
       // It runs from here on, also where something newer is asked for by now: what ran before may come back.
       this.current = manifest;
       this.bundled = bundle;
+      this.parts.watchRoom.take(this, watched);
       if (signal.aborted) return;
       if (!this.dispatch) await this.begin(manifest, bundle, signal);
       // What was refused before anything ran is refused still.
@@ -215,6 +218,24 @@ export class LiveFunction {
     } catch (error) {
       if ((signal.aborted && error === signal.reason) || !isNewest()) return;
       this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest), offer.isGone?.());
+    }
+  }
+
+  /** The sources that its manifest names, once there is room for them. A function that runs does not wait: its change is refused. */
+  private async roomFor(manifest: FunctionManifest, signal: AbortSignal): Promise<ReadonlySet<string>> {
+    const { watchRoom, clock, own } = this.parts;
+    const watched = new Set<string>();
+    for (const each of [...manifest.triggers, ...manifest.reads]) {
+      const places = each.namespaces.type === "names" ? each.namespaces.names : [""];
+      for (const place of places)
+        if (place === "" || this.mayOwnIn(place)) watched.add(sourceKey(sourceOf(each, place, own)));
+    }
+    for (;;) {
+      const objection = watchRoom.objection(this, watched, manifest);
+      if (!objection) return watched;
+      if (this.dispatch) throw objection;
+      this.lacks(objection, manifest);
+      await pause(clock, storeRetryMs, signal);
     }
   }
 
@@ -398,7 +419,7 @@ export class LiveFunction {
   }
 }
 
-/** A store that takes nothing is tried again after so many milliseconds. */
+/** A store that takes nothing, and watches that have no room, are tried again after so many milliseconds. */
 const storeRetryMs = 5_000;
 
 /** What a store says that may take something again later. */

@@ -3,7 +3,7 @@ import type { SpillHeader } from "./batch.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
 /** Rows that one turn of the event loop reads: 5 ms of it. A function may have a row for each of 100,000 objects. */
-const rowsInATurn = 512;
+const rowsInATurn = 256;
 
 /** What a function has in its spill, by sequence, without bodies, while other work goes on. Nobody may write to it meanwhile. */
 export async function* spillByTurns(

@@ -9,9 +9,9 @@ export const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[
 /**
  * The name of any object (apimachinery `api/validation/path`): `.`, `..`, and what holds `/` or `%` is none. Most kinds have
  * narrower rules, which are the API server's to apply. A lone surrogate is in no name, because it is no UTF-8. The API server
- * knows no longest name: 4,096 characters are far more than a real one has, and far fewer than a path may have.
+ * knows no longest name: most kinds have 253 characters at most, and RBAC's, which may be longer, far fewer than 1,024.
  */
-export const objectName = /^(?!\.{1,2}$)[^/%\p{Cs}]{1,4096}$/u;
+export const objectName = /^(?!\.{1,2}$)[^/%\p{Cs}]{1,1024}$/u;
 
 /** `v1`, `apps/v1`, `my.domain/v1beta1`. A group's version may be any RFC 1035 label, such as `stable`; the core group's is like `v1`. */
 export const apiVersion =

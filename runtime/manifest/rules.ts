@@ -7,6 +7,12 @@ import { scheduleFaults } from "./schedule-rules.ts";
 import { secretFaults } from "./secret-rules.ts";
 import { labelSelectorFaults } from "./selector.ts";
 
+/**
+ * Watches of the API server that one manifest may name: each is a connection, 190 KB of the runtime's memory, and as many goroutines
+ * of the API server. Twice as many as a trigger may name namespaces.
+ */
+const mostWatches = 200;
+
 /** The fields of an object's metadata form. */
 const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
 
@@ -20,6 +26,7 @@ export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionCheck
   yield* triggerFaults(triggers, items(field(spec, "permissions")), checkExpression);
   yield* reconcileFaults(triggers, field(spec, "delivery"), checkExpression);
   yield* readFaults(items(field(spec, "reads")), items(field(spec, "permissions")));
+  yield* watchFaults([...triggers.map((trigger) => field(trigger, "watch")), ...items(field(spec, "reads"))]);
   yield* retryFaults(field(field(spec, "delivery"), "retry"));
   yield* batchFaults(field(spec, "delivery"));
   yield* debounceFaults(field(spec, "delivery"), items(field(spec, "triggers")));
@@ -111,6 +118,20 @@ function* readFaults(reads: unknown[], permissions: unknown[]): Generator<RuleFa
     }
     yield* secretFaults(read, permissions, path);
   }
+}
+
+/** Too many watches in all: each name of a namespace is one. */
+function* watchFaults(selections: readonly unknown[]): Generator<RuleFault> {
+  const countOf = (selection: unknown) =>
+    selection === undefined ? 0 : Math.max(1, items(field(field(selection, "namespaceSelector"), "matchNames")).length);
+  const count = selections.reduce<number>((sum, selection) => sum + countOf(selection), 0);
+  if (count <= mostWatches) return;
+  yield {
+    code: "WF_MANIFEST_INVALID_VALUE",
+    path: ["spec", "triggers"],
+    what: `triggers and reads make ${count} watches, a watch for each namespace that one names; expected at most ${mostWatches}`,
+    hint: "choose namespaces by matchLabels, leave namespaceSelector out, or divide the function",
+  };
 }
 
 function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<RuleFault> {

@@ -20,15 +20,16 @@ export function guestOutput(
   dropped?: LineDropped,
 ): GuestOutput {
   return {
-    log(caller, level, message, fields) {
-      const { function: name, trigger, id, attempt, object } = caller;
-      const isAdmitted = limit?.admits(name, message.length + JSON.stringify(fields).length) ?? true;
+    admits({ function: name }, what, length) {
+      if (what !== "log") return true;
+      const isAdmitted = limit?.admits(name, length) ?? true;
       const lines = limit?.untold(name) ?? 0;
       if (lines > 0) log.warn({ function: name, lines }, "lines of a handler's log were dropped");
-      if (!isAdmitted) {
-        dropped?.(name, "rate");
-        return;
-      }
+      if (!isAdmitted) dropped?.(name, "rate");
+      return isAdmitted;
+    },
+    log(caller, level, message, fields) {
+      const { function: name, trigger, id, attempt, object } = caller;
       log[level](
         {
           function: name,
@@ -50,6 +51,9 @@ export function guestOutput(
   };
 }
 
+/** Milliseconds that it takes to look at a character, and to clean it and make it a value. */
+const characterMs = { seen: 0.000_005, read: 0.000_02 };
+
 /** The same, with the time that it takes on the accounts of the functions. */
 export function accounted(output: GuestOutput, time: LoopAccounts): GuestOutput {
   const measure = (name: string, write: () => void) => {
@@ -58,6 +62,12 @@ export function accounted(output: GuestOutput, time: LoopAccounts): GuestOutput 
     else write();
   };
   return {
+    admits: (caller, what, length) => {
+      const isAdmitted = output.admits?.(caller, what, length) ?? true;
+      const work = what === "error" ? "errors" : "logs";
+      time.of(caller.function)?.charge(work, length * (isAdmitted ? characterMs.read : characterMs.seen));
+      return isAdmitted;
+    },
     log: (caller, ...line) => measure(caller.function, () => output.log(caller, ...line)),
     metric: (caller, ...figure) => measure(caller.function, () => output.metric(caller, ...figure)),
   };

@@ -288,7 +288,7 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
     ),
     gauge(
       "parent_seconds_total",
-      "Time of the runtime's event loop that was taken for the function alone, by what for: `conditions`, `keys`, `rows`, `calls`, `logs`.",
+      "Time of the runtime's event loop that was taken for the function alone, by what for: `conditions`, `keys`, `rows`, `lists`, `schedules`, `calls`, `logs`, `errors`.",
       ["function", "work"],
       functions.flatMap(({ name, parentSeconds }) => [...parentSeconds].map((each): Sample => [name, ...each])),
       "counter",

@@ -26,10 +26,17 @@ export interface HostCalls {
    * Never rejects. `signal` is the attempt's own, the same for all its calls, and aborts when it ends.
    */
   call(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply>;
+  /**
+   * Waits until a call that is refused may be answered, which had so many characters of arguments: whoever asks again at once
+   * asks no more often than its function has turns. Default: at once.
+   */
+  refused?(caller: Caller, length: number): Promise<void> | undefined;
 }
 
 /** What guests write, already cut to size and cleaned of control characters. */
 export interface GuestOutput {
+  /** Whether a line, a figure or an error of so many characters may be written now. Asked before anything else is done with it. Default: it may. */
+  admits?(caller: Caller, what: "log" | "metric" | "error", length: number): boolean;
   log(
     caller: Caller,
     level: "debug" | "info" | "warn" | "error",

@@ -61,3 +61,29 @@ test("a call that waits for its function's turn is not made once its attempt is 
   expect(await reply).toMatchObject({ ok: false, error: { type: "TimeoutError" } });
   expect(received.length).toBe(before);
 });
+
+test("a call that is refused is on its function's account, and is answered in its turns once the function is over its share", async () => {
+  const { clock, accounts, access, attempt } = await setUp();
+  const refused = (name: string) => access.call({ ...caller, function: name }, "no.such", "{}", attempt.signal);
+  expect((await refused("f")).ok).toBe(false);
+  expect(accounts.f.spent.get("calls")).toBeGreaterThan(0);
+  let count = 0;
+  let isOver = false;
+  const loop = async () => {
+    while (!isOver) {
+      await refused("f");
+      count++;
+    }
+  };
+  const loops = Array.from({ length: 64 }, loop);
+  await clock.advance(100);
+  count = 0;
+  await clock.advance(1_000);
+  // No more than there is time for, by what each is charged; the rest of a turn's length is everybody else's.
+  expect(count).toBeLessThan(0.9 * (1_000 / 0.1));
+  expect(count).toBeGreaterThan(100);
+  expect((await refused("g")).ok).toBe(false);
+  isOver = true;
+  await clock.advance(100);
+  await Promise.all(loops);
+});

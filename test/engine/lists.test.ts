@@ -1,7 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
-import { settle, VirtualClock } from "../virtual-clock.ts";
+import { WorkingClock } from "../busy-clock.ts";
+import { settle } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
 const many = (count: number, rv: number) =>
@@ -147,8 +148,18 @@ describe("a list after a gap", () => {
     expect(it.subscription.lowWaterMark).toBe("2002");
     it.runner.answer = () => done;
     await it.runner.end("n0");
+    // The queue on disk is read back in turns, each of which costs this clock milliseconds.
+    await it.clock.advance(1_000);
     expect(it.runner.told.filter((told) => told.includes(" n1@"))).toEqual(["Added n1@11", "Modified n1@2001"]);
     expect(it.subscription.lowWaterMark).toBe("2002");
+  });
+
+  it("is on the function's account by its length, and a short one is not", async () => {
+    const it = await DispatchFixture.open();
+    await it.list(2_000, many(200, 10), "initial");
+    expect(it.function.status().parentSeconds.get("lists")).toBeUndefined();
+    await it.list(3_000, many(1_000, 10));
+    expect(it.function.status().parentSeconds.get("lists")).toBeCloseTo(0.001_5, 4);
   });
 
   it("that follows at once finds the one before told to its end", async () => {
@@ -209,15 +220,6 @@ describe("a list after a gap of more than may wait in memory", () => {
     expect(it.subscription.resumeFrom).toBe("300");
   });
 });
-
-/** A clock on which each look takes a millisecond: work takes time. */
-class WorkingClock extends VirtualClock {
-  private looks = 0;
-
-  override monotonic(): number {
-    return super.monotonic() + this.looks++;
-  }
-}
 
 function accepted(it: DispatchFixture): number {
   const { queued, inFlight, spilled } = it.function.status();

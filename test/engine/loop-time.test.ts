@@ -1,20 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { type LoopAccount, LoopTime } from "../../runtime/engine/account/loop-time.ts";
+import { BusyClock } from "../busy-clock.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-
-/** A clock whose monotonic time passes while work is done, as a real one's does. */
-class BusyClock extends VirtualClock {
-  private workedMs = 0;
-
-  override monotonic(): number {
-    return super.monotonic() + this.workedMs;
-  }
-
-  work(ms: number): void {
-    this.workedMs += ms;
-  }
-}
 
 /** A function that does what it has as soon as it may, each piece of it so long. */
 class Worker {
@@ -173,6 +161,48 @@ describe("the time of the event loop", () => {
     expect(turns.filter((each) => each > 0).length).toBeLessThanOrEqual(12);
     for (let ms = 0; ms < 300; ms++) await clock.advance(1);
     expect([done, account.spent.get("calls"), account.isOverShare]).toEqual([100, expect.closeTo(0.2), false]);
+  });
+
+  test("of work that is done in pieces is a turn at once, and a turn again and again, while others have theirs", async () => {
+    const { clock, workers } = setUp(1, 1);
+    const [innocent, busy] = workers as [Worker, Worker];
+    let left = 1_000;
+    let isDone = false;
+    const piece = () => {
+      clock.work(1);
+      return --left > 0;
+    };
+    void busy.account.pieces("rows", piece).then(() => {
+      isDone = true;
+    });
+    expect(left).toBe(995);
+    for (let each = 0; each < 100; each++) {
+      innocent.take(1);
+      await clock.advance(2);
+      expect(innocent.waiting).toBe(0);
+    }
+    await clock.advance(1_000);
+    expect([left, isDone]).toEqual([0, true]);
+    // Both began in one stretch.
+    expect(clock.longest).toBeLessThanOrEqual(6);
+    expect(busy.account.spent.get("rows")).toBeCloseTo(1);
+  });
+
+  test("ends at once for pieces that are left when the function is gone, and a piece that fails ends its work alone", async () => {
+    const { clock, workers } = setUp(1);
+    const { account } = (workers as [Worker])[0];
+    let left = 20;
+    const pieces = account.pieces("rows", () => {
+      clock.work(1);
+      return --left > 0;
+    });
+    const failing = account.pieces("rows", () => {
+      throw new Error("no");
+    });
+    account.close();
+    await pieces;
+    await expect(failing).rejects.toThrow("no");
+    expect(left).toBe(0);
   });
 
   test("is accounted for by the function's name as long as it is loaded, also while it is loaded anew", () => {

@@ -3,6 +3,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ByNamespace } from "../../runtime/engine/state/by-namespace.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
 import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
+import { WorkingClock } from "../busy-clock.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts";
 
@@ -67,6 +68,54 @@ test("a start with many namespaces looks at each object a few times, and a names
   expect(it.runner.deliveries.map(({ type, flags }) => `${type} ${flags.reason}`)).toEqual(
     Array.from({ length: 10 * each }, () => "Deleted unselected"),
   );
+});
+
+/** One namespace with 1,000 objects is chosen, and left; gives how many are told of by then. */
+async function leftOne() {
+  const held = manifest({}, byLabel.triggers);
+  const it = await DispatchFixture.open({ clock: new WorkingClock(), manifest: held, namespace: "team-a" });
+  it.function.retain("settings", ["team-a"]);
+  const list = it.subscription.list("initial", undefined);
+  for (let at = 0; at < 1_000; at++) list.item(change("Added", `object-${at}`, 10 + at));
+  list.end(resourceVersion("2000"));
+  for (let turn = 0; turn < 400; turn++) {
+    await it.clock.advance(100);
+    if (it.runner.deliveries.length === 1_000) break;
+  }
+  expect(it.runner.deliveries.length).toBe(1_000);
+  it.runner.deliveries.length = 0;
+  it.dispatcher.hold("copy", "command");
+  it.function.retain("settings", []);
+  const waits = () => {
+    const { queued, spilled } = it.function.status();
+    return queued + spilled;
+  };
+  return { it, waits };
+}
+
+test("the objects of a namespace that leaves are told of in turns of the event loop", async () => {
+  const { it, waits } = await leftOne();
+  expect(waits()).toBeLessThan(50);
+  let before = waits();
+  while (waits() < 1_000) {
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(waits() - before).toBeLessThan(50);
+    before = waits();
+  }
+  it.dispatcher.release("copy", "command");
+  for (let turn = 0; turn < 400 && it.runner.deliveries.length < 1_000; turn++) await it.clock.advance(100);
+  expect(it.runner.deliveries.every(({ type, flags }) => type === "Deleted" && flags.reason === "unselected")).toBe(
+    true,
+  );
+  expect(it.runner.deliveries.length).toBe(1_000);
+});
+
+test("a namespace that comes back while it is told of finds all of its objects told", async () => {
+  const { it, waits } = await leftOne();
+  expect(waits()).toBeLessThan(50);
+  it.function.retain("settings", ["team-a"]);
+  it.function.subscription("settings", { selection: "all", namespace: "team-a" });
+  expect(waits()).toBe(1_000);
 });
 
 /** A namespace with one object is chosen, and is so no more once that was told. */

@@ -1,9 +1,23 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import type { Spilled } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
+import { BusyClock } from "../busy-clock.ts";
 import { change, DispatchFixture, done, failure, inAnHour, manifest, quiet, trigger } from "./fixture.ts";
 
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`);
+
+/** A row whose body takes time to make what it is today. */
+const worked = (row: Spilled, work: () => void): Spilled =>
+  row.kind === "key"
+    ? row
+    : {
+        ...row,
+        get body() {
+          work();
+          return row.body;
+        },
+      };
 
 describe("what does not fit in memory", () => {
   it("goes to disk, does not hold the mark up, and comes back in order", async () => {
@@ -21,6 +35,23 @@ describe("what does not fit in memory", () => {
     await it.clock.advance(1_000);
     expect(it.disk.spill.size).toBe(0);
     expect((await it.store.views())[0]?.cursors[0]?.lowWaterMark).toBe("9001");
+  });
+
+  it("comes back in turns of the event loop, on the function's account", async () => {
+    const clock = new BusyClock();
+    const it = await (await DispatchFixture.open({ clock, manifest: manifest({ concurrency: 1 }) })).listed();
+    it.runner.answer = () => undefined;
+    for (const [index, name] of names(0, 1_500).entries()) it.subscription.change(change("Added", name, 11 + index));
+    await clock.advance(1_000);
+    const spilled = it.store.spilled.bind(it.store);
+    it.store.spilled = async (...page) => (await spilled(...page)).map((row) => worked(row, () => clock.work(1)));
+    clock.longest = 0;
+    it.runner.answer = () => done;
+    await it.runner.end("n0");
+    for (let second = 0; second < 10; second++) await clock.advance(1_000);
+    expect(it.runner.deliveries.map((delivery) => delivery.object.name)).toEqual(names(0, 1_500));
+    expect(clock.longest).toBeLessThanOrEqual(10);
+    expect(it.function.status().parentSeconds.get("rows")).toBeGreaterThan(0.5);
   });
 
   it("what waits there of a trigger that is gone keeps nothing of the others from coming back", async () => {

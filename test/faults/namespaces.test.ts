@@ -5,6 +5,7 @@ import { Pauses } from "../../runtime/control/pauses.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import { Assignees } from "../../runtime/host/components.ts";
 import { LiveFunction } from "../../runtime/host/live-function.ts";
+import { WatchRoom } from "../../runtime/host/watch-room.ts";
 import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { ownObjects } from "../access/api-server.ts";
@@ -78,6 +79,7 @@ class Follower {
       metrics: new Metrics(),
       manifests: new Map(),
       tenants: new Assignees(),
+      watchRoom: new WatchRoom(),
       pauses: await Pauses.open({ store, dispatcher, clock }),
       grants: undefined,
       own: ownObjects,

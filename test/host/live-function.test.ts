@@ -6,6 +6,7 @@ import type { Bundle } from "../../runtime/bundle/bundle.ts";
 import type { FunctionOffer } from "../../runtime/catalog/function-source.ts";
 import { Assignees } from "../../runtime/host/components.ts";
 import { LiveFunction, type LiveFunctionParts } from "../../runtime/host/live-function.ts";
+import { WatchRoom } from "../../runtime/host/watch-room.ts";
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import { ApiError } from "../../runtime/kube/api-error.ts";
@@ -41,6 +42,7 @@ function fixture({
   first?: ReturnType<typeof offer> & Pick<FunctionOffer, "shard">;
   watches?: object;
 } = {}) {
+  const room = new WatchRoom();
   const loaded: string[] = [];
   const said: string[] = [];
   const swaps: PromiseWithResolvers<void>[] = [];
@@ -75,6 +77,7 @@ function fixture({
     metrics: { user: { forget: () => {} } },
     manifests: new Map(),
     tenants: new Assignees(),
+    watchRoom: room,
     pauses: { heed: () => {} },
     reads: { set() {}, delete() {}, of: () => undefined },
     grants: undefined,
@@ -85,7 +88,7 @@ function fixture({
     random: () => 0.999,
     log: { debug: () => {}, info: say, warn: say, error: say },
   } as unknown as LiveFunctionParts;
-  return { live: new LiveFunction(first, parts), loaded, said, swaps, secret, begun };
+  return { live: new LiveFunction(first, parts), loaded, said, swaps, secret, begun, room };
 }
 
 test("code that is taken back while it waits for the old code's attempts does not run on", async () => {
@@ -269,4 +272,34 @@ test.each<readonly [string, Trigger["namespaces"]]>([
   await until("both are open", 5_000, async () => opened.length >= 2);
   expect(opened).toEqual(["a", "c"]);
   expect(begun).toEqual(namespaces.type === "labels" ? ["a", "c"] : []);
+});
+
+test("a function that names more watches than there is room for waits until there is, and what runs keeps its own", async () => {
+  const clock = new VirtualClock();
+  const watches = { subscribe: () => ({ close: async () => {} }) };
+  const names = (of: string, count: number) =>
+    trigger({ namespaces: { type: "names", names: Array.from({ length: count }, (_, at) => `${of}-${at}`) } });
+  const many = (hash: string, of: string) => ({ ...offer(hash), manifest: manifestOf({ triggers: [names(of, 100)] }) });
+  const { live, room, said } = fixture({ clock, watches, first: many("a", "first") });
+  const others = {};
+  room.take(others, new Set(Array.from({ length: 750 }, (_, at) => `other/${at}`)));
+  const started = live.start("start");
+  await clock.advance(1_000);
+  expect(live.state).toMatchObject({ type: "waiting", fault: { code: "WF_RUNTIME_WATCHES" } });
+  await clock.advance(60_000);
+  expect(said).toEqual(["not what it needs yet"]);
+  room.leave(others);
+  await clock.advance(5_000);
+  await started;
+  expect(live.state).toEqual({ type: "running" });
+  room.take(others, new Set(Array.from({ length: 700 }, (_, at) => `other/${at}`)));
+  await live.update({
+    ...many("b", "first"),
+    manifest: manifestOf({ triggers: [names("first", 100), { ...names("second", 100), name: "second" }] }),
+  });
+  expect([live.state.type, live.refusal?.code, said.at(-1)]).toEqual([
+    "running",
+    "WF_RUNTIME_WATCHES",
+    "change refused, the old version runs on",
+  ]);
 });

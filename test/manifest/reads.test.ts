@@ -49,3 +49,18 @@ it("an index of metadata's form is of the metadata, and its name is taken once",
     "spec.reads[0].indexes[1].name WF_MANIFEST_DUPLICATE_NAME",
   ]);
 });
+
+it("triggers and reads make 200 watches at most: one each, or one for each namespace that they name", async () => {
+  const names = (from: number, count: number) =>
+    `{ matchNames: [${Array.from({ length: count }, (_, at) => `n${from + at}`).join(", ")}] }`;
+  const spec = (count: number) => `  triggers:
+    - { name: a, watch: { apiVersion: v1, kind: Pod, namespaceSelector: ${names(0, 100)} } }
+    - { name: b, watch: { apiVersion: v1, kind: Service, namespaceSelector: ${names(0, count)} } }
+  reads: [{ apiVersion: v1, kind: ConfigMap }]`;
+  expect((await loadSpec(spec(99))).faults).toEqual([]);
+  const { faults } = await loadSpec(spec(100));
+  expect(faults.map(({ code, detail }) => [detail.path, code])).toEqual([
+    ["spec.triggers", "WF_MANIFEST_INVALID_VALUE"],
+  ]);
+  expect(faults[0]?.message).toContain("make 201 watches");
+});

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import type { SandboxAttempt } from "../../runtime/sandbox/host/attempt.ts";
 import { GuestWords } from "../../runtime/sandbox/host/guest-words.ts";
 import type { StackMapper } from "../../runtime/sandbox/positions/stack-mapper.ts";
 
@@ -43,4 +44,33 @@ it("a stray error is not written once its code is gone: nobody knows any more wh
   unload();
   await answer();
   expect(lines).toEqual([]);
+});
+
+it("a line or a figure that may not be written is neither placed nor cleaned", () => {
+  const seen: unknown[] = [];
+  const note = (text: string) => {
+    seen.push(text);
+    return text;
+  };
+  const mapper = { map: note, mapJson: note, place: async () => undefined } as unknown as StackMapper;
+  const asked: unknown[] = [];
+  const output = {
+    admits: (_: unknown, what: string, length: number) => {
+      asked.push([what, length]);
+      return false;
+    },
+    log: (...line: unknown[]) => void seen.push(line),
+    metric: (...figure: unknown[]) => void seen.push(figure),
+  };
+  const words = new GuestWords({ function: "f", mapper, told: new Set(), isGone: () => false }, output, () => {});
+  const attempt = { caller: {}, logged: 0, metrics: 0 } as unknown as SandboxAttempt;
+  expect(words.log(attempt, { no: 1, level: "info", message: "\u0000".repeat(4_000), fields: "{}" })).toBe(true);
+  expect(words.count(attempt, { no: 1, type: "increment", name: "n", value: 1, labels: "{}" })).toBe(true);
+  expect([asked, seen]).toEqual([
+    [
+      ["log", 4_002],
+      ["metric", 3],
+    ],
+    [],
+  ]);
 });

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 
 /** What the parent does for one function alone on the thread that all share. */
-type Work = "conditions" | "keys" | "rows" | "calls" | "logs";
+type Work = "conditions" | "keys" | "rows" | "lists" | "schedules" | "calls" | "logs" | "errors";
 
 /**
  * What functions may take of each second at once, all together; the rest of it they take in turns. The other half is for what no
@@ -225,6 +225,50 @@ export class LoopAccount {
   soon(work: () => void): void {
     if (this.waiting.length === 0 && this.mayBegin()) work();
     else this.waiting.push(work);
+  }
+
+  /**
+   * Does work piece by piece, no more than a turn's at once. The rest goes on in its turns, behind what waits already.
+   * @param piece does a little of it; whether there is more
+   */
+  pieces(work: Work, piece: () => boolean): Promise<void> {
+    this.isMeasured = true;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const goOn = () => {
+      const ends = this.loop.now + turnMs;
+      try {
+        while (this.isClosed || (this.loop.now < ends && this.mayBegin())) {
+          if (!this.measure(work, piece)) return resolve();
+        }
+      } catch (error) {
+        return reject(error);
+      }
+      this.waitsSince ??= this.loop.now;
+      this.waiting.push(goOn);
+      this.loop.wait(this);
+    };
+    if (this.waiting.length === 0) goOn();
+    else this.waiting.push(goOn);
+    return promise;
+  }
+
+  /** The same, a piece for each of many. @param take whether the next one is to follow */
+  each<Of>(work: Work, all: Iterable<Of>, take: (one: Of) => boolean): Promise<void> {
+    const left = all[Symbol.iterator]();
+    return this.pieces(work, () => {
+      const { done, value } = left.next();
+      return !done && take(value);
+    });
+  }
+
+  /** Does something as soon as it may be begun, and has the time go on the account. */
+  async once<T>(work: Work, run: () => T | Promise<T>): Promise<T> {
+    const { promise, resolve } = Promise.withResolvers<T>();
+    await this.pieces(work, () => {
+      resolve(run());
+      return false;
+    });
+    return promise;
   }
 
   /** Whether its turn has come, and goes on. */

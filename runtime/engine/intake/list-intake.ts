@@ -55,6 +55,8 @@ export interface ListIntakeParts {
   emit(source: ListedSource, entry: MarkEntry): void;
   /** Whether an object of a list is none of the function's business, as none of its states before was. */
   spares(change: Change): boolean;
+  /** Has so many objects of a list go on the function's account: they were compared with what is known. */
+  compared(objects: number): void;
   /** Whether a list is to be believed that deletes so many of the objects known. */
   believes(deleted: number, known: number): boolean;
   /** The list is complete. `tell` tells of what was not told as it was read. */
@@ -62,6 +64,9 @@ export interface ListIntakeParts {
   /** The list is over, and no position. `told`: it told of something, so that only another one may follow. */
   abandon(entry: MarkEntry, told: boolean): "counted" | "held";
 }
+
+/** Objects of a list that go on the account at once: those of a short one are too few to count. */
+const comparedAtOnce = 256;
 
 /** One list on its way. */
 export class ListIntake implements ListReceiver {
@@ -78,6 +83,7 @@ export class ListIntake implements ListReceiver {
   private told = false;
   /** Items were not taken. */
   private lacks = false;
+  private items = 0;
 
   constructor(reader: ListIntakeParts, entry: MarkEntry, plan: ListIntakePlan) {
     this.reader = reader;
@@ -99,6 +105,7 @@ export class ListIntake implements ListReceiver {
     this.lacks ||= !this.reader.takes();
     if (this.lacks) return;
     const { reader, plan } = this;
+    if (++this.items % comparedAtOnce === 0) reader.compared(comparedAtOnce);
     const { initialEvents } = reader.view.trigger;
     const named = withUid(change, reader.view.resource);
     const isSkipped = plan.begins && initialEvents === "Skip";

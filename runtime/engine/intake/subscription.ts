@@ -13,6 +13,7 @@ import { type Change, objectKey } from "../../informer/scan/change.ts";
 import { ObjectTurns } from "../../informer/scan/object-turns.ts";
 import type { Cursor } from "../../journal/batch.ts";
 import type { Trigger } from "../../manifest/function.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EngineObserver } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
@@ -40,6 +41,9 @@ import {
 import { type Concern, Passing } from "./passing.ts";
 import { type State, stateOf } from "./state.ts";
 
+/** Milliseconds that comparing one listed object with what is known takes. */
+const comparedMs = 0.002;
+
 interface SubscriptionParts {
   readonly view: KnownObjects;
   readonly concerns: Concern;
@@ -54,6 +58,8 @@ interface SubscriptionParts {
   readonly lostWrites: boolean;
   readonly maker: EventMaker;
   readonly commits: Commits;
+  /** On which goes what lists take of the loop. */
+  readonly time: Pick<LoopAccount, "charge">;
   readonly clock: Clock;
   readonly observer: EngineObserver;
   /** Bodies of a list that may wait for its end, in bytes. */
@@ -276,6 +282,10 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
       this.accept({ type: "Deleted", key, meta: gone, receivedAt: this.clock.monotonic(), mark, flags, deletedBy });
     }
     this.accept({ type, key, meta, body, members, receivedAt, mark, verdict });
+  }
+
+  compared(objects: number): void {
+    this.parts.time.charge("lists", objects * comparedMs);
   }
 
   spares(change: Change): boolean {

@@ -1,12 +1,15 @@
 import type { Clock } from "../../base/clock.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
+import { ObjectTurns } from "../../informer/scan/object-turns.ts";
 import type { Cursor } from "../../journal/batch.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EngineObserver } from "../delivery/observer.ts";
+import type { LastState } from "../redelivery/possible-redeliveries.ts";
 import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/shard.ts";
-import type { EventMaker } from "../work/event.ts";
+import type { EventMaker, LaneEvent } from "../work/event.ts";
 import type { FunctionQueue } from "../work/function-queue.ts";
 import type { Concern } from "./passing.ts";
 import { Subscription } from "./subscription.ts";
@@ -29,6 +32,8 @@ interface ScopeParts {
   readonly queue: FunctionQueue;
   readonly maker: EventMaker;
   readonly commits: Commits;
+  /** On which goes what lists take of the loop. */
+  readonly time: Pick<LoopAccount, "charge">;
   readonly clock: Clock;
   readonly observer: EngineObserver;
   /** Bodies of a list that may wait for its end, in bytes. */
@@ -43,6 +48,9 @@ interface ScopeParts {
  */
 const wholeScope = "";
 
+/** An object of a namespace that left, as its handler knows it. */
+type LeavingObject = LastState & Pick<LaneEvent, "key" | "doubt">;
+
 /** One trigger's sources: which namespaces it reads, and where it stands in each. */
 export class TriggerScope {
   private readonly parts: ScopeParts;
@@ -50,6 +58,10 @@ export class TriggerScope {
   private readonly open = new Map<string, Subscription>();
   private readonly cursors: Map<string, Cursor>;
   private readonly guard = new MassDeletionGuard();
+  /** In which it tells of namespaces that left. */
+  private readonly turns: ObjectTurns;
+  /** Namespaces that left, and are not told of yet to the end. */
+  private readonly leaving = new Set<string>();
   /** Objects of a namespace that comes from now on are news. */
   private begun: boolean;
   /** It was said which namespaces it reads. */
@@ -57,6 +69,7 @@ export class TriggerScope {
 
   constructor(parts: ScopeParts) {
     this.parts = parts;
+    this.turns = new ObjectTurns(parts.clock);
     this.cursors = new Map(parts.cursors.map((cursor) => [cursor.namespace, cursor]));
     this.begun = parts.cursors.some(({ initial }) => !initial);
     const { namespaces } = parts.view.trigger;
@@ -92,6 +105,7 @@ export class TriggerScope {
 
   /** Whether something that may have been handled without a record of it is still to come. */
   get isInDoubt(): boolean {
+    if (this.turns.busy) return true;
     // Of a choice of namespaces that is not known yet, nothing has come.
     if (this.parts.view.trigger.namespaces.type === "labels" && !this.retained) return true;
     for (const { isInDoubt } of this.open.values()) if (isInDoubt) return true;
@@ -102,6 +116,8 @@ export class TriggerScope {
   subscription({ selection, namespace }: SourceRef): Subscription {
     const existing = this.open.get(namespace);
     if (existing) return existing;
+    // An object that is there again is compared with what its handler was told.
+    if (this.leaving.has(namespace)) this.turns.finish();
     const { cursors: _, shard, ...parts } = this.parts;
     const cursor = this.beginning(this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun));
     parts.view.enter(namespace, cursor.epoch);
@@ -134,7 +150,7 @@ export class TriggerScope {
    * Deleted, `unselected`. For namespaces chosen by labels, called whenever the choice changes.
    */
   retain(namespaces: readonly string[]): void {
-    const { view, maker, clock, queue, lostWrites } = this.parts;
+    const { view, lostWrites } = this.parts;
     const kept = new Set(namespaces);
     // What the runtime before told last may not be on record.
     const unread = lostWrites && !this.retained ? "unnoted" : "none";
@@ -143,7 +159,7 @@ export class TriggerScope {
     this.retained = true;
     if (view.trigger.namespaces.type === "labels") this.begin(namespaces);
     const outside = [...read].filter((namespace) => !kept.has(namespace));
-    const leaving = outside.flatMap((namespace) => {
+    const leaving: readonly LeavingObject[] = outside.flatMap((namespace) => {
       const source = this.open.get(namespace);
       return [...view.live(namespace)].map(([key, object]) => {
         const doubt = source?.doubtOf(object.resourceVersion) ?? unread;
@@ -151,7 +167,21 @@ export class TriggerScope {
       });
     });
     const epochs = this.leaveOthers(kept, new Set(leaving.map(({ key }) => namespaceOf(key))));
-    for (const { key, uid, resourceVersion, doubt } of leaving) {
+    for (const namespace of outside) this.leaving.add(namespace);
+    this.turns.run(this.tellOf(leaving, epochs));
+    this.turns.queue(() => {
+      for (const namespace of outside) this.leaving.delete(namespace);
+    });
+  }
+
+  /** Tells nothing any more: the next load does, of what is known. */
+  close(): void {
+    this.turns.cancel();
+  }
+
+  private *tellOf(objects: readonly LeavingObject[], epochs: ReadonlyMap<string, number>): Generator<void> {
+    const { view, maker, clock, queue } = this.parts;
+    for (const { key, uid, resourceVersion, doubt } of objects) {
       const name = nameOf(key);
       const source = {
         type: "Deleted" as const,
@@ -163,6 +193,7 @@ export class TriggerScope {
       };
       const epoch = epochs.get(name.namespace) ?? epochs.get(wholeScope) ?? 0;
       queue.accept(maker.make(source, { view, epoch, isSelective: true }));
+      yield;
     }
   }
 

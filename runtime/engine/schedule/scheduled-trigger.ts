@@ -2,6 +2,7 @@ import type { Clock, Timer } from "../../base/clock.ts";
 import { resourceVersion } from "../../base/resource-version.ts";
 import type { Cursor, SpilledEvent } from "../../journal/batch.ts";
 import type { Schedule } from "../../manifest/function.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import { type EventFlags, eventId } from "../delivery/delivery.ts";
 import type { EngineLog } from "../delivery/observer.ts";
@@ -20,6 +21,8 @@ interface ScheduledTriggerParts {
   readonly commits: Pick<Commits, "cursorMoved">;
   readonly clock: Clock;
   readonly log: EngineLog;
+  /** On which goes what telling takes of the loop. */
+  readonly time: Pick<LoopAccount, "measure">;
   readonly queue: { acceptSpilled(event: SpilledEvent): void };
 }
 
@@ -130,6 +133,10 @@ export class ScheduledTrigger {
 
   /** Tells what is due, and looks again when the next is, or in half a minute. */
   private look(): void {
+    this.parts.time.measure("schedules", () => this.tellDue());
+  }
+
+  private tellDue(): void {
     const { clock } = this.parts;
     const now = clock.now();
     // It was set back: what comes again of it is no time at which nobody was up.

@@ -96,6 +96,8 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
       everyMs: () => attempts.code.manifest.delivery.resyncMs,
       keys: () => primary.keys(),
       wake: (key) => queue.wake(key, { type: "Resync" }),
+      time,
+      share: queue.share,
     }),
     trigger: view.trigger.name,
     isSettledIn: () => false,

@@ -1,6 +1,8 @@
 import type { Clock, Random, Timer } from "../../base/clock.ts";
 import { resourceVersion } from "../../base/resource-version.ts";
 import type { Cursor } from "../../journal/batch.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
+import type { CommitShare } from "../commit/commit-share.ts";
 import type { Commits, CursorOwner } from "../commit/commits.ts";
 
 /**
@@ -20,6 +22,9 @@ const catchUpFactor = 10;
 const recordsPerRound = 60;
 const leastRecordMs = 60_000;
 
+/** Keys that one piece of a look compares with their moments, and wakes: about half a millisecond of either. */
+const piece = { keys: 512, woken: 16 };
+
 interface ResyncParts {
   readonly clock: Clock;
   readonly random: Random;
@@ -32,18 +37,23 @@ interface ResyncParts {
   readonly everyMs: () => number | undefined;
   readonly keys: () => Iterable<string>;
   readonly wake: (key: string) => void;
+  /** On which goes what a look takes of the loop. */
+  readonly time: Pick<LoopAccount, "pieces">;
+  /** The share of a commit that its keys' rows may take. */
+  readonly share: Pick<CommitShare, "isSpent" | "soon">;
 }
 
 /**
  * Wakes each key once in a round. A key's moment in the round is a hash of its name, counted in wall time. So keys are
  * spread over the round, and a restart moves none.
  *
- * The position is the wall time up to which every moment was served. One commit has both the position and the rows of the
- * keys that it woke. So a moment that passes while no runtime is up is served after the next start.
+ * The position is the wall time up to which every moment was served. It is on record with the rows of the last keys that it woke, or
+ * after them. So a moment that passes while no runtime is up is served after the next start.
  */
 export class Resync implements CursorOwner {
   private readonly parts: ResyncParts;
   private timer: Timer | undefined;
+  private isStopped = false;
   /** When it looked last, by the monotonic clock. */
   private lookedAt: number;
   /** Epoch milliseconds. */
@@ -68,6 +78,7 @@ export class Resync implements CursorOwner {
 
   /** Ends looking, and has the position written with the next commit. */
   stop(): void {
+    this.isStopped = true;
     this.timer?.cancel();
     if (this.recorded !== undefined) this.record();
   }
@@ -83,35 +94,56 @@ export class Resync implements CursorOwner {
     const { clock, random, everyMs } = this.parts;
     const round = everyMs() ?? Number.POSITIVE_INFINITY;
     const delay = Math.min(lookMs.most, Math.max(lookMs.least, round / looksPerRound));
-    this.timer = clock.after(delay * (1 + random() / 2), () => this.look(), { unref: true });
+    this.timer = clock.after(delay * (1 + random() / 2), () => void this.look(), { unref: true });
   }
 
-  private look(): void {
+  private async look(): Promise<void> {
     const { clock, everyMs } = this.parts;
     const now = clock.monotonic();
     const passedMs = now - this.lookedAt;
     this.lookedAt = now;
     const round = everyMs();
     if (round === undefined) this.leave();
-    else this.advance(round, passedMs);
-    this.lookSoon();
+    else await this.advance(round, passedMs);
+    if (!this.isStopped) this.lookSoon();
   }
 
-  private advance(round: number, passedMs: number): void {
-    const { clock, keys, wake } = this.parts;
+  private async advance(round: number, passedMs: number): Promise<void> {
+    const { clock } = this.parts;
     const now = clock.now();
     // Wall time that was set back wakes no key now; its moments come again later. Of several rounds that passed, each key gets one.
     const from = Math.min(now, Math.max(this.position, now - round));
     const to = Math.min(now, from + catchUpFactor * passedMs);
-    let hasWoken = false;
-    for (const key of to > from ? [...keys()] : []) {
-      if (!isBetween(from / round, to / round, shareOf(key))) continue;
-      wake(key);
-      hasWoken = true;
-    }
+    const hasWoken = to > from && (await this.wakeBetween(from / round, to / round));
+    if (this.isStopped) return;
     this.position = to;
     const sinceRecord = Math.abs(to - (this.recorded ?? Number.NEGATIVE_INFINITY));
     if (hasWoken || sinceRecord >= Math.max(leastRecordMs, round / recordsPerRound)) this.record();
+  }
+
+  /** Wakes the keys whose moments lie between two times, counted in rounds. @returns whether there was one */
+  private async wakeBetween(from: number, to: number): Promise<boolean> {
+    const { keys, wake, time, share } = this.parts;
+    const left = keys()[Symbol.iterator]();
+    let woken = 0;
+    let isOver = false;
+    const next = (): boolean => {
+      const most = woken + piece.woken;
+      for (let count = 0; count < piece.keys && woken < most; count++) {
+        const { done, value: key } = left.next();
+        isOver = done === true || this.isStopped;
+        if (done || isOver) return false;
+        if (!isBetween(from, to, shareOf(key))) continue;
+        wake(key);
+        woken++;
+      }
+      return !share.isSpent;
+    };
+    while (!isOver) {
+      await time.pieces("keys", next);
+      if (!isOver) await new Promise<void>((resolve) => share.soon(resolve));
+    }
+    return woken > 0;
   }
 
   private record(): void {

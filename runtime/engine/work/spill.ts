@@ -1,5 +1,6 @@
-import type { SpilledEvent } from "../../journal/batch.ts";
+import type { Spilled, SpilledEvent } from "../../journal/batch.ts";
 import type { Checkpoint } from "../../journal/checkpoint.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import { type Budget, BufferPins } from "./budget.ts";
@@ -15,6 +16,9 @@ export const defaultMemoryLimit: MemoryLimit = { events: 1000, bytes: 32 * 1024 
 
 /** Lanes whose head waits long, with its body on disk alone; what remains of each in memory is about half a kilobyte. */
 const stubLimit = 10_000;
+
+/** Bytes of bodies that are read from disk in one piece: 5 ms of the loop. */
+const pageBytes = 4 * 1024 * 1024;
 
 /** What a row on disk takes beside its body, in bytes: its header and its place in two indices. */
 const rowBytes = 512;
@@ -46,6 +50,8 @@ interface SpillParts {
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
+  /** On which goes what reading back takes of the loop. */
+  readonly time: Pick<LoopAccount, "once" | "each">;
 }
 
 /**
@@ -60,6 +66,7 @@ export class Spill {
   private readonly most: MemoryLimit;
   private readonly memory: Budget;
   private readonly disk: Budget;
+  private readonly time: SpillParts["time"];
   private readonly chunks = new BufferPins();
   /** Events that are on disk alone, behind all that are in lanes. */
   private overflow: number;
@@ -79,7 +86,8 @@ export class Spill {
   /** Bytes that its keys without an object take, in memory and in the store each. */
   private keys = 0;
 
-  constructor({ functionName, store, commits, views, waiting, limit, budgets }: SpillParts) {
+  constructor({ functionName, store, commits, views, waiting, limit, budgets, time }: SpillParts) {
+    this.time = time;
     this.most = limit;
     this.memory = budgets.memory;
     this.disk = budgets.disk;
@@ -321,14 +329,20 @@ export class Spill {
       // Those that lie side by side are read together.
       const run = sequences.slice(found.length).findIndex((sequence, index) => sequence !== first + index);
       const count = run < 0 ? sequences.length - found.length : run;
-      const rows = await this.store.spilled(this.functionName, first - 1, count);
+      const rows = await this.page(first - 1, count);
       const events = rows.filter((row) => row.kind !== "key");
       if (events.length < count || events.some(({ sequence }, index) => sequence !== first + index)) {
         throw new Error(`of the spilled events ${first} to ${first + count - 1} one is gone`);
       }
       found.push(...events);
     }
-    return found.map((event) => this.ofToday(event));
+    const loaded: LoadedEvent[] = [];
+    await this.time.each("rows", found, (event) => loaded.push(this.ofToday(event)) > 0);
+    return loaded;
+  }
+
+  private page(after: number, most: number, bytes?: number): Promise<readonly Spilled[]> {
+    return this.time.once("rows", () => this.store.spilled(this.functionName, after, most, bytes));
   }
 
   /** Its body as the trigger's objects are now. One that cannot be made so is left out: it is asked for before the attempt. */
@@ -361,20 +375,21 @@ export class Spill {
         const { puts } = this;
         await this.commits.flush();
         const { events: atMost, bytes } = this.limit;
-        const events = await this.store.spilled(this.functionName, this.loaded, atMost / 2, bytes / 2);
+        const events = await this.page(this.loaded, atMost / 2, Math.min(pageBytes, bytes / 2));
         if (events.length === 0) {
           // What was counted when the function was loaded had ended: a commit that failed took its row away later.
           if (puts === this.puts) this.overflow = 0;
           return;
         }
-        for (const event of events) {
-          if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) break;
+        await this.time.each("rows", events, (event) => {
+          if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) return false;
           this.loaded = event.sequence;
           // What stands for a key is no event: its queue has it.
-          if (!this.views.has(event.view) || event.kind === "key") continue;
+          if (!this.views.has(event.view) || event.kind === "key") return true;
           this.overflow--;
           if (give(this.ofToday(event)) === "shelved") this.shelved++;
-        }
+          return true;
+        });
       }
     } finally {
       this.loading = false;

@@ -1,5 +1,7 @@
-import { type Cause, type KeyHeader, runSequence, type SpilledEvent } from "../../journal/batch.ts";
+import { type Cause, type KeyHeader, runSequence, type SpilledEvent, type SpillHeader } from "../../journal/batch.ts";
 import type { ChangeType } from "../../manifest/function.ts";
+import type { LoopAccount } from "../account/loop-time.ts";
+import { mostRows } from "../commit/commit-share.ts";
 import type { Commits } from "../commit/commits.ts";
 import { eventId } from "../delivery/delivery.ts";
 import type { EngineLog } from "../delivery/observer.ts";
@@ -16,8 +18,12 @@ interface WaitingKeysParts {
   readonly primary: KnownObjects | undefined;
   /** By number. */
   readonly views: ReadonlyMap<number, KnownObjects>;
+  /** Events on disk that tell what is known of their objects. */
+  readonly replays: readonly SpillHeader[];
   readonly nextSequence: () => number;
   readonly log: EngineLog;
+  /** On which goes what it takes of the loop. */
+  readonly time: LoopAccount;
 }
 
 /** An object that keys waited for. */
@@ -31,37 +37,54 @@ interface Awaited {
   redelivered: boolean;
 }
 
-/** Bytes of bodies that the commit takes. The others are asked for before their attempts. */
+/** Bytes of bodies that are written. The others are asked for before their attempts. */
 const mostBytes = 16 * 1024 * 1024;
+/** And that one commit takes. */
+const mostBytesAtOnce = 1024 * 1024;
 
 /**
- * Replaces keys that waited for a run, and that are not reconciled any more, by events of the objects that woke them. All of
- * it is one commit, and an object is told once, whatever number of keys it woke. The events are replays: their states are
- * known and filtered already. Events that the trigger does not ask for are left out.
+ * Replaces keys that waited for a run, and that are not reconciled any more, by events of the objects that woke them. An object is
+ * told once, whatever number of keys it woke. The events are replays: their states are known and filtered already. Events that the
+ * trigger does not ask for are left out. The keys' rows go once all events are on record: where the process ends before, it is all
+ * done again, but for the events that are there.
  * @returns the events that were written, and the bytes of their bodies
  */
 export async function tellWaitingKeys(
   rows: readonly KeyHeader[],
   parts: WaitingKeysParts,
 ): Promise<{ readonly events: readonly SpilledEvent[]; readonly bytes: number }> {
-  const { commits, views } = parts;
+  const { commits, views, time } = parts;
   const begun = runsBefore(parts);
   const awaiting = new Awaiting(views);
   const replaced = rows.filter(({ view }) => views.has(view));
-  for (const row of replaced) awaiting.note(row, begun.get(row.sequence) !== undefined);
+  await time.each("rows", replaced, (row) => {
+    awaiting.note(row, begun.get(row.sequence) !== undefined);
+    return true;
+  });
   const events: SpilledEvent[] = [];
-  const made = new Set<string>();
+  const made = new Set(parts.replays.filter(({ redelivered }) => redelivered).map(idOf));
+  const told = new Set(parts.replays.map(idOf));
   let bytes = 0;
+  let [rowsNow, bytesNow] = [0, 0];
   for (const awaited of awaiting.objects.values()) {
-    const event = await eventOf(awaited, bytes < mostBytes, parts.nextSequence);
+    const body = await time.once("rows", () => bodyOf(awaited, bytes < mostBytes));
+    const event = await time.once("rows", () => eventOf(awaited, body, parts.nextSequence));
     // An object that is gone may have been noted as the first of its name, and as the last.
-    if (!event || made.has(`${event.view}/${event.id}`)) continue;
-    made.add(`${event.view}/${event.id}`);
+    if (!event || made.has(idOf(event)) || (!event.redelivered && told.has(idOf(event)))) continue;
+    made.add(idOf(event));
     bytes += event.body.length;
     events.push(event);
+    commits.putSpilled(event);
+    bytesNow += event.body.length;
+    if (++rowsNow < mostRows && bytesNow < mostBytesAtOnce) continue;
+    [rowsNow, bytesNow] = [0, 0];
+    await commits.flush();
   }
-  for (const event of events) commits.putSpilled(event);
-  for (const { view, sequence } of replaced) commits.dropSpilled(views.get(view)?.functionName ?? "", sequence);
+  if (events.length > 0) await commits.flush();
+  for (const [index, { view, sequence }] of replaced.entries()) {
+    commits.dropSpilled(views.get(view)?.functionName ?? "", sequence);
+    if (index % mostRows === mostRows - 1) await commits.flush();
+  }
   // The events bear the flag from now on, also those of states that only the runs have seen.
   for (const runs of begun.values()) for (const run of runs) settleRun(run, views.get(run.view));
   const { crowded: keys } = awaiting;
@@ -72,6 +95,8 @@ export async function tellWaitingKeys(
     );
   return { events, bytes };
 }
+
+const idOf = ({ view, id }: Pick<SpilledEvent, "view" | "id">): string => `${view}/${id}`;
 
 /** A run that had begun, and has no row any more. What it has shown stays on record until the state's own event comes. */
 export function settleRun({ key, resourceVersion, ...run }: RecordedStart, view: KnownObjects | undefined): void {
@@ -161,23 +186,27 @@ class Awaiting {
 /** Of an object that may have woken a key: nobody knows, so that its event is flagged. */
 const unnamed: Cause = { type: "Modified" };
 
-/** @returns undefined where the trigger does not ask for it, or nothing of the object is known */
-async function eventOf(
-  { view, key, cause, row, redelivered }: Awaited,
-  withBody: boolean,
-  nextSequence: () => number,
-): Promise<SpilledEvent | undefined> {
-  const { trigger, form, identity } = view;
+/** The state of an object that stands, where the cause's event is of that. */
+function knownOf({ view, key, cause }: Awaited) {
   const standing = view.stands(key);
-  const known = cause.type === "Deleted" && cause.uid !== standing?.uid ? undefined : standing;
+  return cause.type === "Deleted" && cause.uid !== standing?.uid ? undefined : standing;
+}
+
+/** The object's body. Left out, it is asked for before the attempt, as where events of the object that wait come before with newer states. */
+function bodyOf(awaited: Awaited, hasRoom: boolean): Promise<Buffer | undefined> | undefined {
+  const { view, key } = awaited;
+  const isWhole = view.form.keepsWholeObjects || view.trigger.object === "Metadata";
+  return isWhole && hasRoom && view.isIdle(key) && knownOf(awaited) ? view.body(key) : undefined;
+}
+
+/** @returns undefined where the trigger does not ask for it, or nothing of the object is known */
+function eventOf(awaited: Awaited, body: Buffer | undefined, nextSequence: () => number): SpilledEvent | undefined {
+  const { view, key, cause, row, redelivered } = awaited;
+  const { trigger, form, identity } = view;
+  const known = knownOf(awaited);
   const type = known ? stateType(cause, trigger.events) : trigger.events.find((each) => each === "Deleted");
   const uid = known?.uid ?? cause.uid ?? view.gone(key)?.uid;
   if (!type || uid === undefined) return undefined;
-  const isWhole = form.keepsWholeObjects || trigger.object === "Metadata";
-  // Events of it that wait come before this one, with newer states.
-  const isLast = !view.isIdle(key);
-  // Left out, it is asked for before the attempt.
-  const body = known && isWhole && withBody && !isLast ? await view.body(key) : undefined;
   if (body && !view.matches(key, body)) return undefined;
   // Its deletion is told.
   if (known && !form.selectsNow({ ...nameOf(key), body: body ?? Buffer.alloc(0) })) return undefined;
@@ -202,7 +231,7 @@ async function eventOf(
     receivedAt: row.receivedAt,
     sequence: nextSequence(),
     replayed: true,
-    redelivered: redelivered || isLast,
+    redelivered: redelivered || !view.isIdle(key),
     notBefore: row.notBefore,
   };
 }

@@ -7,8 +7,8 @@ import { bytes, formText, readForm, readKeys } from "../rows.ts";
 /** The bits of `known.flags`. `olderBody`: the one in `body` is of an earlier state. */
 const flag = { deleted: 1, matched: 2, olderBody: 4 } as const;
 
-/** Rows that one page of a view has at most: 25 ms of them. */
-const pageRows = 5_000;
+/** Rows that one page of a view has at most: 8 ms of them. */
+const pageRows = 1_600;
 /** Rows of the log that an end folds in one turn of the event loop: 3 to 12 ms, should all be live. */
 const foldedAtOnce = 256;
 /** The log's rows take 3 MB of the file, 2 MB of memory, and 80 ms of the next start. */

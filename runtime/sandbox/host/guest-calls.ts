@@ -20,7 +20,11 @@ const mostUnderWay = 16 * 2 ** 20;
 const firstGuess = 256 * 1024;
 const leastGuess = 16 * 1024;
 
-/** Characters of the arguments of calls that wait; what comes beyond is refused, as the access room refuses it. */
+/**
+ * Characters of the arguments of calls that have begun, and of those that wait; what comes beyond is refused, as the access room refuses
+ * it.
+ */
+const mostBegun = 24 * 2 ** 20;
 const mostWaiting = 16 * 2 ** 20;
 
 interface WaitingCall {
@@ -58,6 +62,8 @@ export class GuestCalls {
   private waitingLength = 0;
   private replies: Reply[] = [];
   private underWay = 0;
+  /** Characters of the arguments of those that have begun. */
+  private begun = 0;
   private guess = firstGuess;
 
   constructor(parts: CallParts) {
@@ -70,10 +76,13 @@ export class GuestCalls {
    */
   make(realm: number, call: GuestCall, attempt: SandboxAttempt): boolean {
     if (++attempt.calls > mostOfAttempt) return false;
-    const begin = () => void this.begin(realm, call, attempt).catch((fault) => this.parts.unreadable(call.no, fault));
-    const { length } = call.args;
+    const { no, args } = call;
+    const { length } = args;
+    const fail = (fault: unknown) => this.parts.unreadable(no, fault);
+    const begin = () => void this.begin(realm, call, attempt).catch(fail);
     if (this.waiting.length === 0 && !this.isFull) begin();
-    else if (this.waitingLength + length > mostWaiting) this.answer(realm, call.call, tooMany, attempt);
+    else if (this.waitingLength + length > mostWaiting)
+      void this.turnDown(realm, call.call, length, attempt).catch(fail);
     else {
       this.waitingLength += length;
       this.waiting.push({ length, begin });
@@ -100,14 +109,20 @@ export class GuestCalls {
     }
   }
 
+  /** It would take more memory than the function may have for its calls. */
+  private async turnDown(realm: number, call: number, length: number, attempt: SandboxAttempt): Promise<void> {
+    await this.parts.hostCalls.refused?.(attempt.caller, length);
+    if (!attempt.isOver && !this.parts.isGone()) this.answer(realm, call, tooMany, attempt);
+  }
+
   private get isFull(): boolean {
+    if (this.begun > mostBegun) return true;
     return this.parts.executor.isFull || (this.underWay > 0 && this.underWay + this.guess > mostUnderWay);
   }
 
   private async begin(realm: number, { call, operation, args }: GuestCall, attempt: SandboxAttempt): Promise<void> {
     if (attempt.isOver || this.parts.isGone()) return;
-    const fault = callFault(args);
-    const reply = fault ? misshapen(operation, fault) : await this.ask(operation, args, attempt);
+    const reply = await this.ask(operation, args, attempt);
     if (attempt.isDone && !reply.ok) {
       const { type, message } = reply.error;
       this.parts.unheard(attempt.caller, { operation, error: `${type}: ${message}`, hint: "await the call" });
@@ -117,14 +132,22 @@ export class GuestCalls {
   }
 
   private async ask(operation: string, args: string, attempt: SandboxAttempt): Promise<HostReply> {
+    const { length } = args;
     const reserved = this.guess;
     this.underWay += reserved;
+    this.begun += length;
     try {
+      const fault = callFault(operation, args);
+      if (fault) {
+        await this.parts.hostCalls.refused?.(attempt.caller, length);
+        return misshapen(operation, fault);
+      }
       const reply = await this.parts.hostCalls.call(attempt.caller, operation, args, attempt.signal);
       this.guess = Math.max(leastGuess, reply.ok ? reply.json.length : 0);
       return reply;
     } finally {
       this.underWay -= reserved;
+      this.begun -= length;
     }
   }
 

@@ -8,8 +8,15 @@ const maxDepth = 500;
  */
 const maxValues = 40_000;
 
-/** What is wrong with the shape of a call's JSON; undefined where it can be read. */
-export function callFault(json: string): string | undefined {
+/** Operations whose arguments hold an object or a body. Those of the others are names and selectors, each of which has its bound. */
+const hasBody = /^(?:kube\.(?:create|update|patch|apply)|events\.emit$|fetch$)/;
+/** Characters of the arguments of the others, with room for all of them at their bounds, escaped. */
+const mostOfNames = 64 * 1024;
+
+/** What is wrong with a call's JSON by its length and its shape; undefined where it can be read. */
+export function callFault(operation: string, json: string): string | undefined {
+  if (json.length > mostOfNames && !hasBody.test(operation))
+    return `the arguments have more than ${mostOfNames} characters`;
   const fault = shapeFault(json, maxDepth, maxValues);
   return fault && `the arguments ${fault}`;
 }

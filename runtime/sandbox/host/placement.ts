@@ -83,6 +83,7 @@ export class Placement implements TenantListener {
   private readonly attempts = new YoungMap<number, SandboxAttempt>();
   /** Of each realm's last entry: the events that were announced there first. */
   private readonly fresh = new YoungMap<number, readonly number[]>();
+  private readonly output: GuestOutput;
   private readonly sentAt: number;
   private lastNo = 0;
   /** When the last attempt of it ended. */
@@ -106,6 +107,7 @@ export class Placement implements TenantListener {
     this.executor = executor;
     this.version = version;
     this.clock = services.clock;
+    this.output = services.output;
     this.listener = listener;
     this.sentAt = services.clock.monotonic();
     this.loaded = new Promise((resolve, reject) => {
@@ -459,6 +461,8 @@ export class Placement implements TenantListener {
 
   private outcomeOf(attempt: SandboxAttempt, done: RunOutput["done"][number]): Outcome | Promise<Outcome> {
     const { mapper, manifest } = this.version;
+    const length = done.message.length + done.stack.length;
+    if (length > 0) this.output.admits?.(attempt.caller, "error", length);
     return outcomeOf(done, mapper, manifest.resources, attempt.delivery.timeoutMs, this.durationOf(attempt));
   }
 

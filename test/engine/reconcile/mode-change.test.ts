@@ -1,5 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import { mostRows } from "../../../runtime/engine/commit/commit-share.ts";
+import type { Batch } from "../../../runtime/journal/batch.ts";
+import { MemoryDisk } from "../../../runtime/journal/memory/journal.ts";
+import { MemoryStore } from "../../journal/memory-store.ts";
 import { change, type DispatchFixture, done, failure, manifest, quiet, trigger } from "../fixture.ts";
 import { open, owned, pods, reconciler, runs, withPods } from "./fixture.ts";
 
@@ -182,4 +186,65 @@ describe("a key", () => {
     await last.clock.advance(1_000);
     expect(last.runner.deliveries.map(({ id }) => id)).toEqual(["pods:uid-web/12/Added"]);
   });
+});
+
+describe("the keys of many objects", () => {
+  const events = manifest({ concurrency: 1_000 }, [trigger(), pods(undefined)]);
+  const count = 500;
+
+  /** A store whose process ends after so many commits: what it takes then is nowhere. */
+  class EndingStore extends MemoryStore {
+    readonly sizes: number[] = [];
+    private readonly most: number;
+
+    constructor(disk: MemoryDisk, most: number) {
+      super(disk);
+      this.most = most;
+    }
+
+    override async commit(batch: Batch): Promise<readonly string[]> {
+      this.sizes.push(batch.spill.length + batch.unspill.length);
+      return this.sizes.length > this.most ? [] : super.commit(batch);
+    }
+  }
+
+  /** They wait, and were never run. */
+  async function waiting() {
+    const disk = new MemoryDisk();
+    const fixture = await open({ disk, manifest: reconciler({ concurrency: 1 }) });
+    fixture.runner.answer = () => undefined;
+    for (let rv = 11; rv < 11 + count; rv++) fixture.subscription.change(change("Added", `shop-${rv}`, rv));
+    await quiet(fixture.runner);
+    await fixture.clock.advance(1_000);
+    return { fixture, disk };
+  }
+
+  it("come as their events in commits that are none of them long, and in turns of the event loop", async () => {
+    const { fixture, disk } = await waiting();
+    const store = new EndingStore(disk, Number.POSITIVE_INFINITY);
+    const second = await fixture.restart({ store, manifest: events });
+    expect(Math.max(...store.sizes)).toBeLessThanOrEqual(mostRows + 1);
+    expect(store.sizes.reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(2 * count);
+    second.runner.answer = () => done;
+    await second.clock.advance(10_000);
+    expect(new Set(second.runner.deliveries.map(({ object }) => object.name)).size).toBe(count);
+  });
+
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    "are all told where the process ends after commit %i of that, and none twice without a flag",
+    async (commits) => {
+      const { fixture, disk } = await waiting();
+      const ended = await fixture.restart({ store: new EndingStore(disk, commits), manifest: events });
+      ended.kill();
+      ended.runner.deliveries.length = 0;
+      ended.runner.answer = () => done;
+      const third = await ended.restart({ disk, manifest: events });
+      await third.clock.advance(10_000);
+      const told = third.runner.deliveries.filter(({ redelivered }) => !redelivered);
+      expect(new Set(third.runner.deliveries.map(({ object }) => object.name)).size).toBe(count);
+      expect(new Set(told.map(({ id }) => id)).size).toBe(told.length);
+      expect(told.length).toBeGreaterThanOrEqual(count - 1);
+      expect(disk.spill.size).toBe(0);
+    },
+  );
 });

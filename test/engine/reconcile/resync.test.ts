@@ -1,6 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { LoopTime } from "../../../runtime/engine/account/loop-time.ts";
+import { mostRows } from "../../../runtime/engine/commit/commit-share.ts";
+import { Resync } from "../../../runtime/engine/work/resync.ts";
 import { MemoryDisk } from "../../../runtime/journal/memory/journal.ts";
+import { BusyClock } from "../../busy-clock.ts";
 import { MemoryStore } from "../../journal/memory-store.ts";
 import { change, type DispatchFixture, done, quiet } from "../fixture.ts";
 import { open, reconciler, runs, withPods } from "./fixture.ts";
@@ -151,6 +155,75 @@ describe("a resync", () => {
     await fixture.clock.advance(10 * hour);
     expect(writes).toBeGreaterThan(0);
     expect(writes).toBeLessThanOrEqual(63);
+  });
+});
+
+describe("a resync of many keys at once", () => {
+  /** A resync of 20,000 keys by itself. */
+  function alone(share: { isSpent: boolean; soon: (work: () => void) => void }, round: number) {
+    const clock = new BusyClock();
+    const time = new LoopTime(clock).account("copy");
+    const woken = new Set<string>();
+    const resync = new Resync({
+      clock,
+      random: () => 0,
+      commits: { cursorMoved: () => {}, dropCursor: () => {} },
+      view: 1,
+      cursor: undefined,
+      everyMs: () => round,
+      keys: () => named(20_000),
+      wake: (key) => {
+        clock.work(0.036);
+        woken.add(key);
+      },
+      time,
+      share,
+    });
+    resync.start();
+    return { clock, time, woken, resync };
+  }
+
+  it("holds the loop for no longer than a turn, and is on the function's account", async () => {
+    const { clock, time, woken, resync } = alone({ isSpent: false, soon: (work) => work() }, 1_000);
+    await clock.advance(3_000);
+    expect(woken.size).toBe(20_000);
+    expect(clock.longest).toBeLessThanOrEqual(6);
+    expect(time.spent.get("keys")).toBeGreaterThan(20_000 * 0.000_03);
+    resync.stop();
+  });
+
+  it("is not over, by its position, before all of them were woken", async () => {
+    const waiting: (() => void)[] = [];
+    const share = { isSpent: true, soon: (work: () => void) => void waiting.push(work) };
+    const { clock, woken, resync } = alone(share, 1_000);
+    const before = resync.cursor()?.lowWaterMark;
+    await clock.advance(3_000);
+    expect([waiting.length, woken.size]).toEqual([1, 16]);
+    resync.stop();
+    share.isSpent = false;
+    for (const work of waiting) work();
+    await clock.advance(3_000);
+    expect([woken.size, resync.cursor()?.lowWaterMark]).toEqual([16, before]);
+  });
+
+  it("writes no more of them with one commit than any work of one function", async () => {
+    const disk = new MemoryDisk();
+    const store = new MemoryStore(disk);
+    const rows: number[] = [];
+    const commit = store.commit.bind(store);
+    store.commit = (batch) => {
+      rows.push(batch.spill.length + batch.unspill.length);
+      return commit(batch);
+    };
+    const fixture = await opened(1_000, undefined, {
+      disk,
+      store,
+      manifest: reconciler({ resyncMs: 1_000, concurrency: 1_000 }),
+    });
+    rows.length = 0;
+    for (let tenth = 0; tenth < 100; tenth++) await fixture.clock.advance(100);
+    expect(Math.min(...counts(fixture, 1_000))).toBeGreaterThanOrEqual(4);
+    expect(Math.max(...rows)).toBeLessThanOrEqual(mostRows + 16);
   });
 });
 

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { BusyClock } from "../../busy-clock.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 import { done, failure, manifest, quiet } from "../fixture.ts";
 import { hour, minute, ScheduleFixture, schedule } from "./fixture.ts";
@@ -41,6 +42,21 @@ describe("a schedule", () => {
     const alone = { ...manifest({}, []), name: "alone", schedules: [schedule()] };
     const loaded = await fixture.dispatch.dispatcher.function(alone, { usesOldObject: false });
     expect(loaded.status()).toMatchObject({ ready: true, schedules: [{ trigger: "nightly" }] });
+  });
+
+  test("is on its function's account with what telling its times takes", async () => {
+    /** A clock that takes a millisecond to read. */
+    class SlowClock extends BusyClock {
+      override now(): number {
+        this.work(1);
+        return super.now();
+      }
+    }
+    const clock = new SlowClock(Date.parse("2026-03-01T00:00:00Z"));
+    const fixture = await ScheduleFixture.open(schedule(), { clock });
+    await fixture.advance(2 * day);
+    const loaded = fixture.dispatch.function;
+    expect(loaded.status().parentSeconds.get("schedules")).toBeGreaterThan(0.1);
   });
 
   test("counts its runs among the events of the function, each once", async () => {

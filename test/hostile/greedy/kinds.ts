@@ -74,6 +74,20 @@ const floods: Files = {
 `,
 };
 
+/** Asks for what it may not have, again and again, and goes on asking beyond its attempt's calls. */
+const inVain: Files = {
+  "function.yaml": manifest("hog", {
+    triggers: [{ name: "ticks", watch }],
+    delivery: { concurrency: 16, retry: { maxAttempts: 1 }, onFailure: "Drop" },
+    resources: { cpuPerEvent: "10s" },
+  }),
+  "handler.ts": `const ref = { apiVersion: "v1", kind: "Secret", name: "no", namespace: "tick" };
+export default async (event, ctx) => {
+  while (!ctx.signal.aborted) await Promise.all(Array.from({ length: 60 }, () => ctx.kube.get(ref).catch(() => {})));
+};
+`,
+};
+
 /** Told of each change by so many triggers. */
 const triggers = (count: number): Files => ({
   "function.yaml": manifest("hog", {
@@ -99,6 +113,7 @@ export const kinds: Readonly<Record<string, Readonly<Record<string, Files>>>> = 
   "keys that no object has": { hog: inventedKeys },
   "errors of five functions with long source maps": times(5, (name) => throws(name, 20_000)),
   "log lines and calls": { hog: floods },
+  "calls that are refused": { hog: inVain },
   "one hundred triggers": { hog: triggers(100) },
   [generated]: filesOf(greedyOf(seed)),
 };

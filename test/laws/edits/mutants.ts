@@ -78,7 +78,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "edits: keys that waited are dropped where the mode is left",
     file: "runtime/engine/work/waiting-keys.ts",
-    edits: [["  for (const event of events) commits.putSpilled(event);\n", ""]],
+    edits: [["    commits.putSpilled(event);\n", ""]],
     caughtBy: "edits",
     within: { law: "lost", edits: ["mode"] },
   },

@@ -5,6 +5,7 @@ import type { Delivery, Outcome } from "../../../runtime/engine/delivery/deliver
 import { Dispatcher } from "../../../runtime/engine/dispatcher.ts";
 import { Assignees } from "../../../runtime/host/components.ts";
 import { LiveFunction } from "../../../runtime/host/live-function.ts";
+import { WatchRoom } from "../../../runtime/host/watch-room.ts";
 import { silentObserver } from "../../../runtime/informer/fanout/observer.ts";
 import { Informers } from "../../../runtime/informer/informers.ts";
 import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
@@ -268,6 +269,7 @@ class Fleet {
       redactor: new Redactor(),
       manifests: new Map(),
       tenants: new Assignees(),
+      watchRoom: new WatchRoom(),
       pauses: process.pauses,
       grants: undefined,
       sandbox: { load: async () => {}, unload: async () => {} },

@@ -108,11 +108,13 @@ function calls(): Bound[] {
     limit("callsWaiting"),
     limit("waitingBytes"),
   ];
-  const [ofAttempt, underWay, argumentsWaiting] = [
+  const [ofAttempt, underWay, argumentsWaiting, begun] = [
     constant("sandbox/host/guest-calls.ts", "mostOfAttempt"),
     constant("sandbox/host/guest-calls.ts", "mostUnderWay"),
     constant("sandbox/host/guest-calls.ts", "mostWaiting"),
+    constant("sandbox/host/guest-calls.ts", "mostBegun"),
   ];
+  const names = constant("sandbox/host/json-shape.ts", "mostOfNames");
   const large = constant("access/answer-reader.ts", "mostWaiting");
   const cached = constant("reads/reads.ts", "answerLimit");
   const fetched = constant("access/fetcher.ts", "responseLimit");
@@ -128,11 +130,11 @@ function calls(): Bound[] {
       set: [args.of, ofAttempt.of],
     },
     {
-      what: "arguments of calls that wait",
-      ofFunction: `${argumentsWaiting.size}, ${args.size} a call`,
+      what: "arguments of calls that have begun, and of those that wait",
+      ofFunction: `${begun.size}, ${argumentsWaiting.size}; ${args.size} a call, ${names.size} where it holds names alone`,
       ofRuntime: perFunctionOnly,
       beyond: "`TooManyRequestsError`",
-      set: [argumentsWaiting.of],
+      set: [begun.of, argumentsWaiting.of, names.of],
     },
     {
       what: "answers that are made, or that nobody has taken",

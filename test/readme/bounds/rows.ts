@@ -11,6 +11,9 @@ export interface Defaults {
 /** Measured: `npm run soak`, 100,000 events, 2026-11-21. */
 const idleMemory = 123 * 2 ** 20;
 
+/** Measured: 1,000 watches of the embedded cluster took 188 MB, 2026-11-27. */
+const watchMemory = 190 * 2 ** 10;
+
 /** Every bound, in the order of an event's way. */
 export function bounds({ memory, volume }: Defaults): readonly Bound[] {
   const disk = sharesOf(volume);
@@ -51,7 +54,20 @@ function received(): Bound[] {
   ];
   const answer = constant("kube/http-transport.ts", "jsonLimit");
   const objects = constant("host/components.ts", "cacheLimit");
+  const [named, watches, few] = [
+    constant("manifest/rules.ts", "mostWatches"),
+    constant("host/watch-room.ts", "mostWatches"),
+    constant("host/watch-room.ts", "fewWatches"),
+  ];
   return [
+    {
+      what: "watches that manifests name, of triggers and `reads`",
+      ofFunction: named.n,
+      ofRuntime: `${watches.n} different ones; a function that names ${few.n} or fewer always has them`,
+      beyond: "the manifest is refused; `WF_RUNTIME_WATCHES`: the function waits",
+      set: [named.of, watches.of, few.of],
+      memory: watches.value * watchMemory,
+    },
     {
       what: "one object of a watch or a list",
       ofFunction: event.size,
@@ -228,7 +244,10 @@ function keys(): Bound[] {
   ];
   const rests = constant("engine/work/key-backoff.ts", "mostRests");
   const woken = constant("engine/filter/key-rule.ts", "mostKeys");
-  const told = constant("engine/work/waiting-keys.ts", "mostBytes");
+  const [told, toldAtOnce] = [
+    constant("engine/work/waiting-keys.ts", "mostBytes"),
+    constant("engine/work/waiting-keys.ts", "mostBytesAtOnce"),
+  ];
   return [
     {
       what: "keys of a reconciler without an object, with their timers (`requeueAfter`)",
@@ -287,11 +306,11 @@ function keys(): Bound[] {
       set: [causes.of],
     },
     {
-      what: "bodies written at once where a function reconciles no more",
-      ofFunction: told.size,
+      what: "bodies written where a function reconciles no more",
+      ofFunction: `${told.size}, ${toldAtOnce.size} with one commit`,
       ofRuntime: perFunctionOnly,
       beyond: "the others are asked for later",
-      set: [told.of],
+      set: [told.of, toldAtOnce.of],
     },
   ];
 }

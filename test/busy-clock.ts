@@ -1,0 +1,35 @@
+import { VirtualClock } from "./virtual-clock.ts";
+
+/** A virtual clock whose monotonic time passes while work is done, as a real one's does. */
+export class BusyClock extends VirtualClock {
+  /** The longest that was worked without the loop's turning, in milliseconds. */
+  longest = 0;
+  private workedMs = 0;
+  private stretch = 0;
+
+  override monotonic(): number {
+    return super.monotonic() + this.workedMs;
+  }
+
+  override after(delayMs: number, callback: () => void) {
+    return super.after(delayMs, () => {
+      this.stretch = 0;
+      callback();
+    });
+  }
+
+  work(ms: number): void {
+    this.workedMs += ms;
+    this.stretch += ms;
+    this.longest = Math.max(this.longest, this.stretch);
+  }
+}
+
+/** A clock on which each look takes a millisecond: work takes time. */
+export class WorkingClock extends VirtualClock {
+  private looks = 0;
+
+  override monotonic(): number {
+    return super.monotonic() + this.looks++;
+  }
+}
