@@ -70,7 +70,7 @@ test("a start with many namespaces looks at each object a few times, and a names
   );
 });
 
-/** One namespace with 1,000 objects is chosen, and left; gives how many are told of by then. */
+/** One namespace with 1,000 objects is chosen, and left; `waits` counts the events that wait then. */
 async function leftOne() {
   const held = manifest({}, byLabel.triggers);
   const it = await DispatchFixture.open({ clock: new WorkingClock(), manifest: held, namespace: "team-a" });

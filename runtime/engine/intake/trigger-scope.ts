@@ -60,7 +60,7 @@ export class TriggerScope {
   private readonly guard = new MassDeletionGuard();
   /** In which it tells of namespaces that left. */
   private readonly turns: ObjectTurns;
-  /** Namespaces that left, and are not told of yet to the end. */
+  /** Namespaces that left, some of whose objects have no event yet. */
   private readonly leaving = new Set<string>();
   /** Objects of a namespace that comes from now on are news. */
   private begun: boolean;
@@ -116,7 +116,7 @@ export class TriggerScope {
   subscription({ selection, namespace }: SourceRef): Subscription {
     const existing = this.open.get(namespace);
     if (existing) return existing;
-    // An object that is there again is compared with what its handler was told.
+    // An object that is there again is compared with the state that its handler knows.
     if (this.leaving.has(namespace)) this.turns.finish();
     const { cursors: _, shard, ...parts } = this.parts;
     const cursor = this.beginning(this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun));
