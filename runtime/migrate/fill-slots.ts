@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { isAsAsked, type Sharding, spreadOf } from "../engine/state/sharding.ts";
 import { Checkpoint } from "../journal/checkpoint.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import type { Fence } from "../lease/elector.ts";
@@ -10,7 +11,6 @@ import { type Layout, type LayoutKind, natureOf, partOf, placesOf } from "./layo
 import { namesIn } from "./names-in.ts";
 import { type HeldLease, openSlot, roomOfSlot } from "./open-nats.ts";
 import { endOf, type PreviousLayout } from "./previous-layout.ts";
-import { isAsAsked, type Sharding, spreadOf } from "./sharding.ts";
 import { sweepSets } from "./sweep-sets.ts";
 
 /** Bodies that are read from memory while a slot is filled, in bytes: each is written once. */

@@ -1,5 +1,6 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { type Sharding, spreadIn, spreadsNote, whole } from "../engine/state/sharding.ts";
 import type { MemoryDisk } from "../journal/memory/journal.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import { natsFault } from "../journal/nats/fault.ts";
@@ -9,7 +10,6 @@ import { slotsOn } from "../journal/nats/sweep.ts";
 import { annotationsOf, fleetPlace, isEarlier, setOf, setOfName, slotName } from "./journal-location.ts";
 import { placesOf } from "./layout.ts";
 import { connectNats, type NatsStoreOptions } from "./open-nats.ts";
-import { type Sharding, spreadIn, spreadsNote, whole } from "./sharding.ts";
 
 /** Replicas at work write the Lease again meanwhile, in milliseconds: they look every 5 s, and a request takes 3 at most. */
 const patienceMs = 10_000;

@@ -1,22 +1,23 @@
 import { runtimeAccount } from "../access/account.ts";
 import { type Clock, pause, type Random } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { isAsAsked, spreadOf, spreadsIn, spreadsNote } from "../engine/state/sharding.ts";
 import { claimCluster } from "../journal/cluster.ts";
+import { elsewhere } from "../journal/journal.ts";
+import { DataFolder } from "../journal/sqlite/data-folder.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { Elector, lostError } from "../lease/elector.ts";
 import { type LeaseApi, leaseApi } from "../lease/lease-api.ts";
 import type { LeaseRecord } from "../lease/lease-record.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { Logger } from "../observe/log.ts";
-import { DataFolder } from "./data-folder.ts";
-import { awaited, elsewhere } from "./errors.ts";
+import { awaited } from "../slots/taken-fleet.ts";
 import { fillSlots } from "./fill-slots.ts";
 import { findPlace } from "./found-journal.ts";
 import { annotationsOf, fleetPlace, type JournalLocation, placeIn, positionsKey } from "./journal-location.ts";
 import { namesIn, retiredIn } from "./names-in.ts";
 import { connectNats, type NatsPlace } from "./open-nats.ts";
 import { openFormer, type PreviousLayout } from "./previous-layout.ts";
-import { isAsAsked, spreadOf, spreadsIn, spreadsNote } from "./sharding.ts";
 import { untilReached } from "./until-reached.ts";
 
 /** One request, in milliseconds. */

@@ -1,11 +1,11 @@
 import { isUpTo } from "../base/resource-version.ts";
+import { respread, type Sharding, shardIn, whole } from "../engine/state/sharding.ts";
 import type { Cursor, KnownIdentity } from "../journal/batch.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { slotsOf } from "../slots/rendezvous.ts";
 import type { FunctionPart, Part, ViewOf } from "./part.ts";
-import { respread, type Sharding, shardIn, whole } from "./sharding.ts";
 
 /** How functions lie in stores: one for each slot. */
 export interface Layout {

@@ -1,14 +1,15 @@
 import { runtimeAccount } from "../access/account.ts";
+import { spreadsNote } from "../engine/state/sharding.ts";
 import { Checkpoint } from "../journal/checkpoint.ts";
+import { elsewhere } from "../journal/journal.ts";
+import { DataFolder } from "../journal/sqlite/data-folder.ts";
 import { type Elector, lostError } from "../lease/elector.ts";
+import { awaited } from "../slots/taken-fleet.ts";
 import { carryOver } from "./carry-over.ts";
-import { DataFolder } from "./data-folder.ts";
-import { awaited, elsewhere } from "./errors.ts";
 import { annotationsOf, placeIn, setOf } from "./journal-location.ts";
 import { alone, natureOf, partOf } from "./layout.ts";
 import { connectNats } from "./open-nats.ts";
 import { endOf, openFormer, type PreviousLayout } from "./previous-layout.ts";
-import { spreadsNote } from "./sharding.ts";
 import { sharedJournals } from "./shared-journals.ts";
 import type { StoreOptions } from "./store-options.ts";
 

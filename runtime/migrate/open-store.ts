@@ -1,11 +1,11 @@
 import { WatchfireError } from "../base/errors.ts";
 import { Checkpoint } from "../journal/checkpoint.ts";
 import type { SharedJournal } from "../journal/journal.ts";
+import { elsewhere } from "../journal/journal.ts";
+import { DataFolder } from "../journal/sqlite/data-folder.ts";
 import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import type { Elector, Eligible } from "../lease/elector.ts";
 import { carryOver } from "./carry-over.ts";
-import { DataFolder } from "./data-folder.ts";
-import { elsewhere } from "./errors.ts";
 import { findPlace } from "./found-journal.ts";
 import { placeIn, positionsKey } from "./journal-location.ts";
 import { leaveFleet } from "./leave-fleet.ts";

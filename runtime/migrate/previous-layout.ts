@@ -1,20 +1,20 @@
 import { accountLabel } from "../catalog/names.ts";
+import { spreadsIn, whole } from "../engine/state/sharding.ts";
 import { Checkpoint } from "../journal/checkpoint.ts";
 import type { PreviousEnd } from "../journal/journal.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import { sweepSlots } from "../journal/nats/sweep.ts";
+import { DataFolder } from "../journal/sqlite/data-folder.ts";
 import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Elector } from "../lease/elector.ts";
 import type { Logger } from "../observe/log.ts";
 import { fleetLeases } from "../slots/fleet-leases.ts";
-import { DataFolder } from "./data-folder.ts";
+import { TakenFleet, type TakeOptions } from "../slots/taken-fleet.ts";
 import { type JournalLocation, placeIn, positionsKey, setOfName, slotName } from "./journal-location.ts";
 import { alone, type Layout } from "./layout.ts";
 import { openSlot } from "./open-nats.ts";
-import { spreadsIn, whole } from "./sharding.ts";
 import { isShared, sharedJournals } from "./shared-journals.ts";
-import { TakenFleet, type TakeOptions } from "./take-fleet.ts";
 
 /** Bodies of a slot that are read from memory, in bytes: each is read once. */
 const cacheBytes = 1024 * 1024;

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { resourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
+import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/engine/state/sharding.ts";
 import { type Cursor, emptyBatch, type KnownState, runId } from "../../runtime/journal/batch.ts";
 import { carryOver } from "../../runtime/migrate/carry-over.ts";
 import { alone, type Layout, type LayoutKind, partOf } from "../../runtime/migrate/layout.ts";
-import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/migrate/sharding.ts";
 import { slotsOf } from "../../runtime/slots/rendezvous.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { letter, spilledEvent, spilledKey } from "../journal/store-contract.ts";

@@ -4,6 +4,7 @@ import { jetstream } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import { selectionOf, whole } from "../../runtime/engine/state/sharding.ts";
 import { KeptLease } from "../../runtime/host/fleet/kept-lease.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
 import { Checkpoint, type StoreKind } from "../../runtime/journal/checkpoint.ts";
@@ -20,7 +21,6 @@ import { type EntryOptions, FleetEntry } from "../../runtime/migrate/into-fleet.
 import { placeIn, setOf, slotName } from "../../runtime/migrate/journal-location.ts";
 import { placesOf } from "../../runtime/migrate/layout.ts";
 import { eligibleFor, openStore } from "../../runtime/migrate/open-store.ts";
-import { selectionOf, whole } from "../../runtime/migrate/sharding.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { manifest } from "../engine/fixture.ts";
 import { letter, spilledEvent } from "../journal/store-contract.ts";

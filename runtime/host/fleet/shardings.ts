@@ -1,7 +1,7 @@
 import { WatchfireError } from "../../base/errors.ts";
+import { type Sharding, spreadsIn, spreadsNote } from "../../engine/state/sharding.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
 import { Unwritten } from "../../lease/unwritten.ts";
-import { type Sharding, spreadsIn, spreadsNote } from "../../migrate/sharding.ts";
 
 /** One request, in milliseconds. */
 const requestMs = 3_000;

@@ -1,15 +1,15 @@
 import { z } from "zod";
-import { WatchfireError } from "../base/errors.ts";
-import type { Shard } from "../engine/state/shard.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
-import { shardOf, shardOfNamespace, slotsOf } from "../slots/rendezvous.ts";
+import { WatchfireError } from "../../base/errors.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import { shardOf, shardOfNamespace, slotsOf } from "../../slots/rendezvous.ts";
+import type { Shard } from "./shard.ts";
 
 /** How the keys of a function are spread over slots. */
 export interface Sharding {
   readonly shards: number;
   /**
-   * What of a key says where it is: its namespace alone where the manifest says so. In mode Reconcile else its name
-   * alone. There a trigger's `key` may give a namespace for an object that has none.
+   * The part of a key that decides its shard. It is the namespace where the manifest says so, and in mode Reconcile otherwise
+   * the name: there a trigger's `key` may give a namespace for an object without one.
    */
   readonly by: "key" | "name" | "namespace";
 }
@@ -36,7 +36,7 @@ export const isAsAsked = (asked: Sharding, runs: Sharding): boolean =>
 /** On record, such as `8 by key`. */
 const wordsOf = ({ shards, by }: Sharding): string => `${shards} by ${by}`;
 
-/** Undefined for what is none. */
+/** Reads such words; `undefined` for any others. */
 function readSpread(words: unknown): Sharding | undefined {
   const [, shards, by] = /^(\d{1,4}) by (key|name|namespace)$/.exec(String(words)) ?? [];
   return shards === undefined ? undefined : { shards: Number(shards), by: by as Sharding["by"] };
@@ -91,7 +91,7 @@ export const spreadsNote = (spreads: ReadonlyMap<string, Sharding>): Record<stri
   [spreadsKey]: JSON.stringify(Object.fromEntries([...spreads].map(([name, spread]) => [name, wordsOf(spread)]))),
 });
 
-/** What a position says of its selection where the function is spread so; what is no selection of a watch stays. */
+/** A position's selection with another sharding in it. A text that is no selection of a watch stays the same. */
 export function respread(selection: string, spread: Sharding): string {
   const parts = partsOf(selection);
   if (!parts) return selection;

@@ -1,10 +1,13 @@
 import { type Clock, pause, type Random } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { Elector, leaseMs, lostError } from "../lease/elector.ts";
 import type { LeaseRecord } from "../lease/lease-record.ts";
-import type { FleetLeases } from "../slots/fleet-leases.ts";
-import { HeldSlot, type HeldSlotOptions } from "../slots/held-slot.ts";
-import { LeaseObserver, ownerOf } from "../slots/lease-observer.ts";
-import { awaited } from "./errors.ts";
+import type { FleetLeases } from "./fleet-leases.ts";
+import { HeldSlot, type HeldSlotOptions } from "./held-slot.ts";
+import { LeaseObserver, ownerOf } from "./lease-observer.ts";
+
+/** The fault of positions that are in another place, and are waited for. */
+export const awaited = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_AWAITED", { what });
 
 /** How often the fleet is looked at, in milliseconds. */
 const lookMs = 1_000;
@@ -13,14 +16,14 @@ const requestMs = 3_000;
 
 export interface TakeOptions {
   readonly leases: FleetLeases;
-  /** Of this process. */
+  /** This process's. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   /** Whether replicas that live are waited for. Default true. */
   readonly isPatient?: boolean;
-  /** Told who still works, or what is in the way, and of its end. */
+  /** Called with who still works, or what is in the way, and with `undefined` at its end. */
   readonly waiting?: ((why: string | undefined) => void) | undefined;
 }
 
@@ -96,7 +99,7 @@ export class TakenFleet {
     await this.elector.annotate({});
   }
 
-  /** What needs them must have ended. Never rejects. */
+  /** Lets go of all; work that needs them must have ended. Never rejects. */
   async release(): Promise<void> {
     await this.letGo();
     await this.elector.release();
@@ -108,7 +111,7 @@ export class TakenFleet {
   }
 }
 
-/** What a slot asks of whoever has it. */
+/** The options of each slot that is taken. */
 type SlotHolder = Pick<HeldSlotOptions, "clock" | "isAlive" | "log">;
 
 /** A slot that was taken without an answer is in this process's name. It is held from now on, and let go of with the others. */
