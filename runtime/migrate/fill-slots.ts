@@ -1,116 +1,70 @@
 import type { Clock } from "../base/clock.ts";
 import { isAsAsked, type Sharding, spreadOf } from "../engine/state/sharding.ts";
-import { Checkpoint } from "../journal/checkpoint.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import type { Fence } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { Logger } from "../observe/log.ts";
-import { carryOver } from "./carry-over.ts";
-import { setOf, slotName } from "./journal-location.ts";
-import { type Layout, type LayoutKind, natureOf, partOf, placesOf } from "./layout.ts";
-import { namesIn } from "./names-in.ts";
-import { type HeldLease, openSlot, roomOfSlot } from "./open-nats.ts";
-import { endOf, type PreviousLayout } from "./previous-layout.ts";
-import { sweepSets } from "./sweep-sets.ts";
+import { layoutOf, placesOf } from "./layout.ts";
+import { type JournalLocation, setOf, slotName } from "./location.ts";
+import { fillJournal } from "./move.ts";
+import { sweepSets } from "./nats-sets.ts";
+import { openSlot, roomOfSlot } from "./open-journal.ts";
+import { endOf, type SourceJournals } from "./sources.ts";
 
 /** Bodies that are read from memory while a slot is filled, in bytes: each is written once. */
 const cacheBytes = 1024 * 1024;
 
-export interface FillOptions {
-  readonly namespace: string;
+interface FillOptions {
   readonly connection: Nats;
+  /** How many slots the fleet has. */
   readonly slots: number;
   /** The cluster's uid, where it is known. */
   readonly cluster: string | undefined;
-  /** Of the functions as they are to run. */
+  /** The functions as they are to run. */
   readonly manifests: readonly FunctionManifest[];
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Slots with positions in them, which nobody uses yet. */
-interface Filled {
-  readonly set: string;
-  /** By slot, its mark. */
-  readonly carried: Readonly<Record<string, string>>;
-  /** Of the functions that are in several slots. */
-  readonly spreads: ReadonlyMap<string, Sharding>;
-  /** How many functions were carried. */
-  readonly functions: number;
-}
-
 /**
- * Copies positions into slots of a set that is alone this term's, which the fence names. Should this process end on
- * the way, what they were copied from stands as it was. The next to carry them sweeps this set away.
+ * Copies the positions of these functions into slots of a new set, which is named after the term that the fence stands for:
+ * nobody before or after it writes there. If this process ends on the way, the sources stand as they did, and the next to
+ * copy sweeps this set away. Returns the set, the mark of each slot, and the sharding of functions in several slots.
  * @throws WatchfireError; the signal's reason
  */
 export async function fillSlots(
-  options: FillOptions,
-  former: PreviousLayout,
+  { connection, slots, cluster, manifests, clock, log }: FillOptions,
+  sources: SourceJournals,
+  names: ReadonlySet<string>,
   fence: Fence,
   signal: AbortSignal,
-): Promise<Filled> {
-  const { slots, manifests } = options;
+): Promise<Pick<JournalLocation, "set" | "carried"> & { readonly spreads: ReadonlyMap<string, Sharding> }> {
   const set = setOf(fence);
-  await sweepSets(options, set, former.set);
-  const names = await namesIn(former.sources.map(({ store }) => store));
+  await sweepSets(connection, clock, cluster, { set, from: sources.set });
   const asked = new Map(manifests.map((manifest) => [manifest.name, spreadOf(manifest)]));
   const spreadNow = (name: string): Sharding => {
-    const [wanted, had] = [asked.get(name), former.layout.spreadOf(name)];
+    const [wanted, had] = [asked.get(name), sources.layout.spreadOf(name)];
     return wanted && !isAsAsked(wanted, had) ? wanted : had;
   };
-  const layout: Layout = { slots, spreadOf: spreadNow };
-  const targets = new Set([...names].flatMap((name) => placesOf(layout, name)));
+  const layout = layoutOf(slots, spreadNow, manifests);
+  const end = endOf(sources);
   const carried: Record<string, string> = {};
-  const nature = natureOf(manifests);
-  for (const target of targets) {
+  for (const slot of new Set([...names].flatMap((name) => placesOf(layout, name)))) {
     signal.throwIfAborted();
-    carried[target] = await fillSlot({ ...options, set, target, layout, nature }, former, fence, signal);
-  }
-  const spreads = new Map(
-    [...names].map((name) => [name, layout.spreadOf(name)] as const).filter(([, { shards }]) => shards > 1),
-  );
-  return { set, carried, spreads, functions: names.size };
-}
-
-interface SlotParts extends FillOptions {
-  readonly set: string;
-  readonly target: number;
-  readonly layout: Layout;
-  readonly nature: LayoutKind;
-}
-
-/** Gives its mark. */
-async function fillSlot(
-  { set, target, layout, nature, slots, ...options }: SlotParts,
-  former: PreviousLayout,
-  fence: Fence,
-  signal: AbortSignal,
-): Promise<string> {
-  let mark = "";
-  const held: HeldLease = {
-    fence,
-    annotations: {},
-    annotate: async (annotations) => {
-      mark = Object.values(annotations).at(-1) ?? mark;
-    },
-  };
-  const of = { slot: slotName(set, target), room: roomOfSlot(slots), cacheBytes, onLost: () => {} };
-  const journal = await openSlot({ ...options, ...of }, held);
-  const end = endOf(former.sources);
-  let isDone = false;
-  try {
-    await journal.clear(end);
-    const store = new Checkpoint(journal);
-    for (const { slot, store: from } of former.sources) {
-      const part = partOf({ from: former.layout, source: slot, to: layout, target }, nature);
-      await carryOver(from, store, { part, signal });
+    const annotate = async (marks: Readonly<Record<string, string | undefined>>) => {
+      carried[slot] = Object.values(marks).at(-1) ?? "";
+    };
+    const of = { slot: slotName(set, slot), room: roomOfSlot(slots), cacheBytes, onLost: () => {} };
+    const journal = await openSlot({ connection, clock, log, ...of }, { fence, annotations: {}, annotate });
+    let isDone = false;
+    try {
+      await fillJournal(journal, sources, { layout, slot }, signal);
+      isDone = true;
+    } finally {
+      // Whoever opens it next learns how the last run had ended.
+      await journal.close(isDone && end === "clean");
     }
-    await journal.sync();
-    isDone = true;
-  } finally {
-    // Whoever opens it next learns how the last run had ended.
-    await journal.close(isDone && end === "clean");
   }
-  return mark;
+  const spreads = new Map([...names].map((name) => [name, spreadNow(name)]));
+  return { set, carried, spreads: new Map([...spreads].filter(([, { shards }]) => shards > 1)) };
 }
