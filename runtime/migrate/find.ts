@@ -6,7 +6,7 @@ import { natsFault } from "../journal/nats/fault.ts";
 import { placesOf } from "./layout.ts";
 import { annotationsOf, fleetPlace, isEarlier, slotName, spreadsNote } from "./location.ts";
 import { type FoundSet, readSets } from "./nats-sets.ts";
-import { connectNats, type NatsStoreOptions } from "./open-journal.ts";
+import { type NatsStoreOptions, withNats } from "./open-journal.ts";
 
 /** Replicas at work write the Lease again meanwhile, in milliseconds: they look every 5 s, and a request takes 3 at most. */
 const patienceMs = 10_000;
@@ -30,23 +30,15 @@ interface FindOptions extends NatsStoreOptions {
  * @throws WatchfireError WF_CHECKPOINT_UNPLACED where it cannot be known; others of the checkpoint section; the signal's reason
  */
 export async function findPlace(options: FindOptions, signal: AbortSignal): Promise<FoundJournal | undefined> {
-  const found = await lookOnNats(options);
+  if (!options.nats) return undefined;
+  const look = async (nats: Nats) => placeOf(options, nats, await readSets(nats, options.clock));
+  const found = await withNats(options, look).catch((error: unknown) => {
+    throw natsFault(error, "it could not be read where positions are");
+  });
   if (!found) return undefined;
   options.log.warn({ place: found.where }, "the lease said nothing of positions, found on NATS");
   await pause(options.clock, patienceMs, signal);
   return found;
-}
-
-async function lookOnNats(options: FindOptions): Promise<FoundJournal | undefined> {
-  if (!options.nats) return undefined;
-  const connection = await connectNats(options);
-  try {
-    return placeOf(options, connection, await readSets(connection, options.clock));
-  } catch (error) {
-    throw natsFault(error, "it could not be read where positions are");
-  } finally {
-    await connection.close();
-  }
 }
 
 function placeOf(

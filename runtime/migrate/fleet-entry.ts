@@ -8,21 +8,13 @@ import { Elector, lostError } from "../lease/elector.ts";
 import { type LeaseApi, leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { awaited } from "../slots/taken-fleet.ts";
-import { fillSlots } from "./fill-slots.ts";
 import { findPlace } from "./find.ts";
+import { fleetSlots } from "./fleet-slots.ts";
 import { namesIn } from "./layout.ts";
-import {
-  annotationsOf,
-  fleetPlace,
-  type JournalLocation,
-  placeIn,
-  positionsKey,
-  spreadsIn,
-  spreadsNote,
-} from "./location.ts";
-import { type Destination, movePositions } from "./move.ts";
-import { connectNats } from "./open-journal.ts";
-import { openSources, type PlaceOptions, type SourceJournals } from "./sources.ts";
+import { fleetPlace, type JournalLocation, placeIn, positionsKey, spreadsIn, spreadsNote } from "./location.ts";
+import { movePositions } from "./move.ts";
+import { withNats } from "./open-journal.ts";
+import { openSources, type PlaceOptions } from "./sources.ts";
 import { untilReached } from "./until-reached.ts";
 
 /** One request, in milliseconds. */
@@ -144,7 +136,7 @@ export class FleetEntry {
   /** Waits for the runtime's Lease, which no former runtime holds then, and moves the positions, unless another replica does. */
   private async campaign(signal: AbortSignal): Promise<void> {
     const { options, lease } = this;
-    const { clock, log } = options;
+    const { identity, clock, random, log } = options;
     const placed = new AbortController();
     const eligible = (annotations: Readonly<Record<string, string>>) => {
       const place = placeIn(annotations);
@@ -152,7 +144,7 @@ export class FleetEntry {
       if (place.where === this.here && !this.wasHere) placed.abort();
       return this.obstacle(place);
     };
-    const elector = new Elector({ ...options, api: lease, eligible });
+    const elector = new Elector({ api: lease, identity, clock, random, log, eligible });
     this.elector = elector;
     const lost = new AbortController();
     void elector.lost.then((error) => lost.abort(error));
@@ -186,42 +178,37 @@ export class FleetEntry {
     const isHere = place.where === here;
     const due = isHere ? await this.due(elector.annotations) : "spread";
     if (!due || this.obstacle(place) !== undefined) return;
-    const connection = await connectNats(options);
-    try {
-      const sources = await openSources({ ...options, isPatient: !isHere }, elector, signal);
-      // If replicas work, the sharding stays until a start at which none does.
-      this.wasTried = isHere && (!sources || due === "sweep");
-      if (!sources) return;
-      try {
-        if (due === "sweep") return await this.sweep(elector, sources);
-        const fill: Destination["fill"] = async (names) => {
-          const manifests = await options.manifests();
-          const filled = await fillSlots({ ...options, connection, manifests }, sources, names, fence, signal);
-          return { ...annotationsOf({ where: here, ...filled }), ...spreadsNote(filled.spreads) };
-        };
-        await movePositions(options, elector, sources, { where: here, fill });
-      } finally {
-        await sources.close();
-      }
-      folder.retire();
-    } finally {
-      await connection.close();
-    }
+    // If replicas work, what is due waits for a start at which none does.
+    const around = { ...options, isPatient: !isHere };
+    const isDone =
+      due === "sweep"
+        ? await this.sweep(around, elector, signal)
+        : await withNats(options, (connection) =>
+            movePositions(around, elector, fleetSlots({ ...options, connection }, fence, signal), signal),
+          );
+    this.wasTried = isHere && (!isDone || due === "sweep");
+    if (isDone) folder.retire();
   }
 
   /** Takes functions of which nothing is kept off the Lease: their return decides where they lie. No replica works meanwhile. */
-  private async sweep(elector: Elector, sources: SourceJournals): Promise<void> {
-    const { manifests, log } = this.options;
-    const journals = sources.journals.map(({ store }) => store);
-    const kept = (await namesIn(journals, { retired: true })).union(
-      new Set((await manifests()).map(({ name }) => name)),
-    );
-    const spreads = spreadsIn(elector.annotations);
-    const gone = [...spreads.keys()].filter((name) => !kept.has(name));
-    for (const name of gone) spreads.delete(name);
-    await sources.confirm();
-    await elector.annotate(spreadsNote(spreads));
-    log.info({ functions: gone.length }, "functions that are gone taken off the Lease");
+  private async sweep(options: PlaceOptions, elector: Elector, signal: AbortSignal): Promise<boolean> {
+    const { manifests } = this.options;
+    const sources = await openSources(options, elector, signal);
+    if (!sources) return false;
+    try {
+      const journals = sources.journals.map(({ store }) => store);
+      const kept = await namesIn(journals, { retired: true });
+      for (const { name } of await manifests()) kept.add(name);
+      const spreads = spreadsIn(elector.annotations);
+      const gone = [...spreads.keys()].filter((name) => !kept.has(name));
+      for (const name of gone) spreads.delete(name);
+      await sources.confirm();
+      await elector.annotate(spreadsNote(spreads));
+      options.log.info({ functions: gone.length }, "functions that are gone taken off the Lease");
+      return true;
+    } finally {
+      await sources.close();
+    }
   }
 
   /** Why this replica cannot move positions from there. */

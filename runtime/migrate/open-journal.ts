@@ -83,6 +83,16 @@ export async function connectNats(options: NatsStoreOptions): Promise<Nats> {
   }
 }
 
+/** Connects for the length of some work. @throws as `connectNats`; what the work throws */
+export async function withNats<T>(options: NatsStoreOptions, work: (nats: Nats) => Promise<T>): Promise<T> {
+  const nats = await connectNats(options);
+  try {
+    return await work(nats);
+  } finally {
+    await nats.close();
+  }
+}
+
 /** For what waits and dead letters, and for bodies in memory, of all slots together, in bytes; each has at least the least. */
 const roomOfAll = 512 * 1024 * 1024;
 const leastRoom = 8 * 1024 * 1024;

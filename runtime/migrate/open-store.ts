@@ -7,9 +7,9 @@ import { awaited } from "../slots/taken-fleet.ts";
 import { findPlace, unplaced } from "./find.ts";
 import { alone } from "./layout.ts";
 import { annotationsOf, placeIn, positionsKey, setOf, spreadsNote } from "./location.ts";
-import { copyAll, fillJournal, movePositions } from "./move.ts";
+import { copyAll, type Destination, fillJournal, movePositions } from "./move.ts";
 import { isShared, type NatsPlace, openShared, type SharedPlace } from "./open-journal.ts";
-import { endOf, openSources, type PlaceOptions, type SourceJournals } from "./sources.ts";
+import { endOf, type PlaceOptions, type SourceJournals } from "./sources.ts";
 import { untilReached } from "./until-reached.ts";
 
 /** How a runtime alone opens its positions. */
@@ -49,6 +49,9 @@ export async function openStore(
 ): Promise<Checkpoint> {
   return elector ? new SoleStore(options, elector, signal).open() : new DataFolder(options.data, options.clock).open();
 }
+
+/** All of a runtime's positions are in one slot. */
+const onlySlot = { layout: alone, slot: 0 };
 
 /** Opens it under the Lease that is held. */
 class SoleStore {
@@ -110,7 +113,7 @@ class SoleStore {
     if (kind !== "sqlite") return this.openShared(kind);
     if (where !== here && where !== "") {
       const isMoved = await this.move(this.set, (sources) =>
-        folder.fill(endOf(sources), (store) => copyAll(sources, { layout: alone, slot: 0, store }, this.signal)),
+        folder.fill(endOf(sources), (store) => copyAll(sources, store, onlySlot, this.signal)),
       );
       if (!isMoved) return this.openHere();
     }
@@ -150,7 +153,7 @@ class SoleStore {
       await elector.annotate({ [positionsKey]: volume });
     }
     if (this.where === volume && !folder.holdsPositions) this.warnOfLoss();
-    return this.move(set, (sources) => fillJournal(journal, sources, { layout: alone, slot: 0 }, signal));
+    return this.move(set, (sources) => fillJournal(sources, journal, onlySlot, signal));
   }
 
   /** On NATS, the set that positions move into, which has nothing of what they come from. */
@@ -166,18 +169,11 @@ class SoleStore {
   private async move(set: string, copy: (sources: SourceJournals) => Promise<void>): Promise<boolean> {
     const { options, elector, signal, here: where } = this;
     const waiting = (why: string | undefined) => options.waiting?.(why && awaited(why).message);
-    const sources = await openSources({ ...options, waiting }, elector, signal);
-    if (!sources) return false;
-    const fill = async () => {
+    const fill: Destination["fill"] = async (sources) => {
       await copy(sources);
       return { ...annotationsOf({ where, set, carried: {} }), ...spreadsNote(new Map()) };
     };
-    try {
-      await movePositions(options, elector, sources, { where, fill });
-    } finally {
-      await sources.close();
-    }
-    return true;
+    return movePositions({ ...options, waiting }, elector, { where, fill }, signal);
   }
 
   private warnOfLoss(): void {

@@ -10,10 +10,10 @@ import { sweepSlots } from "../../runtime/journal/nats/sweep.ts";
 import { DataFolder } from "../../runtime/journal/sqlite/data-folder.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
-import { fillSlots } from "../../runtime/migrate/fill-slots.ts";
 import { FleetEntry } from "../../runtime/migrate/fleet-entry.ts";
+import { fleetSlots } from "../../runtime/migrate/fleet-slots.ts";
 import { alone, namesIn } from "../../runtime/migrate/layout.ts";
-import { fleetPlace, slotName } from "../../runtime/migrate/location.ts";
+import { fleetPlace, placeIn, slotName } from "../../runtime/migrate/location.ts";
 import type { SourceJournals } from "../../runtime/migrate/sources.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { slotOf } from "../../runtime/slots/rendezvous.ts";
@@ -63,9 +63,11 @@ async function place() {
     over: async () => {},
     close: async () => {},
   };
-  const options = { connection: nats, slots, manifests: [], clock: systemClock, log };
-  const fill = async (number: number, { lease = "lease-uid", cluster = "ours" } = {}) =>
-    fillSlots({ ...options, cluster }, sources, await namesIn([store]), { lease, number }, signal);
+  const options = { connection: nats, slots, manifests: async () => [], clock: systemClock, log };
+  const fill = async (number: number, { lease = "lease-uid", cluster = "ours" } = {}) => {
+    const to = fleetSlots({ ...options, cluster }, { lease, number }, signal);
+    return placeIn(await to.fill(sources, await namesIn([store])));
+  };
   return { nats, store, fill };
 }
 
