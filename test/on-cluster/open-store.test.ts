@@ -27,7 +27,7 @@ const pod = "watchfire-0";
 class Pod {
   readonly data = folderOf({});
   readonly transport = new RecordingTransport(connectDirect({ server: admin.access.url, ...admin.access }));
-  /** Ends the present process at its so many-th write, which is made. Nobody hears of what it does from then on. */
+  /** The number of the write at which the next process dies: that one is still made, and no later one. */
   dies = Number.POSITIVE_INFINITY;
   readonly lines: string[] = [];
   private readonly clock = new ImpatientClock();
@@ -100,7 +100,7 @@ class Pod {
     };
   }
 
-  /** Begins, and dies at its so many-th write. Returns whether it did, or had come to its end by then. */
+  /** Begins, and dies at this write. Returns `false` if it ended before that. */
   async killed(store: "sqlite" | "kubernetes", write: number): Promise<boolean> {
     this.dies = write;
     const opening = this.open(store);
