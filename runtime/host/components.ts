@@ -28,7 +28,7 @@ import type { KubeTransport } from "../kube/transport.ts";
 import { Elector, lostError } from "../lease/elector.ts";
 import { leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest, Selection } from "../manifest/function.ts";
-import type { NatsPlace } from "../migrate/open-nats.ts";
+import type { NatsPlace } from "../migrate/open-journal.ts";
 import { eligibleFor } from "../migrate/open-store.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
 import { accounted, guestOutput } from "../observe/guest-output.ts";

@@ -93,9 +93,11 @@ export interface SharedJournal extends Journal {
   moveTo(place: string): Promise<void>;
 }
 
+/** The fault of positions that are in another place than where they were looked for. */
+export const elsewhere = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what });
+
 /** Positions are to be in a journal, and are not. Were it opened, the next start would take it for all that there was. */
-export const notThere = (what: string): WatchfireError =>
-  new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: `${what}, though the Lease says so` });
+export const notThere = (what: string): WatchfireError => elsewhere(`${what}, though the Lease says so`);
 
 /** The first rows of them, and none after `bytes` of bodies. */
 export function takeWithin<Row extends Pick<Spilled, "body" | "oldBody">>(rows: Iterable<Row>, bytes: number): Row[] {

@@ -1,91 +1,107 @@
 import { isUpTo } from "../base/resource-version.ts";
+import { respread, type Sharding, shardIn, whole } from "../engine/state/sharding.ts";
 import type { Cursor, KnownIdentity } from "../journal/batch.ts";
+import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { slotsOf } from "../slots/rendezvous.ts";
-import type { FunctionPart, Part, ViewOf } from "./part.ts";
-import { respread, type Sharding, shardIn, whole } from "./sharding.ts";
 
-/** How functions lie in stores: one for each slot. */
+/** How functions lie in journals, one for each slot. */
 export interface Layout {
   readonly slots: number;
   /** How the keys of a function are spread. */
-  readonly spreadOf: (name: string) => Sharding;
-}
-
-/** All in one store. */
-export const alone: Layout = { slots: 1, spreadOf: () => whole };
-
-/** What of the functions says where their rows belong. */
-export interface LayoutKind {
-  /** Whether a trigger tells whom its objects count for, so that one may count for several shards. */
-  isKeyed(functionName: string, trigger: string): boolean;
+  spreadOf(name: string): Sharding;
+  /** Whether a trigger says whom its objects count for, so that one may count for several shards. */
+  isKeyed(name: string, trigger: string): boolean;
   /** Whether each shard has the function's schedules, and wakes its own keys by them. */
-  isReconciler(functionName: string): boolean;
+  isReconciler(name: string): boolean;
 }
 
-/** As the manifests say it. */
-export function natureOf(manifests: readonly Pick<FunctionManifest, "name" | "triggers" | "delivery">[]): LayoutKind {
+export function layoutOf(
+  slots: number,
+  spreadOf: Layout["spreadOf"],
+  manifests: readonly Pick<FunctionManifest, "name" | "triggers" | "delivery">[] = [],
+): Layout {
   const byName = new Map(manifests.map((manifest) => [manifest.name, manifest]));
   return {
+    slots,
+    spreadOf,
     isKeyed: (name, trigger) => byName.get(name)?.triggers.find((each) => each.name === trigger)?.key !== undefined,
     isReconciler: (name) => byName.get(name)?.delivery.mode === "Reconcile",
   };
 }
 
+/** All functions in one journal. */
+export const alone: Layout = layoutOf(1, () => whole);
+
+/** From the journal of one slot to that of another, as the layout changes. */
+export interface Move {
+  readonly from: Layout;
+  readonly source: number;
+  readonly to: Layout;
+  readonly target: number;
+}
+
+/** From one journal that has all functions to another. */
+export const wholeMove: Move = { from: alone, source: 0, to: alone, target: 0 };
+
+/** The rows of one function that belong into the target. */
+export interface FunctionRows {
+  /** Whether rows of this key (`namespace/name`) do. `keys`: whom a known object counts for, where that is noted. */
+  has(view: ViewOf, key: string, keys: readonly string[] | undefined): boolean;
+  /** A position as it becomes there; `undefined` if it has none. `other`: the position that another source has brought. */
+  cursor(view: ViewOf, cursor: Cursor, other: Cursor | undefined): Cursor | undefined;
+}
+
+/** Which trigger of a function a row is of. */
+type ViewOf = Pick<StoredView, "function" | "trigger" | "resource">;
+
 /** The slots that have something of a function. */
-export const placesOf = ({ slots, spreadOf }: Layout, name: string): readonly number[] =>
+export const placesOf = ({ slots, spreadOf }: Pick<Layout, "slots" | "spreadOf">, name: string): readonly number[] =>
   slotsOf(name, spreadOf(name).shards, slots);
 
 /**
- * What the store of slot `target` gets of the store of slot `source`, as the layout changes. A shard whose keys stay the
- * same is carried as it is, and so is what comes out of one store. Of several that become others no position holds: what
- * one of them has told lies behind what another has. There objects that are known are compared with a list.
+ * The share of a function that moves from the source to the target; `undefined` if nothing does. A shard whose keys stay
+ * the same moves as it is, and so does what comes out of one journal. Several shards that become others have no common
+ * position: one may have delivered what lies behind another's. Their known objects are compared with a list instead.
  */
-export function partOf(
-  { from, source, to, target }: { from: Layout; source: number; to: Layout; target: number },
-  nature: LayoutKind,
-): Part {
-  return {
-    of(name): FunctionPart | undefined {
-      const spread = to.spreadOf(name);
-      const shard = shardIn(target, name, spread, to.slots);
-      const before = placesOf(from, name);
-      const now = placesOf(to, name);
-      if (!shard || !before.includes(source)) return undefined;
-      const isAlike = before.length === now.length && (now.length === 1 || from.spreadOf(name).by === spread.by);
-      if (isAlike && before.indexOf(source) !== now.indexOf(target)) return undefined;
-      const isReconciler = spread.by === "name" || nature.isReconciler(name);
-      const former = shardIn(source, name, from.spreadOf(name), from.slots);
-      const isWholeIn = (namespace: string) => from.spreadOf(name).by === "namespace" && namespace !== "";
-      const has = (view: ViewOf, key: string, keys: readonly string[] | undefined) => {
-        if (isAlike || shard === "whole") return true;
-        if (isSchedule(view)) return isReconciler || shard.isFirst;
-        if (keys && keys.length > 0) return keys.some((each) => shard.owns(each));
-        return (keys === undefined && nature.isKeyed(view.function, view.trigger)) || shard.owns(key);
-      };
-      const cursor = (view: ViewOf, one: Cursor, other: Cursor | undefined) => {
-        if (!has(view, "", undefined) && isSchedule(view)) return undefined;
-        if (isSchedule(view)) return other ? olderOf(one, other) : one;
-        const { namespace } = one;
-        const become = { ...one, selection: respread(one.selection, spread) };
-        if (isAlike) return become;
-        if (shard !== "whole" && !shard.mayOwnIn(namespace) && namespace !== "") return undefined;
-        if (before.length === 1) return become;
-        if (!isWholeIn(namespace)) return withoutPosition(become, other);
-        // All of the namespace was in one shard.
-        return former !== "whole" && former?.mayOwnIn(namespace) ? become : undefined;
-      };
-      return { has, cursor, prefers };
-    },
+export function shareOf({ from, source, to, target }: Move, name: string): FunctionRows | undefined {
+  const spread = to.spreadOf(name);
+  const shard = shardIn(target, name, spread, to.slots);
+  const before = placesOf(from, name);
+  const now = placesOf(to, name);
+  if (!shard || !before.includes(source)) return undefined;
+  const isAlike = before.length === now.length && (now.length === 1 || from.spreadOf(name).by === spread.by);
+  if (isAlike && before.indexOf(source) !== now.indexOf(target)) return undefined;
+  const isReconciler = spread.by === "name" || to.isReconciler(name);
+  const former = shardIn(source, name, from.spreadOf(name), from.slots);
+  const isWholeIn = (namespace: string) => from.spreadOf(name).by === "namespace" && namespace !== "";
+  const has: FunctionRows["has"] = (view, key, keys) => {
+    if (isAlike || shard === "whole") return true;
+    if (isSchedule(view)) return isReconciler || shard.isFirst;
+    if (keys && keys.length > 0) return keys.some((each) => shard.owns(each));
+    return (keys === undefined && to.isKeyed(view.function, view.trigger)) || shard.owns(key);
   };
+  const cursor: FunctionRows["cursor"] = (view, one, other) => {
+    if (!has(view, "", undefined) && isSchedule(view)) return undefined;
+    if (isSchedule(view)) return other ? olderOf(one, other) : one;
+    const { namespace } = one;
+    const become = { ...one, selection: respread(one.selection, spread) };
+    if (isAlike) return become;
+    if (shard !== "whole" && !shard.mayOwnIn(namespace) && namespace !== "") return undefined;
+    if (before.length === 1) return become;
+    if (!isWholeIn(namespace)) return withoutPosition(become, other);
+    // All of the namespace was in one shard.
+    return former !== "whole" && former?.mayOwnIn(namespace) ? become : undefined;
+  };
+  return { has, cursor };
 }
 
 const isSchedule = ({ resource }: ViewOf): boolean => resource === scheduleResource;
 const scheduleResource = resourceOf(scheduleKind);
 
-/** Of two positions of a schedule, in times: what one of them has not told yet is told. */
+/** The earlier of two positions of a schedule, in times: a time that one shard has not delivered yet is delivered. */
 const olderOf = (one: Cursor, other: Cursor): Cursor => ({
   ...(Number(one.lowWaterMark ?? 0) < Number(other.lowWaterMark ?? 0) ? one : other),
   epoch: Math.max(one.epoch, other.epoch),
@@ -99,7 +115,19 @@ const withoutPosition = (one: Cursor, other: Cursor | undefined): Cursor => ({
   initial: one.initial && (other?.initial ?? true),
 });
 
-/** What a shard has not told yet is told: the object that stands, and its older state. */
-function prefers(other: KnownIdentity, one: KnownIdentity): boolean {
-  return other.deleted === one.deleted ? isUpTo(other.resourceVersion, one.resourceVersion) : one.deleted;
+/** Whether the state that one shard knows stays, of the two that shards know of an object. The older does: it is yet to be delivered. */
+export function precedes(one: KnownIdentity, other: KnownIdentity): boolean {
+  return one.deleted === other.deleted ? isUpTo(one.resourceVersion, other.resourceVersion) : other.deleted;
+}
+
+/** The functions that journals have something of; `retired`: also those that were removed and may come back. */
+export async function namesIn(journals: readonly Checkpoint[], { retired = false } = {}): Promise<Set<string>> {
+  const names = new Set<string>();
+  for (const journal of journals) {
+    const views = [...(await journal.views()), ...(retired ? await journal.retiredViews() : [])];
+    for (const view of views) names.add(view.function);
+    for (const name of (await journal.paused()).keys()) names.add(name);
+    for (const [name] of journal.journal.letterSizes()) names.add(name);
+  }
+  return names;
 }

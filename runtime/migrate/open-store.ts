@@ -1,18 +1,26 @@
-import { WatchfireError } from "../base/errors.ts";
-import { Checkpoint } from "../journal/checkpoint.ts";
-import type { SharedJournal } from "../journal/journal.ts";
-import { SqliteJournal } from "../journal/sqlite/journal.ts";
-import type { Elector, Eligible } from "../lease/elector.ts";
-import { carryOver } from "./carry-over.ts";
-import { DataFolder } from "./data-folder.ts";
-import { elsewhere } from "./errors.ts";
-import { findPlace } from "./found-journal.ts";
-import { placeIn, positionsKey } from "./journal-location.ts";
-import { leaveFleet } from "./leave-fleet.ts";
-import type { NatsPlace } from "./open-nats.ts";
-import { isShared, type SharedPlace, sharedJournals } from "./shared-journals.ts";
-import type { StoreOptions } from "./store-options.ts";
+import type { WatchfireError } from "../base/errors.ts";
+import { Checkpoint, type StoreKind } from "../journal/checkpoint.ts";
+import { elsewhere, type SharedJournal } from "../journal/journal.ts";
+import { DataFolder } from "../journal/sqlite/data-folder.ts";
+import { type Elector, type Eligible, lostError } from "../lease/elector.ts";
+import { awaited } from "../slots/taken-fleet.ts";
+import { findPlace, unplaced } from "./find.ts";
+import { alone } from "./layout.ts";
+import { annotationsOf, placeIn, positionsKey, setOf, spreadsNote } from "./location.ts";
+import { copyAll, type Destination, fillJournal, movePositions } from "./move.ts";
+import { isShared, type NatsPlace, openShared, type SharedPlace } from "./open-journal.ts";
+import { endOf, type PlaceOptions, type SourceJournals } from "./sources.ts";
 import { untilReached } from "./until-reached.ts";
+
+/** How a runtime alone opens its positions. */
+interface StoreOptions extends PlaceOptions {
+  /** Where they are to be kept. Default `sqlite`. */
+  readonly store?: StoreKind;
+  /** The pod's name, where there is an election. */
+  readonly pod?: string | undefined;
+  /** Called when another runtime has taken the store over. */
+  readonly onLost: (error: WatchfireError) => void;
+}
 
 /**
  * Only the pod whose volume holds the positions may take the Lease; positions elsewhere are within everybody's reach. Those
@@ -30,8 +38,8 @@ export function eligibleFor(pod: string, nats: NatsPlace | undefined): Eligible 
 }
 
 /**
- * Opens the store where positions are to be kept, with the positions in it. Where the Lease says that they are in the
- * other kind of store, they are carried over first, whole. Never begins with nothing where there were any.
+ * Opens the store where positions are to be kept, with the positions in it. If the Lease says that they are in another
+ * journal, they move first, whole. Never begins with nothing where there were any.
  * @throws WatchfireError of the checkpoint section
  */
 export async function openStore(
@@ -39,153 +47,137 @@ export async function openStore(
   elector: Elector | undefined,
   signal: AbortSignal,
 ): Promise<Checkpoint> {
-  if (!elector) return new DataFolder(options.data, options.clock).open();
-  const { store = "sqlite" } = options;
-  const here = hereOf(options);
-  await untilReached(options, signal, () => replace(options, elector, signal));
-  const opened = await untilReached(options, signal, () => {
-    const isFleet = placeIn(elector.annotations).slots !== undefined;
-    if (isFleet) return leaveFleet(options, elector, here, signal);
-    return store === "sqlite" ? openFolder(options, elector) : openShared(store, options, elector);
-  });
-  if (placeOn(elector) !== here) await elector.annotate({ [positionsKey]: here });
-  if (store !== "sqlite") new DataFolder(options.data, options.clock).setAside();
-  return opened;
+  return elector ? new SoleStore(options, elector, signal).open() : new DataFolder(options.data, options.clock).open();
 }
 
-/** Says on the Lease where positions are on NATS, where it does not: somebody has deleted it. */
-async function replace(options: StoreOptions, elector: Elector, signal: AbortSignal): Promise<void> {
-  if (placeOn(elector) !== "" || new DataFolder(options.data, options.clock).holdsPositions) return;
-  const found = await findPlace(options, signal);
-  // A replica at work has said it meanwhile.
-  if (placeOn(elector) !== "") return;
-  // Elsewhere they are only for whoever reaches them: what NATS says of that is told as it is opened.
-  if (!found || !(found.where === "nats" || found.where.startsWith("fleet/"))) return;
-  // One of them may be half of a copy, or what a copy has left.
-  if (options.store === "kubernetes" && (await areInSecrets(options, elector)))
-    throw new WatchfireError("WF_CHECKPOINT_UNPLACED", {
-      what: `NATS has positions of ${found.where}, and the Secrets have some`,
-    });
-  await elector.annotate(found.annotations);
-}
+/** All of a runtime's positions are in one slot. */
+const onlySlot = { layout: alone, slot: 0 };
 
-/** Whether the Secrets hold positions, which stay as they are. */
-async function areInSecrets(options: StoreOptions, elector: Elector): Promise<boolean> {
-  const journal = await shared("kubernetes", options, elector);
-  await journal.close(journal.previousEnd === "clean");
-  return !journal.isBlank && journal.movedTo === undefined;
-}
+/** Opens it under the Lease that is held. */
+class SoleStore {
+  private readonly options: StoreOptions;
+  private readonly elector: Elector;
+  private readonly signal: AbortSignal;
+  private readonly folder: DataFolder;
+  private readonly kind: StoreKind;
+  private readonly volume: string;
+  /** The place, as the Lease is to name it. */
+  private readonly here: string;
 
-/** With the positions in it. @throws WatchfireError, and closes it */
-async function openShared(place: SharedPlace, options: StoreOptions, elector: Elector): Promise<Checkpoint> {
-  const journal = await shared(place, options, elector);
-  try {
-    await fill(options, elector, journal);
-    return new Checkpoint(journal);
-  } catch (error) {
-    await journal.close(false);
-    throw error;
+  constructor(options: StoreOptions, elector: Elector, signal: AbortSignal) {
+    const { store = "sqlite", pod = "", data, clock } = options;
+    this.options = options;
+    this.elector = elector;
+    this.signal = signal;
+    this.folder = new DataFolder(data, clock);
+    this.kind = store;
+    this.volume = `sqlite/${pod}`;
+    this.here = store === "sqlite" ? this.volume : store;
+  }
+
+  async open(): Promise<Checkpoint> {
+    const { options, elector, signal, kind, here } = this;
+    await untilReached(options, signal, () => this.find());
+    const opened = await untilReached(options, signal, () => this.openHere());
+    if (this.where !== here) await elector.annotate({ [positionsKey]: here });
+    if (kind !== "sqlite") this.folder.setAside();
+    return opened;
+  }
+
+  private get where(): string {
+    return placeIn(this.elector.annotations).where;
+  }
+
+  /** Says on the Lease where positions are on NATS, if it does not: somebody has deleted it. */
+  private async find(): Promise<void> {
+    const { options, elector, kind, signal } = this;
+    if (this.where !== "" || this.folder.holdsPositions) return;
+    const found = await findPlace(options, signal);
+    // A replica at work has said it meanwhile.
+    if (this.where !== "") return;
+    // Other places count only for whoever reaches them: what NATS says of them is reported as it is opened.
+    if (!found || !(found.where === "nats" || found.where.startsWith("fleet/"))) return;
+    if (kind === "kubernetes") {
+      const secrets = await openShared(kind, options, elector);
+      await secrets.close(secrets.previousEnd === "clean");
+      // One of them may be half of a copy, or what a copy has left.
+      if (!secrets.isBlank && secrets.movedTo === undefined)
+        throw unplaced(`NATS has positions of ${found.where}, and the Secrets have some`);
+    }
+    await elector.annotate(found.annotations);
+  }
+
+  private async openHere(): Promise<Checkpoint> {
+    const { where, kind, here, volume, folder } = this;
+    if (where.startsWith("sqlite/") && where !== volume) throw elsewhere(`the positions were moved to ${where}`);
+    if (kind !== "sqlite") return this.openShared(kind);
+    if (where !== here && where !== "") {
+      const isMoved = await this.move(this.set, (sources) =>
+        folder.fill(endOf(sources), (store) => copyAll(sources, store, onlySlot, this.signal)),
+      );
+      if (!isMoved) return this.openHere();
+    }
+    const areGone = where === here && !folder.holdsPositions;
+    const store = folder.open();
+    if (areGone) this.warnOfLoss();
+    return store;
+  }
+
+  private async openShared(kind: SharedPlace): Promise<Checkpoint> {
+    const { where, here, set, options, elector } = this;
+    const journal = await openShared(kind, { ...options, set, isThere: where === here }, elector);
+    let isHere = false;
+    try {
+      isHere = await this.receive(journal, set);
+    } finally {
+      if (!isHere) await journal.close(false);
+    }
+    return isHere ? new Checkpoint(journal) : this.openHere();
+  }
+
+  /** Moves positions into the journal, unless it has them. Returns `false` if the Lease names another place now. */
+  private async receive(journal: SharedJournal, set: string): Promise<boolean> {
+    const { where, here, volume, folder, elector, signal } = this;
+    const { movedTo } = journal;
+    if (where === here) {
+      // Whoever moved them was ended before the Lease could say so.
+      if (movedTo !== undefined) await elector.annotate({ [positionsKey]: movedTo });
+      return movedTo === undefined;
+    }
+    if (where === "") {
+      const fault = (what: string) => elsewhere(`${what}; the Lease says nothing of positions`);
+      if (movedTo !== undefined) throw fault(`the positions were moved to ${movedTo}`);
+      if (!folder.holdsPositions) return true;
+      if (!journal.isBlank) throw fault("the store and the data folder both hold positions");
+      // If this process ends on the way, the journal holds a part of them.
+      await elector.annotate({ [positionsKey]: volume });
+    }
+    if (this.where === volume && !folder.holdsPositions) this.warnOfLoss();
+    return this.move(set, (sources) => fillJournal(sources, journal, onlySlot, signal));
+  }
+
+  /** On NATS, the set that positions move into, which has nothing of what they come from. */
+  private get set(): string {
+    const { set, slots } = placeIn(this.elector.annotations);
+    if (slots === undefined) return set;
+    const { fence } = this.elector;
+    if (!fence) throw lostError("it was lost before the store was open");
+    return setOf(fence);
+  }
+
+  /** Returns whether it did; otherwise the Lease names another place now. */
+  private async move(set: string, copy: (sources: SourceJournals) => Promise<void>): Promise<boolean> {
+    const { options, elector, signal, here: where } = this;
+    const waiting = (why: string | undefined) => options.waiting?.(why && awaited(why).message);
+    const fill: Destination["fill"] = async (sources) => {
+      await copy(sources);
+      return { ...annotationsOf({ where, set, carried: {} }), ...spreadsNote(new Map()) };
+    };
+    return movePositions({ ...options, waiting }, elector, { where, fill }, signal);
+  }
+
+  private warnOfLoss(): void {
+    const what = "positions are gone with the volume, every existing object is new to the functions";
+    this.options.log.error({ place: this.where }, what);
   }
 }
-
-/** Brings positions that are elsewhere into a store that every replica reaches. */
-async function fill(options: StoreOptions, elector: Elector, opened: SharedJournal): Promise<void> {
-  const folder = new DataFolder(options.data, options.clock);
-  const place = placeOn(elector);
-  const to = hereOf(options);
-  const fault = (what: string) => elsewhere(`${what}; the Lease says ${place || "nothing of positions"}`);
-  if (place === to) return;
-  if (isShared(place)) {
-    const from = await shared(place, options, elector);
-    return moved(from, async () => {
-      // It may say of itself that they were moved, and the Lease does now.
-      if (placeOn(elector) !== place) return fill(options, elector, opened);
-      await copy(new Checkpoint(from), opened);
-      await from.moveTo(to);
-      options.log.info({ from: place, to: options.store }, "positions carried over");
-    });
-  }
-  if (place === "") {
-    if (opened.movedTo !== undefined) throw fault(`the positions were moved to ${opened.movedTo}`);
-    if (!folder.holdsPositions) return;
-    if (!opened.isBlank) throw fault("the store and the data folder both hold positions");
-    // Should this process end on the way, the store holds a part of them.
-    await elector.annotate({ [positionsKey]: volumeOf(options) });
-  }
-  if (!folder.holdsPositions) {
-    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
-    await opened.clear("new");
-    return;
-  }
-  const from = new Checkpoint(new SqliteJournal({ folder: options.data, maintenance: true }));
-  try {
-    await copy(from, opened);
-    options.log.info({ from: "sqlite", to: options.store }, "positions carried over");
-  } finally {
-    await from.close(false);
-  }
-}
-
-async function copy(from: Checkpoint, to: SharedJournal): Promise<void> {
-  await to.clear(from.previousEnd);
-  await carryOver(from, new Checkpoint(to));
-  await to.syncWhole();
-}
-
-/** Moves positions out of it, and closes it. Where that is in vain, how the last run had ended is still to be known. */
-async function moved(from: SharedJournal, move: () => Promise<void>): Promise<void> {
-  try {
-    await move();
-  } catch (error) {
-    await from.close(from.previousEnd === "clean").catch(() => undefined);
-    throw error;
-  }
-  await from.close(false);
-}
-
-async function openFolder(options: StoreOptions, elector: Elector): Promise<Checkpoint> {
-  const folder = new DataFolder(options.data, options.clock);
-  const here = volumeOf(options);
-  const place = placeOn(elector);
-  if (isShared(place)) {
-    const from = await shared(place, options, elector);
-    await moved(from, async () => {
-      if (placeOn(elector) !== place) return;
-      await folder.fill(from.previousEnd, (to) => carryOver(new Checkpoint(from), to));
-      await from.moveTo(here);
-      options.log.info({ from: place, to: "sqlite" }, "positions carried over");
-    });
-  }
-  const areGone = placeOn(elector) === here && !folder.holdsPositions;
-  const store = folder.open();
-  if (areGone)
-    options.log.error({ place }, "positions are gone with the volume, every existing object is new to the functions");
-  return store;
-}
-
-/**
- * If a process ended between moving positions out of it and writing that to the Lease, the Lease is written now.
- */
-async function shared(place: SharedPlace, options: StoreOptions, elector: Elector): Promise<SharedJournal> {
-  const opened = await sharedJournals[place]({ ...options, isThere: placeOn(elector) === place }, elector);
-  await correctLease(options, elector, opened, place);
-  return opened;
-}
-
-async function correctLease(options: StoreOptions, elector: Elector, { movedTo }: SharedJournal, place: string) {
-  if (movedTo === undefined || placeOn(elector) !== place) return;
-  await elector.annotate({ [positionsKey]: movedTo });
-  // The replica that has them takes the Lease.
-  if (movedTo !== hereOf(options) && movedTo !== volumeOf(options))
-    throw elsewhere(`the positions were moved to ${movedTo}`);
-}
-
-const placeOn = (elector: Elector): string => placeIn(elector.annotations).where;
-
-/** What the Lease is to say. */
-const hereOf = (options: StoreOptions): string => {
-  const { store = "sqlite" } = options;
-  return store === "sqlite" ? volumeOf(options) : store;
-};
-
-const volumeOf = ({ pod = "" }: StoreOptions): string => `sqlite/${pod}`;

@@ -10,7 +10,7 @@ const requestMs = 3_000;
 /** After a write that failed, in milliseconds. */
 const againMs = 500;
 
-export interface HeldSlotOptions {
+interface HeldSlotOptions {
   readonly slot: number;
   /** As it was when it was taken, in this replica's name. */
   readonly record: LeaseRecord;
@@ -19,6 +19,15 @@ export interface HeldSlotOptions {
   readonly isAlive: () => boolean;
   readonly clock: Clock;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
+}
+
+/** Takes a slot by its Lease as it was listed; `undefined` if it had no Lease. Returns "conflict" if somebody was quicker. */
+export function claimSlot(api: LeaseApi, listed: LeaseRecord | undefined, holder: string, clock: Clock) {
+  const now = clock.now();
+  const claim = { holder, durationMs: leaseMs, acquiredAt: now, renewedAt: now };
+  return listed
+    ? api.update(listed, { ...claim, transitions: listed.transitions + 1 }, requestMs)
+    : api.create({ ...claim, transitions: 1 }, requestMs);
 }
 
 /** One slot, from when this replica took it until it lets go of it. */
@@ -71,7 +80,7 @@ export class HeldSlot {
 
   /** Makes its Lease again, which was not there. Whether it is this replica's, the next look tells. Never rejects. */
   makeAgain(): void {
-    // What was listed may be older than that it was let go of.
+    // The list may be older than its release.
     if (this.isOver) return;
     this.making ??= this.write({})
       .catch(() => false)

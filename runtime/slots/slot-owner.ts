@@ -1,10 +1,10 @@
 import { type Clock, pause, type Random } from "../base/clock.ts";
 import type { WatchfireError } from "../base/errors.ts";
-import { leaseMs, lostError } from "../lease/elector.ts";
+import { lostError } from "../lease/elector.ts";
 import type { LeaseRecord } from "../lease/lease-record.ts";
 import { assignment } from "./assignment.ts";
 import type { FleetLeases } from "./fleet-leases.ts";
-import { HeldSlot } from "./held-slot.ts";
+import { claimSlot, HeldSlot } from "./held-slot.ts";
 import { type FleetView, LeaseObserver } from "./lease-observer.ts";
 import type { Membership } from "./membership.ts";
 
@@ -171,13 +171,8 @@ export class SlotOwner {
 
   private async take(slot: number, record: LeaseRecord | undefined, me: string): Promise<void> {
     const { leases, membership, clock, log } = this.options;
-    const api = leases.slot(slot);
-    const now = clock.now();
-    const claim = { holder: me, durationMs: leaseMs, acquiredAt: now, renewedAt: now };
     try {
-      const written = record
-        ? await api.update(record, { ...claim, transitions: record.transitions + 1 }, requestMs)
-        : await api.create({ ...claim, transitions: 1 }, requestMs);
+      const written = await claimSlot(leases.slot(slot), record, me, clock);
       // An answer that came too late is found at the next look, where this replica lives then.
       if (written !== "conflict" && membership.holds && !this.stopping.signal.aborted) this.begin(slot, written);
     } catch (error) {

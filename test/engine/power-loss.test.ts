@@ -3,7 +3,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { SpilledEvent } from "../../runtime/journal/batch.ts";
 import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
-import { carryOver } from "../../runtime/migrate/carry-over.ts";
+import { copyJournal } from "../../runtime/migrate/copy.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, type DispatchOptions, done, manifest, quiet, trigger } from "./fixture.ts";
 
@@ -143,7 +143,7 @@ describe("after a power loss", () => {
       await it.store.close(clean);
       const from = new MemoryStore(it.disk);
       const disk = new MemoryDisk();
-      await carryOver(from, new MemoryStore(disk));
+      await copyJournal(from, new MemoryStore(disk));
       disk.end = from.previousEnd;
       it = await it.restart({ ...paused, disk });
       it.subscription.serverIsAt(resourceVersion(String(version + 5)));

@@ -3,7 +3,7 @@ import type { Delivery, Outcome } from "../../runtime/engine/delivery/delivery.t
 import { Dispatcher } from "../../runtime/engine/dispatcher.ts";
 import type { Subscription } from "../../runtime/engine/intake/subscription.ts";
 import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
-import { carryOver } from "../../runtime/migrate/carry-over.ts";
+import { copyJournal } from "../../runtime/migrate/copy.ts";
 import { change, manifest, trigger } from "../engine/fixture.ts";
 import { ModelExecutor } from "../engine/model-executor.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
@@ -144,7 +144,7 @@ class DoubtWorld {
     if (isCarried) {
       const from = new Store(this.disk, this.holdsQueues);
       this.disk = new MemoryDisk();
-      await carryOver(from, new Store(this.disk, this.holdsQueues));
+      await copyJournal(from, new Store(this.disk, this.holdsQueues));
       this.disk.end = from.previousEnd;
     }
     await this.start();

@@ -5,7 +5,7 @@ import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import type { Nats } from "../../runtime/journal/nats/connection.ts";
 import { JetstreamJournal } from "../../runtime/journal/nats/journal.ts";
 import { sweepSlots } from "../../runtime/journal/nats/sweep.ts";
-import { connectNats } from "../../runtime/migrate/open-nats.ts";
+import { connectNats } from "../../runtime/migrate/open-journal.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { natsProgram } from "../tools/assets.ts";
 import { startNats } from "../tools/nats.ts";

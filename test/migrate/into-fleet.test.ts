@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
-import { FleetEntry } from "../../runtime/migrate/into-fleet.ts";
-import { fleetPlace, positionsKey } from "../../runtime/migrate/journal-location.ts";
+import { FleetEntry } from "../../runtime/migrate/fleet-entry.ts";
+import { fleetPlace, positionsKey } from "../../runtime/migrate/location.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { folderOf } from "../tools/folder.ts";
 import { VirtualClock } from "../virtual-clock.ts";

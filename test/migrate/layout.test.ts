@@ -1,22 +1,21 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { resourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
+import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/engine/state/sharding.ts";
 import { type Cursor, emptyBatch, type KnownState, runId } from "../../runtime/journal/batch.ts";
-import { carryOver } from "../../runtime/migrate/carry-over.ts";
-import { alone, type Layout, type LayoutKind, partOf } from "../../runtime/migrate/layout.ts";
-import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/migrate/sharding.ts";
+import { copyJournal } from "../../runtime/migrate/copy.ts";
+import { alone, type Layout, layoutOf } from "../../runtime/migrate/layout.ts";
 import { slotsOf } from "../../runtime/slots/rendezvous.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { letter, spilledEvent, spilledKey } from "../journal/store-contract.ts";
 
+type LayoutKind = Pick<Layout, "isKeyed" | "isReconciler">;
 const plain: LayoutKind = { isKeyed: () => false, isReconciler: () => false };
 const version = (number: number) => resourceVersion(String(number));
 const ownSelection = selectionOf("app=web", "", undefined);
 
-const layout = (slots: number, spreads: Record<string, Sharding>): Layout => ({
-  slots,
-  spreadOf: (name) => spreads[name] ?? whole,
-});
+const layout = (slots: number, spreads: Record<string, Sharding>): Layout =>
+  layoutOf(slots, (name) => spreads[name] ?? whole);
 
 /** All stores of one layout become those of another. */
 async function carried(
@@ -28,7 +27,7 @@ async function carried(
   const targets = Array.from({ length: to.slots }, () => new MemoryStore());
   for (const [target, store] of targets.entries()) {
     for (const [source, each] of stores.entries()) {
-      await carryOver(each, store, { part: partOf({ from, source, to, target }, nature) });
+      await copyJournal(each, store, { from, source, to: { ...to, ...nature }, target });
     }
   }
   return targets;

@@ -7,14 +7,14 @@ import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { Nats } from "../../runtime/journal/nats/connection.ts";
 import { JetstreamJournal } from "../../runtime/journal/nats/journal.ts";
 import { sweepSlots } from "../../runtime/journal/nats/sweep.ts";
+import { DataFolder } from "../../runtime/journal/sqlite/data-folder.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
-import { DataFolder } from "../../runtime/migrate/data-folder.ts";
-import { type FillOptions, fillSlots } from "../../runtime/migrate/fill-slots.ts";
-import { FleetEntry } from "../../runtime/migrate/into-fleet.ts";
-import { fleetPlace, slotName } from "../../runtime/migrate/journal-location.ts";
-import { alone } from "../../runtime/migrate/layout.ts";
-import type { PreviousLayout } from "../../runtime/migrate/previous-layout.ts";
+import { FleetEntry } from "../../runtime/migrate/fleet-entry.ts";
+import { fleetSlots } from "../../runtime/migrate/fleet-slots.ts";
+import { alone, namesIn } from "../../runtime/migrate/layout.ts";
+import { fleetPlace, placeIn, slotName } from "../../runtime/migrate/location.ts";
+import type { SourceJournals } from "../../runtime/migrate/sources.ts";
 import { createLog } from "../../runtime/observe/log.ts";
 import { slotOf } from "../../runtime/slots/rendezvous.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
@@ -55,19 +55,19 @@ async function place() {
     const row = { view, key: `team-a/${name}`, state: { ...known, body: Buffer.from(name) } };
     await store.commit({ ...emptyBatch, known: [row] });
   }
-  const former: PreviousLayout = {
+  const sources: SourceJournals = {
     layout: alone,
-    sources: [{ slot: 0, store }],
+    journals: [{ slot: 0, store }],
     set: undefined,
     confirm: async () => {},
     over: async () => {},
     close: async () => {},
   };
-  const options: Omit<FillOptions, "cluster"> = {
-    ...{ namespace: "ns", connection: nats, slots, manifests: [], clock: systemClock, log },
+  const options = { connection: nats, slots, manifests: async () => [], clock: systemClock, log };
+  const fill = async (number: number, { lease = "lease-uid", cluster = "ours" } = {}) => {
+    const to = fleetSlots({ ...options, cluster }, { lease, number }, signal);
+    return placeIn(await to.fill(sources, await namesIn([store])));
   };
-  const fill = (number: number, { lease = "lease-uid", cluster = "ours" } = {}) =>
-    fillSlots({ ...options, cluster }, former, { lease, number }, signal);
   return { nats, store, fill };
 }
 

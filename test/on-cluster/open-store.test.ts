@@ -1,12 +1,14 @@
 // Positions on their way from a data folder into Secrets and back, and processes that end on the way.
 import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch } from "../../runtime/journal/batch.ts";
 import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
+import type { KubeRequest, KubeTransport } from "../../runtime/kube/transport.ts";
 import { Elector } from "../../runtime/lease/elector.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
 import { eligibleFor, openStore } from "../../runtime/migrate/open-store.ts";
@@ -25,6 +27,8 @@ const pod = "watchfire-0";
 class Pod {
   readonly data = folderOf({});
   readonly transport = new RecordingTransport(connectDirect({ server: admin.access.url, ...admin.access }));
+  /** The number of the write at which the next process dies: that one is still made, and no later one. */
+  dies = Number.POSITIVE_INFINITY;
   readonly lines: string[] = [];
   private readonly clock = new ImpatientClock();
   private readonly namespace: string;
@@ -48,7 +52,8 @@ class Pod {
 
   /** As a container does that starts after another has ended. */
   async open(store: "sqlite" | "kubernetes", signal = new AbortController().signal): Promise<Checkpoint> {
-    const { namespace, clock, transport } = this;
+    const { namespace, clock } = this;
+    const transport = this.mortal();
     await this.elector?.release();
     const log = createLog("info", { write: (line: string) => void this.lines.push(line) });
     this.elector = new Elector({
@@ -74,6 +79,43 @@ class Pod {
       onLost: () => {},
     };
     return openStore(options, this.elector, signal);
+  }
+
+  /** The requests of one process. */
+  private mortal(): KubeTransport {
+    const { transport, dies } = this;
+    const gone = new WatchfireError("WF_CHECKPOINT_FENCED", { what: "the process is gone" });
+    let writes = 0;
+    return {
+      description: transport.description,
+      request: (call) => transport.request(call),
+      close: () => transport.close(),
+      json: async <T>(call: KubeRequest, limit?: number) => {
+        if (writes >= dies) throw gone;
+        if (call.method !== "GET") writes++;
+        const answer = await transport.json<T>(call, limit);
+        if (writes >= dies) throw gone;
+        return answer;
+      },
+    };
+  }
+
+  /** Begins, and dies at this write. Returns `false` if it ended before that. */
+  async killed(store: "sqlite" | "kubernetes", write: number): Promise<boolean> {
+    this.dies = write;
+    const opening = this.open(store);
+    this.dies = Number.POSITIVE_INFINITY;
+    const isDead = await opening
+      .then((opened) => opened.close(true))
+      .then(
+        () => false,
+        () => true,
+      );
+    if (isDead) {
+      this.elector = undefined;
+      await admin.patch(this.lease, { spec: { holderIdentity: "" } });
+    }
+    return isDead;
   }
 
   get place(): Promise<string | undefined> {
@@ -112,6 +154,29 @@ test("positions that were on their way into the Secrets when the process ended a
   expect([await letters(next), await one.place, next.previousEnd]).toEqual([1, "kubernetes", "clean"]);
   await next.close(false);
 });
+
+test("positions are whole at the next start, whichever write a process dies at on their way into the Secrets and back", async () => {
+  const one = await Pod.make();
+  await one.fill();
+  for (const [from, to, place] of [
+    ["sqlite", "kubernetes", "kubernetes"],
+    ["kubernetes", "sqlite", `sqlite/${pod}`],
+  ] as const) {
+    // The first write takes the Lease.
+    for (let write = 2; await one.killed(to, write); write++) {
+      // Once they are there, the run that ended is that of the process that was killed. Secrets that it opened say so, too.
+      const isUntouched = from === "sqlite" && (await one.place) !== place;
+      const ends = isUntouched ? ["clean"] : ["clean", "killed", "power-loss"];
+      const store = await one.open(to);
+      expect(await letters(store), `${to} ${write}`).toBe(1);
+      expect(await store.views("copy"), `${to} ${write}`).toHaveLength(1);
+      expect(ends, `${to} ${write}`).toContain(store.previousEnd);
+      await store.close(true);
+      await (await one.open(from)).close(true);
+    }
+    expect(await one.place).toBe(place);
+  }
+}, 150_000);
 
 test("a folder that another process still holds is waited for, and its positions are carried over", async () => {
   const one = await Pod.make();

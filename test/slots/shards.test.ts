@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { shardIn } from "../../runtime/migrate/sharding.ts";
+import { shardIn } from "../../runtime/engine/state/sharding.ts";
 import { namespaceHash } from "../../runtime/slots/namespace-hash.ts";
 import { slotOf, slotsOf } from "../../runtime/slots/rendezvous.ts";
 

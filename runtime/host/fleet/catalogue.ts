@@ -1,6 +1,6 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource, Origin } from "../../catalog/function-source.ts";
-import { isAsAsked, type Sharding, shardIn, spreadOf } from "../../migrate/sharding.ts";
+import { isAsAsked, type Sharding, shardIn, spreadOf } from "../../engine/state/sharding.ts";
 import { slotOf, slotsOf } from "../../slots/rendezvous.ts";
 import type { Shardings } from "./shardings.ts";
 

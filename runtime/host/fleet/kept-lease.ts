@@ -1,8 +1,8 @@
 import { type Clock, pause } from "../../base/clock.ts";
+import type { Sharding } from "../../engine/state/sharding.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
 import type { LeaseRecord } from "../../lease/lease-record.ts";
-import { annotationsOf, type JournalLocation, placeIn } from "../../migrate/journal-location.ts";
-import { type Sharding, spreadsIn, spreadsNote } from "../../migrate/sharding.ts";
+import { annotationsOf, type JournalLocation, placeIn, spreadsIn, spreadsNote } from "../../migrate/location.ts";
 
 /** How often it is looked whether the Lease is there, in milliseconds. */
 const lookMs = 5_000;

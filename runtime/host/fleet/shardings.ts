@@ -1,7 +1,8 @@
 import { WatchfireError } from "../../base/errors.ts";
+import type { Sharding } from "../../engine/state/sharding.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
 import { Unwritten } from "../../lease/unwritten.ts";
-import { type Sharding, spreadsIn, spreadsNote } from "../../migrate/sharding.ts";
+import { spreadsIn, spreadsNote } from "../../migrate/location.ts";
 
 /** One request, in milliseconds. */
 const requestMs = 3_000;

@@ -100,9 +100,6 @@ export async function readSlot({ nats, slot, clock }: SlotReadOptions): Promise<
   }
 }
 
-/** The cluster whose positions lie in a slot, which is left as it is; undefined where nothing says so. @throws as `readSlot` */
-export const clusterOf = async (of: SlotReadOptions): Promise<string | undefined> => (await readSlot(of)).cluster;
-
 /** What a witness is told. */
 export const markOf = (sequence: number, streams: string): string => `${sequence} ${streams}`;
 

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
+import { type Sharding, whole } from "../../../runtime/engine/state/sharding.ts";
 import { KeptLease } from "../../../runtime/host/fleet/kept-lease.ts";
 import { Shardings } from "../../../runtime/host/fleet/shardings.ts";
 import type { LeaseApi } from "../../../runtime/lease/lease-api.ts";
 import { changedLease, type LeaseChange, type LeaseRecord, readLease } from "../../../runtime/lease/lease-record.ts";
-import { annotationsOf, type JournalLocation, readPlace } from "../../../runtime/migrate/journal-location.ts";
-import { type Sharding, spreadsNote, whole } from "../../../runtime/migrate/sharding.ts";
+import { annotationsOf, type JournalLocation, readPlace, spreadsNote } from "../../../runtime/migrate/location.ts";
 
 const place: JournalLocation = { where: "fleet/8", slots: 8, set: "abc-3", carried: { 0: "7 streams" } };
 const wide: Sharding = { shards: 4, by: "key" };

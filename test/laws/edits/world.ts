@@ -1,8 +1,8 @@
 import type { Delivery, Look, Outcome } from "../../../runtime/engine/delivery/delivery.ts";
 import { Dispatcher } from "../../../runtime/engine/dispatcher.ts";
 import type { FunctionDispatch } from "../../../runtime/engine/function-dispatch.ts";
+import { selectionOf } from "../../../runtime/engine/state/sharding.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
-import { selectionOf } from "../../../runtime/migrate/sharding.ts";
 import { ModelExecutor } from "../../engine/model-executor.ts";
 import { Dice } from "../random.ts";
 import { bodyOf, Cluster, metaOf, namespacesOf, selects } from "./cluster.ts";

@@ -52,7 +52,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "informer/scan/wasm/layout.ts#mostMembers",
   ],
   "how much is done at a time": [
-    "migrate/into-fleet.ts#mostGone",
+    "migrate/fleet-entry.ts#mostGone",
     "journal/sqlite/known.ts#foldedAtOnce",
     "journal/sqlite/log-thread.ts#mostPasses",
     "journal/sqlite/log.ts#mostIdleLooks",

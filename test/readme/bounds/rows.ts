@@ -335,9 +335,9 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
     constant("journal/secrets/journal.ts", "letterBytes"),
     constant("journal/secrets/secrets.ts", "objectLimit"),
   ] as const;
-  const room = constant("migrate/open-nats.ts", "roomOfAll");
+  const room = constant("migrate/open-journal.ts", "roomOfAll");
   const [least, natsRoom, packed] = [
-    constant("migrate/open-nats.ts", "leastRoom"),
+    constant("migrate/open-journal.ts", "leastRoom"),
     constant("journal/nats/journal.ts", "defaultRoom"),
     constant("journal/memory/packing.ts", "plainLimit"),
   ];

@@ -1,19 +1,18 @@
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Clock } from "../base/clock.ts";
-import { sync } from "../base/folder.ts";
-import { Checkpoint } from "../journal/checkpoint.ts";
-import type { PreviousEnd } from "../journal/journal.ts";
-import { SqliteJournal } from "../journal/sqlite/journal.ts";
-import { SqliteLock } from "../journal/sqlite/lock.ts";
-import { elsewhere } from "./errors.ts";
+import type { Clock } from "../../base/clock.ts";
+import { sync } from "../../base/folder.ts";
+import { Checkpoint } from "../checkpoint.ts";
+import { elsewhere, type PreviousEnd } from "../journal.ts";
+import { SqliteJournal } from "./journal.ts";
+import { SqliteLock } from "./lock.ts";
 
 /** The data folder, with its file in use or set aside. */
 export class DataFolder {
   private readonly data: string;
   private readonly file: string;
   private readonly aside: string;
-  /** Is there while the file is a copy of positions that count where they came from. */
+  /** Marks the file as a copy of positions that still count where they were copied from. */
   private readonly copied: string;
   private readonly clock: Clock;
 
@@ -43,7 +42,7 @@ export class DataFolder {
     return store;
   }
 
-  /** Its positions are elsewhere now: nobody is to go on from here. */
+  /** Renames the file, since its positions are in another journal now: nobody is to go on from here. */
   setAside(): void {
     // The file first: without its log it would count, with commits missing.
     for (const suffix of ["", "-wal", "-shm"])
@@ -51,7 +50,7 @@ export class DataFolder {
     rmSync(this.copied, { force: true });
   }
 
-  /** The same, unless a runtime uses the folder. Gives whether there was something. */
+  /** Sets the file aside, unless a runtime uses the folder. Returns whether it did. */
   retire(): boolean {
     if (!this.holdsPositions) return false;
     const lock = this.lock();
@@ -68,12 +67,12 @@ export class DataFolder {
     }
   }
 
-  /** Puts other positions in the place of whatever is there, in one step. `end`: how the run that left them had ended. */
+  /** Replaces the file, in one step, with positions that `copy` writes. `end`: how the run that left them had ended. */
   async fill(end: PreviousEnd, copy: (to: Checkpoint) => Promise<void>): Promise<void> {
     const incoming = join(this.data, "incoming");
     rmSync(incoming, { recursive: true, force: true });
     mkdirSync(incoming, { recursive: true, mode: 0o700 });
-    // A boot of its own: unless the other ended clean, the next to open takes it for a power loss.
+    // Unless the other ended clean, the next to open takes this name of a boot for a power loss.
     const to = new Checkpoint(new SqliteJournal({ folder: incoming, bootId: "carried over" }));
     try {
       await copy(to);
@@ -83,7 +82,7 @@ export class DataFolder {
     writeFileSync(this.copied, "");
     // The other store is about to forget what is here.
     sync(this.data);
-    // Of the file before, which counts for nothing any more.
+    // They belong to the file before, which counts for nothing any more.
     for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
     renameSync(join(incoming, "checkpoint.db"), this.file);
     sync(this.data);

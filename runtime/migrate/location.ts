@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { WatchfireError } from "../base/errors.ts";
+import { readSpread, type Sharding, wordsOf } from "../engine/state/sharding.ts";
 import type { Fence } from "../lease/elector.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
 
@@ -68,3 +70,29 @@ export function isEarlier(found: string, set: string): boolean {
   const [ours, term] = set.split("-");
   return lease === ours && Number(number) < Number(term);
 }
+
+/** On the runtime's Lease: how each function is spread that has more than one shard, or was asked to have. */
+const spreadsKey = "watchfire.dev/shards";
+
+const recordSchema = z.record(z.string(), z.string());
+
+/**
+ * By function. Words that are not known are no reason to begin with others: a key would be in two shards at once.
+ * @throws WatchfireError WF_CHECKPOINT_NEWER_SCHEMA where a newer runtime has written such
+ * @throws SyntaxError or ZodError where somebody else wrote into it
+ */
+export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Sharding> {
+  return new Map(
+    Object.entries(recordSchema.parse(JSON.parse(text))).map(([name, words]) => {
+      const spread = readSpread(words);
+      if (spread) return [name, spread];
+      const what = `the Lease says how the function ${name} is spread, in words that this runtime does not know`;
+      throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: words });
+    }),
+  );
+}
+
+/** The annotation that says it. */
+export const spreadsNote = (spreads: ReadonlyMap<string, Sharding>): Record<string, string> => ({
+  [spreadsKey]: JSON.stringify(Object.fromEntries([...spreads].map(([name, spread]) => [name, wordsOf(spread)]))),
+});

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { TakenFleet } from "../../runtime/migrate/take-fleet.ts";
+import { TakenFleet } from "../../runtime/slots/taken-fleet.ts";
 import { type Fate, ProcessClock } from "../lease/simulated-leases.ts";
-import { SimulatedFleet, SimulatedReplica } from "../slots/simulated-fleet.ts";
 import { VirtualClock } from "../virtual-clock.ts";
+import { SimulatedFleet, SimulatedReplica } from "./simulated-fleet.ts";
 
 const slots = 4;
 const prompt: Fate = { thereMs: 5, backMs: 5 };

@@ -1,15 +1,14 @@
 import { z } from "zod";
-import { WatchfireError } from "../base/errors.ts";
-import type { Shard } from "../engine/state/shard.ts";
-import type { FunctionManifest } from "../manifest/function.ts";
-import { shardOf, shardOfNamespace, slotsOf } from "../slots/rendezvous.ts";
+import type { FunctionManifest } from "../../manifest/function.ts";
+import { shardOf, shardOfNamespace, slotsOf } from "../../slots/rendezvous.ts";
+import type { Shard } from "./shard.ts";
 
 /** How the keys of a function are spread over slots. */
 export interface Sharding {
   readonly shards: number;
   /**
-   * What of a key says where it is: its namespace alone where the manifest says so. In mode Reconcile else its name
-   * alone. There a trigger's `key` may give a namespace for an object that has none.
+   * The part of a key that decides its shard. It is the namespace where the manifest says so, and in mode Reconcile otherwise
+   * the name: there a trigger's `key` may give a namespace for an object without one.
    */
   readonly by: "key" | "name" | "namespace";
 }
@@ -34,10 +33,10 @@ export const isAsAsked = (asked: Sharding, runs: Sharding): boolean =>
   (asked.shards === 1 || asked.by === runs.by || (asked.by === "key" && runs.by === "name"));
 
 /** On record, such as `8 by key`. */
-const wordsOf = ({ shards, by }: Sharding): string => `${shards} by ${by}`;
+export const wordsOf = ({ shards, by }: Sharding): string => `${shards} by ${by}`;
 
-/** Undefined for what is none. */
-function readSpread(words: unknown): Sharding | undefined {
+/** Reads such words; `undefined` for any others. */
+export function readSpread(words: unknown): Sharding | undefined {
   const [, shards, by] = /^(\d{1,4}) by (key|name|namespace)$/.exec(String(words)) ?? [];
   return shards === undefined ? undefined : { shards: Number(shards), by: by as Sharding["by"] };
 }
@@ -65,33 +64,7 @@ const ways: Readonly<Record<Sharding["by"], (key: string, shards: number) => num
   namespace: (key, shards) => shardOfNamespace(key.slice(0, key.indexOf("/")), shards),
 };
 
-/** On the runtime's Lease: how each function is spread that has more than one shard, or was asked to have. */
-const spreadsKey = "watchfire.dev/shards";
-
-const recordSchema = z.record(z.string(), z.string());
-
-/**
- * By function. Words that are not known are no reason to begin with others: a key would be in two shards at once.
- * @throws WatchfireError WF_CHECKPOINT_NEWER_SCHEMA where a newer runtime has written such
- * @throws SyntaxError or ZodError where somebody else wrote into it
- */
-export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Sharding> {
-  return new Map(
-    Object.entries(recordSchema.parse(JSON.parse(text))).map(([name, words]) => {
-      const spread = readSpread(words);
-      if (spread) return [name, spread];
-      const what = `the Lease says how the function ${name} is spread, in words that this runtime does not know`;
-      throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: words });
-    }),
-  );
-}
-
-/** The annotation that says it. */
-export const spreadsNote = (spreads: ReadonlyMap<string, Sharding>): Record<string, string> => ({
-  [spreadsKey]: JSON.stringify(Object.fromEntries([...spreads].map(([name, spread]) => [name, wordsOf(spread)]))),
-});
-
-/** What a position says of its selection where the function is spread so; what is no selection of a watch stays. */
+/** A position's selection with another sharding in it. A text that is no selection of a watch stays the same. */
 export function respread(selection: string, spread: Sharding): string {
   const parts = partsOf(selection);
   if (!parts) return selection;

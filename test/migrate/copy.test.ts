@@ -4,7 +4,7 @@ import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { emptyBatch } from "../../runtime/journal/batch.ts";
 import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
-import { carryOver } from "../../runtime/migrate/carry-over.ts";
+import { copyJournal } from "../../runtime/migrate/copy.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { letter } from "../journal/store-contract.ts";
 import { folderOf } from "../tools/folder.ts";
@@ -24,7 +24,7 @@ test("a body that is older than its object is so where it is carried to, and a f
   await from.commit(put("a/older", "older"));
   await from.setPaused("copy", 12);
   const to = new Checkpoint(new SqliteJournal({ folder: folderOf({}) }));
-  await carryOver(from, to);
+  await copyJournal(from, to);
   const view = (await to.views())[0]?.id ?? 0;
   expect(await to.body(view, "a/exact")).toEqual({ bytes: body, isOlder: false });
   expect(await to.body(view, "a/older")).toEqual({ bytes: body, isOlder: true });
@@ -43,7 +43,7 @@ test("a trigger that one of several stores has under its name before a rename is
       ...emptyBatch,
       known: [{ view: id, key: `a/${index}`, state: { ...state, body: undefined } }],
     });
-    await carryOver(from, to);
+    await copyJournal(from, to);
   }
   const views = await to.views();
   expect(views.map(({ trigger, identity }) => [trigger, identity])).toEqual([["settings", "settings"]]);
@@ -74,7 +74,7 @@ test("positions of many objects are carried over with the event loop turning, so
   });
   const to = new MemoryStore();
   const lag = watchLoopLag();
-  await carryOver(from, to);
+  await copyJournal(from, to);
   // So that a turn that was never had is seen, too.
   await pause(systemClock, 2 * lookMs);
   const worst = lag.stop();
@@ -93,7 +93,7 @@ test("a dead letter whose body was dropped is known as that where it is carried 
   const body = Buffer.alloc(1_000, "x");
   await from.commit({ ...emptyBatch, deadLetters: [{ ...letter(view), body }] });
   const to = new MemoryStore();
-  await carryOver(from, to);
+  await copyJournal(from, to);
   const [carried] = await to.deadLetters();
   expect(carried?.bodyDropped).toBe(true);
   await from.close(true);

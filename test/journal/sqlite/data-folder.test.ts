@@ -2,11 +2,11 @@ import { cpSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
-import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
-import { DataFolder } from "../../runtime/migrate/data-folder.ts";
-import { folderOf } from "../tools/folder.ts";
-import { VirtualClock } from "../virtual-clock.ts";
+import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
+import { DataFolder } from "../../../runtime/journal/sqlite/data-folder.ts";
+import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
+import { folderOf } from "../../tools/folder.ts";
+import { VirtualClock } from "../../virtual-clock.ts";
 
 /** A data folder as a killed runtime leaves it: its commits are in the log. */
 async function killed(): Promise<string> {
