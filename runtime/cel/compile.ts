@@ -8,8 +8,8 @@ import { compare, equals } from "./equality.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { functionOf, namespaces } from "./functions.ts";
 import { EvaluationError, failing } from "./meter.ts";
-import { constantPattern } from "./parse.ts";
 import { RegularExpression } from "./regular-expression.ts";
+import { constantPattern } from "./syntax.ts";
 import { int, isDouble, isMap, keyOf, mapGet, Optional, TypeValue, typeName, type Value } from "./value.ts";
 
 /** Names that stand for a type or a namespace. */

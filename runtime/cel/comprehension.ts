@@ -1,7 +1,7 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { type Compile, type CompiledExpression, type Evaluation, enter, type Scope, truth } from "./code.ts";
 import { EvaluationError, failing, type Meter } from "./meter.ts";
-import { childrenOf } from "./parse.ts";
+import { childrenOf } from "./syntax.ts";
 import { isMap, keyOf, mapGet, mapKeys, typeName, type Value } from "./value.ts";
 
 type MacroKind = "all" | "exists" | "existsOne" | "list" | "map" | "filter";

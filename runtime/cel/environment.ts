@@ -1,12 +1,17 @@
-import { Environment } from "@marcbachmann/cel-js";
+import { type ASTNode, Environment as TypeChecker } from "@marcbachmann/cel-js";
+import { ExpressionError } from "./expression-error.ts";
 import { libraries } from "./functions.ts";
 import { pairMacros } from "./pair-macros.ts";
+import { bound, deepestExpression, syntaxError } from "./syntax.ts";
 
-/**
- * Operators, brackets, calls and field accesses in one another. Kubernetes' parser stops at 250; the type checker here
- * takes time in the square of it.
- */
-export const deepestExpression = 100;
+/** An expression that was parsed, and the type of its value as the type checker names it. */
+interface TypedExpression {
+  readonly ast: ASTNode;
+  readonly type: string;
+}
+
+/** The parser recurses once per sign. */
+const manySigns = /(?:[!-]\s*){50}/;
 
 /** Signatures that the type checker has in another form. */
 const said: ReadonlySet<string> = new Set(["type(dyn): type", "dyn(dyn): dyn"]);
@@ -28,10 +33,46 @@ const spelled = (signature: string): string =>
     .replace(/\bmap\b(?!<)/g, "map<dyn, dyn>")
     .replace(/\boptional\b(?!<)/g, "optional<dyn>");
 
-/** Types of what a condition can name. It parses and checks; the library's evaluation is never used. */
-export const environment: Environment = makeEnvironment();
+/** Functions, types and macros. It is cloned and never asked itself: what is asked takes no more of them. */
+const library: TypeChecker = makeLibrary();
 
-function makeEnvironment(): Environment {
+/** The variables that an expression may name, by type. It parses and checks; the library's evaluation is never used. */
+export class CelEnvironment {
+  private readonly checker: TypeChecker;
+  private readonly longest: number;
+
+  /** @param longest characters of an expression, in UTF-16 units. */
+  constructor(variables: Readonly<Record<string, string>>, longest: number) {
+    this.checker = library.clone();
+    this.longest = longest;
+    for (const [name, type] of Object.entries(variables)) this.checker.registerVariable(name, type);
+  }
+
+  /**
+   * Parses an expression and checks its types.
+   *
+   * @throws ExpressionError for one that does not compile
+   */
+  parse(expression: string): TypedExpression {
+    if (expression.length > this.longest) {
+      throw syntaxError(`has ${expression.length} characters, more than ${this.longest}`);
+    }
+    const signs = manySigns.exec(expression);
+    if (signs) throw syntaxError("does not compile: too many signs in a row", signs.index);
+    let parsed: ReturnType<TypeChecker["parse"]>;
+    try {
+      parsed = this.checker.parse(expression);
+    } catch (error) {
+      throw ExpressionError.from("WF_FILTER_CONDITION_SYNTAX", error);
+    }
+    bound(parsed.ast);
+    const { valid, type = "dyn", error } = parsed.check();
+    if (!valid) throw ExpressionError.from("WF_FILTER_CONDITION_TYPE", error);
+    return { ast: parsed.ast, type };
+  }
+}
+
+function makeLibrary(): TypeChecker {
   const options = {
     enableOptionalTypes: true,
     homogeneousAggregateLiterals: false,
@@ -39,8 +80,8 @@ function makeEnvironment(): Environment {
   } as const;
   // One environment is asked and another is extended. A function registered on one that was asked is every
   // environment's (cel-js 8.0.0), also of those that the embedded cluster makes in this process.
-  const { functions, variables } = new Environment(options).getDefinitions();
-  const made = new Environment(options);
+  const { functions, variables } = new TypeChecker(options).getDefinitions();
+  const made = new TypeChecker(options);
   const known = new Set(functions.map(({ signature }) => signature));
   const named = new Set(variables.map(({ name }) => name));
   for (const { types = [], namespaces = [] } of libraries) {
@@ -58,7 +99,7 @@ function makeEnvironment(): Environment {
   }
   for (const operator of operators) made.registerOperator(`${operator}: bool`, neverCalled);
   for (const [signature, expand] of pairMacros) made.registerFunction(signature, expand);
-  return made.registerVariable("object", "dyn").registerVariable("oldObject", "dyn");
+  return made;
 }
 
 function neverCalled(): never {

@@ -1,5 +1,4 @@
 import { TypeError as CelTypeError, ParseError } from "@marcbachmann/cel-js";
-import { lowerFirst } from "../base/wording.ts";
 
 /** Why an expression does not compile, in words, with the character that it is about, from 1. */
 export class ExpressionError extends Error {
@@ -14,9 +13,13 @@ export class ExpressionError extends Error {
   /** What the parser or the type checker threw. */
   static from(code: ExpressionError["code"], error: unknown): ExpressionError {
     const at = error instanceof ParseError || error instanceof CelTypeError ? error.range?.start : undefined;
-    return new ExpressionError(code, `does not compile: ${lowerFirst(firstLine(error))}`, at);
+    return new ExpressionError(code, `does not compile: ${asPart(firstLine(error))}`, at);
   }
 }
 
 export const firstLine = (error: unknown): string =>
   ((error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "").trim();
+
+/** A sentence as part of another: no full stop, and a small first letter unless the word has its own form (`API`). */
+const asPart = (sentence: string): string =>
+  sentence.replace(/\.$/, "").replace(/^[A-Z](?![A-Za-z]*[A-Z])/, (first) => first.toLowerCase());

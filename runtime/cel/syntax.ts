@@ -1,0 +1,71 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+import { ExpressionError } from "./expression-error.ts";
+import { takesPattern } from "./regex.ts";
+import { largestProgram, sizeOf } from "./regular-expression.ts";
+
+/**
+ * Operators, brackets, calls and field accesses in one another. Kubernetes' parser stops at 250; the type checker here
+ * takes time in the square of it.
+ */
+export const deepestExpression = 100;
+
+export const syntaxError = (message: string, at?: number): ExpressionError =>
+  new ExpressionError("WF_FILTER_CONDITION_SYNTAX", message, at);
+
+/**
+ * Refuses what the type checker would recurse into too deep, or double the name of a type at each step of.
+ *
+ * @throws ExpressionError
+ */
+export function bound(root: ASTNode): void {
+  const waiting: [ASTNode, number][] = [[root, 0]];
+  let instructions = 0;
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const [node, depth] = next;
+    if (depth > deepestExpression) {
+      throw syntaxError(`nests deeper than ${deepestExpression} levels: split it into several conditions`, node.start);
+    }
+    if (node.op === "map") {
+      const computed = node.args.find(([key]) => key.op !== "value");
+      if (computed) throw syntaxError("a map's keys must be literals", computed[0].start);
+    }
+    const pattern = constantPattern(node);
+    instructions += pattern ? sizeOf(pattern.args) : 0;
+    if (pattern && instructions > largestProgram) {
+      throw syntaxError(`its patterns unfold to more than ${largestProgram} instructions of RE2`, pattern.start);
+    }
+    for (const child of childrenOf(node)) waiting.push([child, depth + 1]);
+  }
+}
+
+type Text = Extract<ASTNode, { readonly op: "value" }> & { readonly args: string };
+
+/** The pattern of a call that takes one, where it is a literal. */
+export function constantPattern(node: ASTNode): Text | undefined {
+  if (node.op !== "call" && node.op !== "rcall") return undefined;
+  const pattern = takesPattern.has(node.args[0]) ? childrenOf(node)[1] : undefined;
+  return pattern?.op === "value" && typeof pattern.args === "string" ? (pattern as Text) : undefined;
+}
+
+/** A node's operands, in the order of the text. */
+export function childrenOf(node: ASTNode): readonly ASTNode[] {
+  switch (node.op) {
+    case "value":
+    case "id":
+      return [];
+    case ".":
+    case ".?":
+      return [node.args[0]];
+    case "call":
+      return node.args[1];
+    case "rcall":
+      return [node.args[1], ...node.args[2]];
+    case "map":
+      return node.args.flat();
+    case "!_":
+    case "-_":
+      return [node.args];
+    default:
+      return node.args;
+  }
+}
