@@ -113,8 +113,8 @@ const both = (
 function variable(name: string, scope: Scope | undefined): CompiledExpression {
   const slot = slotOf(scope, name);
   if (slot !== undefined) return ({ slots }) => slots[slot];
-  if (name === "object") return ({ object }) => object;
-  if (name === "oldObject") return ({ oldObject }) => oldObject();
+  if (name === "object" || name === "self") return ({ object }) => object;
+  if (name === "oldObject" || name === "oldSelf") return ({ oldObject }) => oldObject();
   const value = constants.get(name);
   return () => value;
 }

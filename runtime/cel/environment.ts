@@ -1,13 +1,22 @@
 import { type ASTNode, Environment as TypeChecker } from "@marcbachmann/cel-js";
+import type { DeclaredType } from "./declared-type.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { libraries } from "./functions.ts";
-import { pairMacros } from "./pair-macros.ts";
-import { bound, deepestExpression, syntaxError } from "./syntax.ts";
+import { checkPresenceByType, pairMacros } from "./pair-macros.ts";
+import { bound, syntaxError } from "./syntax.ts";
 
 /** An expression that was parsed, and the type of its value as the type checker names it. */
 interface TypedExpression {
   readonly ast: ASTNode;
   readonly type: string;
+}
+
+/** How large an expression may be. */
+interface ExpressionLimits {
+  /** UTF-16 units of its text. */
+  readonly longest: number;
+  /** Operators, brackets, calls and field accesses in one another; the type checker takes time in the square of it. */
+  readonly deepest: number;
 }
 
 /** The parser recurses once per sign. */
@@ -39,13 +48,31 @@ const library: TypeChecker = makeLibrary();
 /** The variables that an expression may name, by type. It parses and checks; the library's evaluation is never used. */
 export class CelEnvironment {
   private readonly checker: TypeChecker;
-  private readonly longest: number;
+  private readonly limits: ExpressionLimits;
+  private readonly declared = new Map<DeclaredType, string>();
 
-  /** @param longest characters of an expression, in UTF-16 units. */
-  constructor(variables: Readonly<Record<string, string>>, longest: number) {
-    this.checker = library.clone();
-    this.longest = longest;
-    for (const [name, type] of Object.entries(variables)) this.checker.registerVariable(name, type);
+  constructor(variables: Readonly<Record<string, DeclaredType>>, limits: ExpressionLimits) {
+    this.checker = library.clone({ limits: { maxDepth: limits.deepest } });
+    this.limits = limits;
+    for (const [name, type] of Object.entries(variables)) this.checker.registerVariable(name, this.typeName(type));
+  }
+
+  /** Declares the object types of a type, an inner one first. Returns the type checker's name of the type. */
+  private typeName(type: DeclaredType): string {
+    let name = this.declared.get(type);
+    if (name !== undefined) return name;
+    const { element, fields } = type;
+    if (fields) {
+      const named = [...fields].map(([field, inner]) => [field, this.typeName(inner)] as const);
+      name = `object.${this.declared.size}`;
+      this.checker.registerType(name, { fields: Object.fromEntries(named) });
+      this.checker.registerOperator(`${name} == ${name}: bool`, neverCalled);
+    } else {
+      const inner = element && this.typeName(element);
+      name = inner === undefined ? type.name : `${type.name}<${type.name === "map" ? "string, " : ""}${inner}>`;
+    }
+    this.declared.set(type, name);
+    return name;
   }
 
   /**
@@ -54,9 +81,8 @@ export class CelEnvironment {
    * @throws ExpressionError for one that does not compile
    */
   parse(expression: string): TypedExpression {
-    if (expression.length > this.longest) {
-      throw syntaxError(`has ${expression.length} characters, more than ${this.longest}`);
-    }
+    const { longest, deepest } = this.limits;
+    if (expression.length > longest) throw syntaxError(`has ${expression.length} characters, more than ${longest}`);
     const signs = manySigns.exec(expression);
     if (signs) throw syntaxError("does not compile: too many signs in a row", signs.index);
     let parsed: ReturnType<TypeChecker["parse"]>;
@@ -65,7 +91,8 @@ export class CelEnvironment {
     } catch (error) {
       throw ExpressionError.from("WF_FILTER_CONDITION_SYNTAX", error);
     }
-    bound(parsed.ast);
+    bound(parsed.ast, deepest);
+    checkPresenceByType(parsed.ast);
     const { valid, type = "dyn", error } = parsed.check();
     if (!valid) throw ExpressionError.from("WF_FILTER_CONDITION_TYPE", error);
     return { ast: parsed.ast, type };
@@ -76,7 +103,6 @@ function makeLibrary(): TypeChecker {
   const options = {
     enableOptionalTypes: true,
     homogeneousAggregateLiterals: false,
-    limits: { maxDepth: deepestExpression },
   } as const;
   // One environment is asked and another is extended. A function registered on one that was asked is every
   // environment's (cel-js 8.0.0), also of those that the embedded cluster makes in this process.

@@ -5,8 +5,10 @@
 export type { ASTNode } from "@marcbachmann/cel-js";
 export type { CompiledExpression } from "./code.ts";
 export { compile } from "./compile.ts";
+export { type DeclaredType, dynamic } from "./declared-type.ts";
 export { CelEnvironment } from "./environment.ts";
 export { ExpressionError, firstLine } from "./expression-error.ts";
 export { EvaluationError, expressionLimit, LimitExceeded, Meter, triggerLimit } from "./meter.ts";
 export { childrenOf } from "./syntax.ts";
-export { double, isInt64, typeName, type Value } from "./value.ts";
+export { Duration, Timestamp } from "./time.ts";
+export { double, isInt64, Optional, typeName, UnorderedList, type Value } from "./value.ts";

@@ -3,12 +3,6 @@ import { ExpressionError } from "./expression-error.ts";
 import { takesPattern } from "./regex.ts";
 import { largestProgram, sizeOf } from "./regular-expression.ts";
 
-/**
- * Operators, brackets, calls and field accesses in one another. Kubernetes' parser stops at 250; the type checker here
- * takes time in the square of it.
- */
-export const deepestExpression = 100;
-
 export const syntaxError = (message: string, at?: number): ExpressionError =>
   new ExpressionError("WF_FILTER_CONDITION_SYNTAX", message, at);
 
@@ -17,13 +11,13 @@ export const syntaxError = (message: string, at?: number): ExpressionError =>
  *
  * @throws ExpressionError
  */
-export function bound(root: ASTNode): void {
+export function bound(root: ASTNode, deepest: number): void {
   const waiting: [ASTNode, number][] = [[root, 0]];
   let instructions = 0;
   for (let next = waiting.pop(); next; next = waiting.pop()) {
     const [node, depth] = next;
-    if (depth > deepestExpression) {
-      throw syntaxError(`nests deeper than ${deepestExpression} levels: split it into several conditions`, node.start);
+    if (depth > deepest) {
+      throw syntaxError(`nests deeper than ${deepest} levels: split it into several conditions`, node.start);
     }
     if (node.op === "map") {
       const computed = node.args.find(([key]) => key.op !== "value");

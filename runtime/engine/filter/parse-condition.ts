@@ -1,7 +1,14 @@
-import { type ASTNode, CelEnvironment, ExpressionError } from "@watchfire/cel";
+import { type ASTNode, CelEnvironment, dynamic, ExpressionError } from "@watchfire/cel";
 import { longestExpression } from "../../manifest/condition-limits.ts";
 
-const environment = new CelEnvironment({ object: "dyn", oldObject: "dyn" }, longestExpression);
+/** Kubernetes' parser stops at 250 levels. */
+const deepestExpression = 100;
+
+/** The variables of conditions and keys. */
+export const conditionEnvironment = new CelEnvironment(
+  { object: dynamic, oldObject: dynamic },
+  { longest: longestExpression, deepest: deepestExpression },
+);
 
 /**
  * Parses an expression and checks its types.
@@ -17,7 +24,7 @@ const nameTypes = ["string", "list<string>", "list<dyn>", "list", "dyn"];
 export const parseKey = (expression: string): ASTNode => parse(expression, nameTypes, "a name or a list of names");
 
 function parse(expression: string, types: readonly string[], wanted: string): ASTNode {
-  const { ast, type } = environment.parse(expression);
+  const { ast, type } = conditionEnvironment.parse(expression);
   if (types.includes(type)) return ast;
   throw new ExpressionError("WF_FILTER_CONDITION_TYPE", `yields ${type}, not ${wanted}`);
 }

@@ -1,9 +1,10 @@
+import { ExpressionError } from "@watchfire/cel";
 import type { FieldError } from "../field-error.ts";
 import type { Json } from "../json.ts";
 import type { Schema, ValidationRule } from "../schema.ts";
-import { checkExpression } from "../validation/cel.ts";
 import { invalid, notSupported, required } from "../validation/errors.ts";
-import { usesOldSelf } from "../validation/rules.ts";
+import { compileRule, describeFault, type RuleProgram } from "../validation/rule-program.ts";
+import { type RuleType, ruleType } from "../validation/rule-type.ts";
 
 const reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
@@ -67,31 +68,40 @@ function checkCompiled(
   top: boolean,
   uncorrelatable: string | undefined,
 ): FieldError[] {
+  const self = ruleType(schema, top || schema["x-kubernetes-embedded-resource"] === true);
+  if (!self) return [invalid(`${at}.rule`, internal(rule), "the schema has no type that rules can name")];
   const errors: FieldError[] = [];
-  const transition = usesOldSelf(rule.rule);
-  if (transition && uncorrelatable !== undefined) {
+  const program = compiled(rule.rule, self, rule);
+  if (typeof program === "string") {
+    errors.push(invalid(`${at}.rule`, internal(rule), `compilation failed: ${program}`));
+  } else if (program.type !== "bool" && program.type !== "dyn") {
+    errors.push(invalid(`${at}.rule`, internal(rule), "cel expression must evaluate to a bool"));
+  } else if (program.usesOldSelf && uncorrelatable !== undefined) {
     const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
-    return [invalid(`${at}.rule`, rule.rule, why)];
-  }
-  if (!transition && rule.optionalOldSelf !== undefined) {
+    errors.push(invalid(`${at}.rule`, rule.rule, why));
+  } else if (!program.usesOldSelf && rule.optionalOldSelf !== undefined) {
     const why = "may not be set if oldSelf is not used in rule";
     errors.push(invalid(`${at}.optionalOldSelf`, rule.optionalOldSelf, why));
   }
-  const optional = rule.optionalOldSelf === true;
-  const { type, error } = checkExpression(rule.rule, schema, top, optional);
-  if (error !== undefined) errors.push(invalid(`${at}.rule`, internal(rule), `compilation failed: ${error}`));
-  else if (type !== "bool" && type !== "dyn") {
-    errors.push(invalid(`${at}.rule`, internal(rule), "cel expression must evaluate to a bool"));
-  }
-  if (!rule.messageExpression) return errors;
-  const message = checkExpression(rule.messageExpression, schema, top, optional);
+  if (!rule.messageExpression || errors.length > 0) return errors;
+  const message = compiled(rule.messageExpression, self, rule);
   const where = `${at}.messageExpression`;
-  if (message.error !== undefined) {
-    errors.push(invalid(where, internal(rule), `messageExpression compilation failed: ${message.error}`));
+  if (typeof message === "string") {
+    errors.push(invalid(where, internal(rule), `messageExpression compilation failed: ${message}`));
   } else if (message.type !== "string" && message.type !== "dyn") {
     errors.push(invalid(where, internal(rule), "messageExpression must evaluate to a string"));
   }
   return errors;
+}
+
+/** An expression of a rule, compiled; or what is wrong with it, as the API server shows it. */
+function compiled(expression: string, self: RuleType, { optionalOldSelf }: ValidationRule): RuleProgram | string {
+  try {
+    return compileRule(expression, self, optionalOldSelf === true);
+  } catch (error) {
+    if (error instanceof ExpressionError) return describeFault(error, expression);
+    throw error;
+  }
 }
 
 /** The rule as the real server's own structure prints. */
