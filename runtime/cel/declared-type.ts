@@ -24,3 +24,10 @@ export interface DeclaredType {
 
 /** The type of a variable of which nothing is known. */
 export const dynamic: DeclaredType = { name: "dyn", mostElements: 0 };
+
+/** Names that CEL keeps for itself; `__namespace__` is the field `namespace`: pkg/cel/escaping.go of k8s.io/apiserver. */
+export const reservedWords: ReadonlySet<string> = new Set(
+  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
+    " ",
+  ),
+);

@@ -1,8 +1,9 @@
 import { type ASTNode, Environment as TypeChecker } from "@marcbachmann/cel-js";
-import type { DeclaredType } from "./declared-type.ts";
+import { type DeclaredType, reservedWords } from "./declared-type.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { libraries } from "./functions.ts";
 import { checkPresenceByType, pairMacros } from "./pair-macros.ts";
+import { checkAsRule } from "./rule-checks.ts";
 import { bound, syntaxError } from "./syntax.ts";
 
 /** An expression that was parsed, and the type of its value as the type checker names it. */
@@ -17,6 +18,8 @@ interface ExpressionLimits {
   readonly longest: number;
   /** Operators, brackets, calls and field accesses in one another; the type checker takes time in the square of it. */
   readonly deepest: number;
+  /** True to refuse what Kubernetes refuses in rules, though its types fit: mixed literals, texts that are no time. */
+  readonly asRule?: boolean;
 }
 
 /** The parser recurses once per sign. */
@@ -30,9 +33,12 @@ const operators: readonly string[] = [
   ...libraries
     .flatMap(({ types = [] }) => types)
     .filter(([name]) => !name.startsWith("google.protobuf."))
-    .map(([name]) => `${name} == ${name}`),
+    .flatMap(([name]) => [`${name} == ${name}`, `${name} == null`]),
   ...["<", "<=", ">", ">="].map((operator) => `bytes ${operator} bytes`),
   "optional<A> == optional<A>",
+  "optional<dyn> == null",
+  "google.protobuf.Timestamp == null",
+  "google.protobuf.Duration == null",
 ];
 
 /** A signature as the type checker writes it. */
@@ -50,6 +56,7 @@ export class CelEnvironment {
   private readonly checker: TypeChecker;
   private readonly limits: ExpressionLimits;
   private readonly declared = new Map<DeclaredType, string>();
+  private readonly objects = new Map<string, DeclaredType>();
 
   constructor(variables: Readonly<Record<string, DeclaredType>>, limits: ExpressionLimits) {
     this.checker = library.clone({ limits: { maxDepth: limits.deepest } });
@@ -63,10 +70,16 @@ export class CelEnvironment {
     if (name !== undefined) return name;
     const { element, fields } = type;
     if (fields) {
-      const named = [...fields].map(([field, inner]) => [field, this.typeName(inner)] as const);
+      const named = Object.fromEntries([...fields].map(([field, inner]) => [field, this.typeName(inner)]));
+      // The bare word is the field as well, where the parser takes it.
+      for (const word of reservedWords) {
+        const inner = named[`__${word}__`];
+        if (inner !== undefined) named[word] ??= inner;
+      }
       name = `object.${this.declared.size}`;
-      this.checker.registerType(name, { fields: Object.fromEntries(named) });
-      this.checker.registerOperator(`${name} == ${name}: bool`, neverCalled);
+      this.checker.registerType(name, { fields: named });
+      for (const other of [name, "null"]) this.checker.registerOperator(`${name} == ${other}: bool`, neverCalled);
+      this.objects.set(name, type);
     } else {
       const inner = element && this.typeName(element);
       name = inner === undefined ? type.name : `${type.name}<${type.name === "map" ? "string, " : ""}${inner}>`;
@@ -95,6 +108,7 @@ export class CelEnvironment {
     checkPresenceByType(parsed.ast);
     const { valid, type = "dyn", error } = parsed.check();
     if (!valid) throw ExpressionError.from("WF_FILTER_CONDITION_TYPE", error);
+    if (this.limits.asRule) checkAsRule(parsed.ast, (name) => this.objects.get(name));
     return { ast: parsed.ast, type };
   }
 }

@@ -5,7 +5,8 @@
 export type { ASTNode } from "@marcbachmann/cel-js";
 export type { CompiledExpression } from "./code.ts";
 export { compile } from "./compile.ts";
-export { type DeclaredType, dynamic } from "./declared-type.ts";
+export { estimateCost } from "./cost.ts";
+export { type DeclaredType, dynamic, reservedWords } from "./declared-type.ts";
 export { CelEnvironment } from "./environment.ts";
 export { ExpressionError, firstLine } from "./expression-error.ts";
 export { EvaluationError, expressionLimit, LimitExceeded, Meter, triggerLimit } from "./meter.ts";

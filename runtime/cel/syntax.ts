@@ -63,3 +63,10 @@ export function childrenOf(node: ASTNode): readonly ASTNode[] {
       return node.args;
   }
 }
+
+/** The value of a literal int, with its sign; undefined for anything else. */
+export function constantInt(node: ASTNode): number | undefined {
+  if (node.op === "-_" && node.args.op === "value" && typeof node.args.args === "bigint")
+    return -Number(node.args.args);
+  return node.op === "value" && typeof node.args === "bigint" ? Number(node.args) : undefined;
+}

@@ -121,8 +121,8 @@ describe("a CRD's schema", () => {
         type: "object",
         properties: {
           at: { type: "string", format: "date-time" },
-          map: { type: "object", additionalProperties: { type: "integer" } },
-          list: { type: "array", items: { type: "object", properties: { n: string } } },
+          map: { type: "object", maxProperties: 100, additionalProperties: { type: "integer" } },
+          list: { type: "array", maxItems: 100, items: { type: "object", properties: { n: string } } },
           port: { "x-kubernetes-int-or-string": true },
         },
         "x-kubernetes-validations": [

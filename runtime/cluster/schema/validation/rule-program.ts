@@ -6,6 +6,7 @@ import {
   compile,
   type DeclaredType,
   ExpressionError,
+  estimateCost,
 } from "@watchfire/cel";
 import type { RuleType } from "./rule-type.ts";
 
@@ -16,10 +17,12 @@ export interface RuleProgram {
   readonly type: string;
   /** True if it reads the stored value: such a rule runs on updates alone. */
   readonly usesOldSelf: boolean;
+  /** The most that it may cost by Kubernetes' estimate. */
+  readonly cost: number;
 }
 
 /** Kubernetes bounds no rule's text, and the levels of its syntax at 250. */
-const limits = { longest: Number.POSITIVE_INFINITY, deepest: 250 };
+const limits = { longest: Number.POSITIVE_INFINITY, deepest: 250, asRule: true };
 
 /** Environments of a type, by the type of its `oldSelf`. */
 const environments = new WeakMap<RuleType, Partial<Record<"same" | "optional", CelEnvironment>>>();
@@ -41,7 +44,7 @@ function environmentOf(self: RuleType, optionalOldSelf: boolean): CelEnvironment
 export function compileRule(expression: string, self: RuleType, optionalOldSelf: boolean): RuleProgram {
   const { ast, type } = environmentOf(self, optionalOldSelf).parse(expression);
   refuseUnknownNames(ast);
-  return { run: compile(ast), type, usesOldSelf: names(ast, "oldSelf") };
+  return { run: compile(ast), type, usesOldSelf: names(ast, "oldSelf"), cost: estimateCost(ast, self) };
 }
 
 const names = (node: ASTNode, variable: string): boolean =>
@@ -73,9 +76,11 @@ function inGoWords({ code, detail, at = 0 }: ExpressionError, expression: string
   if (variable) return { text: `undeclared reference to '${variable}' (in container '')`, at };
   const [, field] = /^No such key: (.*)$/.exec(detail) ?? [];
   if (field) return { text: `undefined field '${field}'`, at: expression[at] === "." ? at : Math.max(at - 1, 0) };
-  const [, left, operator = "", right] = /^no such overload: (\S+) (\S+) (\S+)$/.exec(detail) ?? [];
-  if (left === undefined) return { text: detail, at };
+  const [, left, operator = "", right] = /^no such overload: (.+?) ([-+*/%=!<>]+|in) (.+)$/.exec(detail) ?? [];
+  if (left === undefined || right === undefined) return { text: detail, at };
   const found = expression.indexOf(operator, at);
-  const text = `found no matching overload for '_${operator}_' applied to '(${left}, ${right})'`;
+  const name = operator === "in" ? "@in" : `_${operator}_`;
+  const operands = [left, right].map((type) => type.replaceAll("<", "(").replaceAll(">", ")"));
+  const text = `found no matching overload for '${name}' applied to '(${operands.join(", ")})'`;
   return { text, at: found < 0 ? at : found };
 }

@@ -1,4 +1,4 @@
-import type { DeclaredType } from "@watchfire/cel";
+import { type DeclaredType, reservedWords } from "@watchfire/cel";
 import type { Json } from "../json.ts";
 import type { Schema } from "../schema.ts";
 
@@ -97,7 +97,8 @@ function objectType(schema: Schema, whole: boolean): RuleType | undefined {
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const type = ruleType(property);
     if (!type) continue;
-    for (const each of fieldNames(name)) fields.set(each, type);
+    const field = fieldName(name);
+    if (field !== undefined) fields.set(field, type);
     if (required.includes(name) && property.default === undefined) {
       leastBytes += Buffer.byteLength(name) + type.leastBytes + 4;
     }
@@ -106,21 +107,16 @@ function objectType(schema: Schema, whole: boolean): RuleType | undefined {
   return { name: "object", fields, leastBytes, mostElements: 0 };
 }
 
-/** Names that CEL keeps for itself: pkg/cel/escaping.go of k8s.io/apiserver. */
-const reserved = new Set(
-  "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
-    " ",
-  ),
-);
-
-/** The names by which rules may write a property, the escaped one first; none for a property that no rule can name. */
-export function fieldNames(name: string): readonly string[] {
-  if (reserved.has(name)) return [`__${name}__`, name];
-  if (!/^[a-zA-Z_.\-/][a-zA-Z0-9_.\-/]*$/.test(name)) return [];
-  const escaped = name
+/** The name by which rules write a property: pkg/cel/escaping.go of k8s.io/apiserver. Undefined if no rule can name it. */
+export function fieldName(name: string): string | undefined {
+  if (reservedWords.has(name)) return `__${name}__`;
+  if (!/^[a-zA-Z_.\-/][a-zA-Z0-9_.\-/]*$/.test(name)) return undefined;
+  return name
     .replaceAll("__", "__underscores__")
     .replaceAll(".", "__dot__")
     .replaceAll("-", "__dash__")
     .replaceAll("/", "__slash__");
-  return [escaped];
 }
+
+/** How often a value of at least so many bytes fits into a request: the most times that a rule on it can run. */
+export const mostTimes = (leastBytes: number): number => Math.floor(mostBytes / (leastBytes + 1));

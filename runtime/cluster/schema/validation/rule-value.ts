@@ -1,9 +1,9 @@
-import { Duration, double, Timestamp, UnorderedList, type Value } from "@watchfire/cel";
+import { Duration, double, reservedWords, Timestamp, UnorderedList, type Value } from "@watchfire/cel";
 import { isObject, type Json, type JsonObject, setMember } from "../json.ts";
 import type { Schema } from "../schema.ts";
 import { durationSeconds } from "./formats.ts";
 import { canonical } from "./list-types.ts";
-import { fieldNames } from "./rule-type.ts";
+import { fieldName } from "./rule-type.ts";
 
 /** Of the metadata of a whole resource, rules see the name alone. */
 const metadata: Schema = {
@@ -53,7 +53,8 @@ function objectValue(value: JsonObject, { properties = {} }: Schema, whole: bool
       setMember(seen, whole && resourceNames.includes(name) ? name : ` ${name}`, child);
     } else if (child !== null) {
       const made = ruleValue(child, properties[name]) as Json;
-      for (const each of fieldNames(name)) setMember(seen, each, made);
+      setMember(seen, fieldName(name) ?? ` ${name}`, made);
+      if (reservedWords.has(name)) setMember(seen, name, made);
     }
   }
   return seen;
@@ -66,7 +67,7 @@ function listValue(value: readonly Json[], schema: Schema | undefined): Value {
   const type = schema?.["x-kubernetes-list-type"];
   if (type === "set") return new UnorderedList(items, (item) => canonical(item as Json));
   if (type !== "map") return items;
-  const keys = (schema?.["x-kubernetes-list-map-keys"] ?? []).map((name) => fieldNames(name)[0] ?? ` ${name}`);
+  const keys = (schema?.["x-kubernetes-list-map-keys"] ?? []).map((name) => fieldName(name) ?? ` ${name}`);
   return new UnorderedList(items, (item) =>
     canonical(keys.map((key) => (isObject(item) && Object.hasOwn(item, key) ? (item[key] ?? null) : null))),
   );
