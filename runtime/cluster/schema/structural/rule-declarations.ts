@@ -24,7 +24,7 @@ export function checkRuleDeclarations(schema: Schema, path: string): FieldError[
 interface RulePlace {
   readonly path: string;
   readonly top: boolean;
-  /** The path of the list or map above whose parts cannot be told from the stored ones; no rule below it can read oldSelf. */
+  /** The path of the list above whose items cannot be told from the stored ones; no rule below it can read oldSelf. */
   readonly uncorrelatable: string | undefined;
   /** How many values of the schema an object has at most; undefined if a list or map above has no bound. */
   readonly times: number | undefined;
@@ -58,12 +58,7 @@ class RuleDeclarations {
     const { path } = place;
     const before = this.textErrors.length;
     const { items, additionalProperties: rest, properties = {} } = schema;
-    const isAtomic = schema["x-kubernetes-map-type"] === "atomic";
-    const inside = {
-      top: false,
-      uncorrelatable: place.uncorrelatable ?? (isAtomic ? path : undefined),
-      times: timesBelow(schema, place.times),
-    };
+    const inside = { ...place, top: false, times: timesBelow(schema, place.times) };
     for (const [name, property] of Object.entries(properties)) {
       this.walk(property, { ...inside, path: `${path}.properties[${name}]` });
     }

@@ -8,10 +8,10 @@ import {
   type Value,
 } from "@watchfire/cel";
 import type { FieldError } from "../field-error.ts";
-import { isObject, type Json, type JsonObject, jsonEqual } from "../json.ts";
+import { type Json, type JsonObject, jsonEqual } from "../json.ts";
 import type { Schema, ValidationRule } from "../schema.ts";
 import { childrenOf } from "./children.ts";
-import { brokenRule, shown, typeName } from "./errors.ts";
+import { brokenRule, shown } from "./errors.ts";
 import { compileRule, type RuleProgram } from "./rule-program.ts";
 import { ruleType } from "./rule-type.ts";
 import { ruleValue } from "./rule-value.ts";
@@ -62,7 +62,7 @@ class RuleRun {
     if (!hasRules(schema) || value === null) return;
     const rules = schema["x-kubernetes-validations"] ?? [];
     if (rules.length > 0) this.runRules(rules, schema, value, old, path);
-    for (const child of childrenOf(value, old, schema, path)) {
+    for (const child of childrenOf(value, old, schema, path, (at, name) => `${at}[${name}]`)) {
       if (this.left < 0) return;
       this.walk(child.schema, child.value, child.old, child.path);
     }
@@ -76,7 +76,7 @@ class RuleRun {
     for (const rule of rules) {
       const program = prepare(rule, schema, whole);
       if (program instanceof Error) {
-        this.fail(path, value, `rule compile error: ${firstLine(program)}`);
+        this.fail(path, value, schema, `rule compile error: ${firstLine(program)}`);
         continue;
       }
       const isSkipped = program.rule.usesOldSelf ? old === undefined && !rule.optionalOldSelf : unchanged;
@@ -85,17 +85,17 @@ class RuleRun {
       const result = this.evaluate(program.rule, self, before);
       if (result === true) continue;
       if (result instanceof EvaluationError) {
-        this.fail(path, value, evaluationFault(result.message, rule.message?.trim() || rule.rule.trim()));
+        this.fail(path, value, schema, evaluationFault(result.message, rule.message?.trim() || rule.rule.trim()));
         continue;
       }
       if (result instanceof LimitExceeded) {
         const why = `'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: ${rule.message?.trim() || rule.rule.trim()}`;
-        this.fail(path, value, this.left > 0 ? why : outOfBudget);
+        this.fail(path, value, schema, this.left > 0 ? why : outOfBudget);
         this.left = -1;
         return;
       }
       const text = messageOf(program.message && this.evaluate(program.message, self, before)) ?? defaultMessage(rule);
-      const at = rule.fieldPath ? path + pathBelow(rule.fieldPath) : path;
+      const at = rule.fieldPath ? path + pathBelow(rule.fieldPath, schema) : path;
       this.errors.push(brokenRule(at.replace(/^\./, ""), value, rule.reason, text));
     }
   }
@@ -113,16 +113,15 @@ class RuleRun {
     }
   }
 
-  private fail(path: string, value: Json, detail: string): void {
-    const type = isObject(value) ? "object" : Array.isArray(value) ? "array" : typeName(value);
-    const message = `Invalid value: ${JSON.stringify(type)}: ${detail}`;
+  private fail(path: string, value: Json, schema: Schema, detail: string): void {
+    const message = `Invalid value: "${schema.type ?? ""}": ${detail}`;
     this.errors.push({ type: "Invalid", path: shown(path), message, value });
   }
 }
 
 const evaluationFault = (message: string, rule: string): string =>
   message.startsWith("no such overload")
-    ? `'${message}': call arguments did not match a supported operator, function or macro signature for rule: ${rule}`
+    ? `'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${rule}`
     : `${message} evaluating rule: ${rule}`;
 
 const defaultMessage = ({ message, rule }: ValidationRule): string => message?.trim() || `failed rule: ${rule.trim()}`;
@@ -137,9 +136,16 @@ function messageOf(made: Value): string | undefined {
   return text === "" || text.includes("\n") || Buffer.byteLength(text) > longestMessage ? undefined : text;
 }
 
-/** A rule's `fieldPath`, `.a['b-c']`, as errors write it: `.a.b-c`. */
-function pathBelow(fieldPath: string): string {
-  return fieldPath.replace(/\['((?:\\.|[^'])*)'\]/g, (_, name: string) => `.${name}`);
+/** A rule's `fieldPath`, `.a['b-c'].d`, as errors write it: `.a.b-c.d`, or `.a[b-c].d` where `a` is a map. */
+function pathBelow(fieldPath: string, schema: Schema): string {
+  let [path, node]: [string, Schema | undefined] = ["", schema];
+  for (const [, bare, quoted] of fieldPath.matchAll(/\.([^.[]+)|\['((?:\\.|[^'])*)'\]/g)) {
+    const name = bare ?? quoted?.replace(/\\(.)/g, "$1") ?? "";
+    const rest: Schema["additionalProperties"] = node?.properties ? undefined : node?.additionalProperties;
+    path += rest ? `[${name}]` : `.${name}`;
+    node = typeof rest === "object" ? rest : node?.properties?.[name];
+  }
+  return path;
 }
 
 function prepare(rule: ValidationRule, schema: Schema, whole: boolean): Programs | Error {
