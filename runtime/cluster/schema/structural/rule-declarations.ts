@@ -3,7 +3,8 @@ import type { FieldError } from "../field-error.ts";
 import type { Json } from "../json.ts";
 import type { Schema, ValidationRule } from "../schema.ts";
 import { forbidden, invalid, notSupported, required } from "../validation/errors.ts";
-import { compileRule, describeFault, type RuleProgram } from "../validation/rule-program.ts";
+import { describeFault } from "../validation/rule-fault.ts";
+import { compileRule, type RuleProgram } from "../validation/rule-program.ts";
 import { mostTimes, type RuleType, ruleType } from "../validation/rule-type.ts";
 import { hasRules } from "../validation/rules.ts";
 

@@ -59,28 +59,3 @@ function refuseUnknownNames(node: ASTNode): void {
   }
   childrenOf(node).forEach(refuseUnknownNames);
 }
-
-/** What is wrong with an expression that does not compile, as the API server shows it. */
-export function describeFault(error: ExpressionError, expression: string): string {
-  const { text, at } = inGoWords(error, expression);
-  const before = expression.slice(0, at).split("\n");
-  const column = before.at(-1)?.length ?? 0;
-  const line = expression.split("\n")[before.length - 1] ?? "";
-  return `ERROR: <input>:${before.length}:${column + 1}: ${text}\n | ${line}\n | ${".".repeat(column)}^`;
-}
-
-/** The error as cel-go says it, for the mistakes that are usual, and where: an offset in the expression. */
-function inGoWords({ code, detail, at = 0 }: ExpressionError, expression: string): { text: string; at: number } {
-  if (code === "WF_FILTER_CONDITION_SYNTAX") return { text: `Syntax error: ${detail}`, at };
-  const [, variable] = /^Unknown variable: (.*)$/.exec(detail) ?? [];
-  if (variable) return { text: `undeclared reference to '${variable}' (in container '')`, at };
-  const [, field] = /^No such key: (.*)$/.exec(detail) ?? [];
-  if (field) return { text: `undefined field '${field}'`, at: expression[at] === "." ? at : Math.max(at - 1, 0) };
-  const [, left, operator = "", right] = /^no such overload: (.+?) ([-+*/%=!<>]+|in) (.+)$/.exec(detail) ?? [];
-  if (left === undefined || right === undefined) return { text: detail, at };
-  const found = expression.indexOf(operator, at);
-  const name = operator === "in" ? "@in" : `_${operator}_`;
-  const operands = [left, right].map((type) => type.replaceAll("<", "(").replaceAll(">", ")"));
-  const text = `found no matching overload for '${name}' applied to '(${operands.join(", ")})'`;
-  return { text, at: found < 0 ? at : found };
-}

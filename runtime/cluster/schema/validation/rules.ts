@@ -12,6 +12,7 @@ import { type Json, type JsonObject, jsonEqual } from "../json.ts";
 import type { Schema, ValidationRule } from "../schema.ts";
 import { childrenOf } from "./children.ts";
 import { brokenRule, shown } from "./errors.ts";
+import { evaluationFault } from "./rule-fault.ts";
 import { compileRule, type RuleProgram } from "./rule-program.ts";
 import { ruleType } from "./rule-type.ts";
 import { ruleValue } from "./rule-value.ts";
@@ -118,11 +119,6 @@ class RuleRun {
     this.errors.push({ type: "Invalid", path: shown(path), message, value });
   }
 }
-
-const evaluationFault = (message: string, rule: string): string =>
-  message.startsWith("no such overload")
-    ? `'no such overload': call arguments did not match a supported operator, function or macro signature for rule: ${rule}`
-    : `${message} evaluating rule: ${rule}`;
 
 const defaultMessage = ({ message, rule }: ValidationRule): string => message?.trim() || `failed rule: ${rule.trim()}`;
 
