@@ -73,6 +73,8 @@ class CostEstimator {
       case "?:":
         return this.conditional(node, node.args);
       case "!_":
+        // The parser of cel-go drops two signs in a row.
+        if (node.args.op === "!_" && node.args.start === node.start + 1) return this.cost(node.args.args);
         return plus(1, this.cost(node.args));
       case "-_":
         return constantInt(node) === undefined ? plus(1, this.cost(node.args)) : 0;

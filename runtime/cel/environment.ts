@@ -59,7 +59,8 @@ export class CelEnvironment {
   private readonly objects = new Map<string, DeclaredType>();
 
   constructor(variables: Readonly<Record<string, DeclaredType>>, limits: ExpressionLimits) {
-    this.checker = library.clone({ limits: { maxDepth: limits.deepest } });
+    const lists = limits.asRule ? { maxListElements: 100_000, maxMapEntries: 100_000 } : {};
+    this.checker = library.clone({ limits: { maxDepth: limits.deepest, ...lists } });
     this.limits = limits;
     for (const [name, type] of Object.entries(variables)) this.checker.registerVariable(name, this.typeName(type));
   }
@@ -94,7 +95,7 @@ export class CelEnvironment {
    * @throws ExpressionError for one that does not compile
    */
   parse(expression: string): TypedExpression {
-    const { longest, deepest } = this.limits;
+    const { longest, deepest, asRule = false } = this.limits;
     if (expression.length > longest) throw syntaxError(`has ${expression.length} characters, more than ${longest}`);
     const signs = manySigns.exec(expression);
     if (signs) throw syntaxError("does not compile: too many signs in a row", signs.index);
@@ -104,11 +105,11 @@ export class CelEnvironment {
     } catch (error) {
       throw ExpressionError.from("WF_FILTER_CONDITION_SYNTAX", error);
     }
-    bound(parsed.ast, deepest);
+    bound(parsed.ast, deepest, asRule);
     checkPresenceByType(parsed.ast);
     const { valid, type = "dyn", error } = parsed.check();
     if (!valid) throw ExpressionError.from("WF_FILTER_CONDITION_TYPE", error);
-    if (this.limits.asRule) checkAsRule(parsed.ast, (name) => this.objects.get(name));
+    if (asRule) checkAsRule(parsed.ast, (name) => this.objects.get(name));
     return { ast: parsed.ast, type };
   }
 }

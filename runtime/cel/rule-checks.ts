@@ -21,6 +21,7 @@ export function checkAsRule(node: ASTNode, typed: (name: string) => DeclaredType
   if (node.op === "call") checkTime(node.args[0], node.args[1]);
   if (node.op === "rcall" && node.args[0] === "format") checkFormat(node.args[1], node.args[2]);
   if (node.op === "[]" || node.op === "[?]") checkKey(node.op, node.args);
+  if (node.op === "?:") checkBranch(node.args);
   if (node.op === ".?") {
     const [of, name] = node.args;
     const fields = typed(checkedTypeOf(of)?.name ?? "")?.fields;
@@ -31,6 +32,12 @@ export function checkAsRule(node: ASTNode, typed: (name: string) => DeclaredType
 
 const refusal = (detail: string, at: number): ExpressionError =>
   new ExpressionError("WF_FILTER_CONDITION_TYPE", detail, at);
+
+/** CEL's grammar asks for brackets around a condition between `?` and `:`. */
+function checkBranch([test, yes]: readonly ASTNode[]): void {
+  if (!test || yes?.op !== "?:" || yes.input.slice(test.end, yes.start).includes("(")) return;
+  throw new ExpressionError("WF_FILTER_CONDITION_SYNTAX", "mismatched input '?' expecting ':'", yes.args[0].end);
+}
 
 /** A type's name as cel-go writes it. */
 const nameOf = (node: ASTNode): string =>

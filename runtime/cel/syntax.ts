@@ -8,10 +8,11 @@ export const syntaxError = (message: string, at?: number): ExpressionError =>
 
 /**
  * Refuses what the type checker would recurse into too deep, or double the name of a type at each step of.
+ * @param flat a chain of one logical operator is one level, as in Kubernetes
  *
  * @throws ExpressionError
  */
-export function bound(root: ASTNode, deepest: number): void {
+export function bound(root: ASTNode, deepest: number, flat = false): void {
   const waiting: [ASTNode, number][] = [[root, 0]];
   let instructions = 0;
   for (let next = waiting.pop(); next; next = waiting.pop()) {
@@ -28,9 +29,11 @@ export function bound(root: ASTNode, deepest: number): void {
     if (pattern && instructions > largestProgram) {
       throw syntaxError(`its patterns unfold to more than ${largestProgram} instructions of RE2`, pattern.start);
     }
-    for (const child of childrenOf(node)) waiting.push([child, depth + 1]);
+    for (const child of childrenOf(node)) waiting.push([child, flat && isChain(node, child) ? depth : depth + 1]);
   }
 }
+
+const isChain = ({ op }: ASTNode, child: ASTNode): boolean => (op === "||" || op === "&&") && child.op === op;
 
 type Text = Extract<ASTNode, { readonly op: "value" }> & { readonly args: string };
 

@@ -103,6 +103,13 @@ describe("a rule of a custom resource", () => {
   });
 });
 
+test.each([" || ", " && "])("a rule of a custom resource may be a long chain of%sand a long list", async (operator) => {
+  const chain = Array.from({ length: 400 }, (_, index) => `self == 'a${index}'`).join(operator);
+  const items = Array.from({ length: 1500 }, (_, index) => `'a${index}'`).join();
+  const rules = [{ rule: chain }, { rule: `self in [${items}]` }];
+  expect(await answerToSchema({ type: "string", maxLength: 9, "x-kubernetes-validations": rules })).toBe("taken");
+});
+
 describe("a pattern of a custom resource", () => {
   test.each([
     ["^(?i)(abort|warn)?$", "taken"],
