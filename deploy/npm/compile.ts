@@ -1,8 +1,8 @@
 import { execFileSync } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import type { CompiledPackage } from "./packages.ts";
+import { basename, dirname, join, relative } from "node:path";
+import type { CompiledPackage, Package } from "./packages.ts";
 
 const require = createRequire(import.meta.url);
 const tsc = join(dirname(require.resolve("typescript/package.json")), "bin/tsc");
@@ -12,11 +12,10 @@ const tsc = join(dirname(require.resolve("typescript/package.json")), "bin/tsc")
  * the maps find them.
  * @throws what tsc says
  */
-export function compile({ folder, without, assets }: CompiledPackage, to: string): void {
-  const sources = globSync("**/*.ts", { cwd: folder, exclude: ["**/node_modules"] }).filter(
-    (file) => !without.includes(file),
-  );
+export function compile({ folder, without, assets, within }: CompiledPackage, to: string): void {
+  const sources = sourcesOf(folder).filter((file) => !without.includes(file));
   for (const file of [...sources, ...assets]) copy(join(folder, file), join(to, "src", file));
+  for (const each of within) bringAlong(each, join(to, "src"));
   const project = join(to, "tsconfig.json");
   writeFileSync(project, JSON.stringify(settings(to)));
   try {
@@ -26,6 +25,20 @@ export function compile({ folder, without, assets }: CompiledPackage, to: string
   }
   for (const file of assets) copy(join(folder, file), join(to, "dist", file));
   for (const file of globSync("dist/**/*.d.ts", { cwd: to })) importJavaScript(join(to, file));
+}
+
+const sourcesOf = (folder: string): string[] => globSync("**/*.ts", { cwd: folder, exclude: ["**/node_modules"] });
+
+/** Copies a package's sources below `to`, and has the sources there import them by path. */
+function bringAlong({ name, folder }: Package, to: string): void {
+  const own = join(to, basename(folder));
+  for (const file of sourcesOf(folder)) copy(join(folder, file), join(own, file));
+  for (const file of sourcesOf(to)) {
+    const text = readFileSync(join(to, file), "utf8");
+    const path = relative(dirname(join(to, file)), join(own, "index.ts"));
+    const door = path.startsWith(".") ? path : `./${path}`;
+    writeFileSync(join(to, file), text.replaceAll(`from "${name}";`, `from "${door}";`));
+  }
 }
 
 const settings = (to: string) => ({

@@ -23,7 +23,7 @@ export async function packAll(folder: string): Promise<string[]> {
   rmSync(output, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   for (const each of compiled) {
-    const to = begin(each, compiledManifest(each.folder));
+    const to = begin(each, compiledManifest(each));
     compile(each, to);
     rmSync(join(to, "tsconfig.json"));
   }

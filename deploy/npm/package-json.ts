@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { CompiledPackage } from "./packages.ts";
 
 interface Manifest {
   readonly name: string;
@@ -9,12 +10,20 @@ interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** The package.json of a compiled package: where the workspace's names a source, it names what is made of it. */
-export function compiledManifest(folder: string): object {
-  const { exports = {}, ...manifest } = readManifest(folder);
+/**
+ * The package.json of a compiled package: where the workspace's names a source, it names what is made of it. The dependencies of
+ * a package within it are its dependencies.
+ */
+export function compiledManifest({ folder, within }: CompiledPackage): object {
+  const { exports = {}, dependencies = {}, ...manifest } = readManifest(folder);
+  const needed = Object.entries(dependencies).flatMap(([name, version]) => {
+    const brought = within.find((each) => each.name === name);
+    return brought ? Object.entries(readManifest(brought.folder).dependencies ?? {}) : [[name, version] as const];
+  });
   const doors = Object.entries(exports).map(([door, file]) => [door, compiled(file)]);
   return {
     ...manifest,
+    ...(needed.length > 0 && { dependencies: Object.fromEntries(needed.sort()) }),
     exports: { ...Object.fromEntries(doors), "./package.json": "./package.json" },
     files: ["dist", "src", "CHANGELOG.md"],
     engines: { node: ">=20", ...(manifest.engines as object | undefined) },

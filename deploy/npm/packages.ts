@@ -15,16 +15,19 @@ export interface CompiledPackage extends Package {
   readonly without: readonly string[];
   /** Files that its modules read from beside them. */
   readonly assets: readonly string[];
+  /** Unpublished packages of the workspace whose sources become a folder of this package. */
+  readonly within: readonly Package[];
 }
 
 /** The packages that are compiled file by file, each after those that it depends on. */
 export const compiled: readonly CompiledPackage[] = [
-  { name: "@watchfire/sdk", folder: join(root, "sdk"), without: [], assets: [] },
+  { name: "@watchfire/sdk", folder: join(root, "sdk"), without: [], assets: [], within: [] },
   {
     name: "@watchfire/cluster",
     folder: join(root, "runtime/cluster"),
     without: ["openapi/refresh.ts", "protobuf/refresh.ts"],
     assets: ["openapi/kubernetes.json", "protobuf/messages.json"],
+    within: [{ name: "@watchfire/cel", folder: join(root, "runtime/cel") }],
   },
 ];
 

@@ -1,5 +1,5 @@
 import { EvaluationError, type Meter } from "./meter.ts";
-import { double, int, isDouble, isInt, numberOf, typeName, Uint, type Value } from "./value.ts";
+import { double, int, isDouble, isInt, numberOf, typeName, Uint, UnorderedList, type Value } from "./value.ts";
 
 /** A library's value that has `+` and `-`. */
 interface Addable {
@@ -30,7 +30,7 @@ export function calculate(meter: Meter, operator: ArithmeticOperator, left: Valu
     }
     if (Array.isArray(left) && Array.isArray(right)) {
       meter.pay(1 + left.length + right.length);
-      return left.concat(right);
+      return left instanceof UnorderedList ? left.merge(right) : left.concat(right);
     }
     if (left instanceof Uint8Array && right instanceof Uint8Array) {
       meter.payText(left.length + right.length);

@@ -5,8 +5,9 @@ import { typeName, type Value } from "./value.ts";
 /** One evaluation: its variables and its meter. */
 export interface Evaluation {
   readonly meter: Meter;
+  /** `object` of a condition, `self` of a rule. */
   readonly object: Value;
-  /** The previous object: read when it is first named. */
+  /** `oldObject` or `oldSelf`, the previous state: read when it is first named. */
   readonly oldObject: () => Value;
   /** Variables of macros, by slot. */
   readonly slots: Value[];

@@ -8,8 +8,8 @@ import { compare, equals } from "./equality.ts";
 import { ExpressionError } from "./expression-error.ts";
 import { functionOf, namespaces } from "./functions.ts";
 import { EvaluationError, failing } from "./meter.ts";
-import { constantPattern } from "./parse.ts";
 import { RegularExpression } from "./regular-expression.ts";
+import { constantPattern } from "./syntax.ts";
 import { int, isDouble, isMap, keyOf, mapGet, Optional, TypeValue, typeName, type Value } from "./value.ts";
 
 /** Names that stand for a type or a namespace. */
@@ -113,8 +113,8 @@ const both = (
 function variable(name: string, scope: Scope | undefined): CompiledExpression {
   const slot = slotOf(scope, name);
   if (slot !== undefined) return ({ slots }) => slots[slot];
-  if (name === "object") return ({ object }) => object;
-  if (name === "oldObject") return ({ oldObject }) => oldObject();
+  if (name === "object" || name === "self") return ({ object }) => object;
+  if (name === "oldObject" || name === "oldSelf") return ({ oldObject }) => oldObject();
   const value = constants.get(name);
   return () => value;
 }

@@ -1,7 +1,7 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
 import { type Compile, type CompiledExpression, type Evaluation, enter, type Scope, truth } from "./code.ts";
 import { EvaluationError, failing, type Meter } from "./meter.ts";
-import { childrenOf } from "./parse.ts";
+import { childrenOf } from "./syntax.ts";
 import { isMap, keyOf, mapGet, mapKeys, typeName, type Value } from "./value.ts";
 
 type MacroKind = "all" | "exists" | "existsOne" | "list" | "map" | "filter";
@@ -24,6 +24,10 @@ const macros: ReadonlyMap<string, readonly [kind: MacroKind, variables: 1 | 2]> 
   ["transformMap/4", ["map", 2]],
 ]);
 
+/** The kind of a macro that goes over a list or map, and how many of its arguments are variables; undefined for another call. */
+export const macroOf = (name: string, args: number): readonly [kind: MacroKind, variables: 1 | 2] | undefined =>
+  macros.get(`${name}/${args}`);
+
 /** Runs a loop's body for one element after the other; `key` is an index or a key. */
 type Loop = (run: Evaluation, each: (key: Value, value: Value) => boolean) => void;
 
@@ -35,7 +39,7 @@ export function comprehension(
 ): CompiledExpression | undefined {
   if (node.op !== "rcall") return undefined;
   const [name, receiver, args] = node.args;
-  const [kind, variables] = macros.get(`${name}/${args.length}`) ?? [];
+  const [kind, variables] = macroOf(name, args.length) ?? [];
   if (kind === undefined) return undefined;
   const names = args.slice(0, variables).map((arg) => (arg.op === "id" ? arg.args : ""));
   const inner = names.reduce(enter, scope);

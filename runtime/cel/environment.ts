@@ -1,12 +1,29 @@
-import { Environment } from "@marcbachmann/cel-js";
+import { type ASTNode, Environment as TypeChecker } from "@marcbachmann/cel-js";
+import { type DeclaredType, reservedWords } from "./declared-type.ts";
+import { ExpressionError } from "./expression-error.ts";
 import { libraries } from "./functions.ts";
-import { pairMacros } from "./pair-macros.ts";
+import { checkPresenceByType, pairMacros } from "./pair-macros.ts";
+import { checkAsRule } from "./rule-checks.ts";
+import { bound, syntaxError } from "./syntax.ts";
 
-/**
- * Operators, brackets, calls and field accesses in one another. Kubernetes' parser stops at 250; the type checker here
- * takes time in the square of it.
- */
-export const deepestExpression = 100;
+/** An expression that was parsed, and the type of its value as the type checker names it. */
+interface TypedExpression {
+  readonly ast: ASTNode;
+  readonly type: string;
+}
+
+/** How large an expression may be. */
+interface ExpressionLimits {
+  /** UTF-16 units of its text. */
+  readonly longest: number;
+  /** Operators, brackets, calls and field accesses in one another; the type checker takes time in the square of it. */
+  readonly deepest: number;
+  /** True to refuse what Kubernetes refuses in rules, though its types fit: mixed literals, texts that are no time. */
+  readonly asRule?: boolean;
+}
+
+/** The parser recurses once per sign. */
+const manySigns = /(?:[!-]\s*){50}/;
 
 /** Signatures that the type checker has in another form. */
 const said: ReadonlySet<string> = new Set(["type(dyn): type", "dyn(dyn): dyn"]);
@@ -16,9 +33,12 @@ const operators: readonly string[] = [
   ...libraries
     .flatMap(({ types = [] }) => types)
     .filter(([name]) => !name.startsWith("google.protobuf."))
-    .map(([name]) => `${name} == ${name}`),
+    .flatMap(([name]) => [`${name} == ${name}`, `${name} == null`]),
   ...["<", "<=", ">", ">="].map((operator) => `bytes ${operator} bytes`),
   "optional<A> == optional<A>",
+  "optional<dyn> == null",
+  "google.protobuf.Timestamp == null",
+  "google.protobuf.Duration == null",
 ];
 
 /** A signature as the type checker writes it. */
@@ -28,19 +48,81 @@ const spelled = (signature: string): string =>
     .replace(/\bmap\b(?!<)/g, "map<dyn, dyn>")
     .replace(/\boptional\b(?!<)/g, "optional<dyn>");
 
-/** Types of what a condition can name. It parses and checks; the library's evaluation is never used. */
-export const environment: Environment = makeEnvironment();
+/** Functions, types and macros. It is cloned and never asked itself: what is asked takes no more of them. */
+const library: TypeChecker = makeLibrary();
 
-function makeEnvironment(): Environment {
+/** The variables that an expression may name, by type. It parses and checks; the library's evaluation is never used. */
+export class CelEnvironment {
+  private readonly checker: TypeChecker;
+  private readonly limits: ExpressionLimits;
+  private readonly declared = new Map<DeclaredType, string>();
+  private readonly objects = new Map<string, DeclaredType>();
+
+  constructor(variables: Readonly<Record<string, DeclaredType>>, limits: ExpressionLimits) {
+    const lists = limits.asRule ? { maxListElements: 100_000, maxMapEntries: 100_000 } : {};
+    this.checker = library.clone({ limits: { maxDepth: limits.deepest, ...lists } });
+    this.limits = limits;
+    for (const [name, type] of Object.entries(variables)) this.checker.registerVariable(name, this.typeName(type));
+  }
+
+  /** Declares the object types of a type, an inner one first. Returns the type checker's name of the type. */
+  private typeName(type: DeclaredType): string {
+    let name = this.declared.get(type);
+    if (name !== undefined) return name;
+    const { element, fields } = type;
+    if (fields) {
+      const named = Object.fromEntries([...fields].map(([field, inner]) => [field, this.typeName(inner)]));
+      // The bare word is the field as well, where the parser takes it.
+      for (const word of reservedWords) {
+        const inner = named[`__${word}__`];
+        if (inner !== undefined) named[word] ??= inner;
+      }
+      name = `object.${this.declared.size}`;
+      this.checker.registerType(name, { fields: named });
+      for (const other of [name, "null"]) this.checker.registerOperator(`${name} == ${other}: bool`, neverCalled);
+      this.objects.set(name, type);
+    } else {
+      const inner = element && this.typeName(element);
+      name = inner === undefined ? type.name : `${type.name}<${type.name === "map" ? "string, " : ""}${inner}>`;
+    }
+    this.declared.set(type, name);
+    return name;
+  }
+
+  /**
+   * Parses an expression and checks its types.
+   *
+   * @throws ExpressionError for one that does not compile
+   */
+  parse(expression: string): TypedExpression {
+    const { longest, deepest, asRule = false } = this.limits;
+    if (expression.length > longest) throw syntaxError(`has ${expression.length} characters, more than ${longest}`);
+    const signs = manySigns.exec(expression);
+    if (signs) throw syntaxError("does not compile: too many signs in a row", signs.index);
+    let parsed: ReturnType<TypeChecker["parse"]>;
+    try {
+      parsed = this.checker.parse(expression);
+    } catch (error) {
+      throw ExpressionError.from("WF_FILTER_CONDITION_SYNTAX", error);
+    }
+    bound(parsed.ast, deepest, asRule);
+    checkPresenceByType(parsed.ast);
+    const { valid, type = "dyn", error } = parsed.check();
+    if (!valid) throw ExpressionError.from("WF_FILTER_CONDITION_TYPE", error);
+    if (asRule) checkAsRule(parsed.ast, (name) => this.objects.get(name));
+    return { ast: parsed.ast, type };
+  }
+}
+
+function makeLibrary(): TypeChecker {
   const options = {
     enableOptionalTypes: true,
     homogeneousAggregateLiterals: false,
-    limits: { maxDepth: deepestExpression },
   } as const;
   // One environment is asked and another is extended. A function registered on one that was asked is every
   // environment's (cel-js 8.0.0), also of those that the embedded cluster makes in this process.
-  const { functions, variables } = new Environment(options).getDefinitions();
-  const made = new Environment(options);
+  const { functions, variables } = new TypeChecker(options).getDefinitions();
+  const made = new TypeChecker(options);
   const known = new Set(functions.map(({ signature }) => signature));
   const named = new Set(variables.map(({ name }) => name));
   for (const { types = [], namespaces = [] } of libraries) {
@@ -58,7 +140,7 @@ function makeEnvironment(): Environment {
   }
   for (const operator of operators) made.registerOperator(`${operator}: bool`, neverCalled);
   for (const [signature, expand] of pairMacros) made.registerFunction(signature, expand);
-  return made.registerVariable("object", "dyn").registerVariable("oldObject", "dyn");
+  return made;
 }
 
 function neverCalled(): never {

@@ -9,6 +9,7 @@ import {
   TypeValue,
   typeName,
   Uint,
+  UnorderedList,
   type Value,
 } from "./value.ts";
 
@@ -67,10 +68,21 @@ const exact = (value: Value): bigint | undefined =>
 function equalLists(meter: Meter, left: readonly Value[], right: readonly Value[], depth: number): boolean {
   if (left.length !== right.length) return false;
   meter.enter(depth);
+  if (left instanceof UnorderedList) return equalItems(meter, left, right, depth);
   for (let index = 0; index < left.length; index++) {
     if (!equals(meter, left[index], right[index], depth + 1)) return false;
   }
   return true;
+}
+
+/** Items of one key are compared, in whatever order they come. */
+function equalItems(meter: Meter, left: UnorderedList, right: readonly Value[], depth: number): boolean {
+  const byKey = new Map(left.map((item) => [left.keyOf(item), item]));
+  return right.every((item) => {
+    meter.pay(20);
+    const key = left.keyOf(item);
+    return byKey.has(key) && equals(meter, byKey.get(key), item, depth + 1);
+  });
 }
 
 function equalMaps(meter: Meter, left: CelMap, right: CelMap, depth: number): boolean {

@@ -1,4 +1,5 @@
 import type { ASTNode } from "@marcbachmann/cel-js";
+import { childrenOf } from "./syntax.ts";
 
 /** The parts of the type checker that a macro uses. */
 interface Checker {
@@ -34,9 +35,7 @@ const bodiesOf = (args: readonly ASTNode[], variables: number): readonly ASTNode
 const macro =
   (variables: 1 | 2, result: Result) =>
   ({ args, receiver }: Call): Macro => ({
-    evaluate: () => {
-      throw new TypeError("expressions are not evaluated by the type checker's library");
-    },
+    evaluate: never,
     typeCheck: (checker, _, context) => {
       const range = checker.check(receiver, context);
       let inner = context;
@@ -104,3 +103,20 @@ export const pairMacros: readonly (readonly [signature: string, expand: (call: C
   ["optional.optMap(ast, ast): optional<dyn>", macro(1, "optional")],
   ["optional.optFlatMap(ast, ast): optional<dyn>", macro(1, "same")],
 ];
+
+/** Lets `has()` take a field of whatever its operand is; the library's own takes a chain of names alone. */
+export function checkPresenceByType(node: ASTNode): void {
+  for (const child of childrenOf(node)) checkPresenceByType(child);
+  if (node.op !== "call" || node.args[0] !== "has") return;
+  const [field] = node.args[1];
+  if (field?.op !== "." || node.args[1].length !== 1) return;
+  const typeCheck: Macro["typeCheck"] = (checker, _, context) => {
+    checker.check(field, context);
+    return checker.getType("bool");
+  };
+  (node as ASTNode & { setMeta(name: "macro", macro: Macro): void }).setMeta("macro", { typeCheck, evaluate: never });
+}
+
+function never(): never {
+  throw new TypeError("expressions are not evaluated by the type checker's library");
+}

@@ -1,6 +1,3 @@
-// @watchfire/cluster has the same file, since neither imports the other. The cluster is a package of its own, and an
-// API server for development has no place in the image. A test keeps the two alike.
-
 /** How many times ten to the minus ninth, the finest quantity there is, a suffix stands for. */
 const scales: Readonly<Record<string, bigint>> = {
   n: 1n,

@@ -28,6 +28,10 @@ export function formatText(meter: Meter, template: string, values: readonly Valu
 
 const clauses = /%(?:\.(\d+))?([\s\S])|%$/g;
 
+/** How many values a template takes. */
+export const clausesOf = (template: string): number =>
+  [...template.matchAll(clauses)].filter(([clause]) => clause !== "%%").length;
+
 /** Cost of finding a clause: 250 ns. */
 const clauseCost = 25;
 

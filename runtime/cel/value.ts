@@ -40,6 +40,28 @@ export class Optional {
   }
 }
 
+/** A list whose order does not count, as Kubernetes' sets and maps: an item is known by its key. */
+export class UnorderedList extends Array<Value> {
+  readonly keyOf: (item: Value) => string;
+
+  constructor(items: Iterable<Value>, keyOf: (item: Value) => string) {
+    super();
+    this.keyOf = keyOf;
+    for (const item of items) this.push(item);
+  }
+
+  /** Methods of the array make plain lists. */
+  static override get [Symbol.species](): ArrayConstructor {
+    return Array;
+  }
+
+  /** This list with the other's items: an item of a known key takes the place of the one that is there. */
+  merge(other: readonly Value[]): UnorderedList {
+    const byKey = new Map([...this, ...other].map((item) => [this.keyOf(item), item]));
+    return new UnorderedList(byKey.values(), this.keyOf);
+  }
+}
+
 /** A namespace of functions, such as `sets` in `sets.contains(a, b)`. */
 export class Namespace {
   readonly prefix: string;

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import { compile } from "../../runtime/cel/compile.ts";
 import { expressionLimit, LimitExceeded, Meter } from "../../runtime/cel/meter.ts";
-import { parseKey } from "../../runtime/cel/parse.ts";
 import { pieceUnits } from "../../runtime/engine/filter/conditions.ts";
+import { parseKey } from "../../runtime/engine/filter/parse-condition.ts";
 
 /** The plainest loop is the measure: what it takes for a unit. */
 const plain = "object.text != 'z'";

@@ -1,10 +1,10 @@
 import { compile } from "../../runtime/cel/compile.ts";
 import { EvaluationError, expressionLimit, Meter } from "../../runtime/cel/meter.ts";
-import { parse } from "../../runtime/cel/parse.ts";
+import { conditionEnvironment } from "../../runtime/engine/filter/parse-condition.ts";
 
 /** The value of an expression of any type over an object; an Error where it has none. */
 export function evaluate(expression: string, object: unknown = {}, meter = new Meter(expressionLimit)): unknown {
-  const code = compile(parse(expression));
+  const code = compile(conditionEnvironment.parse(expression).ast);
   try {
     return code({ meter, object, oldObject: () => null, slots: [] });
   } catch (error) {

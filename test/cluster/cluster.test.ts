@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, statSync } from "node:fs";
+import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { Agent, type RequestOptions, request } from "node:https";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
@@ -79,6 +79,52 @@ describe("the embedded cluster", () => {
     await json(second, "POST", configMaps, { metadata: { name: "b" } });
     const old = await json(second, "GET", `${configMaps}?watch=1&resourceVersion=1&timeoutSeconds=1`);
     expect(old.body).toMatchObject({ type: "ERROR", object: { code: 410, reason: "Expired" } });
+  });
+
+  test("takes up a definition that an older version stored and this one would refuse", async () => {
+    const stateFile = join(folder(), "state");
+    const first = await start({ state: stateFile });
+    const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    const rule = { rule: "self.all(x, self.exists_one(y, y == x))", message: "twice" };
+    const texts = {
+      type: "array",
+      maxItems: 77_777_777,
+      items: { type: "string" },
+      "x-kubernetes-validations": [{ rule: "true" }],
+    };
+    const spec = { type: "object", properties: { texts } };
+    const schema = { openAPIV3Schema: { type: "object", properties: { spec } } };
+    const made = await json(first, "POST", definitions, {
+      metadata: { name: "ts.a.example" },
+      spec: {
+        group: "a.example",
+        scope: "Cluster",
+        names: { plural: "ts", kind: "T" },
+        versions: [{ name: "v1", served: true, storage: true, schema }],
+      },
+    });
+    expect(made.code).toBe(201);
+    await first.close();
+    clusters.pop();
+    const state = readFileSync(stateFile, "utf8").replaceAll('{"rule":"true"}', JSON.stringify(rule));
+    writeFileSync(stateFile, state);
+    const second = await start({ state: stateFile });
+    const create = (name: string, values: readonly string[]) =>
+      json(second, "POST", "/apis/a.example/v1/ts", {
+        apiVersion: "a.example/v1",
+        kind: "T",
+        metadata: { name },
+        spec: { texts: values },
+      });
+    expect((await create("a", ["x", "y"])).code).toBe(201);
+    expect((await create("b", ["x", "x"])).body.message).toContain("twice");
+    const stored = (await json(second, "GET", `${definitions}/ts.a.example`)).body;
+    stored.metadata.labels = { a: "b" };
+    expect((await json(second, "PUT", `${definitions}/ts.a.example`, stored)).code).toBe(200);
+    const changed = (await json(second, "GET", `${definitions}/ts.a.example`)).body;
+    changed.spec.versions[0].schema.openAPIV3Schema.description = "changed";
+    const refused = await json(second, "PUT", `${definitions}/ts.a.example`, changed);
+    expect(refused.body.message).toContain("estimated rule cost exceeds budget");
   });
 
   test("sends a watcher that does not read away, cleanly, and keeps serving the others", async () => {

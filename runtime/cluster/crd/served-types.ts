@@ -73,7 +73,8 @@ function warnings(version: Fields, name: string): Pick<ResourceType, "warn"> {
 function lazily(version: Fields): () => Schema | undefined {
   let compiled: { schema?: Schema } | undefined;
   return () => {
-    compiled ??= structuralSchema(fieldsOf(fieldsOf(version.schema).openAPIV3Schema) as JsonObject);
+    const stored = fieldsOf(fieldsOf(version.schema).openAPIV3Schema) as JsonObject;
+    compiled ??= structuralSchema(stored, undefined, true);
     return compiled.schema;
   };
 }

@@ -1,4 +1,4 @@
-import { ExpressionError } from "../../cel/expression-error.ts";
+import { ExpressionError } from "@watchfire/cel";
 import { Expression } from "./expression.ts";
 import { checkKeyExpression } from "./key-rule.ts";
 

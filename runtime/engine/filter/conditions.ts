@@ -1,6 +1,5 @@
+import { ExpressionError, expressionLimit, Meter, triggerLimit } from "@watchfire/cel";
 import { type SourceLocation, WatchfireError } from "../../base/errors.ts";
-import { ExpressionError } from "../../cel/expression-error.ts";
-import { expressionLimit, Meter, triggerLimit } from "../../cel/meter.ts";
 import { Expression, type ExpressionResult } from "./expression.ts";
 import { NamedFields } from "./named-fields.ts";
 import { PreviousObject } from "./previous-object.ts";

@@ -1,4 +1,4 @@
-import { double, isInt64, type Value } from "../../cel/value.ts";
+import { double, isInt64, type Value } from "@watchfire/cel";
 
 /** Digits of the shortest whole number that a double may not hold exactly: 9007199254740993. */
 const longDigits = 16;

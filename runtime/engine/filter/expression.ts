@@ -1,10 +1,14 @@
-import type { CompiledExpression } from "../../cel/code.ts";
-import { compile } from "../../cel/compile.ts";
-import { firstLine } from "../../cel/expression-error.ts";
-import { EvaluationError, LimitExceeded, type Meter } from "../../cel/meter.ts";
-import { parseCondition } from "../../cel/parse.ts";
-import { typeName } from "../../cel/value.ts";
+import {
+  type CompiledExpression,
+  compile,
+  EvaluationError,
+  firstLine,
+  LimitExceeded,
+  type Meter,
+  typeName,
+} from "@watchfire/cel";
 import { type FieldPath, pathsOf } from "./named-fields.ts";
+import { parseCondition } from "./parse-condition.ts";
 import { RequiredText } from "./required-text.ts";
 
 /** Whether an expression holds; where nobody can tell, why. */

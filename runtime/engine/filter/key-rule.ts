@@ -1,12 +1,18 @@
-import type { CompiledExpression } from "../../cel/code.ts";
-import { compile } from "../../cel/compile.ts";
-import { ExpressionError, firstLine } from "../../cel/expression-error.ts";
-import { EvaluationError, expressionLimit, LimitExceeded, Meter } from "../../cel/meter.ts";
-import { parseKey } from "../../cel/parse.ts";
+import {
+  type CompiledExpression,
+  compile,
+  EvaluationError,
+  ExpressionError,
+  expressionLimit,
+  firstLine,
+  LimitExceeded,
+  Meter,
+} from "@watchfire/cel";
 import { dnsLabel, objectName } from "../../kube/names.ts";
 import type { KeyRule } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import { type FieldPath, NamedFields, pathsOf } from "./named-fields.ts";
+import { parseKey } from "./parse-condition.ts";
 import { type HeldBack, wakesNobody } from "./reason.ts";
 
 /** Keys that one object may wake: a change of it costs a row on disk for each. */

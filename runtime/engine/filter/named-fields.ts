@@ -1,5 +1,4 @@
-import type { ASTNode } from "@marcbachmann/cel-js";
-import { childrenOf } from "../../cel/parse.ts";
+import { type ASTNode, childrenOf } from "@watchfire/cel";
 import { parseValues } from "./exact-json.ts";
 import { type ObjectText, RawFields } from "./raw-fields.ts";
 

@@ -1,4 +1,4 @@
-import type { ASTNode } from "@marcbachmann/cel-js";
+import type { ASTNode } from "@watchfire/cel";
 import { type FieldPath, type NamedFields, pathTo } from "./named-fields.ts";
 import type { ObjectText } from "./raw-fields.ts";
 

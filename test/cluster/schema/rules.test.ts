@@ -84,7 +84,7 @@ describe("rules in CEL", () => {
       { namespace: "x", "a-b": 1 },
       true,
     ],
-    ["url(self).getHost() == 'a.b:80' && isURL(self)", string, "http://a.b:80/x", false],
+    ["url(self).getHost() == 'a.b:80' && isURL(self)", string, "http://a.b:80/x", true],
     ["url(self).getHostname() == 'a.b'", string, "http://a.b/x", true],
     ["self.find('[0-9]+') == '12'", string, "a12", true],
     ["self.max - self.min == 1", range, { min: 1, max: 2 }, true],

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { groupOf, namesOf, versionsOf } from "../../api/definition.ts";
 import { at, type Fields, isFields, type KubeObject } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
@@ -30,7 +31,7 @@ export const customResourceDefinition: Traits = {
   },
   check: (object, old) => [
     ...nameCheck(object),
-    ...(isFields(object.spec) ? specFaults(object, object.spec) : [fault.required("spec")]),
+    ...(isFields(object.spec) ? specFaults(object, object.spec, old) : [fault.required("spec")]),
     ...changeFaults(object, old),
   ],
 };
@@ -41,7 +42,7 @@ function nameCheck(object: KubeObject): FieldFault[] {
   return name === expected ? [] : [fault.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')];
 }
 
-function specFaults(object: KubeObject, spec: Fields): FieldFault[] {
+function specFaults(object: KubeObject, spec: Fields, old: KubeObject | undefined): FieldFault[] {
   const faults: FieldFault[] = [];
   const group = groupOf(object);
   if (group === "") faults.push(fault.required("spec.group"));
@@ -70,10 +71,10 @@ function specFaults(object: KubeObject, spec: Fields): FieldFault[] {
       );
   if (names.kind !== "" && names.kind === names.listKind)
     faults.push(fault.invalid("spec.names.listKind", names.listKind, "kind and listKind may not be the same"));
-  return [...faults, ...versionFaults(object)];
+  return [...faults, ...versionFaults(object, old)];
 }
 
-function versionFaults(object: KubeObject): FieldFault[] {
+function versionFaults(object: KubeObject, old: KubeObject | undefined): FieldFault[] {
   const faults: FieldFault[] = [];
   const versions = versionsOf(object);
   const names = new Set<unknown>();
@@ -83,6 +84,9 @@ function versionFaults(object: KubeObject): FieldFault[] {
     names.add(version.name);
     for (const text of nameFaults("label1035", String(version.name ?? "")))
       faults.push(fault.invalid(`${path}.name`, version.name ?? "", text));
+    // A schema that stays as it is stays allowed, though a newer version of this server would refuse it.
+    const before = old && versionsOf(old).find(({ name }) => name === version.name);
+    if (before && isDeepStrictEqual(before.schema, version.schema)) return;
     faults.push(...schemaFaults(version, `${path}.schema.openAPIV3Schema`));
   });
   const stored = versions.filter(({ storage }) => storage === true).length;

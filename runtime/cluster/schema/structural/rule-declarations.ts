@@ -1,29 +1,139 @@
+import { ExpressionError } from "@watchfire/cel";
 import type { FieldError } from "../field-error.ts";
 import type { Json } from "../json.ts";
 import type { Schema, ValidationRule } from "../schema.ts";
-import { checkExpression } from "../validation/cel.ts";
-import { invalid, notSupported, required } from "../validation/errors.ts";
-import { usesOldSelf } from "../validation/rules.ts";
+import { forbidden, invalid, notSupported, required } from "../validation/errors.ts";
+import { describeFault } from "../validation/rule-fault.ts";
+import { compileRule, type RuleProgram } from "../validation/rule-program.ts";
+import { mostTimes, type RuleType, ruleType } from "../validation/rule-type.ts";
+import { hasRules } from "../validation/rules.ts";
 
 const reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/**
- * What is wrong with a schema's `x-kubernetes-validations`. `uncorrelatable`: the path of the list, if it is below one
- * whose items cannot be told from the stored ones.
- */
-export function checkRuleDeclarations(
-  schema: Schema,
-  path: string,
-  top: boolean,
-  uncorrelatable: string | undefined,
-): FieldError[] {
-  const errors: FieldError[] = [];
-  schema["x-kubernetes-validations"]?.forEach((rule, index) => {
-    const at = `${path}.x-kubernetes-validations[${index}]`;
-    errors.push(...checkTexts(rule, schema, at));
-    if (rule.rule?.trim()) errors.push(...checkCompiled(rule, schema, at, top, uncorrelatable));
-  });
-  return errors;
+/** Most that one rule, and all rules of a schema, may cost by the estimate: pkg/apis/apiextensions/validation of apiextensions-apiserver. */
+const ruleLimit = 10_000_000;
+const schemaLimit = 100_000_000;
+
+/** What is wrong with the rules of a CRD version's schema, `x-kubernetes-validations`. The schema itself is sound. */
+export function checkRuleDeclarations(schema: Schema, path: string): FieldError[] {
+  const declarations = new RuleDeclarations();
+  declarations.walk(schema, { path, top: true, uncorrelatable: undefined, times: 1 });
+  return declarations.errors(path);
+}
+
+/** Where a schema with rules is. */
+interface RulePlace {
+  readonly path: string;
+  readonly top: boolean;
+  /** The path of the list above whose items cannot be told from the stored ones; no rule below it can read oldSelf. */
+  readonly uncorrelatable: string | undefined;
+  /** How many values of the schema an object has at most; undefined if a list or map above has no bound. */
+  readonly times: number | undefined;
+}
+
+/** All rules of a schema, which share a budget. */
+class RuleDeclarations {
+  private readonly textErrors: FieldError[] = [];
+  private readonly ruleErrors: FieldError[] = [];
+  private readonly costs: { readonly path: string; readonly cost: number }[] = [];
+
+  errors(path: string): FieldError[] {
+    const total = this.costs.reduce((sum, { cost }) => sum + cost, 0);
+    if (total <= schemaLimit) return [...this.textErrors, ...this.ruleErrors];
+    const dearest = this.costs
+      .filter(({ cost }) => cost >= schemaLimit / 100)
+      .sort((one, other) => other.cost - one.cost)
+      .slice(0, 4);
+    const why = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+    const what = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+    return [
+      ...this.textErrors,
+      ...this.ruleErrors,
+      ...dearest.map((each) => forbidden(each.path, why)),
+      forbidden(path, overBudget(what, total / schemaLimit)),
+    ];
+  }
+
+  walk(schema: Schema, place: RulePlace): void {
+    if (!hasRules(schema)) return;
+    const { path } = place;
+    const before = this.textErrors.length;
+    const { items, additionalProperties: rest, properties = {} } = schema;
+    const inside = { ...place, top: false, times: timesBelow(schema, place.times) };
+    for (const [name, property] of Object.entries(properties)) {
+      this.walk(property, { ...inside, path: `${path}.properties[${name}]` });
+    }
+    if (typeof rest === "object") this.walk(rest, { ...inside, path: `${path}.additionalProperties` });
+    if (items) {
+      const isMap = schema["x-kubernetes-list-type"] === "map";
+      const uncorrelatable = place.uncorrelatable ?? (isMap ? undefined : path);
+      this.walk(items, { ...inside, path: `${path}.items`, uncorrelatable });
+    }
+    const rules = schema["x-kubernetes-validations"]?.map((rule, index) => {
+      const at = `${path}.x-kubernetes-validations[${index}]`;
+      this.textErrors.push(...checkTexts(rule, schema, at));
+      return { rule, at };
+    });
+    if (!rules || this.textErrors.length > before) return;
+    const self = ruleType(schema, place.top || schema["x-kubernetes-embedded-resource"] === true);
+    for (const { rule, at } of rules) this.checkRule(rule, self, at, place);
+  }
+
+  private checkRule(rule: ValidationRule, self: RuleType | undefined, at: string, place: RulePlace): void {
+    if (!self) {
+      this.ruleErrors.push(invalid(`${at}.rule`, internal(rule), "the schema has no type that rules can name"));
+      return;
+    }
+    const program = compiled(rule.rule, self, rule);
+    if (typeof program === "string") {
+      this.ruleErrors.push(invalid(`${at}.rule`, internal(rule), `compilation failed: ${program}`));
+      return;
+    }
+    if (program.type !== "bool" && program.type !== "dyn") {
+      this.ruleErrors.push(invalid(`${at}.rule`, internal(rule), "cel expression must evaluate to a bool"));
+      return;
+    }
+    const times = place.times ?? mostTimes(self.leastBytes);
+    this.observe(`${at}.rule`, "estimated rule cost", program.cost === 0 ? 0 : program.cost * times);
+    if (rule.messageExpression) this.checkMessage(rule, self, `${at}.messageExpression`);
+    const { uncorrelatable } = place;
+    if (program.usesOldSelf && uncorrelatable !== undefined) {
+      const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
+      this.ruleErrors.push(invalid(`${at}.rule`, rule.rule, why));
+    } else if (!program.usesOldSelf && rule.optionalOldSelf !== undefined) {
+      const why = "may not be set if oldSelf is not used in rule";
+      this.ruleErrors.push(invalid(`${at}.optionalOldSelf`, rule.optionalOldSelf, why));
+    }
+  }
+
+  private checkMessage(rule: ValidationRule, self: RuleType, at: string): void {
+    const program = compiled(rule.messageExpression ?? "", self, rule);
+    if (typeof program === "string") {
+      this.ruleErrors.push(invalid(at, internal(rule), `messageExpression compilation failed: ${program}`));
+    } else if (program.type !== "string" && program.type !== "dyn") {
+      this.ruleErrors.push(invalid(at, internal(rule), "messageExpression must evaluate to a string"));
+    } else this.observe(at, "estimated messageExpression cost", program.cost);
+  }
+
+  private observe(path: string, what: string, cost: number): void {
+    if (cost > ruleLimit) this.ruleErrors.push(forbidden(path, overBudget(what, cost / ruleLimit)));
+    this.costs.push({ path, cost });
+  }
+}
+
+/** How many values of the schemas below there are at most: as many as of the schema, times its items or entries. */
+function timesBelow({ type, additionalProperties, maxItems, maxProperties }: Schema, times: number | undefined) {
+  const isMap = type === "object" && additionalProperties !== undefined;
+  const factor = type === "array" ? maxItems : isMap ? maxProperties : 1;
+  return times === undefined || factor === undefined ? undefined : times * Math.max(0, factor);
+}
+
+function overBudget(what: string, factor: number): string {
+  // Go rounds a tie to the even digit.
+  const isTie = factor % 1 === 0.25;
+  const digits = factor < 1.5 ? factor.toFixed(6) : (isTie ? factor - 0.05 : factor).toFixed(1);
+  const shown = factor > 100 ? "more than 100x" : `${digits}x`;
+  return `${what} exceeds budget by factor of ${shown} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength where arrays, maps, and strings are declared)`;
 }
 
 function checkTexts(rule: ValidationRule, schema: Schema, at: string): FieldError[] {
@@ -60,38 +170,14 @@ function leadsToField(path: string, schema: Schema): boolean {
   return node !== undefined;
 }
 
-function checkCompiled(
-  rule: ValidationRule,
-  schema: Schema,
-  at: string,
-  top: boolean,
-  uncorrelatable: string | undefined,
-): FieldError[] {
-  const errors: FieldError[] = [];
-  const transition = usesOldSelf(rule.rule);
-  if (transition && uncorrelatable !== undefined) {
-    const why = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
-    return [invalid(`${at}.rule`, rule.rule, why)];
+/** An expression of a rule, compiled; or what is wrong with it, as the API server shows it. */
+function compiled(expression: string, self: RuleType, { optionalOldSelf }: ValidationRule): RuleProgram | string {
+  try {
+    return compileRule(expression, self, optionalOldSelf === true);
+  } catch (error) {
+    if (error instanceof ExpressionError) return describeFault(error, expression);
+    throw error;
   }
-  if (!transition && rule.optionalOldSelf !== undefined) {
-    const why = "may not be set if oldSelf is not used in rule";
-    errors.push(invalid(`${at}.optionalOldSelf`, rule.optionalOldSelf, why));
-  }
-  const optional = rule.optionalOldSelf === true;
-  const { type, error } = checkExpression(rule.rule, schema, top, optional);
-  if (error !== undefined) errors.push(invalid(`${at}.rule`, internal(rule), `compilation failed: ${error}`));
-  else if (type !== "bool" && type !== "dyn") {
-    errors.push(invalid(`${at}.rule`, internal(rule), "cel expression must evaluate to a bool"));
-  }
-  if (!rule.messageExpression) return errors;
-  const message = checkExpression(rule.messageExpression, schema, top, optional);
-  const where = `${at}.messageExpression`;
-  if (message.error !== undefined) {
-    errors.push(invalid(where, internal(rule), `messageExpression compilation failed: ${message.error}`));
-  } else if (message.type !== "string" && message.type !== "dyn") {
-    errors.push(invalid(where, internal(rule), "messageExpression must evaluate to a string"));
-  }
-  return errors;
 }
 
 /** The rule as the real server's own structure prints. */

@@ -14,23 +14,25 @@ const unsupported = ["$ref", "definitions", "dependencies", "id", "patternProper
 interface Place {
   readonly path: string;
   readonly metadata: boolean;
-  /** Of an uncorrelatable list the path, where transition rules cannot be. */
-  readonly uncorrelatable: string | undefined;
 }
 
 /**
  * Checks a CRD version's `schema.openAPIV3Schema`: that it is structural, and that its keywords, defaults and rules
  * make sense. `path` is where it is in the CRD. The real server says `spec.validation.openAPIV3Schema` where all
  * versions have the one schema (or there is one version). Otherwise it says `spec.versions[0].schema.openAPIV3Schema`.
- * Rules' costs are not estimated: one that the real server refuses as too dear is taken here.
+ * The rules of a schema that is stored were checked when it was written, and perhaps by other limits.
  */
 export function structuralSchema(
   openAPIV3Schema: JsonObject,
   path = "spec.validation.openAPIV3Schema",
+  isStored = false,
 ): { schema: Schema; errors?: undefined } | { schema?: undefined; errors: FieldError[] } {
   const errors = checkRoot(openAPIV3Schema, path);
-  errors.push(...check(openAPIV3Schema, { path, metadata: false, uncorrelatable: undefined }, true));
-  return errors.length > 0 ? { errors } : { schema: openAPIV3Schema as unknown as Schema };
+  errors.push(...check(openAPIV3Schema, { path, metadata: false }, true));
+  const schema = openAPIV3Schema as unknown as Schema;
+  // A rule is compiled against types, which only a sound schema has.
+  if (errors.length === 0 && !isStored) errors.push(...checkRuleDeclarations(schema, path));
+  return errors.length > 0 ? { errors } : { schema };
 }
 
 function checkRoot(schema: JsonObject, path: string): FieldError[] {
@@ -56,10 +58,7 @@ function check(source: Json, place: Place, top: boolean): FieldError[] {
     if (place.metadata) errors.push(forbidden(`${path}.default`, "must not be set in top-level metadata"));
     else if (errors.length === 0) errors.push(...checkDefault(schema, `${path}.default`));
   }
-  const children = checkChildren(schema, source, place, top);
-  errors.push(...children);
-  // A rule is compiled against types, which only a sound schema has.
-  if (errors.length === 0) errors.push(...checkRuleDeclarations(schema, path, top, place.uncorrelatable));
+  errors.push(...checkChildren(schema, source, place, top));
   return errors;
 }
 
@@ -103,9 +102,7 @@ function checkChildren(schema: Schema, source: JsonObject, place: Place, top: bo
     errors.push(...check(source.additionalProperties, { ...place, path: `${path}.additionalProperties` }, false));
   }
   if (isObject(source.items)) {
-    const correlated = schema["x-kubernetes-list-type"] === "map";
-    const uncorrelatable = place.uncorrelatable ?? (correlated ? undefined : path);
-    errors.push(...check(source.items, { path: `${path}.items`, metadata, uncorrelatable }, false));
+    errors.push(...check(source.items, { path: `${path}.items`, metadata }, false));
   }
   return errors;
 }

@@ -11,8 +11,14 @@ interface Child {
   readonly path: string;
 }
 
-/** A value's children with the schema and the stored value of each. */
-export function* childrenOf(value: Json, old: Json | undefined, schema: Schema, path: string): Generator<Child> {
+/** A value's children with the schema and the stored value of each. `entryPath` is how errors write the path of a map's entry. */
+export function* childrenOf(
+  value: Json,
+  old: Json | undefined,
+  schema: Schema,
+  path: string,
+  entryPath = fieldPath,
+): Generator<Child> {
   if (Array.isArray(value) && schema.items) {
     const stored = storedItems(old, schema);
     for (const [index, item] of value.entries()) {
@@ -24,7 +30,8 @@ export function* childrenOf(value: Json, old: Json | undefined, schema: Schema, 
       const own = schema.properties && Object.hasOwn(schema.properties, name);
       const child = own ? schema.properties?.[name] : rest;
       const before = isObject(old) ? member(old, name) : undefined;
-      if (child) yield { value: value[name] ?? null, old: before, schema: child, path: fieldPath(path, name) };
+      const at = own ? fieldPath(path, name) : entryPath(path, name);
+      if (child) yield { value: value[name] ?? null, old: before, schema: child, path: at };
     }
   }
 }

@@ -1,23 +1,11 @@
-/** The patterns that were compiled; bounded, since clients choose them. */
-const compiled = new Map<string, RegExp | Error>();
-const maxCompiled = 1000;
-const classes: Readonly<Record<string, string>> = {
-  alpha: "a-zA-Z",
-  digit: "0-9",
-  alnum: "a-zA-Z0-9",
-  upper: "A-Z",
-  lower: "a-z",
-  space: "\\t\\n\\v\\f\\r ",
-  punct: "!-\\/:-@\\[-`{-~",
-  word: "\\w",
-  xdigit: "0-9A-Fa-f",
-};
+import { RE2JS } from "re2js";
 
-/**
- * Compiles a pattern in Go's syntax (RE2), which lacks look-around and back-references, and has leading flags (`(?i)`),
- * `\A`, `\z`, `(?P<name>` and POSIX classes. Returns an error, in Go's words where they are known, for one that is none.
- */
-export function compilePattern(source: string): RegExp | Error {
+/** The patterns that were compiled; bounded, since clients choose them. */
+const compiled = new Map<string, RE2JS | Error>();
+const maxCompiled = 1000;
+
+/** Compiles a pattern of RE2, the syntax of Go. Returns an error, in Go's words, for one that is none. */
+export function compilePattern(source: string): RE2JS | Error {
   const known = compiled.get(source);
   if (known) return known;
   if (compiled.size >= maxCompiled) compiled.clear();
@@ -26,26 +14,10 @@ export function compilePattern(source: string): RegExp | Error {
   return result;
 }
 
-function compile(source: string): RegExp | Error {
-  const [, around] = /(?:^|[^\\])(\(\?<?[=!])/.exec(source) ?? [];
-  if (around) return parseError(`invalid or unsupported Perl syntax: \`${around}\``);
-  const [, reference] = /(?:^|[^\\])(\\[1-9])/.exec(source) ?? [];
-  if (reference) return parseError(`invalid escape sequence: \`${reference}\``);
-  const [prefix = "", flags = ""] = /^\(\?([ims]+)\)/.exec(source) ?? [];
-  const pattern = source
-    .slice(prefix.length)
-    .replaceAll("(?P<", "(?<")
-    .replaceAll("\\A", "^")
-    .replaceAll("\\z", "$")
-    .replace(/\[:(\w+):\]/g, (all, name: string) => classes[name] ?? all);
+function compile(source: string): RE2JS | Error {
   try {
-    return new RegExp(pattern, flags);
+    return RE2JS.compile(source);
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    return parseError(/unterminated group/i.test(text) ? `missing closing ): \`${source}\`` : `${text}: \`${source}\``);
+    return error instanceof Error ? error : new Error(String(error));
   }
-}
-
-function parseError(text: string): Error {
-  return new Error(`error parsing regexp: ${text}`);
 }

@@ -1,11 +1,35 @@
+import {
+  EvaluationError,
+  expressionLimit,
+  firstLine,
+  LimitExceeded,
+  Meter,
+  Optional,
+  type Value,
+} from "@watchfire/cel";
 import type { FieldError } from "../field-error.ts";
-import { isObject, type Json, type JsonObject, jsonEqual } from "../json.ts";
+import { type Json, type JsonObject, jsonEqual } from "../json.ts";
 import type { Schema, ValidationRule } from "../schema.ts";
-import { compile, type Program, toCel, toOptional } from "./cel.ts";
 import { childrenOf } from "./children.ts";
-import { brokenRule, shown, typeName } from "./errors.ts";
+import { brokenRule, shown } from "./errors.ts";
+import { evaluationFault } from "./rule-fault.ts";
+import { compileRule, type RuleProgram } from "./rule-program.ts";
+import { ruleType } from "./rule-type.ts";
+import { ruleValue } from "./rule-value.ts";
 
-const programs = new WeakMap<ValidationRule, { rule: Program; message: Program | undefined } | Error>();
+/**
+ * Cost of one expression, and of all rules of one object, on the meter of conditions. Its unit is a tenth of Kubernetes', which
+ * allows 1,000,000 and 10,000,000: about a tenth of a second, and a second.
+ */
+const ruleLimit = 10 * expressionLimit;
+const objectLimit = 10 * ruleLimit;
+const outOfBudget = "validation failed due to running out of cost budget, no further validation rules will be run";
+
+interface Programs {
+  readonly rule: RuleProgram;
+  readonly message: RuleProgram | undefined;
+}
+const programs = new WeakMap<ValidationRule, Programs | Error>();
 const withRules = new WeakMap<Schema, boolean>();
 
 /** Whether the schema, or any below it, has rules. */
@@ -23,106 +47,116 @@ export function hasRules(schema: Schema): boolean {
   return found;
 }
 
-/** Whether the expression reads the stored value: such a rule runs on updates alone. */
-export function usesOldSelf(expression: string): boolean {
-  return /\boldSelf\b/.test(expression.replace(/"(\\.|[^"\\])*"|'(\\.|[^'\\])*'/g, '""'));
-}
-
 /** What the object breaks of the rules of its schema, `x-kubernetes-validations`. */
 export function checkRules(schema: Schema, object: JsonObject, old: JsonObject | undefined): FieldError[] {
-  return walk(schema, object, old, "");
+  const run = new RuleRun();
+  run.walk(schema, object, old, "");
+  return run.errors;
 }
 
-function walk(schema: Schema, value: Json, old: Json | undefined, path: string): FieldError[] {
-  if (!hasRules(schema) || value === null) return [];
-  const rules = schema["x-kubernetes-validations"] ?? [];
-  const errors = rules.length > 0 ? runRules(rules, schema, value, old, path) : [];
-  for (const child of childrenOf(value, old, schema, path)) {
-    errors.push(...walk(child.schema, child.value, child.old, child.path));
+/** The rules of one object, which share a budget. */
+class RuleRun {
+  readonly errors: FieldError[] = [];
+  private left = objectLimit;
+
+  walk(schema: Schema, value: Json, old: Json | undefined, path: string): void {
+    if (!hasRules(schema) || value === null) return;
+    const rules = schema["x-kubernetes-validations"] ?? [];
+    if (rules.length > 0) this.runRules(rules, schema, value, old, path);
+    for (const child of childrenOf(value, old, schema, path, (at, name) => `${at}[${name}]`)) {
+      if (this.left < 0) return;
+      this.walk(child.schema, child.value, child.old, child.path);
+    }
   }
-  return errors;
-}
 
-function runRules(
-  rules: readonly ValidationRule[],
-  schema: Schema,
-  value: Json,
-  old: Json | undefined,
-  path: string,
-): FieldError[] {
-  const errors: FieldError[] = [];
-  const unchanged = old !== undefined && jsonEqual(value, old);
-  const self = toCel(visible(value, schema, path), schema);
-  const before = old === undefined ? undefined : toCel(visible(old, schema, path), schema);
-  for (const rule of rules) {
-    const transition = usesOldSelf(rule.rule);
-    if (transition ? old === undefined && !rule.optionalOldSelf : unchanged) continue;
-    const broken = run(rule, self, rule.optionalOldSelf ? toOptional(before) : before);
-    if (broken === undefined) continue;
-    const at = rule.fieldPath ? path + pathBelow(rule.fieldPath) : path;
-    if (broken.evaluation === undefined)
-      errors.push(brokenRule(at.replace(/^\./, ""), value, rule.reason, broken.text));
-    else errors.push(failedToRun(path, value, `${broken.evaluation} evaluating rule: ${rule.message ?? rule.rule}`));
+  private runRules(rules: readonly ValidationRule[], schema: Schema, value: Json, old: Json | undefined, path: string) {
+    const unchanged = old !== undefined && jsonEqual(value, old);
+    const whole = path === "" || schema["x-kubernetes-embedded-resource"] === true;
+    const self = ruleValue(value, schema, whole);
+    const oldSelf = old === undefined ? undefined : ruleValue(old, schema, whole);
+    for (const rule of rules) {
+      const program = prepare(rule, schema, whole);
+      if (program instanceof Error) {
+        this.fail(path, value, schema, `rule compile error: ${firstLine(program)}`);
+        continue;
+      }
+      const isSkipped = program.rule.usesOldSelf ? old === undefined && !rule.optionalOldSelf : unchanged;
+      if (isSkipped) continue;
+      const before = rule.optionalOldSelf ? (oldSelf === undefined ? Optional.none : new Optional(oldSelf)) : oldSelf;
+      const result = this.evaluate(program.rule, self, before);
+      if (result === true) continue;
+      if (result instanceof EvaluationError) {
+        this.fail(path, value, schema, evaluationFault(result.message, rule.message?.trim() || rule.rule.trim()));
+        continue;
+      }
+      if (result instanceof LimitExceeded) {
+        const why = `'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to call cost exceeds limit for rule: ${rule.message?.trim() || rule.rule.trim()}`;
+        this.fail(path, value, schema, this.left > 0 ? why : outOfBudget);
+        this.left = -1;
+        return;
+      }
+      const text = messageOf(program.message && this.evaluate(program.message, self, before)) ?? defaultMessage(rule);
+      const at = rule.fieldPath ? path + pathBelow(rule.fieldPath, schema) : path;
+      this.errors.push(brokenRule(at.replace(/^\./, ""), value, rule.reason, text));
+    }
   }
-  return errors;
-}
 
-/** Of the metadata of a whole resource, rules see the name alone. */
-function visible(value: Json, schema: Schema, path: string): Json {
-  const whole = path === "" || schema["x-kubernetes-embedded-resource"];
-  if (!whole || !isObject(value) || !isObject(value.metadata)) return value;
-  const { name, generateName } = value.metadata;
-  return {
-    ...value,
-    metadata: { ...(name === undefined ? {} : { name }), ...(generateName === undefined ? {} : { generateName }) },
-  };
-}
-
-/** A rule's `fieldPath`, `.a['b-c']`, as errors write it: `.a.b-c`. */
-function pathBelow(fieldPath: string): string {
-  return fieldPath.replace(/\['((?:\\.|[^'])*)'\]/g, (_, name: string) => `.${name}`);
-}
-
-type Broken = { text: string; evaluation?: undefined } | { evaluation: string };
-
-function run(rule: ValidationRule, self: unknown, oldSelf: unknown): Broken | undefined {
-  const program = prepare(rule);
-  if (program instanceof Error) return { evaluation: program.message };
-  try {
-    if (program.rule(self, oldSelf) === true) return undefined;
-  } catch (error) {
-    return { evaluation: summary(error) };
+  /** The value, or why there is none. */
+  private evaluate({ run }: RuleProgram, self: Value, oldSelf: Value): Value {
+    const meter = new Meter(Math.min(ruleLimit, this.left));
+    try {
+      return run({ meter, object: self, oldObject: () => oldSelf, slots: [] });
+    } catch (error) {
+      if (error instanceof EvaluationError || error instanceof LimitExceeded) return error;
+      return new EvaluationError(firstLine(error));
+    } finally {
+      this.left = Math.max(0, this.left - meter.used);
+    }
   }
-  try {
-    const text = program.message?.(self, oldSelf);
-    if (typeof text === "string" && text.trim() !== "" && !text.includes("\n")) return { text };
-  } catch {
-    // A message that cannot be made gives way to the plain one, as in the real server.
+
+  private fail(path: string, value: Json, schema: Schema, detail: string): void {
+    const message = `Invalid value: "${schema.type ?? ""}": ${detail}`;
+    this.errors.push({ type: "Invalid", path: shown(path), message, value });
   }
-  return { text: rule.message ?? `failed rule: ${rule.rule.trim()}` };
 }
 
-function prepare(rule: ValidationRule): { rule: Program; message: Program | undefined } | Error {
+const defaultMessage = ({ message, rule }: ValidationRule): string => message?.trim() || `failed rule: ${rule.trim()}`;
+
+/** Longest message that an expression may make, in bytes: `MaxEvaluatedMessageExpressionSizeBytes` of Kubernetes. */
+const longestMessage = 5 * 1024;
+
+/** The message that an expression made. Undefined for one that cannot be made or shown: it gives way to the plain one. */
+function messageOf(made: Value): string | undefined {
+  if (typeof made !== "string") return undefined;
+  const text = made.trim();
+  return text === "" || text.includes("\n") || Buffer.byteLength(text) > longestMessage ? undefined : text;
+}
+
+/** A rule's `fieldPath`, `.a['b-c'].d`, as errors write it: `.a.b-c.d`, or `.a[b-c].d` where `a` is a map. */
+function pathBelow(fieldPath: string, schema: Schema): string {
+  let [path, node]: [string, Schema | undefined] = ["", schema];
+  for (const [, bare, quoted] of fieldPath.matchAll(/\.([^.[]+)|\['((?:\\.|[^'])*)'\]/g)) {
+    const name = bare ?? quoted?.replace(/\\(.)/g, "$1") ?? "";
+    const rest: Schema["additionalProperties"] = node?.properties ? undefined : node?.additionalProperties;
+    path += rest ? `[${name}]` : `.${name}`;
+    node = typeof rest === "object" ? rest : node?.properties?.[name];
+  }
+  return path;
+}
+
+function prepare(rule: ValidationRule, schema: Schema, whole: boolean): Programs | Error {
   let program = programs.get(rule);
   if (!program) {
     try {
+      const self = ruleType(schema, whole);
+      if (!self) throw new Error("the schema has no type that rules can name");
       const optional = rule.optionalOldSelf === true;
-      const message = rule.messageExpression ? compile(rule.messageExpression, optional) : undefined;
-      program = { rule: compile(rule.rule, optional), message };
+      const message = rule.messageExpression ? compileRule(rule.messageExpression, self, optional) : undefined;
+      program = { rule: compileRule(rule.rule, self, optional), message };
     } catch (error) {
       program = error instanceof Error ? error : new Error(String(error));
     }
     programs.set(rule, program);
   }
   return program;
-}
-
-function summary(error: unknown): string {
-  const text = error instanceof Error ? ((error as { summary?: string }).summary ?? error.message) : String(error);
-  return text.replace(/^No such key/, "no such key");
-}
-
-function failedToRun(path: string, value: Json, detail: string): FieldError {
-  const type = isObject(value) ? "object" : Array.isArray(value) ? "array" : typeName(value);
-  return { type: "Invalid", path: shown(path), message: `Invalid value: ${JSON.stringify(type)}: ${detail}`, value };
 }

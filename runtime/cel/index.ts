@@ -1,0 +1,15 @@
+/**
+ * CEL with Kubernetes' libraries: an environment parses an expression and checks its types, `compile` makes a closure of it,
+ * and a Meter bounds what one evaluation costs. Parsed JSON is a value as it is.
+ */
+export type { ASTNode } from "@marcbachmann/cel-js";
+export type { CompiledExpression } from "./code.ts";
+export { compile } from "./compile.ts";
+export { estimateCost } from "./cost.ts";
+export { type DeclaredType, dynamic, reservedWords } from "./declared-type.ts";
+export { CelEnvironment } from "./environment.ts";
+export { ExpressionError, firstLine } from "./expression-error.ts";
+export { EvaluationError, expressionLimit, LimitExceeded, Meter, triggerLimit } from "./meter.ts";
+export { childrenOf } from "./syntax.ts";
+export { Duration, Timestamp } from "./time.ts";
+export { double, isInt64, Optional, typeName, UnorderedList, type Value } from "./value.ts";

@@ -1,0 +1,75 @@
+import type { ASTNode } from "@marcbachmann/cel-js";
+import { ExpressionError } from "./expression-error.ts";
+import { takesPattern } from "./regex.ts";
+import { largestProgram, sizeOf } from "./regular-expression.ts";
+
+export const syntaxError = (message: string, at?: number): ExpressionError =>
+  new ExpressionError("WF_FILTER_CONDITION_SYNTAX", message, at);
+
+/**
+ * Refuses what the type checker would recurse into too deep, or double the name of a type at each step of.
+ * @param flat a chain of one logical operator is one level, as in Kubernetes
+ *
+ * @throws ExpressionError
+ */
+export function bound(root: ASTNode, deepest: number, flat = false): void {
+  const waiting: [ASTNode, number][] = [[root, 0]];
+  let instructions = 0;
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    const [node, depth] = next;
+    if (depth > deepest) {
+      throw syntaxError(`nests deeper than ${deepest} levels: split it into several conditions`, node.start);
+    }
+    if (node.op === "map") {
+      const computed = node.args.find(([key]) => key.op !== "value");
+      if (computed) throw syntaxError("a map's keys must be literals", computed[0].start);
+    }
+    const pattern = constantPattern(node);
+    instructions += pattern ? sizeOf(pattern.args) : 0;
+    if (pattern && instructions > largestProgram) {
+      throw syntaxError(`its patterns unfold to more than ${largestProgram} instructions of RE2`, pattern.start);
+    }
+    for (const child of childrenOf(node)) waiting.push([child, flat && isChain(node, child) ? depth : depth + 1]);
+  }
+}
+
+const isChain = ({ op }: ASTNode, child: ASTNode): boolean => (op === "||" || op === "&&") && child.op === op;
+
+type Text = Extract<ASTNode, { readonly op: "value" }> & { readonly args: string };
+
+/** The pattern of a call that takes one, where it is a literal. */
+export function constantPattern(node: ASTNode): Text | undefined {
+  if (node.op !== "call" && node.op !== "rcall") return undefined;
+  const pattern = takesPattern.has(node.args[0]) ? childrenOf(node)[1] : undefined;
+  return pattern?.op === "value" && typeof pattern.args === "string" ? (pattern as Text) : undefined;
+}
+
+/** A node's operands, in the order of the text. */
+export function childrenOf(node: ASTNode): readonly ASTNode[] {
+  switch (node.op) {
+    case "value":
+    case "id":
+      return [];
+    case ".":
+    case ".?":
+      return [node.args[0]];
+    case "call":
+      return node.args[1];
+    case "rcall":
+      return [node.args[1], ...node.args[2]];
+    case "map":
+      return node.args.flat();
+    case "!_":
+    case "-_":
+      return [node.args];
+    default:
+      return node.args;
+  }
+}
+
+/** The value of a literal int, with its sign; undefined for anything else. */
+export function constantInt(node: ASTNode): number | undefined {
+  if (node.op === "-_" && node.args.op === "value" && typeof node.args.args === "bigint")
+    return -Number(node.args.args);
+  return node.op === "value" && typeof node.args === "bigint" ? Number(node.args) : undefined;
+}
