@@ -1,36 +1,33 @@
 import { uptime } from "node:os";
 
-/** A pending timer; opaque to its holder. */
+/** A pending timer. */
 export interface Timer {
   cancel(): void;
 }
 
-/**
- * Time, as every room receives it: tests pass a virtual one.
- * All durations are milliseconds.
- */
+/** The source of time that every component receives. Tests pass a virtual one. All durations are in milliseconds. */
 export interface Clock {
-  /** Wall time, milliseconds since the epoch; only for stamps a person reads. */
+  /** Wall time in milliseconds since the epoch. Only for timestamps that people read. */
   now(): number;
-  /** Monotonic time in milliseconds; the one to measure and to wait by. */
+  /** Monotonic time in milliseconds, for measuring and waiting. */
   monotonic(): number;
   /**
-   * Milliseconds since the machine started, the time that it slept included, to 10 ms. Nobody sets it, as wall time may be
-   * set. It is read from the system, which takes 10 us.
+   * Milliseconds since the machine started, including the time that it slept, with a resolution of 10 ms. Unlike wall time it
+   * cannot be set. Reading it from the system takes 10 us.
    */
   sinceBoot(): number;
   /** Runs `callback` once after `delayMs`. The timer keeps the process alive unless `unref` is set. */
   after(delayMs: number, callback: () => void, options?: { unref?: boolean }): Timer;
 }
 
-/** A source of randomness in [0, 1), for jitter; tests pass a seeded one. */
+/** A source of random numbers in [0, 1), for jitter. Tests pass a seeded one. */
 export type Random = () => number;
 
-/** The machine's own clock. */
+/** The machine's clock. */
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  // On Linux /proc/uptime, which is CLOCK_BOOTTIME (libuv `uv_uptime`).
+  // /proc/uptime on Linux, which is CLOCK_BOOTTIME (libuv `uv_uptime`).
   sinceBoot: () => uptime() * 1000,
   after(delayMs, callback, options) {
     const timer = setTimeout(callback, delayMs);
@@ -39,10 +36,7 @@ export const systemClock: Clock = {
   },
 };
 
-/**
- * Resolves after `delayMs`, or rejects with the signal's reason as soon as it aborts.
- * Leaves neither timer nor listener behind.
- */
+/** Resolves after `delayMs`, or rejects with the signal's reason as soon as it aborts. Leaves no timer or listener behind. */
 export function pause(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(signal.reason);

@@ -2,20 +2,20 @@ import { z } from "zod";
 import { WatchfireError } from "./errors.ts";
 import { readVariables } from "./variables.ts";
 
-/** `WATCHFIRE_LOG_LEVEL`'s values: pino's names. */
+/** The values of `WATCHFIRE_LOG_LEVEL`: pino's names. */
 export const logLevels = ["fatal", "error", "warn", "info", "debug", "trace", "silent"] as const;
 export type LogLevel = (typeof logLevels)[number];
 
 const descriptor = "the number of a descriptor, 3 or more";
 
-/** Of a value that cannot be used, the message says what can. */
+/** The environment variables. Each error message says which values are allowed. */
 const schema = z.object({
-  /** The namespace of the runtime's pod, by the downward API. */
+  /** The namespace of the runtime's pod, from the downward API. */
   POD_NAMESPACE: z.string().optional(),
-  /** The pod's name and uid, by the downward API: who runs for the Lease. */
+  /** The pod's name and uid, from the downward API. They are its identity in the election for the Lease. */
   POD_NAME: z.string().optional(),
   POD_UID: z.string().optional(),
-  /** The data folder where no --data names one; the chart sets it, for commands in the runtime's container. */
+  /** The data folder if --data is absent. The chart sets it, for commands in the runtime's container. */
   WATCHFIRE_DATA: z.string().optional(),
   WATCHFIRE_LOG_LEVEL: z.enum(logLevels, { error: `one of ${logLevels.join(", ")}` }).default("info"),
   /** Set by the launcher: a descriptor that closes when the launcher dies. */
@@ -28,9 +28,9 @@ const schema = z.object({
   npm_lifecycle_event: z.string().optional(),
 });
 
-/** What the runtime takes from its environment. Everything else comes by flag or file. */
+/** The runtime's settings from its environment. All other settings are flags or files. */
 export interface Environment {
-  /** All of it, for credential plugins that are started with it. */
+  /** All variables, for credential plugins that are started with them. */
   readonly variables: Readonly<NodeJS.ProcessEnv>;
   readonly podNamespace: string | undefined;
   readonly podName: string | undefined;
@@ -38,13 +38,13 @@ export interface Environment {
   readonly dataFolder: string | undefined;
   readonly logLevel: LogLevel;
   readonly launcherFd: number | undefined;
-  /** By `npm start`, say, or by `npx`. */
+  /** Whether npm started it, for example by `npm start` or `npx`. */
   readonly isStartedByNpm: boolean;
 }
 
 /**
- * Reads what the runtime takes from the environment.
- * @throws WatchfireError WF_CLI_ENVIRONMENT with the variable, its value, and what it may be
+ * Reads the runtime's settings from the environment.
+ * @throws WatchfireError WF_CLI_ENVIRONMENT with the variable, its value, and the allowed values
  */
 export function readEnvironment(variables?: NodeJS.ProcessEnv): Environment {
   const set = readVariables(variables);

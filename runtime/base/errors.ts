@@ -7,8 +7,8 @@ import { sandboxCodes } from "./error-codes/sandbox.ts";
 import { clean, shorten } from "./wording.ts";
 
 /**
- * Every failure that a user can see, by code: `WF_<ROOM>_<WHAT>`. A code that is retired is never used again.
- * One section per room, in pipeline order; some have a file of their own.
+ * The registry of all failures that a user can see, by code: `WF_<ROOM>_<WHAT>`. A retired code is never reused. One section per
+ * room, in pipeline order; some are in separate files.
  */
 export const errorCodes = {
   // cli
@@ -409,30 +409,30 @@ export const errorCodes = {
 /** A code of the registry. */
 export type ErrorCode = keyof typeof errorCodes;
 
-/** A place in a user's file; line and column count from 1. */
+/** A position in a user's file. Line and column count from 1. */
 export interface SourceLocation {
   readonly file: string;
   readonly line?: number;
   readonly column?: number;
 }
 
-/** What a fault says beyond its code. */
+/** Details of a failure in addition to its code. */
 export interface FaultDetail {
-  /** What failed, lower case, no full stop. Never holds a secret. */
+  /** The failure, in lower case without a full stop. Must not contain a secret. */
   readonly what: string;
   readonly place?: SourceLocation;
   /** The path inside the document, such as `spec.triggers[0].watch.kind`. */
   readonly path?: string;
-  /** The actual value, shortened where long. */
+  /** The actual value. Long values are shortened. */
   readonly actual?: unknown;
-  /** Replaces the code's own hint where a better one is known. */
+  /** Replaces the code's hint with a more specific one. */
   readonly hint?: string;
   readonly cause?: unknown;
-  /** What else was found wrong in the same go. */
+  /** Further failures found by the same check. */
   readonly more?: readonly WatchfireError[];
 }
 
-/** A failure with a code from the registry. Its `message` is the one line a user reads. */
+/** A failure with a code from the registry. Its `message` is the one line that a user reads. */
 export class WatchfireError extends Error {
   override readonly name = "WatchfireError";
   readonly code: ErrorCode;
@@ -452,14 +452,14 @@ export class WatchfireError extends Error {
     return this.detail.hint ?? errorCodes[this.code].hint;
   }
 
-  /** What was found wrong in one go, this first: one line each for whoever is to mend it. */
+  /** This failure followed by all others found by the same check, as separate errors. */
   get faults(): readonly WatchfireError[] {
     const { more, ...alone } = this.detail;
     return more?.length ? [new WatchfireError(this.code, alone), ...more] : [this];
   }
 }
 
-/** One line: `CODE file:line:column path: what, actual value; hint`, and how much more there is. */
+/** Returns one line: `CODE file:line:column path: what, actual value; hint`, followed by the number of further failures. */
 export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   const { place, path, actual } = detail;
   const at = place ? ` ${[place.file, place.line, place.column].filter((part) => part !== undefined).join(":")}` : "";
@@ -467,11 +467,11 @@ export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   const value = actual === undefined ? "" : `, got ${shorten(actual)}`;
   const rest = detail.more?.length ? ` (and ${detail.more.length} more, which \`watchfire validate\` tells)` : "";
   const line = `${code}${at}${inside}: ${detail.what}${value}; ${detail.hint ?? errorCodes[code].hint}${rest}`;
-  // A handler's author chooses names that stand in it, and a terminal would act on some.
+  // The line can contain names chosen by a handler's author, including characters that a terminal would interpret.
   return clean(line.replace(/\s*[\r\n\u2028\u2029]\s*/g, " "));
 }
 
-/** A failure as the registry has it: what is none of it is the runtime's own. */
+/** Returns the error itself if it has a code of the registry. Other errors are wrapped as WF_RUNTIME_INTERNAL. */
 export const asWatchfireError = (error: unknown): WatchfireError =>
   error instanceof WatchfireError
     ? error

@@ -1,4 +1,4 @@
-/** Match JSON that may have a whole number of 2^53 or more, within or as the whole: such a number has 16 digits. */
+/** Patterns for JSON that may contain, or consist of, a whole number of 2^53 or more: such a number has at least 16 digits. */
 const longNumber = /[-:,[\s]\d{16}/;
 const onlyLongNumber = /^\d{16}/;
 
@@ -8,8 +8,8 @@ const { rawJSON, isRawJSON: isRaw } = JSON as JSON & {
 };
 
 /**
- * Parses JSON that is to be written again: JSON.stringify writes each whole number as it came. A number that JavaScript
- * cannot hold exactly becomes an object that stands for its text, as `JSON.rawJSON` makes it.
+ * Parses JSON so that JSON.stringify writes each whole number unchanged. A number that JavaScript cannot represent exactly
+ * becomes an object with its text, as created by `JSON.rawJSON`.
  *
  * @throws SyntaxError as JSON.parse
  */
@@ -21,9 +21,9 @@ export const parseExactly = (json: string): unknown =>
 const exactly = (_: string, value: unknown, { source }: { readonly source?: string }): unknown =>
   Number.isInteger(value) && !Number.isSafeInteger(value) && source !== undefined ? rawJSON(source) : value;
 
-/** The text of a number that `parseExactly` could not make a number of; undefined of any other value. */
+/** Returns the text of a number that `parseExactly` could not represent as a number; `undefined` for any other value. */
 export const textOfNumber = (value: unknown): string | undefined => (isRaw(value) ? value.rawJSON : undefined);
 
-/** A whole number of any size, as `parseExactly` gives it. */
+/** Returns a whole number of any size in the form that `parseExactly` returns. */
 export const exactInteger = (value: bigint): number | object =>
   Number.isSafeInteger(Number(value)) ? Number(value) : rawJSON(String(value));

@@ -2,10 +2,10 @@ import { closeSync, fsyncSync, mkdirSync, openSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Makes a folder and those above it; one that is there stays as it is. Node's own `recursive` never returns for a path
- * below /proc (Node 24.21).
- * @param mode of the folders that are made
- * @throws the file system's error, with its code; ENOTDIR where a file is in the way
+ * Creates a folder and its missing parents. Existing folders are unchanged. Node's own `recursive` option never returns for a
+ * path below /proc (Node 24.21).
+ * @param mode mode of the created folders
+ * @throws the file system's error with its code; ENOTDIR if a file is in the way
  */
 export function makeFolder(folder: string, mode = 0o777): void {
   const path = resolve(folder);
@@ -17,12 +17,12 @@ export function makeFolder(folder: string, mode = 0o777): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    // Somebody else may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }
 
-/** A file then keeps its bytes through a power loss, and a folder the names of what is in it. */
+/** Syncs a file or folder to disk: a file's contents, or a folder's entries, survive a power loss. */
 export function sync(path: string): void {
   const handle = openSync(path, "r");
   try {

@@ -1,39 +1,38 @@
 declare const brand: unique symbol;
 
 /**
- * A position in the history of one resource, as the API server gave it: of an object, a bookmark or a list.
+ * The resourceVersion of an object, a bookmark or a list: a position in the history of one resource, as sent by the API server.
  *
- * Kubernetes promises positive decimal integers of up to 128 bit since 1.35 (apimachinery `resourceversion.go`). So the
- * longer one is the newer, and equal lengths compare as text; no number type is wide enough. Some aggregated APIs give
- * opaque text instead. One rule holds for those. Neither of two is newer than the other, and one is up to the other
- * only where they are the same.
+ * Since 1.35 Kubernetes promises positive decimal integers of up to 128 bit (apimachinery `resourceversion.go`). So a longer one
+ * is newer, and equal lengths compare as text; no number type is wide enough. Some aggregated APIs use opaque text instead.
+ * Opaque versions have no order: neither of two is newer, and `isUpTo` holds only if they are equal.
  */
 export type ResourceVersion = string & { readonly [brand]: "ResourceVersion" };
 
-/** Names a text that came from an API server, or from where one was kept, as what it is. "" is none. */
+/** Marks a text from an API server, or from storage, as a resourceVersion. "" means that there is no version. */
 export const resourceVersion = (text: string): ResourceVersion => text as ResourceVersion;
 
-/** Stands where there is none. */
+/** The absent resourceVersion. */
 export const noResourceVersion: ResourceVersion = resourceVersion("");
 
-/** The same of a text that may be absent: undefined for undefined, null and "". */
+/** Converts a text that may be absent. Returns `undefined` for `undefined`, null and "". */
 export const resourceVersionIn = (text: string | null | undefined): ResourceVersion | undefined =>
   text ? resourceVersion(text) : undefined;
 
-/** Whether `a` is certainly newer than `b`: false where the two have no order. */
+/** Whether `a` is certainly newer than `b`. False if the two have no order. */
 export const isNewer = (a: ResourceVersion, b: ResourceVersion): boolean => (order(a, b) ?? 0) > 0;
 
-/** Whether `a` is certainly no newer than `limit`: without an order only where they are the same. */
+/** Whether `a` is certainly not newer than `limit`. Without an order, true only if they are equal. */
 export const isUpTo = (a: ResourceVersion, limit: ResourceVersion): boolean => (order(a, limit) ?? 1) <= 0;
 
-/** The newer of two; where they have no order `b`, because it came later. */
+/** Returns the newer of two. If they have no order, returns `b`, because it was received later. */
 export const newerOf = (a: ResourceVersion | undefined, b: ResourceVersion): ResourceVersion =>
   a !== undefined && isNewer(a, b) ? a : b;
 
-/** For a sort, oldest first: those without an order stay as they were. */
+/** Compares for a sort, oldest first. Versions without an order keep their positions. */
 export const byAge = (a: ResourceVersion, b: ResourceVersion): number => order(a, b) ?? 0;
 
-/** Whether it can be ordered: digits alone, without a leading zero. Only such a position can be resumed. */
+/** Whether it can be ordered: only digits, without a leading zero. A watch can only be resumed from such a version. */
 export function isOrdered(version: ResourceVersion): boolean {
   if (version.length === 0) return false;
   const first = version.charCodeAt(0);
@@ -45,11 +44,11 @@ export function isOrdered(version: ResourceVersion): boolean {
   return true;
 }
 
-/** The newest that is older; undefined of one without an order. */
+/** Returns the newest older version; `undefined` for a version without an order. */
 export const predecessor = (version: ResourceVersion): ResourceVersion | undefined =>
   isOrdered(version) ? resourceVersion(String(BigInt(version) - 1n)) : undefined;
 
-/** Negative, zero or positive, as for a sort; undefined where two differ and have no order. */
+/** Returns a negative number, zero or a positive number, as for a sort; `undefined` if two differ and have no order. */
 function order(a: ResourceVersion, b: ResourceVersion): number | undefined {
   if (a === b) return 0;
   if (!isOrdered(a) || !isOrdered(b)) return undefined;

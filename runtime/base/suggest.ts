@@ -1,11 +1,12 @@
 /**
- * The known word that a misspelt one was probably meant to be: within a third of its length in edits, letter case aside.
+ * Returns the known word that a misspelt one was probably meant to be: the closest within a third of its length in edits,
+ * ignoring case.
  */
 export function suggest(word: string, known: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = Math.max(2, Math.ceil(word.length / 3)) + 1;
   for (const candidate of known) {
-    // So many edits are needed at least; a guest's word may have millions of characters.
+    // The difference in length is the minimum number of edits. A guest's word may have millions of characters.
     if (Math.abs(word.length - candidate.length) >= bestDistance) continue;
     const distance = editDistance(word.toLowerCase(), candidate.toLowerCase());
     if (distance < bestDistance && distance < candidate.length) {
@@ -16,7 +17,7 @@ export function suggest(word: string, known: Iterable<string>): string | undefin
   return best;
 }
 
-/** Insertions, deletions and replacements that turn one word into the other. */
+/** Returns the number of insertions, deletions and replacements that turn one word into the other (Levenshtein distance). */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (let i = 1; i <= from.length; i++) {

@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.ts";
 
-/** A rate: so many at once, and so many per second after that. */
+/** A token bucket: limits a rate to `perSecond`, with bursts of up to `burst`. */
 export class TokenBucket {
   private readonly clock: Clock;
   private readonly burst: number;
@@ -16,7 +16,7 @@ export class TokenBucket {
     this.at = clock.monotonic();
   }
 
-  /** Takes one, or as many as are asked for, if there are as many. */
+  /** Takes `count` tokens if that many are available. Returns whether it did. */
   take(count = 1): boolean {
     const now = this.clock.monotonic();
     this.tokens = Math.min(this.burst, this.tokens + ((now - this.at) / 1000) * this.perSecond);

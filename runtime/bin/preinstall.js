@@ -1,4 +1,4 @@
-// Before the package is installed: an older Node would make npm compile isolated-vm, for a minute, and in vain.
+// Runs before the package is installed. With an older Node, npm would compile isolated-vm for a minute, in vain.
 import { installedNode, isNewEnough, needed } from "./required-node.js";
 
 if (!isNewEnough && !installedNode()) {

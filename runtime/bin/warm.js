@@ -1,4 +1,4 @@
-// Runs once after `npm ci`. It compiles what `npm start` loads, so that the first start is as quick as the second.
+// Runs once after `npm ci`. Compiles the modules that `npm start` loads, so that the first start is as fast as the second.
 import { keepCompiledCode } from "./compile-cache.js";
 
 try {
@@ -11,5 +11,5 @@ try {
     }
   }
 } finally {
-  process.exit(0); // a cold start is no reason to fail an installation; leaving writes the cache
+  process.exit(0); // a cold cache must not fail an installation; exiting writes the cache
 }

@@ -1,14 +1,15 @@
 #!/usr/bin/env -S node --max-semi-space-size=16
-// Runs the command on Node 24 or newer, wherever it was started from. The runtime is TypeScript that Node 24 runs as it
-// is. An older `node` on the PATH hands over to the one that npm installed beside this package.
+// Runs the command on Node 24 or newer. The runtime is TypeScript, which Node 24 executes directly. If the `node` on the PATH is
+// older, it starts the one that npm installed next to this package.
 import { spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { installedNode, isNewEnough, needed, withoutFolders } from "./required-node.js";
 
-// As in the first line: it counts only when Node starts. With memory to spare V8 takes 64 MB for young objects alone.
+// As in the first line: the flag only works when Node starts. Given enough memory, V8 otherwise takes 64 MB for young objects
+// alone.
 const youngMegabytes = "--max-semi-space-size=16";
-// For glibc, as in the image: V8's compilers leave 20 MB behind in heaps of their own, which nothing uses again. The first line
-// cannot say so: pnpm takes its first word for the program.
+// Settings for glibc, as in the image: V8's compilers leave 20 MB unused in separate malloc arenas. The first line cannot contain
+// them: pnpm takes its first word for the program.
 const malloc = { MALLOC_ARENA_MAX: "2", MALLOC_TRIM_THRESHOLD_: "131072" };
 
 if (withoutFolders) {
@@ -34,13 +35,13 @@ function handOver() {
     process.stderr.write(needed);
     process.exit(1);
   }
-  // The fourth descriptor is a pipe that closes when this process dies, even by SIGKILL, and the command with it.
+  // The fourth descriptor is a pipe that closes when this process dies, even by SIGKILL, which ends the command.
   const child = spawn(node, [youngMegabytes, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
     stdio: ["inherit", "inherit", "inherit", "pipe"],
     env: { ...malloc, ...process.env, WATCHFIRE_LAUNCHER_FD: "3" },
   });
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
-  // npm's shell dies of the signals that npm passes on, and tells nobody.
+  // npm's shell dies of the signals that npm forwards, without passing them on.
   const parent = process.ppid;
   const look = () => process.ppid === parent || child.kill("SIGTERM");
   if (process.env.npm_lifecycle_event) setInterval(look, 250);

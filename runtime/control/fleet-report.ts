@@ -1,28 +1,31 @@
 import { z } from "zod";
 
-/** A fleet, as one of its replicas sees it: on the status page, and as commands read it. */
+/** A fleet as seen by one of its replicas: on the status page, and as parsed by commands. */
 export const fleetReportSchema = z.object({
-  /** Who says so. */
+  /** The reporting replica. */
   replica: z.string(),
-  /** How many take slots. */
+  /** Number of replicas that take slots. */
   replicas: z.number(),
-  /** Why this one takes no slot. */
+  /** Why this replica takes no slots. */
   obstacle: z.string().optional(),
   slots: z.array(
     z.object({
       slot: z.number(),
-      /** "" for nobody. */
+      /** "" if the slot is free. */
       owner: z.string(),
       /**
-       * `running`, `opening`, `leaving`, `elsewhere`, `free`; `damaged`, wherever it is: its positions cannot be read, and it
-       * stands still until they are repaired. A later runtime may say more.
+       * `running`, `opening`, `leaving`, `elsewhere`, `free`, or `damaged`, on whichever replica: its checkpoints cannot be read,
+       * and it does not run until they are repaired. Later versions may have further states.
        */
       state: z.string(),
-      /** Why this replica lacks it, does not work on it, or cannot write its Lease. Of one that is damaged, the remedy too. */
+      /**
+       * Why this replica does not have it, does not work on it, or cannot write its Lease. For a damaged slot, includes the
+       * remedy.
+       */
       reason: z.string().optional(),
-      /** All that fall into it, wherever they run. */
+      /** All functions in this slot, wherever they run. */
       functions: z.array(z.string()),
-      /** How long the oldest unfinished event of those that run here has waited. */
+      /** Seconds that the oldest unfinished event of the slot's functions has waited, if they run here. */
       oldestEventSeconds: z.number().optional(),
     }),
   ),

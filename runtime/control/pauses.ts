@@ -10,21 +10,21 @@ interface PausesParts {
   readonly clock: Clock;
 }
 
-/** How long until NATS that was away is tried again, in milliseconds. */
+/** Milliseconds until a retry while NATS is unavailable. */
 const againMs = 1_000;
 
-/** Why a function is paused. `since`: epoch milliseconds; its manifest says no time. */
+/** Why a function is paused. `since`: epoch milliseconds; not known for a manifest. */
 export type Pause = { readonly by: "manifest" } | { readonly by: "command"; readonly since: number };
 
 /**
- * Which functions are paused. Their manifests say so, or a command did. Either is enough. What a command said is in the
- * store: it outlives the process, the function's removal and its return.
+ * The paused functions. A function is paused if its manifest says so, or if a command did. Commands are recorded in the store, so
+ * they survive a restart, and a function's removal and return.
  */
 export class Pauses {
   private readonly parts: PausesParts;
   private readonly byManifest = new Set<string>();
   private readonly byCommand: Map<string, number>;
-  /** Of a function one command after the other. */
+  /** Serialises the commands of one function. */
   private readonly last = new Map<string, Promise<unknown>>();
   private readonly closing = new AbortController();
 
@@ -34,25 +34,27 @@ export class Pauses {
     for (const name of byCommand.keys()) parts.dispatcher.hold(name, "command");
   }
 
-  /** Holds those that were paused before this process began. */
+  /** Opens the store's record and holds the functions that were paused before this process began. */
   static async open(parts: PausesParts): Promise<Pauses> {
     return new Pauses(parts, await parts.store.paused());
   }
 
-  /** Undefined of one that is not paused. */
+  /** Returns `undefined` if the function is not paused. */
   of(name: string): Pause | undefined {
     if (this.byManifest.has(name)) return { by: "manifest" };
     const since = this.byCommand.get(name);
     return since === undefined ? undefined : { by: "command", since };
   }
 
-  /** What the manifest of the code that runs says. */
+  /** Applies the manifest of the running version. */
   heed(name: string, paused: boolean): void {
     this.byManifest[paused ? "add" : "delete"](name);
     this.parts.dispatcher[paused ? "hold" : "release"](name, "manifest");
   }
 
-  /** No attempt begins from now on; resolves when that is on record. Gives whether it was not paused by a command before. */
+  /**
+   * Pauses a function: no attempt begins from now on. Resolves once that is recorded, to whether no command had paused it before.
+   */
   pause(name: string): Promise<boolean> {
     return this.next(name, async () => {
       if (this.byCommand.has(name)) return false;
@@ -72,8 +74,8 @@ export class Pauses {
   }
 
   /**
-   * Takes back what a command said; what waits is handled from then on. Gives whether a command had paused it.
-   * @throws WatchfireError WF_RUNTIME_PAUSED_BY_MANIFEST where the function stays paused
+   * Revokes a pause command, so that waiting events are handled. Returns whether a command had paused it.
+   * @throws WatchfireError WF_RUNTIME_PAUSED_BY_MANIFEST if the function stays paused
    */
   resume(name: string): Promise<boolean> {
     return this.next(name, async () => {
@@ -93,14 +95,14 @@ export class Pauses {
     });
   }
 
-  /** Waits no longer for NATS that is away. What was said meanwhile may be on record or not. */
+  /** Stops waiting for NATS. Commands given meanwhile may or may not be recorded. */
   close(): void {
     this.closing.abort();
   }
 
   /**
-   * While NATS is away, what was said stands, and waits to be written.
-   * @throws what else the store throws; it is as it was then, also where the store keeps what it could not write
+   * Records a command. While NATS is unavailable, the command stays in effect and the write is retried.
+   * @throws all other errors of the store; the earlier state is restored then, even if the store keeps what it could not write
    */
   private async record(name: string, since: number | undefined, before: number | undefined): Promise<void> {
     const { store, clock } = this.parts;
@@ -119,7 +121,7 @@ export class Pauses {
   }
 
   private next<T>(name: string, command: () => Promise<T>): Promise<T> {
-    // The first one begins at once.
+    // Without a preceding command it begins immediately.
     const done = this.last.get(name)?.then(command) ?? command();
     const ended = done
       .catch(() => undefined)

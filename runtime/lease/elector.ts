@@ -5,57 +5,60 @@ import { type LeaseChange, type LeaseRecord, microTime } from "./lease-record.ts
 import { statefulSetOf } from "./stateful-set.ts";
 import { Unwritten } from "./unwritten.ts";
 
-/** How long after its last change nobody else takes the Lease; a third less than client-go's default, for a takeover within 15 s. */
+/**
+ * Milliseconds after its last change for which no other process takes the Lease. A third less than client-go's default, for a
+ * takeover within 15 s.
+ */
 export const leaseMs = 10_000;
-/** How long after it sent its last successful renewal a holder stops: 3 s before anybody else may begin. */
+/** Milliseconds after a holder sent its last successful renewal at which it stops: 3 s before another may begin. */
 export const giveUpMs = 7_000;
-/** How often a holder renews: three renewals may fail before it gives up. */
+/** Milliseconds between two renewals. Three may fail before the holder gives up. */
 const renewMs = 2_000;
-/** How often one that waits looks. */
+/** Milliseconds between two checks of a candidate. */
 const lookMs = 1_000;
-/** After a renewal that failed. */
+/** Milliseconds until the retry of a failed renewal. */
 const againMs = 500;
-/** One request; two fit into the time that a holder has. */
+/** Timeout of one request in milliseconds. Two fit into a holder's time. */
 const requestMs = 3_000;
 
-/** What orders the processes that held a Lease: a higher number of the same Lease came later. */
+/** Fencing token: orders the processes that held a Lease. A higher number of the same Lease is later. */
 export interface Fence {
   /** The Lease's uid. */
   readonly lease: string;
   readonly number: number;
 }
 
-/** Who may not take the Lease though it is free, and why. */
+/** Returns why a process may not take the Lease although it is free, or `undefined` if it may. */
 export type Eligible = (annotations: Readonly<Record<string, string>>) => string | undefined;
 
 export interface ElectorOptions {
   readonly api: LeaseApi;
-  /** Unique to a pod, or to a process outside one. Whoever has the same is taken for dead. */
+  /** Unique to a pod, or to a process outside one. Another holder with the same identity is considered dead. */
   readonly identity: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
-  /** Asked each time the Lease is free. Default: always eligible. */
+  /** Called each time the Lease is free. Default: always eligible. */
   readonly eligible?: Eligible;
-  /** Whether a holder whose Lease was deleted makes it again, as long as it believes. Default: it has lost it. */
+  /** Whether a holder creates its Lease again if it was deleted while the term is valid. Default: it has lost it. */
   readonly makesAgain?: boolean;
 }
 
-/** How a candidate finds the Lease. */
+/** The state of the Lease as a candidate sees it. */
 export interface Candidacy {
-  /** Who holds it; "" for nobody. */
+  /** The holder; "" if the Lease is free. */
   readonly holder: string;
-  /** Why this process may not take it, or why whoever holds it may be no replica, so that nobody works. */
+  /** Why this process may not take it, or why its holder may not be a replica, in which case no replica works. */
   readonly obstacle: string | undefined;
 }
 
 /**
- * Clocks that are further apart than this were set, or the machine slept. They drift by 5 ms in a term's 10 s (NTP, 500
- * ppm).
+ * Difference between clocks, in milliseconds, above which one was set or the machine slept. Drift is at most 5 ms in a term's 10
+ * s (NTP, 500 ppm).
  */
 const apartMs = 100;
 
-/** A moment, by all clocks: the monotonic one stands still while a machine sleeps, wall time may be set. */
+/** A moment by all clocks. The monotonic clock stops while a machine sleeps; wall time may be set. */
 interface ClockReading {
   readonly monotonic: number;
   readonly wall: number;
@@ -63,38 +66,40 @@ interface ClockReading {
 }
 
 interface Term {
-  /** Of the Lease as it is now: one that was made again has another uid. */
+  /** Fence of the current Lease object. A Lease that was deleted and created again has another uid. */
   fence: Fence;
   /** When the last successful renewal was sent. */
   since: ClockReading;
-  /** When this process last asked for its Lease to be made again; wall milliseconds. */
+  /** When this process last requested that its Lease be created again, in wall-clock milliseconds. */
   madeAgainAt?: number | undefined;
 }
 
 /**
- * Runs for a Lease and holds it, once. A candidate takes it when it is free, or when it has not changed for its
- * duration by the candidate's own clock. A holder renews it. It holds it no longer than 7 s from sending its last
- * renewal that succeeded, whatever becomes of the answers to later ones. So nobody compares the clocks of two machines.
+ * Candidate for and holder of one Lease; it holds it at most once. A candidate takes the Lease when it is free, or has not
+ * changed for its duration by the candidate's own clock. A holder renews it. It considers itself the holder for at most 7 s after
+ * it sent its last successful renewal, whatever later answers say. The clocks of two machines are never compared.
  */
 export class Elector {
-  /** Resolves when the Lease is lost, at once; never where it is released. */
+  /** Resolves at once when the Lease is lost. Never resolves if it is released. */
   readonly lost: Promise<WatchfireError>;
   private readonly options: ElectorOptions;
   private readonly losing = Promise.withResolvers<WatchfireError>();
   private record: LeaseRecord | undefined;
-  /** What was seen last, and since when: undefined as a version means that there was none. */
+  /**
+   * The Lease's version when last seen, and since when it has been that. An `undefined` version means that there was no Lease.
+   */
   private seen: { readonly version: string | undefined; readonly at: number; readonly missed: boolean } | undefined;
   private obstacle: string | undefined;
-  /** Why the holder may be no replica of this runtime. */
+  /** Why the holder may not be a replica of this runtime. */
   private stranger: string | undefined;
   private trouble = "";
   private readonly annotating: Unwritten;
-  /** The holder that was told of last. */
+  /** The holder that was last logged. */
   private told = "";
   private term: Term | undefined;
   private deadline: Timer | undefined;
   private readonly renewals = new AbortController();
-  /** One write after the other, each on the resourceVersion of the one before. */
+  /** Serialises writes, each based on the resourceVersion of the preceding one. */
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(options: ElectorOptions) {
@@ -103,40 +108,40 @@ export class Elector {
     this.annotating = new Unwritten(`an annotation of the Lease of ${options.identity}`, options.log);
   }
 
-  /** Whether it is held now. To be asked just before anything that only the holder may do. */
+  /** Whether it is held now. Must be checked just before any action that is reserved for the holder. */
   get holds(): boolean {
     if (!this.term) return false;
     if (this.age(this.term.since) < giveUpMs) return true;
-    // What the last renewal met says more than that time went by.
+    // The error of the last renewal is more informative than the elapsed time.
     this.lose(`it could not be renewed in time${this.trouble === "" ? "" : `: ${this.trouble}`}`);
     return false;
   }
 
-  /** The fence of the present term. */
+  /** The fence of the current term. */
   get fence(): Fence | undefined {
     return this.term?.fence;
   }
 
-  /** The Lease's annotations as they were seen last. */
+  /** The Lease's annotations when last seen. */
   get annotations(): Readonly<Record<string, string>> {
     return this.record?.annotations ?? {};
   }
 
-  /** Undefined before it has been looked at, and where nothing keeps this one from holding it. */
+  /** `undefined` before the first check, and if nothing keeps this process from holding it. */
   get candidacy(): Candidacy | undefined {
     const { record, obstacle = this.stranger } = this;
     if (this.term || !record) return undefined;
     return obstacle !== undefined || record.holder !== "" ? { holder: record.holder, obstacle } : undefined;
   }
 
-  /** Why the Lease that is held cannot be annotated, while that is so. */
+  /** Why the held Lease cannot be annotated; `undefined` if it can. */
   get unwritten(): WatchfireError | undefined {
     return this.term && this.annotating.trouble;
   }
 
   /**
-   * What is to be said of one that waits: its candidacy, and where that is not known why the Lease cannot be read or taken.
-   * Of one that holds it, why it cannot be annotated.
+   * State to report. For a candidate: its candidacy, or, if that is unknown, why the Lease cannot be read or taken. For a holder:
+   * why it cannot be annotated.
    */
   get standing(): Candidacy | undefined {
     const { candidacy, trouble, unwritten } = this;
@@ -145,18 +150,24 @@ export class Elector {
     return { holder: candidacy?.holder ?? "", obstacle: candidacy?.obstacle ?? trouble };
   }
 
-  /** Resolves once it is held. Failures of the API server are waited out. @throws the signal's reason, and holds nothing then */
+  /**
+   * Resolves once the Lease is held. Retries after failures of the API server. @throws the signal's reason if it aborts; the
+   * Lease is not held then
+   */
   async campaign(signal: AbortSignal): Promise<void> {
     const { clock, random, log, identity } = this.options;
     while (!(await this.attempt())) await pause(clock, this.waitMs() * (0.9 + 0.2 * random()), signal);
     log.info({ identity, fence: this.fence?.number }, "lease taken");
-    // It was asked for before the signal aborted, and nobody wants it any more.
+    // The request was sent before the signal aborted, so the Lease is not wanted any more.
     if (signal.aborted) await this.release();
     signal.throwIfAborted();
     void this.renew();
   }
 
-  /** Writes annotations, for as long as it is held; undefined takes one away. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
+  /**
+   * Writes annotations, retrying while the Lease is held. An `undefined` value removes one. @throws WatchfireError WF_LEASE_LOST
+   * if it is lost meanwhile
+   */
   async annotate(annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
     while (this.holds) {
       if (await this.write({ annotations })) return this.annotating.written();
@@ -166,7 +177,9 @@ export class Elector {
     throw lostError("it was lost before it could be annotated");
   }
 
-  /** Lets go of it, so that another takes it at once. What needs the Lease must have ended. Never rejects. */
+  /**
+   * Releases the Lease, so that another process can take it at once. Work that needs the Lease must have ended. Never rejects.
+   */
   async release(): Promise<void> {
     const { term } = this;
     if (!term) return;
@@ -185,7 +198,7 @@ export class Elector {
     }
   }
 
-  /** Gives whether it is held now. */
+  /** Returns whether it is held now. */
   private async attempt(): Promise<boolean> {
     const { log, identity } = this.options;
     try {
@@ -204,7 +217,7 @@ export class Elector {
     const { api, clock, identity, eligible } = this.options;
     const record = await api.get(requestMs);
     const now = clock.monotonic();
-    // A holder's renewal changes the spec; what others write beside it is no sign of life.
+    // A renewal changes the spec. Other changes, such as annotations, are no sign of life.
     const version = record && JSON.stringify([record.uid, record.object.spec]);
     if (this.seen?.version !== version || !this.seen) {
       this.seen = { version, at: now, missed: this.seen !== undefined && version === undefined };
@@ -212,7 +225,7 @@ export class Elector {
     this.record = record;
     const unchangedMs = now - this.seen.at;
     if (!record) {
-      // Who held one that is gone may not know of it yet.
+      // The holder of a deleted Lease may not know of it yet.
       if (this.seen.missed && unchangedMs < leaseMs) return false;
       const since = this.moment();
       return this.begin(await api.create(this.claim(1), requestMs), since);
@@ -248,7 +261,7 @@ export class Elector {
   }
 
   private begin(written: LeaseRecord | "conflict", since: ClockReading): boolean {
-    // An answer that took too long is taken for lost: the next attempt finds the Lease in this one's name.
+    // A late answer counts as lost. The next attempt finds the Lease in this process' name.
     if (written === "conflict" || this.age(since) >= giveUpMs) return false;
     this.record = written;
     this.term = { fence: { lease: written.uid, number: written.transitions }, since };
@@ -256,7 +269,7 @@ export class Elector {
     return true;
   }
 
-  /** A candidate looks again in a second, or just when the Lease may expire. */
+  /** Returns the milliseconds until a candidate's next check: a second, or less if the Lease may expire before. */
   private waitMs(): number {
     const { clock } = this.options;
     const { seen, record } = this;
@@ -281,7 +294,7 @@ export class Elector {
     }
   }
 
-  /** Renews, with a change. Gives whether it is certain that this was written; never rejects. */
+  /** Renews the Lease with a change. Returns whether it is certain that it was written. Never rejects. */
   private write(change: LeaseChange): Promise<boolean> {
     const written = this.last.then(() => this.writeNow(change));
     this.last = written;
@@ -297,7 +310,7 @@ export class Elector {
       const written = await api.update(record, { ...change, renewedAt: clock.now() }, requestMs);
       if (this.term !== term || !this.holds) return false;
       if (written !== "conflict") return this.renewed(term, written, since);
-      // Somebody annotated it, or an answer was lost on the way: only the fence tells whether it is still held.
+      // It was annotated by another process, or an answer was lost. Only the fence tells whether it is still held.
       const found = await api.get(requestMs);
       if (this.term !== term || !this.holds) return false;
       this.trouble = "somebody else changed it";
@@ -322,7 +335,10 @@ export class Elector {
     return true;
   }
 
-  /** Nobody else makes one within 10 s of seeing that it is gone. Whoever never saw it may: then it is lost at the next write. */
+  /**
+   * Creates a deleted Lease again. Other processes wait 10 s after they saw that it is gone. One that never saw it may create it
+   * earlier; then this process loses it at the next write.
+   */
   private async makeAgain(term: Term, { annotations }: LeaseRecord, change: LeaseChange): Promise<boolean> {
     const { api, log, identity } = this.options;
     const since = this.moment();
@@ -365,8 +381,8 @@ export class Elector {
   }
 
   /**
-   * By the monotonic clock, which is asked at every dispatch. Where wall time went another way the machine slept, or
-   * somebody set it. The time since the machine started, which is dear to ask, tells which.
+   * Returns the milliseconds since a moment by the monotonic clock, which is read at every dispatch. If wall time advanced
+   * differently, the machine slept or the clock was set. The time since boot, which is expensive to read, tells which.
    */
   private age({ monotonic, wall, boot }: ClockReading): number {
     const { clock } = this.options;
@@ -379,14 +395,17 @@ export class Elector {
 const isOf = ({ uid, holder, transitions }: LeaseRecord, identity: string, fence: Fence): boolean =>
   uid === fence.lease && holder === identity && transitions === fence.number;
 
-/** By a request of this term whose answer was lost. */
+/** Whether it was created by a request of this term whose answer was lost. */
 const wasMadeAgain = ({ holder, transitions, object }: LeaseRecord, identity: string, term: Term): boolean =>
   term.madeAgainAt !== undefined &&
   holder === identity &&
   transitions === term.fence.number &&
   object.spec?.acquireTime === microTime(term.madeAgainAt);
 
-/** Undefined where nobody holds it, this one does, or the holder looks like another replica. */
+/**
+ * Describes why the holder does not look like a replica. `undefined` if the Lease is free, held by this process, or held by what
+ * looks like a replica.
+ */
 function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): string | undefined {
   if (holder === "" || holder === identity) return undefined;
   const set = statefulSetOf(identity);
@@ -399,5 +418,5 @@ function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): stri
     : undefined;
 }
 
-/** Why nothing may be done any more. */
+/** The error that ends all work reserved for the holder. */
 export const lostError = (what: string): WatchfireError => new WatchfireError("WF_LEASE_LOST", { what });

@@ -4,22 +4,25 @@ import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { changedLease, type LeaseChange, type LeaseRecord, readLease } from "./lease-record.ts";
 
-/** One Lease on an API server. Each call is one request, and throws what the transport throws; of a 401, WF_KUBE_CREDENTIALS; of a 403, WF_KUBE_FORBIDDEN. */
+/**
+ * One Lease on an API server. Each call is one request, and throws the transport's errors, with WF_KUBE_CREDENTIALS for a 401 and
+ * WF_KUBE_FORBIDDEN for a 403.
+ */
 export interface LeaseApi {
-  /** Undefined: there is none. */
+  /** Returns `undefined` if it does not exist. */
   get(timeoutMs: number): Promise<LeaseRecord | undefined>;
-  /** "conflict": somebody made one first. */
+  /** Returns "conflict" if another process created one first. */
   create(change: LeaseChange, timeoutMs: number): Promise<LeaseRecord | "conflict">;
-  /** "conflict": it is no longer as `record` has it. */
+  /** Returns "conflict" if it has changed since `record`. */
   update(record: LeaseRecord, change: LeaseChange, timeoutMs: number): Promise<LeaseRecord | "conflict">;
 }
 
-/** A Lease is a kilobyte; what others annotate it with may add to that. */
+/** Maximum bytes of a Lease. It takes a kilobyte; annotations of others may add to that. */
 const objectLimit = 1024 * 1024;
 
 export const leases = { group: "coordination.k8s.io", version: "v1", plural: "leases", namespaced: true } as const;
 
-/** The Lease of this name; one that is made gets the labels. */
+/** Returns the API for the Lease of this name. If it creates the Lease, it sets the labels. */
 export function leaseApi(
   transport: KubeTransport,
   namespace: string,
@@ -32,7 +35,7 @@ export function leaseApi(
       const request = { method, path: at, body: JSON.stringify(body), timeoutMs };
       return readLease(await transport.json<unknown>(request, objectLimit));
     } catch (error) {
-      // A Lease that is gone is one that somebody else changed.
+      // A Lease that is gone was changed by another process.
       if (error instanceof ApiError && (error.status === 409 || (method === "PUT" && error.status === 404))) {
         return "conflict" as const;
       }
@@ -59,7 +62,7 @@ export function leaseApi(
   };
 }
 
-/** A right that is missing, or credentials that are refused, with what to do about it. */
+/** Converts a 401 or 403 to a WatchfireError, whose hint says what to do. Returns other errors unchanged. */
 export function told(error: unknown): unknown {
   const code = error instanceof ApiError ? codes[error.status] : undefined;
   return code ? new WatchfireError(code, { what: (error as ApiError).message, cause: error }) : error;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** A metav1.MicroTime: RFC 3339 with six digits of a second. */
+/** Formats a metav1.MicroTime: RFC 3339 with six digits of a second. */
 export const microTime = (epochMs: number): string => new Date(epochMs).toISOString().replace("Z", "000Z");
 
 const leaseSchema = z.looseObject({
@@ -19,36 +19,36 @@ const leaseSchema = z.looseObject({
     .nullish(),
 });
 
-/** A coordination.k8s.io/v1 Lease, as far as an election reads it. */
+/** The fields of a coordination.k8s.io/v1 Lease that an election reads. */
 export interface LeaseRecord {
   readonly name: string;
-  /** Of the object: a Lease that was deleted and made again counts its transitions anew. */
+  /** The object's uid. A Lease that was deleted and created again counts its transitions from the start. */
   readonly uid: string;
   readonly resourceVersion: string;
-  /** "" where nobody holds it. */
+  /** "" if it is free. */
   readonly holder: string;
-  /** For how long after its last change nobody else may take it. */
+  /** Milliseconds after its last change for which no other process may take it. */
   readonly durationMs: number;
-  /** Raised each time that a process takes it: no two processes ever hold it under the same number. */
+  /** Increased each time a process takes it, so that two processes never hold it under the same number. */
   readonly transitions: number;
   readonly annotations: Readonly<Record<string, string>>;
-  /** The whole object, so that what others wrote into it survives our updates. */
+  /** The whole object, so that fields written by others survive updates. */
   readonly object: z.infer<typeof leaseSchema>;
 }
 
-/** What an update changes. */
+/** Fields that an update changes. */
 export interface LeaseChange {
   readonly holder?: string;
   readonly durationMs?: number;
   readonly transitions?: number;
-  /** Wall time in milliseconds; read by people alone. */
+  /** Wall time in milliseconds, for people only. */
   readonly renewedAt?: number;
   readonly acquiredAt?: number;
-  /** Undefined takes one away. */
+  /** An `undefined` value removes an annotation. */
   readonly annotations?: Readonly<Record<string, string | undefined>>;
 }
 
-/** Reads a Lease that an API server sent. @throws ZodError where it is none */
+/** Parses a Lease sent by an API server. @throws ZodError if it is not a Lease */
 export function readLease(object: unknown): LeaseRecord {
   const lease = leaseSchema.parse(object);
   const { holderIdentity, leaseDurationSeconds, leaseTransitions } = lease.spec ?? {};
@@ -64,7 +64,10 @@ export function readLease(object: unknown): LeaseRecord {
   };
 }
 
-/** The object with the change in it; the resourceVersion stays, so that the update fails where somebody came first. */
+/**
+ * Returns the object with the change applied. The resourceVersion is kept, so that the update fails if another process wrote
+ * first.
+ */
 export function changedLease(
   { metadata, spec, ...rest }: { readonly metadata: object; readonly spec?: object | null | undefined },
   { holder, durationMs, transitions, renewedAt, acquiredAt, annotations }: LeaseChange,

@@ -1,27 +1,27 @@
 import { WatchfireError } from "../base/errors.ts";
 
-/** So many tries of one write may fail in silence: an API server that restarts answers again within them. */
+/** Number of failed tries of one write that are not reported. An API server that restarts answers again within them. */
 const patience = 3;
 
-/** A write to a Lease that is tried again for as long as the Lease is held. Whoever waits for it would else wait in silence. */
+/** Tracks a write to a Lease that is retried as long as the Lease is held, so that repeated failures are reported. */
 export class Unwritten {
   private readonly what: string;
   private readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
   private failures = 0;
   private fault: WatchfireError | undefined;
 
-  /** @param what the Lease, in words */
+  /** @param what describes the write, for messages */
   constructor(what: string, log: Unwritten["log"]) {
     this.what = what;
     this.log = log;
   }
 
-  /** Why it is not written, from the third try in a row that failed. */
+  /** Why it is not written, from the third failed try in a row; else `undefined`. */
   get trouble(): WatchfireError | undefined {
     return this.fault;
   }
 
-  /** A try failed. */
+  /** Records a failed try. */
   failed(why: string): void {
     if (++this.failures < patience) return;
     const fault = new WatchfireError("WF_LEASE_UNWRITTEN", {
@@ -31,7 +31,7 @@ export class Unwritten {
     this.fault = fault;
   }
 
-  /** It was written. */
+  /** Records a success. */
   written(): void {
     this.failures = 0;
     if (this.fault) this.log.info({ lease: this.what }, "lease written again");

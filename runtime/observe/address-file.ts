@@ -4,19 +4,19 @@ import { join } from "node:path";
 const addressFile = (folder: string): string => join(folder, "url");
 
 /**
- * Leaves in the data folder where its runtime answers, for whoever finds the folder in use. It is a hint alone: that it
- * cannot be written stops nobody.
- * @param url `http://host:port` as it was bound; what listens on all addresses is reached by loopback
+ * Writes the runtime's URL into its data folder, for processes that find the folder in use. It is only a hint, so write errors
+ * are ignored.
+ * @param url `http://host:port` as bound; a wildcard address is replaced by loopback
  */
 export function leaveAddress(folder: string, url: string): void {
   try {
     writeFileSync(addressFile(folder), `${url.replace(/\/\/(?:0\.0\.0\.0|\[::\])(?=:)/, "//127.0.0.1")}\n`);
   } catch {
-    // the folder's first real write tells what is wrong with it
+    // the folder's first real write reports the error
   }
 }
 
-/** Where the folder's runtime answers, or answered last; undefined where none has said so. */
+/** Returns the current or last URL of the folder's runtime, or `undefined` if it has not written one. */
 export function readAddress(folder: string): string | undefined {
   try {
     const text = readFileSync(addressFile(folder), "utf8").trim();

@@ -1,13 +1,14 @@
-/** Lines before the one in question. */
+/** Lines shown before the one in question. */
 const before = 2;
-/** Characters of a line; minified code has lines without end. */
+/** Maximum characters of a shown line. Lines of minified code can be arbitrarily long. */
 const maxWidth = 160;
 
 const authorsFrame = /^\s+at (?:.*\()?([^()]+\.[cm]?[jt]sx?):(\d+):(\d+)\)?$/m;
 
 /**
- * The source around a stack's topmost frame, with a caret below the place: for a person's terminal, never for a record.
- * `read` gives a file's text as it ran, or undefined for one that is not to be shown. Undefined where there is nothing to show.
+ * Returns the source around a stack's topmost frame with a caret below the position, or `undefined` if there is nothing to show.
+ * For a person's terminal, never for stored data. `read` returns a file's text as it ran, or `undefined` for a file that must not
+ * be shown.
  */
 export function codeFrame(stack: string, read: (file: string) => string | undefined): string | undefined {
   const match = authorsFrame.exec(stack);
@@ -17,7 +18,7 @@ export function codeFrame(stack: string, read: (file: string) => string | undefi
   return text === undefined ? undefined : frameAt(text, Number(line), Number(column));
 }
 
-/** The lines of a text up to a place, with a caret below it. Undefined where there is nothing to show. */
+/** Returns the lines of a text up to a position, with a caret below it, or `undefined` if there is nothing to show. */
 export function frameAt(source: string, line: number, column: number): string | undefined {
   const lines = source.split(/\r?\n/);
   if (line > lines.length || column > maxWidth) return undefined;
@@ -29,7 +30,7 @@ export function frameAt(source: string, line: number, column: number): string | 
       (text, index) =>
         `${first + index === line ? ">" : " "} ${String(first + index).padStart(width)} | ${text.slice(0, maxWidth)}`,
     );
-  // Tabs stay tabs, so that the caret stands where the terminal puts the character.
+  // Tabs are kept, so that the caret is below the character on the terminal.
   const indent = (lines[line - 1] ?? "").slice(0, column - 1).replace(/[^\t]/g, " ");
   return [...shown, `  ${" ".repeat(width)} | ${indent}^`].join("\n");
 }

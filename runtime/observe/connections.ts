@@ -1,10 +1,12 @@
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
-/** Connections at once. A Prometheus, a kubelet and a person have a handful. */
+/** Maximum number of simultaneous connections. A Prometheus, a kubelet and a person need a handful. */
 const most = 128;
 
-/** How long a connection may take for its request, and stand idle, in milliseconds; and bytes of a request's head. */
+/**
+ * Limits of the HTTP server: milliseconds that a connection may take for its request and be idle, and bytes of a request's head.
+ */
 export const serverLimits = {
   headersTimeout: 5_000,
   requestTimeout: 10_000,
@@ -12,14 +14,13 @@ export const serverLimits = {
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 8_192,
 } as const;
-/** Milliseconds without a byte in either direction: a reader that stands still is let go of. */
+/** Milliseconds without a byte in either direction after which a connection is closed, including one whose reader has stopped. */
 const idleMs = 15_000;
 
 /**
- * Lets no server have more than 128 connections: one more ends that which has been silent longest. So a probe is
- * answered though others hold every connection open. Each connection serves one request. Node would begin all requests
- * that are sent in one piece before the first answer is taken. `/metrics` costs a hundred times what asking for it
- * costs.
+ * Limits a server to 128 connections. One more closes the connection that has been silent for longest, so that probes are
+ * answered even if others hold every connection open. Each connection serves one request, because Node would begin all pipelined
+ * requests before the first answer is read, and answering `/metrics` costs a hundred times what the request costs.
  */
 export function limitConnections(server: Server): void {
   const open = new Set<Socket>();

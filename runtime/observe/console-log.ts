@@ -9,15 +9,15 @@ const record = z.looseObject({
   msg: z.string().default(""),
   function: z.string().optional(),
   attempt: z.number().optional(),
-  /** A handler's own. */
+  /** Fields set by the handler. */
   fields: z.record(z.string(), z.unknown()).optional(),
 });
 
-/** The text of one of a function's files as it ran; undefined for one that is not to be shown. */
+/** Returns the text of one of a function's files as it ran, or `undefined` for a file that must not be shown. */
 type ReadSource = (functionName: string, file: string) => string | undefined;
 
 const styles = { debug: "gray", info: "white", warn: "yellow", error: "red", fatal: "red", trace: "gray" } as const;
-/** The runtime's own that are told in columns of their own, or are of interest to a machine alone. */
+/** The runtime's own fields that have separate columns or are only for machines. */
 const hidden = new Set(
   "level time msg function outcome type object durationMs err error trigger run fields bundle from attempt cause".split(
     " ",
@@ -25,9 +25,9 @@ const hidden = new Set(
 );
 
 /**
- * One line for a person from one JSON log line: time, function, message, then the remaining fields.
- * A line that is no record, or cannot be laid out, is passed on as it is. What a handler says begins no line of its own: what
- * follows a line break is indented. `read` gives the text of a function's source file that may be shown below a stack.
+ * Converts one JSON log line to one line for a person: time, function, message, then the remaining fields. A line that is no
+ * record, or cannot be formatted, is returned unchanged. Line breaks in a handler's text are indented, so that it cannot imitate
+ * a line. `read` returns the text of a function's source file that may be shown below a stack.
  */
 export function consoleLine(line: string, read: ReadSource = () => undefined): string {
   try {
@@ -44,7 +44,7 @@ function layOut(parsed: z.infer<typeof record>, read: ReadSource): string {
     styleText("gray", clockTime(time)),
     parsed.function ? styleText("cyan", clean(parsed.function)) : undefined,
     outcome === undefined ? styleText(style, clean(msg)) : `${type} ${object}`,
-    // The lines of one run have told of its object.
+    // The lines of one run have already shown its object.
     outcome === undefined && parsed.run === undefined && typeof object === "string" ? clean(object) : undefined,
     outcome === undefined ? undefined : styleText(outcome === "ok" ? "green" : "red", outcome === "ok" ? "ok" : msg),
     attempt === undefined || attempt < 2 ? undefined : styleText("yellow", `attempt ${attempt}`),
@@ -72,7 +72,7 @@ function stackOf(error: unknown): string | undefined {
   return text === undefined ? undefined : clean(text).replace(/^/gm, "  ");
 }
 
-/** Of the first error among a handler's fields. */
+/** Returns the stack of the first error among a handler's fields. */
 const stackAmong = (fields: Readonly<Record<string, unknown>> = {}): string | undefined =>
   Object.values(fields)
     .filter(isError)
@@ -88,9 +88,9 @@ const isError = (value: unknown): value is { readonly name: string; readonly mes
   "message" in value &&
   typeof value.message === "string";
 
-/** An error in one piece of a line: its stack stands below. */
+/** Formats a value within a line. An error's stack is printed below. */
 const plain = (value: unknown): string =>
   typeof value === "string" ? value : isError(value) ? `${value.name}: ${value.message}` : JSON.stringify(value);
 
-/** Local time of day; the date is on the day's first line of any terminal. */
+/** Local time of day. The date is omitted. */
 const clockTime = (iso: string): string => new Date(iso).toTimeString().slice(0, 8);

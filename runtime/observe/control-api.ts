@@ -3,21 +3,21 @@ import { z } from "zod";
 import { nameSchema, namespaceSchema } from "./explanation.ts";
 import type { UnderWay } from "./under-way.ts";
 
-/** In words, where the shards of the function are that the answer is not of; left out where it is of all. */
+/** Describes where the other shards of the function are. Absent if the answer covers all shards. */
 const elsewhere = z.string().optional();
 
-/** How a function stands after `pause` or `resume`. */
+/** A function's state after `pause` or `resume`. */
 export const pauseAnswerSchema = z.object({
   /** Whether this command changed anything. */
   changed: z.boolean(),
-  /** In words, what the function does now. */
+  /** Describes what the function does now. */
   says: z.string(),
 });
 export type PauseAnswer = z.infer<typeof pauseAnswerSchema>;
 
 /** Some of a function's log lines. */
 export const logAnswerSchema = z.object({
-  /** As the log has them: JSON, oldest first. */
+  /** As in the log: JSON, oldest first. */
   lines: z.array(z.object({ number: z.number(), line: z.string() })),
   elsewhere,
 });
@@ -27,21 +27,21 @@ type LogAnswer = z.infer<typeof logAnswerSchema>;
 export const runsAnswerSchema = z.object({
   runs: z.array(
     z.object({
-      /** The event's id: the log's `run`, and what the handler has as `event.id`. */
+      /** The event's id: `run` in the log, and `event.id` in the handler. */
       id: z.string(),
       trigger: z.string(),
       type: z.string(),
       kind: z.string(),
-      /** `namespace/name`, or the name of an object without a namespace. */
+      /** `namespace/name`, or only the name for a cluster-scoped object. */
       object: z.string(),
       resourceVersion: z.string(),
-      /** From 1. */
+      /** Counts from 1. */
       attempt: z.number(),
       outcome: z.enum(["ok", "failed", "permanent"]),
       durationMs: z.number(),
-      /** ISO 8601: when it ended. */
+      /** When it ended, as ISO 8601. */
       at: z.string(),
-      /** The error's name and message, where it failed. */
+      /** The error's name and message, if it failed. */
       error: z.string().optional(),
     }),
   ),
@@ -49,7 +49,7 @@ export const runsAnswerSchema = z.object({
 });
 export type RunsAnswer = z.infer<typeof runsAnswerSchema>;
 
-/** What is to be told again; of an errand, how far it is. */
+/** Request to redeliver events, or to report the progress of a redelivery job. */
 const redeliverQuestionSchema = z.union([
   z.strictObject({
     object: z.strictObject({ namespace: namespaceSchema, name: nameSchema }),
@@ -62,26 +62,29 @@ const redeliverQuestionSchema = z.union([
 ]);
 export type RedeliverQuestion = z.infer<typeof redeliverQuestionSchema>;
 
-/** What came of a redelivery. */
+/** Result of a redelivery. */
 export const redeliveriesSchema = z.object({
-  /** Events that were put at the end of their lanes. */
+  /** Number of events appended to their queues. */
   told: z.number(),
-  /** Objects that were left, by why. */
+  /** Number of objects that were not redelivered, by reason. */
   left: z.array(z.object({ why: z.enum(["waits", "news", "filtered", "full"]), count: z.number() })),
-  /** It goes on: what to ask for next. */
+  /** Set if the job is still running: the id to ask for next. */
   errand: z.string().optional(),
   elsewhere,
 });
 export type Redeliveries = z.infer<typeof redeliveriesSchema>;
 
-/** A recording that begins, of so many or without end; or one that goes on, and how many seconds to wait for the next. */
+/**
+ * Request to start a recording, of `count` deliveries or without an end, or to get the next part of one and wait up to `wait`
+ * seconds for it.
+ */
 const recordQuestionSchema = z.union([
   z.strictObject({ recording: z.string().min(1).max(20), wait: z.number().min(0).max(10) }),
   z.strictObject({ count: z.int().min(1).max(1000).optional() }),
 ]);
 export type RecordQuestion = z.infer<typeof recordQuestionSchema>;
 
-/** What a function was given since the last answer. */
+/** The deliveries recorded since the last answer. */
 export const recordAnswerSchema = z.object({
   taken: z.array(
     z.object({
@@ -89,43 +92,43 @@ export const recordAnswerSchema = z.object({
       what: z.string(),
       /** The object's name, or the trigger's. */
       object: z.string(),
-      /** Without secrets. */
+      /** The fixture, with secrets removed. */
       fixture: z.record(z.string(), z.unknown()),
     }),
   ),
-  /** How many were too large. */
+  /** Number of deliveries that were too large. */
   left: z.number(),
-  /** It goes on: what to ask for next. */
+  /** Set if the recording continues: the id to ask for next. */
   recording: z.string().optional(),
   elsewhere,
 });
 export type RecordAnswer = z.infer<typeof recordAnswerSchema>;
 
-/** Which log lines are wanted: those after a number, for which it waits so many seconds where there is none. */
+/** Request for log lines after a number. If there are no such lines, waits up to `wait` seconds. */
 const logQuestionSchema = z.object({
   after: z.coerce.number().int().min(0).default(0),
   wait: z.coerce.number().min(0).max(10).default(0),
 });
 
 /**
- * What may be asked of one function, by its name. Each rejects with WF_RUNTIME_NO_FUNCTION for a name that the runtime
- * does not have, and with WF_LEASE_STANDBY where another replica has it.
+ * Operations on one function, by its name. Each rejects with WF_RUNTIME_NO_FUNCTION for an unknown name, and with
+ * WF_LEASE_STANDBY if another replica runs the function.
  */
 export interface ControlApi {
   pause(name: string): Promise<PauseAnswer>;
-  /** Rejects with WF_RUNTIME_PAUSED_BY_MANIFEST where its manifest pauses it. */
+  /** Rejects with WF_RUNTIME_PAUSED_BY_MANIFEST if its manifest pauses it. */
   resume(name: string): Promise<PauseAnswer>;
-  /** Its last attempts that ended by themselves, 200 at most. */
+  /** Returns its last completed attempts, at most 200. Interrupted attempts are not included. */
   runs(name: string): Promise<RunsAnswer>;
-  /** Its log lines after a number, or those of all functions here. Waits for one, `waitMs` at most, where there is none. */
+  /** Returns log lines after a number, of one function or of all functions here. Without any, waits for one, at most `waitMs`. */
   logs(name: string | undefined, after: number, waitMs: number): Promise<LogAnswer>;
-  /** Tells its handler again. Rejects with WF_RUNTIME_NOT_REDELIVERED, or WF_RUNTIME_NO_RUN, where it cannot. */
+  /** Redelivers events to its handler. Rejects with WF_RUNTIME_NOT_REDELIVERED or WF_RUNTIME_NO_RUN if it cannot. */
   redeliver(name: string, question: RedeliverQuestion): Promise<Redeliveries>;
-  /** What its handler is given from now on, as fixtures without secrets. Rejects with WF_RUNTIME_NOT_RECORDED. */
+  /** Records what its handler receives from now on, as fixtures without secrets. Rejects with WF_RUNTIME_NOT_RECORDED. */
   record(name: string, question: RecordQuestion): Promise<RecordAnswer>;
 }
 
-/** What is below `/functions`. */
+/** The routes below `/functions`. */
 export function functionRoutes(desk: ControlApi, underWay: UnderWay): Hono {
   const app = new Hono();
   const nameOf = (c: Context) => c.req.param("name") ?? "";

@@ -1,7 +1,7 @@
 import { LabelledSeries, lineOf } from "./labelled-series.ts";
 import type { Family } from "./metric-registry.ts";
 
-/** How a family is called, and by which labels its series differ. */
+/** Name of a metric family, and the labels by which its series differ. */
 export interface Naming<T extends string = string> {
   readonly name: string;
   readonly help: string;
@@ -9,8 +9,8 @@ export interface Naming<T extends string = string> {
 }
 
 /**
- * A counter, also of events. prom-client's makes a string of all labels at each increment: 0.5 us and 0.4 KB of garbage
- * with four of them.
+ * A counter, cheap enough to use for every event. prom-client's creates a string of all labels at each increment: 0.5 us and 0.4
+ * KB of garbage with four of them.
  */
 export class Counter implements Family {
   readonly type = "counter";
@@ -24,12 +24,12 @@ export class Counter implements Family {
     this.series = new LabelledSeries(labelNames, () => ({ value: 0 }));
   }
 
-  /** `values`: of all labels, in the order of their names. */
+  /** `values`: the values of all labels, in the order of their names. */
   add(by: number, ...values: readonly string[]): void {
     this.series.at(values).value += by;
   }
 
-  /** Shows 0 from now on: Prometheus sees no increase in a series that begins at 1. */
+  /** Creates the series with value 0: Prometheus sees no increase in a series that begins at 1. */
   begin(...values: readonly string[]): void {
     this.series.at(values);
   }

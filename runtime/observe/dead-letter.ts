@@ -5,12 +5,12 @@ import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 
 const errorSchema = z.object({ name: z.string(), message: z.string(), stack: z.string(), code: z.string().optional() });
 
-/** A dead letter's id; in a fleet its slot comes before it. */
+/** A dead letter's id. In a fleet it is prefixed with its slot. */
 export const deadLetterId = /^(?:\d{1,4}-)?\d{1,15}$/;
 
 /** A dead letter in a list, as JSON for the endpoints and the command. */
 export const deadLetterRowSchema = z.object({
-  /** What `show`, `replay` and `drop` take. */
+  /** The id that `show`, `replay` and `drop` take. */
   id: z.string(),
   function: z.string(),
   trigger: z.string(),
@@ -24,21 +24,21 @@ export const deadLetterRowSchema = z.object({
   /** ISO 8601. */
   failedAt: z.string(),
   error: errorSchema,
-  /** Its body had to go, so that its function keeps within its limit: it cannot be replayed. */
+  /** Its body was dropped to keep its function within its limit, so it cannot be replayed. */
   bodyDropped: z.boolean().optional(),
 });
 export type DeadLetterRow = z.infer<typeof deadLetterRowSchema>;
 
-/** A dead letter whole: the event's body and flags too. */
+/** A complete dead letter, including the event's body and flags. */
 export const deadLetterSchema = deadLetterRowSchema.extend({
   flags: z.record(z.string(), z.unknown()),
-  /** Absent where its body was dropped. */
+  /** Absent if its body was dropped. */
   object: z.unknown().optional(),
   oldObject: z.unknown().optional(),
 });
 export type DeadLetterDetail = z.infer<typeof deadLetterSchema>;
 
-/** One dead letter of a list. */
+/** Converts one dead letter of a list. */
 export function describeSummary(letter: DeadLetterSummary): DeadLetterRow {
   return {
     id: letter.letter,
@@ -57,7 +57,7 @@ export function describeSummary(letter: DeadLetterSummary): DeadLetterRow {
   };
 }
 
-/** One dead letter, whole. */
+/** Converts a complete dead letter. */
 export function describeDeadLetter(letter: DeadLetter): DeadLetterDetail {
   return {
     ...describeSummary(letter),
@@ -67,7 +67,7 @@ export function describeDeadLetter(letter: DeadLetter): DeadLetterDetail {
   };
 }
 
-/** A body that is no JSON is shown as the text it is: it may be why the event failed. */
+/** A body that is not JSON is shown as text: it may be why the event failed. */
 function readJson(body: Buffer): unknown {
   const text = body.toString("utf8");
   try {
@@ -79,7 +79,7 @@ function readJson(body: Buffer): unknown {
 
 const isCode = (code: string): code is ErrorCode => Object.hasOwn(errorCodes, code);
 
-/** Why something asked of the endpoints was not done: in words for people, and by its parts for the command. */
+/** A failed request to the endpoints: a message for people, and the parts of the fault for the command. */
 export const failureSchema = z.object({
   error: z.string(),
   fault: z
@@ -92,7 +92,7 @@ export const failureSchema = z.object({
     .optional(),
 });
 
-/** A failure as an answer's body. */
+/** Returns a failure as a response body. */
 export function describeFailure(error: Error): z.infer<typeof failureSchema> {
   if (!(error instanceof WatchfireError)) return { error: error.message };
   const { what, actual } = error.detail;

@@ -19,7 +19,7 @@ import { isOwnHost } from "./hosts.ts";
 import { bears } from "./token-file.ts";
 import { UnderWay } from "./under-way.ts";
 
-/** The dead letters as the endpoints offer them. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
+/** The dead letters, as used by the endpoints. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
 export interface DeadLetterService {
   list(page: Pick<DeadLetterPage, "after" | "function">): Promise<readonly DeadLetterSummary[]>;
   show(id: string): Promise<DeadLetter>;
@@ -27,50 +27,50 @@ export interface DeadLetterService {
   drop(ids: readonly string[]): Promise<void>;
 }
 
-/** One call replays or drops at most this many; a longer list is split by whoever asks. */
+/** One call replays or drops at most this many. The caller splits a longer list. */
 const idsSchema = z.strictObject({ ids: z.array(z.string().max(200)).min(1).max(1000) });
 
 const objectSchema = z.object({ namespace: namespaceSchema, name: nameSchema });
 
-/** What the endpoints ask of the runtime. */
+/** The parts of the runtime that the endpoints use. */
 export interface Inspection {
-  /** False when the process must be restarted. */
+  /** False if the process must be restarted. */
   live(): boolean;
-  /** True once every function that can run has caught up with its first list. */
+  /** True once every function that can run has processed its first list. */
   ready(): boolean;
   /** Why it is not ready. */
   obstacle(): string | undefined;
   /** Why nothing can be saved at present. */
   unsaved(): WatchfireError | undefined;
   status(): object;
-  /** Prometheus text. */
+  /** The metrics as Prometheus text. */
   metrics(): Promise<string>;
-  /** What whoever asks for the dead letters, or for what is known of an object, must bear. */
+  /** Token required for the dead letters, for explanations and for operations on functions. */
   readonly token: string;
-  /** @throws WatchfireError WF_LEASE_STANDBY where another replica has them */
+  /** @throws WatchfireError WF_LEASE_STANDBY if another replica has them */
   deadLetters(): DeadLetterService;
-  /** Why a function was not told of an object. Rejects with WF_RUNTIME_NO_FUNCTION, or WF_LEASE_STANDBY. */
+  /** Explains why a function's handler did not run for an object. Rejects with WF_RUNTIME_NO_FUNCTION or WF_LEASE_STANDBY. */
   explain(question: ExplainQuestion): Promise<Explanation>;
-  /** What is asked of one function. */
+  /** Operations on one function. */
   readonly functions: ControlApi;
   readonly clock: Clock;
 }
 
 export interface Endpoints {
-  /** `http://host:port` as it was bound. */
+  /** `http://host:port` as bound. */
   readonly url: string;
   readonly port: number;
   close(): Promise<void>;
 }
 
 /**
- * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. It serves the dead letters, explanations and
- * what concerns one function to this machine alone, and there to a caller that bears the token. Bodies may hold
- * secrets, and replaying runs code. The containers of a pod share its loopback. A request with an Origin, or for a Host
- * that is no loopback name, is a web page's and is refused there. `/metrics` and `/status` are refused to a request for
- * a Host that could be a web page's (`isOwnHost`). Probes may name any; `/readyz` tells such a one no reason.
- * @param spare how many ports after `port` may serve in its place where somebody else has it
- * @throws WatchfireError WF_OBSERVE_LISTEN when the address cannot be bound
+ * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. Dead letters, explanations and operations on functions are
+ * only served to this machine (the containers of a pod share its loopback) and to callers with the token, because bodies may
+ * contain secrets and replaying runs code. There, requests with an Origin, or for a Host that is not a loopback name, come from
+ * web pages and are refused. `/metrics` and `/status` are refused to requests for a Host that could be a web page's
+ * (`isOwnHost`). Probes may name any host; `/readyz` then returns no reason.
+ * @param spare number of ports after `port` to try if it is in use
+ * @throws WatchfireError WF_OBSERVE_LISTEN if the address cannot be bound
  */
 export async function serveEndpoints(
   host: string,
@@ -91,7 +91,7 @@ export async function serveEndpoints(
   };
 }
 
-/** How a failure is answered; any other is the runtime's own. */
+/** HTTP status by error code. All other errors are answered with 500. */
 const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
   WF_OBSERVE_TOKEN: 401,
   WF_CHECKPOINT_NO_DEAD_LETTER: 404,
@@ -107,14 +107,14 @@ const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
   WF_RUNTIME_NOT_RECORDED: 409,
 };
 
-/** What may hold secrets, or lists of a cluster's objects, or makes handlers run or stand still. */
+/** Routes whose answers may contain secrets or lists of a cluster's objects, or which start or stop handlers. */
 const guarded = [
   ["/dead-letters/*", "dead letters"],
   ["/explain/*", "explanations"],
   ["/functions/*", "a function's runs, logs and commands"],
 ] as const;
 
-/** The routes alone; tests ask them without a socket. `own`: names that this process is called by. */
+/** Creates the routes. `own`: names of this process that a Host header may contain. */
 function routes(inspection: Inspection, own: readonly string[] = []): Hono {
   const app = new Hono();
   const underWay = new UnderWay(inspection.clock, () => inspection.unsaved());

@@ -1,25 +1,25 @@
 import { z } from "zod";
 import { dnsLabel, objectName } from "../kube/names.ts";
 
-/** An object's namespace, "" of none: it becomes a part of a path. */
+/** An object's namespace; "" for a cluster-scoped object. Validated, because it becomes part of a path. */
 export const namespaceSchema = z.union([z.literal(""), z.string().regex(dnsLabel)]).default("");
 /** An object's name. */
 export const nameSchema = z.string().regex(objectName);
 
-/** Why a handler was not told, in one word: the first that applies. */
+/** Why a handler did not run, in one word. The first that applies. */
 const whyWords = [
   /** The function is not loaded, or does not run as it should. */
   "function",
   /** Another shard of the function has the object. */
   "shard",
   "namespace",
-  /** Its source cannot be read, or has not been yet. */
+  /** Its source cannot be read, or has not been read yet. */
   "source",
   "labelSelector",
   "fieldSelector",
   /** An event of the object waits for its turn, for its next attempt, or for the function. */
   "lane",
-  /** A filter held the last event back. */
+  /** A filter dropped the last event. */
   "events",
   "changedFields",
   "condition",
@@ -31,26 +31,26 @@ const whyWords = [
   "key",
   "keyError",
   "initialEvents",
-  /** There is no such object. */
+  /** The object does not exist. */
   "object",
   /** Its last event reached the handler. */
   "fired",
-  /** So it did, and was given up. */
+  /** Its last event reached the handler, failed, and was given up. */
   "givenUp",
-  /** Nothing of it is on record. */
+  /** Nothing about it is recorded. */
   "nothing",
 ] as const;
 export type Why = (typeof whyWords)[number];
 
 const checkSchema = z.object({
-  /** The rule: `namespace`, `source`, `object`, `labelSelector`, `condition NAME` and the like. */
+  /** The rule: `namespace`, `source`, `object`, `labelSelector`, `condition NAME` and so on. */
   name: z.string(),
   passes: z.enum(["yes", "no", "unknown"]),
   says: z.string(),
 });
 export type Check = z.infer<typeof checkSchema>;
 
-/** ISO 8601, in each of them. */
+/** An event in a list. Times are ISO 8601. */
 const eventSchema = z.object({ at: z.string(), type: z.string(), resourceVersion: z.string() });
 
 const triggerSchema = z.object({
@@ -59,7 +59,9 @@ const triggerSchema = z.object({
   kind: z.string(),
   reason: z.enum(whyWords),
   why: z.string(),
-  /** What an event with the object as it is now would come to; absent where the object is not selected or not there. */
+  /**
+   * The result that an event with the object's current state would have. Absent if the object is not selected or does not exist.
+   */
   next: z.string().optional(),
   checks: z.array(checkSchema),
   /** Newest first. */
@@ -75,7 +77,7 @@ const triggerSchema = z.object({
 });
 export type TriggerExplanation = z.infer<typeof triggerSchema>;
 
-/** Why a function was not told of an object, trigger by trigger: the answer of `/explain/FUNCTION`. */
+/** Why a function's handler did not run for an object, for each trigger: the answer of `/explain/FUNCTION`. */
 export const explanationSchema = z.object({
   function: z.object({
     name: z.string(),
@@ -84,12 +86,12 @@ export const explanationSchema = z.object({
     message: z.string().optional(),
   }),
   object: z.object({ namespace: z.string(), name: z.string() }),
-  /** None where the function is not loaded. */
+  /** Empty if the function is not loaded. */
   triggers: z.array(triggerSchema),
 });
 export type Explanation = z.infer<typeof explanationSchema>;
 
-/** What is asked: the function, and the object by its namespace ("" of none) and name. */
+/** The question: the function, and the object by its namespace ("" if it is cluster-scoped) and name. */
 export interface ExplainQuestion {
   readonly function: string;
   readonly namespace: string;

@@ -1,11 +1,11 @@
 import { type DestinationStream, symbols } from "pino";
 
-/** What the lines of all functions may take, in characters. */
+/** Maximum characters of the lines of all functions. */
 const mostInAll = 16 * 2 ** 20;
-/** What those of one function may take, however few functions there are. */
+/** Maximum characters of the lines of one function, however few functions there are. */
 const mostOfOne = 256 * 1024;
 
-/** A line as the log has it, and its number: they count from 1, over all functions. */
+/** A line as in the log, with its number. Numbers count from 1 over all functions. */
 interface KeptLine {
   readonly number: number;
   readonly line: string;
@@ -17,16 +17,16 @@ interface KeptLines {
   size: number;
 }
 
-/** A destination that pino hands each line's fields over to. */
+/** A destination to which pino passes each line's fields. */
 type Fielded = DestinationStream & { lastLevel?: number; lastObj?: unknown };
 
 /**
- * Keeps the last log lines of each function in memory, as they are written, and passes all lines on. A function's lines
- * are those that the runtime gave its name to, so that no handler's field counts. The share of each is equal, 256 KiB at
- * most. A longer line is not kept.
+ * Keeps the last log lines of each function in memory and passes all lines on. A line belongs to the function that the runtime
+ * itself set in the `function` field, so handlers cannot imitate that. All functions get an equal share of the memory, at most
+ * 256 KiB. Longer lines are not kept.
  */
 export class FunctionLog implements DestinationStream {
-  /** Has pino set the two below before each line. */
+  /** Makes pino set the two fields below before each line. */
   readonly [symbols.needsMetadataGsym] = true;
   lastLevel = 0;
   lastObj: unknown;
@@ -49,8 +49,8 @@ export class FunctionLog implements DestinationStream {
   }
 
   /**
-   * The lines of one function, or of all, after the one of this number, oldest first; all that are kept where it is of
-   * another process.
+   * Returns the lines of one function, or of all, after the given number, oldest first. If the number is higher than any here, it
+   * comes from an earlier process and all kept lines are returned.
    */
   after(name: string | undefined, number: number): readonly KeptLine[] {
     const lines = name === undefined ? this.all() : (this.functions.get(name)?.lines ?? []);
@@ -61,7 +61,7 @@ export class FunctionLog implements DestinationStream {
     return [...this.functions.values()].flatMap(({ lines }) => lines).sort((a, b) => a.number - b.number);
   }
 
-  /** Resolves when the function, or any, has another line, or the signal aborts. */
+  /** Resolves when the function, or any function, has another line, or the signal aborts. */
   another(name: string | undefined, signal: AbortSignal): Promise<void> {
     return new Promise((resolve) => {
       const done = () => {
@@ -84,7 +84,7 @@ export class FunctionLog implements DestinationStream {
     if (!kept) {
       kept = { lines: [], size: 0 };
       this.functions.set(name, kept);
-      // The others' share is smaller now.
+      // A new function makes the others' share smaller.
       for (const each of this.functions.values()) this.trim(each);
     }
     kept.lines.push({ number: ++this.number, line });
@@ -101,7 +101,7 @@ export class FunctionLog implements DestinationStream {
     const { share } = this;
     if (kept.size <= share) return;
     let gone = 0;
-    // Some more than is due, so that it is not done with each line.
+    // Removes more than necessary, so that it does not run for each line.
     for (; kept.size > share * 0.75 && gone < kept.lines.length - 1; gone++)
       kept.size -= kept.lines[gone]?.line.length ?? 0;
     kept.lines.splice(0, gone);

@@ -8,9 +8,9 @@ import type { LineDropped } from "./log-writer.ts";
 import type { UserMetrics } from "./user-metrics.ts";
 
 /**
- * Where handlers' lines and figures go. A line carries the function and the event beside the handler's fields, which
- * are nested so that none can pose as the runtime's own. Values of the function's Secrets are cut out. What is over the
- * function's rate is counted, and said of once in a while.
+ * Creates the destination of handlers' log lines and metrics. A line contains the function, the event and the handler's fields,
+ * which are nested so that they cannot imitate the runtime's own. Values of the function's Secrets are redacted. Lines above the
+ * function's rate limit are counted, and periodically logged as dropped.
  */
 export function guestOutput(
   log: Logger,

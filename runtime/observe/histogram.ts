@@ -3,17 +3,17 @@ import { LabelledSeries, lineOf } from "./labelled-series.ts";
 import type { Family } from "./metric-registry.ts";
 
 interface Observed {
-  /** By bound, and beyond the last; each value counts in one of them. */
+  /** Counts by bucket, the last one for values beyond all bounds. Each value counts in one of them. */
   readonly counts: number[];
   sum: number;
 }
 
-/** A histogram: how observed values spread over buckets. */
+/** A histogram: the distribution of observed values over buckets. */
 export class Histogram implements Family {
   readonly type = "histogram";
   readonly name: string;
   readonly help: string;
-  /** The highest values of each bucket, ascending. */
+  /** The upper bounds of the buckets, ascending. */
   private readonly bounds: readonly number[];
   private readonly series: LabelledSeries<Observed>;
 
@@ -24,7 +24,7 @@ export class Histogram implements Family {
     this.series = new LabelledSeries(labelNames, () => ({ counts: Array(bounds.length + 1).fill(0), sum: 0 }));
   }
 
-  /** `values`: of all labels, in the order of their names. */
+  /** `values`: the values of all labels, in the order of their names. */
   observe(value: number, ...values: readonly string[]): void {
     const observed = this.series.at(values);
     let bucket = 0;
@@ -37,7 +37,7 @@ export class Histogram implements Family {
     for (const { labels, counted } of this.series.all) yield this.text(labels, counted);
   }
 
-  /** Together, so that they are of one moment. */
+  /** Returns all lines of one series together, so that they are consistent. */
   private text(labels: string, { counts, sum }: Observed): string {
     const more = labels === "" ? "" : `,${labels}`;
     let [text, below] = ["", 0];

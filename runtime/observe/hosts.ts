@@ -1,11 +1,10 @@
 import { isIP } from "node:net";
 
 /**
- * Whether a request may name this host. A web page can have its own name lead to this machine, and then read the
- * answers (DNS rebinding). It cannot be called by an address, nor by a name that only a cluster or a local network
- * resolves. So these are allowed: addresses, `localhost`, names without a dot, and a Service's name to its end
- * (`NAME.NAMESPACE.svc`, with or without `cluster.local`). `own` is allowed as well: the name that is listened on, and
- * this machine's.
+ * Whether a request's Host header is allowed. A web page can make its own name resolve to this machine and then read the answers
+ * (DNS rebinding). Such a page has neither an address nor a name that only a cluster or a local network resolves. So addresses,
+ * `localhost`, names without a dot, and full names of Services (`NAME.NAMESPACE.svc`, with or without `cluster.local`) are
+ * allowed. `own` is allowed as well: the name that is listened on, and this machine's.
  */
 export function isOwnHost(header: string, own: readonly string[]): boolean {
   const host = header.toLowerCase().replace(/:\d*$/, "").replace(/\.$/, "");

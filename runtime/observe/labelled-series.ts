@@ -1,27 +1,27 @@
-/** What is counted for the label values that lead here, and for those that begin with them. */
+/** A node of the tree of label values: the series of the values that lead here, and the longer ones below. */
 interface Branch<T> {
   counted: T | undefined;
   readonly below: Map<string, Branch<T>>;
 }
 
-/** The series of one family, found by their label values without a string of them all being made. */
+/** The series of one metric family, found by their label values without creating a string of them. */
 export class LabelledSeries<T> {
-  /** With its labels as they are written between the braces; in the order in which they came. */
+  /** All series with their labels as printed between the braces, in order of creation. */
   readonly all: { readonly labels: string; readonly counted: T }[] = [];
   private readonly labelNames: readonly string[];
   private readonly make: () => T;
   private readonly root: Branch<T> = { counted: undefined, below: new Map() };
-  /** What was asked for last: of one function's events, most have the same labels as the one before. */
+  /** The last lookup: most events of one function have the same labels as the preceding one. */
   private last: { readonly values: readonly string[]; readonly counted: T } | undefined;
 
-  /** One without labels is there from the beginning. */
+  /** A family without labels has its one series from the beginning. */
   constructor(labelNames: readonly string[], make: () => T) {
     this.labelNames = labelNames;
     this.make = make;
     if (labelNames.length === 0) this.at([]);
   }
 
-  /** `values`: of all labels, in the order of their names. */
+  /** Returns a series. `values`: the values of all labels, in the order of their names. */
   at(values: readonly string[]): T {
     const { last } = this;
     if (last && isSame(last.values, values)) return last.counted;
@@ -54,11 +54,11 @@ function isSame(a: readonly string[], b: readonly string[]): boolean {
   return true;
 }
 
-/** `function="copy",trigger="settings"`, as Prometheus reads it. */
+/** Returns `function="copy",trigger="settings"`, in Prometheus' format. */
 export const labelsText = (names: readonly string[], values: readonly string[]): string =>
   names.map((name, index) => `${name}="${escaped(values[index] ?? "")}"`).join(",");
 
-/** A line of a page. */
+/** Returns one sample's line. */
 export const lineOf = (name: string, labels: string, value: number): string =>
   `${name}${labels === "" ? "" : `{${labels}}`} ${valueText(value)}`;
 

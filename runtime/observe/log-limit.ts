@@ -1,10 +1,10 @@
 import type { Clock } from "../base/clock.ts";
 import { TokenBucket } from "../base/token-bucket.ts";
 
-/** Lines and bytes of one function's log: so many at once, and so many a second. */
+/** Limits of one function's log, in lines and bytes: burst, and per second. */
 const lines = { burst: 1_000, perSecond: 200 };
 const bytes = { burst: 2 ** 20, perSecond: 2 ** 18 };
-/** Milliseconds between two words about what was dropped of one function's. */
+/** Milliseconds between two reports about dropped lines of one function. */
 const wordMs = 10_000;
 
 interface LogShare {
@@ -14,7 +14,7 @@ interface LogShare {
   toldAt: number;
 }
 
-/** Holds each function's log to a rate, so that none fills the log, its reader and the disk for all. */
+/** Limits the rate of each function's log, so that no function fills the log, its reader or the disk. */
 export class LogLimit {
   private readonly clock: Clock;
   private readonly shares = new Map<string, LogShare>();
@@ -30,7 +30,7 @@ export class LogLimit {
     return isAdmitted;
   }
 
-  /** How many lines of a function were dropped since this was last told; 0 before it is time to tell again. */
+  /** Returns how many lines of a function were dropped since the last report; 0 while it is too early for another. */
   untold(name: string): number {
     const share = this.shareOf(name);
     const now = this.clock.monotonic();

@@ -3,10 +3,10 @@ import { isatty } from "node:tty";
 import type { LogOutput } from "./log-writer.ts";
 
 /**
- * The standard output as one that never waits for its reader. A regular file takes all at once. A pipe or a terminal is
- * opened once more, so that it is non-blocking here and for nobody else who holds it. An output that cannot be opened,
- * such as a socket, or a pipe of another user's, is made non-blocking for all by Node. Node does so with each pipe or
- * socket that `process.stdout` is.
+ * Opens the standard output so that writing never blocks. A regular file accepts all data at once. A pipe or a terminal is opened
+ * again, so that it is non-blocking only here and not for other processes that hold it. An output that cannot be opened, such as
+ * a socket or another user's pipe, is made non-blocking for all by Node, as it does with each pipe or socket that is
+ * `process.stdout`.
  */
 export function standardOutput(): LogOutput {
   const descriptor = nonBlocking(1);
@@ -26,7 +26,7 @@ function nonBlocking(descriptor: number): number {
   try {
     return openSync(`/proc/self/fd/${descriptor}`, constants.O_WRONLY | constants.O_NONBLOCK | constants.O_NOCTTY);
   } catch {
-    void process.stdout; // reading it is enough: libuv's uv_pipe_open sets O_NONBLOCK
+    void process.stdout; // accessing it is enough: libuv's uv_pipe_open sets O_NONBLOCK
     return descriptor;
   }
 }

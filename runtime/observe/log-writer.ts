@@ -3,49 +3,59 @@ import type { Clock, Timer } from "../base/clock.ts";
 
 const mebi = 2 ** 20;
 
-/** Bytes that may wait for the reader when a line comes: the lines of handlers' runs go first, the runtime's warnings and errors last. */
+/**
+ * Maximum bytes waiting for the reader when a line is written. Lines of handlers' runs are dropped first, the runtime's warnings
+ * and errors last.
+ */
 const limits = { run: 6 * mebi, own: 7 * mebi, alarm: 8 * mebi } as const;
 /** Pino's number of the level `warn`. */
 const warn = 40;
 
-/** PIPE_BUF on Linux: a pipe takes so many bytes whole or not at all. Lines go out in pieces of whole lines up to this, so a process that is killed tears no line that fits. */
+/**
+ * PIPE_BUF on Linux: a pipe accepts this many bytes completely or not at all. Lines are written in pieces of whole lines up to
+ * this size, so that killing the process does not truncate a line that fits.
+ */
 const pieceBytes = 4096;
-/** Pieces written in one turn of the event loop: a reader as fast as this process does not keep it. */
+/** Maximum number of pieces written in one turn of the event loop, so that a fast reader does not block the loop. */
 const piecesAtOnce = 256;
 
-/** Milliseconds until a full pipe is tried again: double after each try in vain. A pipe of 64 KiB that is emptied each time takes 64 MB/s at the first. */
+/**
+ * Milliseconds until a full pipe is tried again, doubled after each unsuccessful try. With the first value, a pipe of 64 KiB that
+ * is emptied each time takes 64 MB/s.
+ */
 const retryMs = { first: 1, last: 50 } as const;
-/** Milliseconds after which a write is tried again that failed, as on a full disk or where nobody reads. */
+/** Milliseconds until a failed write is tried again, for example on a full disk or without a reader. */
 const faultMs = 1000;
-/** Milliseconds between two words about dropped lines, while the reader does not catch up. */
+/** Milliseconds between two reports about dropped lines, while the reader is too slow. */
 const wordMs = 10_000;
-/** Milliseconds of one sleep while the end waits for the reader. */
+/** Milliseconds of one sleep while the process' end waits for the reader. */
 const napMs = 5;
 
-/** Writes the first bytes of some, and says how many; 0: none for now. Never waits. Throws where writing fails. */
+/**
+ * Writes a prefix of the bytes and returns its length; 0 if nothing can be written now. Never blocks. Throws if writing fails.
+ */
 export type LogOutput = (bytes: Buffer) => number;
 
 /**
- * Told of each line that was not written: its function, empty for the runtime's own, and the reason. `rate` is over the
- * function's rate; `reader` says that the log's reader is too slow.
+ * Called for each line that was not written, with its function (empty for the runtime's own lines) and the reason: `rate` is
+ * above the function's rate limit; `reader` means that the log's reader is too slow.
  */
 export type LineDropped = (functionName: string, reason: "rate" | "reader") => void;
 
 /**
- * The log's way out of the process, which never waits for a reader. Lines that the output does not take at once wait,
- * up to 8 MiB. Beyond that lines are dropped whole, counted, and said of once there is room. Pino hands each line's
- * fields over beside it.
+ * Writes the log without ever waiting for its reader. Lines that the output does not accept at once are buffered, up to 8 MiB.
+ * Beyond that, whole lines are dropped and counted, and reported once there is room. Pino passes each line's fields separately.
  */
 export class LogWriter implements DestinationStream {
-  /** Has pino set the two below before each line. */
+  /** Makes pino set the two fields below before each line. */
   readonly [symbols.needsMetadataGsym] = true;
   lastLevel = 0;
   lastObj: unknown;
-  /** Counts what is dropped. */
+  /** Notified of dropped lines. */
   heardBy: LineDropped | undefined;
   private readonly output: LogOutput;
   private readonly clock: Clock;
-  /** Pieces, the first of them perhaps in part written. */
+  /** Pieces to write. The first may be partly written. */
   private readonly pieces: Buffer[] = [];
   private tail = "";
   private tailBytes = 0;
@@ -60,7 +70,7 @@ export class LogWriter implements DestinationStream {
     this.clock = clock;
   }
 
-  /** Takes one line with its end. */
+  /** Writes one line, including its line end. */
   write(line: string): void {
     const bytes = Buffer.byteLength(line);
     if (this.untold > 0 && this.clock.monotonic() - this.toldAt >= wordMs) this.tell(limits.alarm);
@@ -75,7 +85,7 @@ export class LogWriter implements DestinationStream {
     if (!this.timer) this.pump();
   }
 
-  /** Writes what waits, and stops this thread meanwhile, for at most `limitMs`: for the process's end. */
+  /** Writes all buffered lines, blocking this thread for at most `limitMs`. For the process' end. */
   flush(limitMs: number): void {
     this.tell(Number.POSITIVE_INFINITY);
     const deadline = this.clock.monotonic() + limitMs;
@@ -96,7 +106,7 @@ export class LogWriter implements DestinationStream {
     this.tailBytes = 0;
   }
 
-  /** Says how many lines are missing, unless more than `limit` bytes would wait then. */
+  /** Adds a line about dropped lines, unless more than `limit` bytes would then be waiting. */
   private tell(limit: number): void {
     if (this.untold === 0) return;
     const time = new Date(this.clock.now()).toISOString();
@@ -113,7 +123,7 @@ export class LogWriter implements DestinationStream {
     this.timer = undefined;
     const before = this.waitingBytes;
     const reached = this.advance();
-    // The reader has caught up: it learns what it missed.
+    // The reader has caught up, so dropped lines are reported now.
     if (reached === "empty" && this.untold > 0) {
       this.tell(limits.alarm);
       this.pump();
@@ -124,7 +134,7 @@ export class LogWriter implements DestinationStream {
     this.timer = this.clock.after(reached === "fault" ? faultMs : this.delayMs, () => this.pump(), { unref: true });
   }
 
-  /** Writes some of what waits. `full`: there is more, for which the output has no room now. */
+  /** Writes some of the buffered lines. `full`: more remain, for which the output has no room now. */
   private advance(): "empty" | "full" | "fault" {
     for (let count = 0; count < piecesAtOnce; count++) {
       if (this.pieces.length === 0) this.seal();
@@ -134,7 +144,7 @@ export class LogWriter implements DestinationStream {
       try {
         taken = this.output(piece);
       } catch {
-        return "fault"; // there is nowhere to tell of it
+        return "fault"; // there is no place to report it
       }
       this.waitingBytes -= taken;
       if (taken === piece.length) this.pieces.shift();

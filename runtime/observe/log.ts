@@ -4,8 +4,8 @@ import type { LogLevel } from "../base/config.ts";
 export type { Logger } from "pino";
 
 /**
- * The runtime's logger: JSON lines with constant messages and fields. Credentials that a library's error may carry are
- * cut out before they are written.
+ * Creates the runtime's logger: JSON lines with constant messages and fields. Credentials that a library's error may contain are
+ * redacted.
  */
 export function createLog(level: LogLevel, destination: DestinationStream): Logger {
   return pino(

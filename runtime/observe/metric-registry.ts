@@ -1,20 +1,21 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 
-/** What Prometheus sees under one name. */
+/** A metric family: all series with one name. */
 export interface Family {
   readonly name: string;
   readonly help: string;
   readonly type: "counter" | "gauge" | "histogram";
-  /** A text for each of its series: a line, or several with line ends between. */
+  /** A text for each of its series: one line, or several separated by line ends. */
   lines(): Iterable<string>;
 }
 
-/** Characters that are made before the event loop turns: half a millisecond of work. */
+/** Characters produced before yielding to the event loop: half a millisecond of work. */
 const pieceLength = 64 * 1024;
 
 /**
- * The text that Prometheus reads. With 2,000 functions it has 12 MB: it is made in pieces, and the event loop turns after
- * each. Each series is of one moment, a histogram with all its lines as well; two series may be of two moments.
+ * Produces the text for Prometheus. With 2,000 functions it has 12 MB, so it is produced in pieces, and the event loop gets a
+ * turn after each one. Each series, including all lines of a histogram, is a consistent snapshot; different series may be from
+ * different moments.
  */
 export class MetricRegistry {
   private readonly readers = new Set<() => Iterable<Family>>();
@@ -24,7 +25,7 @@ export class MetricRegistry {
     return family;
   }
 
-  /** @param read asked once for each text */
+  /** @param read called once for each text */
   addAll(read: () => Iterable<Family>): void {
     this.readers.add(read);
   }

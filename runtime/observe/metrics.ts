@@ -14,10 +14,10 @@ import type { LineDropped } from "./log-writer.ts";
 import { type Family, MetricRegistry } from "./metric-registry.ts";
 import { UserMetrics } from "./user-metrics.ts";
 
-/** From 1 ms to two minutes: a handler may take as long as its timeout. */
+/** Bucket bounds in seconds, from 1 ms to two minutes: a handler may take as long as its timeout. */
 const durationBounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 120];
 
-/** All but that of an executor which the sandbox closes: that is none's death. */
+/** All reasons except `closed`: an executor closed by the sandbox did not die. */
 const deathReasons: Readonly<Record<Exclude<DeathReason, "closed">, true>> = {
   memory: true,
   silent: true,
@@ -30,7 +30,7 @@ const deathReasons: Readonly<Record<Exclude<DeathReason, "closed">, true>> = {
 const perTrigger = ["function", "trigger"] as const;
 const perSource = ["api_version", "kind", "namespace"] as const;
 
-/** What is measured when somebody asks, because it is a state and not a count. */
+/** States that are measured at each scrape, because they are not counts. */
 export interface Gauges {
   functions(): readonly {
     readonly name: string;
@@ -39,12 +39,12 @@ export interface Gauges {
     readonly dueSeconds: number;
     readonly queued: number;
     readonly inFlight: number;
-    /** In mode Reconcile. */
+    /** Set in mode Reconcile. */
     readonly keys?: { readonly count: number; readonly withoutObject: number } | undefined;
     readonly letterStock: DeadLetterStock;
     readonly parentSeconds: ReadonlyMap<string, number>;
   }[];
-  /** Of every function that `/status` lists, whether it runs or not; a name may come twice. */
+  /** One entry for every function in `/status`, whether it runs or not. A name may occur twice. */
   standings(): readonly { readonly name: string; readonly ready: boolean; readonly reason?: string }[];
   parked(): readonly { readonly name: string; readonly seconds: number }[];
   reads(): readonly {
@@ -56,7 +56,10 @@ export interface Gauges {
     readonly bytes: number;
     readonly ageMs?: number | undefined;
   }[];
-  /** The memory of all reads in bytes, what functions share counted once; its limit; and how often each function's were refused. */
+  /**
+   * The memory of all reads in bytes, with shared objects counted once; its limit; and how often each function's reads were
+   * suspended.
+   */
   cache(): {
     readonly bytes: number;
     readonly limit: number;
@@ -65,14 +68,14 @@ export interface Gauges {
   sources(): readonly { readonly spec: SourceSpec; readonly state: string }[];
 }
 
-/** Every metric of the runtime, by Prometheus's conventions; each begins with `watchfire_`. */
+/** All metrics of the runtime, following Prometheus' conventions. Each name begins with `watchfire_`. */
 export class Metrics {
   readonly user: UserMetrics;
   private readonly page = new MetricRegistry();
-  /** Of the process and of Node. */
+  /** Metrics of the process and of Node. */
   private readonly defaults = new Registry();
 
-  /** `function`, `trigger`, `type` Added|Modified|Deleted, `outcome` ok|retry|dead_letter|filtered|dropped. */
+  /** `type`: Added|Modified|Deleted, `outcome`: ok|retry|dead_letter|filtered|dropped. */
   private readonly events = this.tally("events_total", "Events by how they ended; retry is not an end.", [
     ...perTrigger,
     "type",
@@ -89,7 +92,7 @@ export class Metrics {
     "Waiting events that gave way to a newer one of their object, which had more than its share of the queue.",
     perTrigger,
   );
-  /** `condition`: its name; `result`: error counts as not holding, limit as holding. */
+  /** `condition`: the condition's name; `result`: `error` counts as false, `limit` as true. */
   private readonly conditionErrors = this.tally(
     "match_condition_errors_total",
     "Match conditions that could not be evaluated, or went over their cost limit.",
@@ -124,21 +127,21 @@ export class Metrics {
     perSource,
   );
 
-  /** `function`: empty for the runtime's own lines; `reason` rate|reader. */
+  /** `function`: empty for the runtime's own lines; `reason`: rate|reader. */
   private readonly linesDropped = this.tally(
     "log_lines_dropped_total",
     "Lines over their function's rate, or more than the log's reader takes.",
     ["function", "reason"],
   );
 
-  /** `operation` such as kube.get; `result` ok, refused, or the error's class. */
+  /** `operation`: such as kube.get; `result`: ok, refused, or the error's class. */
   private readonly calls = this.spread("client_call_duration_seconds", "Calls that handlers made.", [
     "function",
     "operation",
     "result",
   ]);
 
-  /** `reason` memory|silent|breach|stuck|exited|refused. */
+  /** `reason`: memory|silent|breach|stuck|exited|refused. */
   private readonly executorDeaths = this.tally("executor_deaths_total", "Executors that died.", ["reason"]);
   private readonly kills = this.tally("function_kills_total", "Executors that a function brought down.", ["function"]);
 
@@ -148,20 +151,20 @@ export class Metrics {
     collectDefaultMetrics({ register: this.defaults, prefix: "watchfire_" });
   }
 
-  /** Prometheus text. */
+  /** Returns all metrics as Prometheus text. */
   async text(): Promise<string> {
     return (await this.page.text()) + (await this.defaults.metrics());
   }
 
-  /** Shows whether this replica is the active one. */
+  /** Adds the metric that shows whether this replica is the active one. */
   leader(read: () => boolean): void {
     this.page.addAll(() => [gauge("leader", "1 while this replica is the active one.", [], [[read() ? 1 : 0]])]);
   }
 
-  /** Shows states at each scrape. */
+  /** Adds metrics of states, which are read at each scrape. */
   watch(gauges: Gauges): void {
     this.page.addAll(() => statesOf(gauges));
-    // Each is asked when it is its turn: with 2,000 functions either takes some milliseconds of the event loop.
+    // Separate readers, because each takes some milliseconds of the event loop with 2,000 functions.
     this.page.addAll(() => standingOf(gauges));
   }
 
@@ -210,7 +213,7 @@ export class Metrics {
     functionKilled: (fn) => this.kills.add(1, fn),
   };
 
-  /** What a rule for alerts asks for: the first failure is to be an increase. */
+  /** Creates series with value 0 on which alerts are based, so that the first failure is an increase. */
   private begin({ name, triggers, schedules, delivery }: FunctionManifest): void {
     const { onFailure } = delivery;
     for (const { name: trigger, matchConditions, events } of triggers) {
@@ -219,7 +222,7 @@ export class Metrics {
         for (const result of ["error", "limit"]) this.conditionErrors.begin(name, trigger, condition.name, result);
       }
       for (const type of events) {
-        // A Modified may give way to a newer one in each mode.
+        // In each mode, a Modified event may be replaced by a newer one.
         if (onFailure === "Drop" || type === "Modified") this.events.begin(name, trigger, type, "dropped");
       }
     }
@@ -236,10 +239,10 @@ export class Metrics {
   }
 }
 
-/** A number, after the values of its labels. */
+/** Label values followed by a number. */
 type Sample = readonly [...labels: string[], value: number];
 
-/** What is the case now; `samples` are read once. */
+/** A metric of a current state. `samples` are read once. */
 function gauge(
   name: string,
   help: string,
@@ -363,7 +366,7 @@ function standingOf({ standings }: Gauges): Family[] {
   ];
 }
 
-/** Two files may declare one name: a series that came twice would cost Prometheus the whole page. */
+/** Two files may declare one name. Prometheus rejects the whole text if a series occurs twice. */
 function worstOfName(standings: ReturnType<Gauges["standings"]>): ReturnType<Gauges["standings"]> {
   const worst = new Map<string, (typeof standings)[number]>();
   for (const each of standings) {
@@ -373,7 +376,7 @@ function worstOfName(standings: ReturnType<Gauges["standings"]>): ReturnType<Gau
   return [...worst.values()];
 }
 
-/** Labels are those that manifests name: a function's read of one kind. */
+/** Metrics of reads. Their labels come from manifests: a function's read of one kind. */
 function readsOf(reads: ReturnType<Gauges["reads"]>): Family[] {
   type Of = (typeof reads)[number];
   const each = (name: string, help: string, value: (of: Of) => number | undefined) => {

@@ -1,16 +1,16 @@
 import type { WatchfireError } from "../base/errors.ts";
 import type { Logger } from "./log.ts";
 
-/** Something of the functions folder that cannot be used, and why: a manifest, or the folder itself. */
+/** An unusable manifest, or the functions folder itself, with the reasons. */
 export interface RefusedFunction {
   readonly name: string | undefined;
   readonly file: string;
   readonly faults: readonly WatchfireError[];
-  /** It is the folder: no function's coming will tell that it is mended. */
+  /** Whether it is the folder. Its recovery is logged separately, because no function's load shows it. */
   readonly isFolder?: boolean;
 }
 
-/** One line for each manifest that begins to be refused, or is refused for other reasons than before. */
+/** Logs one line for each manifest that is refused for the first time, or for other reasons than before. */
 export class RefusalLog {
   private readonly log: Logger;
   private told = new Map<string, string>();
@@ -20,7 +20,7 @@ export class RefusalLog {
     this.log = log;
   }
 
-  /** @param refused everything that is refused now; what was before and is missing here is mended, or gone */
+  /** @param refused everything refused now; entries missing since the last call were fixed or removed */
   tell(refused: readonly RefusedFunction[]): void {
     const now = new Map<string, string>();
     for (const { name, file, faults, isFolder } of refused) {
@@ -38,7 +38,7 @@ export class RefusalLog {
     this.told = now;
   }
 
-  /** Whether it was refused when last told: by the name it claims, or by its file. */
+  /** Whether it was refused at the last call, by the name it claims or by its file. */
   has(name: string, file: string): boolean {
     return this.told.has(name) || this.told.has(file);
   }

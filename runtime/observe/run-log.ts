@@ -3,8 +3,8 @@ import type { Delivery, DeliveryListener, HandlerError, Outcome, Runner } from "
 import type { Logger } from "./log.ts";
 
 /**
- * The runner, with a line for each attempt: successes at `successLevel`, failures as warnings with the error as its author
- * wrote it. Values of the function's Secrets are cut out of errors here, before they reach a log or a dead letter.
+ * Wraps a runner so that each attempt is logged: successes at `successLevel`, failures as warnings with the error as its author
+ * wrote it. Values of the function's Secrets are redacted from errors here, before they reach a log or a dead letter.
  */
 export function loggedRunner(runner: Runner, log: Logger, redactor: Redactor, successLevel: "debug" | "info"): Runner {
   const lines = { log, redactor, successLevel };
@@ -14,14 +14,14 @@ export function loggedRunner(runner: Runner, log: Logger, redactor: Redactor, su
   };
 }
 
-/** What all attempts' lines have in common. */
+/** Settings shared by all attempts' log lines. */
 interface Lines {
   readonly log: Logger;
   readonly redactor: Redactor;
   readonly successLevel: "debug" | "info";
 }
 
-/** Hears of one attempt, and writes its line. A class, because each event's closures took 0.2 KB. */
+/** Listens to one attempt and logs its end. A class, because closures for each event took 0.2 KB. */
 class LoggedListener implements DeliveryListener {
   private readonly lines: Lines;
   private readonly delivery: Delivery;
@@ -41,7 +41,7 @@ class LoggedListener implements DeliveryListener {
     const { delivery } = this;
     const { log, redactor, successLevel } = this.lines;
     const outcome = redacted(ended, delivery.function, redactor);
-    // What is unbegun comes again, and is logged then.
+    // An attempt that has not begun will run later, and is logged then.
     if (outcome.type === "ok") {
       if (log.isLevelEnabled(successLevel)) log[successLevel](fieldsOf(delivery, outcome), "handled");
     } else if (outcome.type !== "unbegun") log.warn(fieldsOf(delivery, outcome), messages[outcome.type]);
@@ -61,7 +61,7 @@ function fieldsOf(delivery: Delivery, outcome: Exclude<Outcome, { type: "unbegun
     function: delivery.function,
     trigger: delivery.trigger,
     run: delivery.id,
-    // What woke a key may be many changes, of other objects as well.
+    // A key's run may be caused by many changes, including those of other objects.
     type: delivery.causes ? "Reconcile" : delivery.type,
     object: `${apiVersion}/${kind} ${namespace ? `${namespace}/` : ""}${name}`,
     attempt: delivery.attempt,

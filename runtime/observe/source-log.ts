@@ -2,16 +2,16 @@ import type { StateChange, WatchObserver } from "../informer/fanout/observer.ts"
 import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { Logger } from "./log.ts";
 
-/** States that need a person, or time; each, and resourceVersions that went back, is closed by a line of its own once it is over. */
+/** States that need a person or time. The end of each, and of a rewind of resourceVersions, is logged. */
 const trouble: ReadonlySet<StateChange["to"]> = new Set(["backoff", "forbidden", "missing", "degraded"]);
 
-/** What is told of a kind that a source has not found yet: a definition may well be applied after the functions that watch it. */
+/** Message for a kind that a source has not found yet: its definition may be applied later than the functions that watch it. */
 export const notServedYet = "kind not served yet";
 
-/** One structured line for each change of a source's state: a warning where something is wrong, and word of its end. */
+/** Returns a listener that logs each change of a source's state: a warning if something is wrong, and a line when it is over. */
 export function sourceLog(log: Logger): WatchObserver["stateChanged"] {
   const troubled = new Set<string>();
-  /** Sources that were served at some time. */
+  /** Sources that have been served before. */
   const found = new Set<string>();
   return (spec, change: StateChange) => {
     const { apiVersion, kind, namespace, labelSelector, fieldSelector, representation } = spec;

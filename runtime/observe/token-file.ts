@@ -9,9 +9,9 @@ const tokenFile = (folder: string): string => join(folder, "token");
 const form = /^[\w-]{43}$/;
 
 /**
- * The token of a data folder: whoever can read the folder may see, replay and drop its dead letters. One that is there
- * stays, since a standby may share the folder; otherwise it is made, for the folder's owner alone. Where it cannot be
- * kept nobody else learns of it: the folder's first real write tells what is wrong.
+ * Returns the token of a data folder, which authorises seeing, replaying and dropping its dead letters. An existing token is
+ * kept, since a standby may share the folder; otherwise it is created, readable by the folder's owner only. If it cannot be
+ * saved, it is known only to this process, and the folder's first real write reports the error.
  */
 export function keepToken(folder: string): string {
   const kept = readToken(folder);
@@ -27,7 +27,7 @@ export function keepToken(folder: string): string {
   }
 }
 
-/** The folder's token; undefined where there is none, or none that this user may read. */
+/** Returns the folder's token, or `undefined` if it does not exist or this user may not read it. */
 export function readToken(folder: string): string | undefined {
   try {
     const token = readFileSync(tokenFile(folder), "utf8").trim();
@@ -37,13 +37,16 @@ export function readToken(folder: string): string | undefined {
   }
 }
 
-/** A link, or a file that others can read, is none of ours. A volume's group (a pod's `fsGroup`) is the owner's own. */
+/**
+ * Whether the file can be trusted: not a link, and not accessible to others. The group may have access: a volume's group (a pod's
+ * `fsGroup`) belongs to the owner.
+ */
 function isPrivate(folder: string): boolean {
   const found = lstatSync(tokenFile(folder), { throwIfNoEntry: false });
   return found?.isFile() === true && (found.mode & 0o007) === 0;
 }
 
-/** Whether an Authorization header bears the token, in a time that does not tell how much of it. */
+/** Whether an Authorization header contains the token. Takes constant time. */
 export function bears(header: string | undefined, token: string): boolean {
   const hash = (text: string) => createHash("sha256").update(text).digest();
   return timingSafeEqual(hash(header ?? ""), hash(`Bearer ${token}`));

@@ -3,23 +3,23 @@ import { Counter } from "./counter.ts";
 import { Histogram } from "./histogram.ts";
 import type { Family, MetricRegistry } from "./metric-registry.ts";
 
-/** A function may have at most this many series: the usual advice for one exporter's metric is tens, and labels multiply. */
+/** Maximum number of series of one function. The usual advice for one exporter's metric is tens, and labels multiply. */
 const seriesLimit = 200;
-/** Characters of all labels of one series, names and values: 200 histograms of such are 2 MB of text. */
+/** Maximum characters of all labels of one series, names and values. 200 such histograms are 2 MB of text. */
 const labelsLimit = 512;
-/** Names of a function's metrics that a refusal is told of: a name may be another for every event. */
+/** Maximum number of metric names per function for which a refusal is logged, because a name may differ for every event. */
 const toldLimit = 20;
 
-/** Of a handler's histograms: Prometheus's own default, from 5 ms to 10 s where seconds are observed. */
+/** Bucket bounds of handlers' histograms: Prometheus' default, 5 ms to 10 s if seconds are observed. */
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 const validName = /^[a-zA-Z_][a-zA-Z0-9_]{0,99}$/;
-/** Of histograms: a counter's ending, and those of a histogram's own series. */
+/** Endings that a histogram's name may not have: a counter's, and those of a histogram's own series. */
 const reservedEnding = /_(?:total|bucket|count|sum)$/;
 
 type MetricOperation = "increment" | "observe";
 
-/** What one function counts under one name. */
+/** One metric of one function. */
 interface UserMetric {
   readonly metric: Counter | Histogram;
   readonly labelNames: string;
@@ -28,18 +28,18 @@ interface UserMetric {
 interface UserSeries {
   readonly metrics: Map<string, UserMetric>;
   readonly series: Set<string>;
-  /** Names of metrics that were refused. */
+  /** Names of metrics whose refusal was logged. */
   readonly told: Set<string>;
 }
 
 /**
- * What handlers count by `ctx.metrics`: `watchfire_user_<name>_total` or the histogram `watchfire_user_<name>`, with the
- * label `function` and the handler's own. A function cannot touch another's series, nor its names: each uses a name with
- * labels of its own, and the endings keep the types apart. Nor can it have more than {@link seriesLimit} series.
+ * The metrics that handlers record by `ctx.metrics`: `watchfire_user_<name>_total` or the histogram `watchfire_user_<name>`, with
+ * the label `function` and the handler's own. A function cannot affect another's series or names: each has its own labels for a
+ * name, and the endings keep the types apart. It can have at most {@link seriesLimit} series.
  */
 export class UserMetrics {
   private readonly functions = new Map<string, UserSeries>();
-  /** By the name that Prometheus sees: what each function counts under it. */
+  /** Metric families by full name, each with the metrics of all functions that use it. */
   private readonly families = new Map<string, OwnFamily>();
 
   constructor(page: Pick<MetricRegistry, "addAll">) {
@@ -48,7 +48,7 @@ export class UserMetrics {
 
   /**
    * Adds one sample.
-   * @returns undefined, or why it was refused, in words for the function's log
+   * @returns `undefined`, or the reason why it was refused, for the function's log
    */
   record(
     functionName: string,
@@ -79,7 +79,7 @@ export class UserMetrics {
     return undefined;
   }
 
-  /** Whether a refusal is to be told: the first of each name, of some names. */
+  /** Whether a refusal should be logged: the first for each name, for a limited number of names. */
   isNews(functionName: string, name: string): boolean {
     const { told } = this.own(functionName);
     if (told.has(name) || told.size >= toldLimit) return false;
@@ -87,7 +87,7 @@ export class UserMetrics {
     return true;
   }
 
-  /** Forgets a function that is unloaded, and its series. */
+  /** Removes an unloaded function and its series. */
   forget(functionName: string): void {
     const gone = this.functions.get(functionName);
     this.functions.delete(functionName);
@@ -127,12 +127,12 @@ export class UserMetrics {
   }
 }
 
-/** What functions count under one name. */
+/** The metrics of all functions under one name. */
 class OwnFamily implements Family {
   readonly name: string;
   readonly help = help;
   readonly type: Family["type"];
-  /** By function. */
+  /** Keyed by function. */
   readonly members = new Map<string, Counter | Histogram>();
 
   constructor(name: string, type: Family["type"]) {
@@ -150,7 +150,7 @@ const help = "Recorded by a handler.";
 const fullName = (type: MetricOperation, name: string): string =>
   `watchfire_user_${type === "increment" && !name.endsWith("_total") ? `${name}_total` : name}`;
 
-/** Why a sample cannot be taken, whatever came before it. */
+/** Returns why a sample is invalid regardless of earlier ones, or `undefined`. */
 function faultOf(
   type: MetricOperation,
   name: string,
@@ -160,7 +160,7 @@ function faultOf(
 ): string | undefined {
   if (!validName.test(name)) return `the metric's name ${shorten(name)} is not [a-zA-Z_][a-zA-Z0-9_]*`;
   if (type === "observe" && reservedEnding.test(name)) return `a histogram's name may not end like ${name}`;
-  // Those of Prometheus itself begin with two underscores.
+  // Names that begin with two underscores are reserved for Prometheus.
   const bad = labelNames.find(
     (label) => !validName.test(label) || label.startsWith("__") || label === "function" || label === "le",
   );

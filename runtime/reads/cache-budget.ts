@@ -1,30 +1,32 @@
 import type { Clock, Timer } from "../base/clock.ts";
 import { type CacheReader, planFairly } from "./fair-plan.ts";
 
-/** How often suspended members are checked for whether they fit again, in milliseconds. The check calls nobody. */
+/** Milliseconds between two checks whether suspended members fit again. The check makes no request. */
 const lookMs = 10_000;
-/** How long a member that was suspended rests at least, in milliseconds. Its next list may be as large as the limit. */
+/** Minimum milliseconds for which a member stays suspended. Its next list may be as large as the limit. */
 const firstRestMs = 30_000;
-/** The longest rest, in milliseconds: the rest of a member that is suspended repeatedly doubles up to this. */
+/** Maximum milliseconds of that. The time doubles up to this for a member that is suspended repeatedly. */
 const longestRestMs = 300_000;
-/** After so many milliseconds without a suspension, the next rest is the first one again. */
+/** Milliseconds without a suspension after which the next one is a first one again. */
 const calmMs = 600_000;
-/** How often the objects of a suspended member are counted again, in milliseconds: only a list shows that they became fewer. */
+/** Milliseconds between two counts of a suspended member's objects: only a list shows that they became fewer. */
 const recountMs = 300_000;
-/** Part of the limit that may be in use once a member is back that was not counted again. The rest is for members that grow meanwhile. */
+/**
+ * Share of the limit that may be in use after a member returns without a new count. The rest is for members that grow meanwhile.
+ */
 const fillTo = 0.9;
-/** A member that was not counted again comes back only if it fits when it is so many times larger than it was. */
+/** Factor by which a member is assumed to have grown when it returns without a new count. */
 const reserve = 1.1;
 
-/** Who has a part of the budget. The budget says when it keeps its objects; its demand is what they take. */
+/** A function with a part of the budget. The budget decides whether it keeps its objects; its demand is their size. */
 export interface CacheMember extends CacheReader {
-  /** Its demand is known: all of its objects were read or counted once. */
+  /** Whether its demand is known: all of its objects were read or counted once. */
   readonly isMeasured: boolean;
-  /** Keeps its objects from now on. */
+  /** Starts to keep its objects. */
   keep(): void;
-  /** Keeps none, and counts them. `CacheBudget.measured` is told when that is done. */
+  /** Drops its objects and counts them. It calls `CacheBudget.measured` when the count is complete. */
   measure(): void;
-  /** Keeps none. `equalShare`: what each of the members might have, in bytes. */
+  /** Drops its objects. `equalShare`: the budget divided equally among the members, in bytes. */
   suspend(equalShare: number): void;
 }
 
@@ -35,19 +37,19 @@ interface Suspension {
 }
 
 /**
- * Divides the room for cached objects among functions. While all objects fit, every member keeps its own. Where they do not, the
- * members with most beyond an equal share are suspended, as `planFairly` chooses them. A member whose first list is incomplete is
- * counted before anybody is suspended for it. Suspended members come back by themselves.
+ * Divides the room for cached objects among functions. While all objects fit, every member keeps its own. If they do not fit, the
+ * members furthest above an equal share are suspended, as chosen by `planFairly`. A member whose first list is incomplete is
+ * counted before another is suspended for it. Suspended members return automatically.
  */
 export class CacheBudget {
   private readonly limit: number;
   private readonly clock: Clock;
-  /** What is in memory, in bytes. */
+  /** Returns the bytes in memory. */
   private readonly held: () => number;
   private readonly kept = new Set<CacheMember>();
   private readonly measuring = new Set<CacheMember>();
   private readonly suspended = new Map<CacheMember, Suspension>();
-  /** Of members that came back: when, and how long they had rested. */
+  /** For members that returned: when, and how long they had been suspended. */
   private readonly returns = new Map<CacheMember, { readonly at: number; readonly restMs: number }>();
   private next: Timer | undefined;
 
@@ -58,12 +60,12 @@ export class CacheBudget {
     this.held = held;
   }
 
-  /** The member keeps its objects, or will from now on. */
+  /** Adds a member that keeps its objects, or is about to. */
   enter(member: CacheMember): void {
     this.kept.add(member);
   }
 
-  /** The member wants no room, and is told nothing more. */
+  /** Removes a member. No more of its methods are called. */
   leave(member: CacheMember): void {
     this.kept.delete(member);
     this.measuring.delete(member);
@@ -72,7 +74,7 @@ export class CacheBudget {
     this.lookLater();
   }
 
-  /** Somebody's objects take more than before. */
+  /** Called when a member's objects take more memory than before. */
   grown(): void {
     if (this.held() <= this.limit) return;
     for (const member of this.unmeasured()) {
@@ -82,14 +84,14 @@ export class CacheBudget {
     this.suspendAllBut(planFairly([...this.kept], this.limit));
   }
 
-  /** The member is done with what `measure` asked for, or needs more than the limit already. */
+  /** Called when a member has completed the count that `measure` requested, or already exceeds the limit. */
   measured(member: CacheMember): void {
     if (!this.measuring.delete(member)) return;
     if (this.fits(member)) this.bringBack(member);
     else this.suspend(member);
   }
 
-  /** Those that keep a part of their objects and need nobody knows how much more, the largest first. */
+  /** Members whose objects are only partly read, so that their demand is unknown, largest first. */
   private unmeasured(): CacheMember[] {
     return [...this.kept]
       .filter(({ isMeasured }) => !isMeasured)
@@ -129,7 +131,7 @@ export class CacheBudget {
     return planFairly([...this.kept, member], this.limit).has(member);
   }
 
-  /** As `fits`, with room to spare: one that fits by little would be suspended again soon. */
+  /** Like `fits`, but with a reserve: a member that barely fits would soon be suspended again. */
   private fitsWell(member: CacheMember): boolean {
     const held = new Set([...this.kept].flatMap(({ demand }) => [...demand.keys()]));
     const demand = new Map(
@@ -139,7 +141,7 @@ export class CacheBudget {
     return planFairly<CacheReader>([...this.kept, larger], fillTo * this.limit).has(larger) && this.fits(member);
   }
 
-  /** Nobody is suspended for it before its objects really do not fit. */
+  /** Lets a member return. Others are suspended for it only when its objects really do not fit. */
   private bringBack(member: CacheMember): void {
     const { restMs = firstRestMs } = this.suspended.get(member) ?? {};
     if (this.suspended.delete(member)) this.returns.set(member, { at: this.clock.monotonic(), restMs });
@@ -163,7 +165,7 @@ export class CacheBudget {
       .sort(([a], [b]) => sumOf(a) - sumOf(b));
     for (const [member, { since, restMs }] of waiting)
       if (now - since >= restMs && this.fitsWell(member)) this.bringBack(member);
-    // One at a time: each count is a list of the API server's.
+    // One at a time, because each count is a list request to the API server.
     const [due] = waiting
       .filter(([member, { countedAt }]) => this.suspended.has(member) && now - countedAt >= recountMs)
       .sort(([, a], [, b]) => a.countedAt - b.countedAt);

@@ -1,16 +1,16 @@
 /** A function that needs room for the objects of some sources. */
 export interface CacheReader {
-  /** Bytes by source, as `sourceKey` names them. */
+  /** Bytes by source key (`sourceKey`). */
   readonly demand: ReadonlyMap<string, number>;
 }
 
-/** The sources of some holders: each takes its bytes once, whoever reads it. */
+/** The sources of some readers. Each source takes its bytes once, however many readers it has. */
 class SourcePool {
   private readonly sizes = new Map<string, number>();
   private readonly readers = new Map<string, number>();
   total = 0;
 
-  /** Holders may differ over the size of a source, where one of them has not read all of it: the largest is taken. */
+  /** Readers may report different sizes of one source, if one has not read all of it. The largest counts. */
   constructor(holders: Iterable<CacheReader>) {
     for (const { demand } of holders)
       for (const [source, bytes] of demand) this.sizes.set(source, Math.max(bytes, this.sizes.get(source) ?? 0));
@@ -24,7 +24,7 @@ class SourcePool {
     for (const source of demand.keys()) this.read(source, -1);
   }
 
-  /** The bytes that count as a holder's: those of each source are divided equally among its readers. */
+  /** Returns the bytes charged to a reader: those of each source are divided equally among its readers. */
   chargeOf({ demand }: CacheReader): number {
     let charge = 0;
     for (const source of demand.keys()) charge += this.sizeOf(source) / (this.readers.get(source) ?? 1);
@@ -43,9 +43,10 @@ class SourcePool {
 }
 
 /**
- * Chooses the holders that keep their demand within the limit. While the sum exceeds the limit, the holder with the largest charge is
- * left out. The charges add up to the sum, so the largest is above an equal share. Of two equal charges, the later in order is left
- * out. A holder that fits in the end after all, such as one whose source stays for another reader, is kept.
+ * Chooses the readers that may keep their objects within the limit. While the sum exceeds the limit, the reader with the largest
+ * charge is left out. The charges add up to the sum, so the largest is above an equal share. If two charges are equal, the later
+ * in order is left out. A reader that fits in the end after all, for example because its source stays for another reader, is
+ * kept.
  */
 export function planFairly<Of extends CacheReader>(holders: readonly Of[], limit: number): Set<Of> {
   const pool = new SourcePool(holders);

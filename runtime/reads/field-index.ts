@@ -1,16 +1,16 @@
 import { parseExactly, textOfNumber } from "../base/exact-json.ts";
 import { RawFields } from "../engine/filter/raw-fields.ts";
 
-/** What one value of one object takes in an index, beside its text: an entry of a map and one of a set. Bytes. */
+/** Bytes that one value of one object takes in an index, in addition to its text: an entry of a map and one of a set. */
 const valueOverhead = 128;
 
-/** Objects by the values of one of their fields. */
+/** Index of objects by the values of one field. */
 export class FieldIndex<Kept extends { readonly body: Buffer }> {
   private readonly path: readonly string[];
   private readonly fields: RawFields;
   private readonly byValue = new Map<string, Set<Kept>>();
 
-  /** @param path the field's segments, from the outside in */
+  /** @param path the field's segments, outermost first */
   constructor(path: readonly string[]) {
     this.path = path;
     this.fields = new RawFields([path]);
@@ -44,7 +44,7 @@ export class FieldIndex<Kept extends { readonly body: Buffer }> {
     return this.byValue.get(value) ?? [];
   }
 
-  /** The field's value, or each of a list's, as text; none where it is absent, null or an object. */
+  /** The field's value as text, or each element's if it is a list. Empty if the field is absent, null or an object. */
   private valuesOf(body: Buffer): ReadonlySet<string> {
     const [text] = this.fields.of({ body }) ?? [this.parsed(body)];
     if (!text || text.length === 0) return new Set();
@@ -57,7 +57,7 @@ export class FieldIndex<Kept extends { readonly body: Buffer }> {
     );
   }
 
-  /** For the rare object whose keys are written with escapes. */
+  /** Fallback for the rare object whose keys are written with escapes. */
   private parsed(body: Buffer): Buffer {
     let value = parseExactly(body.toString("utf8"));
     for (const name of this.path) {

@@ -3,9 +3,9 @@ import { describeFault } from "../base/errors.ts";
 import type { Delivery, DeliveryListener, Runner } from "../engine/delivery/delivery.ts";
 import type { Reads } from "./reads.ts";
 
-/** How long a read may lag behind an event before its objects are listed anew, in milliseconds. */
+/** Milliseconds that a read may lag behind an event before its objects are listed again. */
 const lagMs = 1_000;
-/** How long an event waits for that before its attempt fails, in milliseconds. */
+/** Milliseconds that an event waits for that before its attempt fails. */
 const patienceMs = 30_000;
 
 interface HeldDelivery {
@@ -16,16 +16,16 @@ interface HeldDelivery {
 }
 
 /**
- * Begins an attempt once its function's reads had their first lists. No read may be older than the event, as far as both
- * come from one source. Until the first lists are there it waits without end; for the event it does so 30 s.
+ * Begins an attempt once its function's reads have completed their first lists and are not older than the event, as far as both
+ * come from one source. It waits for the first lists without a limit, and for the event 30 s.
  */
 export class FreshRunner implements Runner {
   private readonly inner: Runner;
   private readonly reads: Pick<Reads, "of" | "heardBy">;
   private readonly clock: Clock;
-  /** Hears of the reads no more, which others may hear of. What waits is not ended by it. */
+  /** Unsubscribes from the reads, which others may still use. Waiting attempts are not ended. */
   readonly close: () => void;
-  /** By function. */
+  /** Keyed by function. */
   private readonly waiting = new Map<string, Set<HeldDelivery>>();
 
   constructor(inner: Runner, reads: Pick<Reads, "of" | "heardBy">, clock: Clock) {
@@ -70,7 +70,7 @@ export class FreshRunner implements Runner {
     }
   }
 
-  /** The attempt fails where a read lags; for a first list it waits on. */
+  /** Fails the attempt if a read lags. While a first list is missing, it keeps waiting. */
   private giveUp(waiter: HeldDelivery): void {
     const { delivery, listener } = waiter;
     const reads = this.reads.of(delivery.function);
@@ -106,7 +106,7 @@ export class FreshRunner implements Runner {
   }
 }
 
-/** It waits no longer: a timer would hold its event's body for half a minute more. */
+/** Cancels its timers, which would keep its event's body alive for another half a minute. */
 function cancel({ timers }: HeldDelivery): void {
   for (const timer of timers) timer.cancel();
 }

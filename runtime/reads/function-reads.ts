@@ -8,51 +8,51 @@ import { ReadView, type ReadViewParts } from "./read-view.ts";
 import type { Replicas } from "./replicas.ts";
 import type { ReplicaReader } from "./source-cache.ts";
 
-/** How long after a function's own limit was reached it is tried again, in milliseconds. */
+/** Milliseconds after which a function that exceeded its own limit is tried again. */
 const retryMs = 300_000;
 
-/** What a function's reads need. */
+/** Dependencies of a function's reads. */
 export interface FunctionReadsParts extends ReadViewParts {
   /** Bytes that the replicas of all functions may take. */
   readonly limit: number;
   readonly budget: Pick<CacheBudget, "enter" | "leave" | "grown" | "measured">;
-  /** What counts objects, and keeps none. */
+  /** The counters of objects, which keep no bodies. */
   readonly sizes: Replicas;
-  /** It became ready, or came further; or stands still, or no longer does. */
+  /** Called when it became ready or advanced, was suspended, or returned. */
   readonly changed: () => void;
   readonly refused: (fault: WatchfireError) => void;
 }
 
-/** How one read does, for the status. */
+/** State of one read, for the status. */
 export interface ReadReport {
   readonly apiVersion: string;
   readonly kind: string;
-  /** As `sourceKey` names them. */
+  /** Source keys, as `sourceKey` returns them. */
   readonly sources: readonly string[];
   readonly ready: boolean;
   readonly objects: number;
   readonly bytes: number;
-  /** Milliseconds since the API server last said anything of it; absent before its first list. */
+  /** Milliseconds since the API server last sent anything about it; absent before its first list. */
   readonly ageMs?: number | undefined;
 }
 
 /**
- * What one function keeps in memory. While that exceeds its own limit, or the budget of all functions suspends it, nothing is kept and
- * its events wait.
+ * The objects that one function keeps in memory. While they exceed its own limit, or the budget of all functions suspends it, it
+ * keeps no objects and its events wait.
  */
 export class FunctionReads implements CacheMember {
   readonly manifest: FunctionManifest;
   private readonly parts: FunctionReadsParts;
   private views = new Map<string, ReadView>();
-  /** Views that count objects; while there are any, nothing is kept. */
+  /** Views that count objects. While there are any, no objects are kept. */
   private counting: readonly ReadView[] = [];
   private refusal: WatchfireError | undefined;
   private retry: Timer | undefined;
-  /** Bytes by source, as they were known last; of sources that have listed since, `demand` has newer ones. */
+  /** The last known bytes by source. For sources that have listed since, `demand` is newer. */
   private known: ReadonlyMap<string, number> | undefined;
-  /** Each source had a complete list since it was joined. Namespaces may have come after that. */
+  /** Whether each source completed a list since it was joined. Namespaces may have been added after that. */
   private isWhole = false;
-  /** All of its objects were counted since it was suspended last: they may have become fewer while nobody looked. */
+  /** Whether all its objects were counted since its last suspension. They may have become fewer since they were last read. */
   private isCounted = false;
 
   constructor(manifest: FunctionManifest, parts: FunctionReadsParts) {
@@ -72,7 +72,7 @@ export class FunctionReads implements CacheMember {
     return isKept && [...this.views.values()].every(({ isReady }) => isReady);
   }
 
-  /** Sources that have not given a first list, as `sourceKey` names them. */
+  /** Keys of the sources without a complete first list. */
   get behind(): readonly string[] {
     return [...this.views.values(), ...this.counting].flatMap(({ sources }) =>
       sources.filter(({ isReady }) => !isReady).map(({ key }) => key),
@@ -83,14 +83,16 @@ export class FunctionReads implements CacheMember {
     return this.isCounted || this.isWhole;
   }
 
-  /** What its objects take or would take, in bytes by source. Until all of them are listed or counted, that is no less than it was. */
+  /**
+   * Bytes that its objects take or would take, by source. Until all are listed or counted, it is not below the last known value.
+   */
   get demand(): ReadonlyMap<string, number> {
     const { known = none, views, counting } = this;
     const isComplete = this.isWhole || (counting.length > 0 && counting.every(({ isReady }) => isReady));
     const demand = new Map(isComplete ? none : known);
     for (const { key, bytes, isReady } of [...views.values(), ...counting].flatMap(({ sources }) => sources))
       demand.set(key, isReady ? bytes : Math.max(bytes, known.get(key) ?? 0));
-    // Another reader may keep it.
+    // Another reader may keep the source, so its current size is known.
     for (const key of demand.keys()) demand.set(key, this.parts.replicas.sizeOf(key) ?? demand.get(key) ?? 0);
     return demand;
   }
@@ -112,7 +114,7 @@ export class FunctionReads implements CacheMember {
   }
 
   /**
-   * The read of a kind, and its index of a name where one is asked for.
+   * Returns the read of a kind, and its index of that name if one is given.
    * @throws WatchfireError WF_READS_UNDECLARED
    */
   find(kind: { readonly apiVersion: string; readonly kind: string }, namespace: string | undefined, index?: string) {
@@ -124,12 +126,12 @@ export class FunctionReads implements CacheMember {
     return { view, index: found as ReadIndex | undefined };
   }
 
-  /** A change that a read is older than, as far as both come from one source; undefined where there is none. */
+  /** Returns a change that a read lags behind, as far as both come from one source, or `undefined`. */
   ahead(delivery: Delivery, since: number): Seen | undefined {
     return changesOf(delivery).find((change) => this.older(change, since).length > 0);
   }
 
-  /** Has lists made anew that a delivery waits for. */
+  /** Requests new lists for the reads that lag behind a delivery. */
   refresh(delivery: Delivery, since: number): void {
     for (const change of changesOf(delivery))
       for (const view of this.older(change, since)) view.refresh(change.object.namespace);
@@ -172,13 +174,13 @@ export class FunctionReads implements CacheMember {
     since: number,
   ): ReadView[] {
     const trigger = this.manifest.triggers.find((each) => each.name === name);
-    // An object that is no longer chosen may well be there.
+    // An object that is no longer selected may still exist.
     if (!trigger || flags?.reason === "unselected") return [];
     const moment = { resourceVersion: resourceVersion(version), since, past };
     const gone = { ...moment, deleted: object };
     return [...this.views.values()].filter((view) => {
       if (!view.includes(trigger)) return false;
-      // Where the choices differ, what left the one may be in the other.
+      // If the selectors differ, an object that left one selection may be in the other.
       const isGone = type === "Deleted" && view.chooses(trigger);
       return !view.covers(object.namespace, isGone ? gone : moment);
     });
@@ -188,7 +190,7 @@ export class FunctionReads implements CacheMember {
     this.parts.budget.enter(this);
     const reader = { grown: () => this.grown(), moved: () => this.moved() };
     for (const [name, view] of this.open("", this.parts.replicas, reader)) this.views.set(name, view);
-    // What others read already is there at once.
+    // Sources that others already read are complete at once.
     this.learn();
     this.grown();
   }
@@ -210,14 +212,14 @@ export class FunctionReads implements CacheMember {
     this.parts.changed();
   }
 
-  /** Once all of its objects are there, they say what it takes, and not what was known before. */
+  /** Once all its objects are present, their size replaces the last known one. */
   private learn(): void {
     if (this.isWhole || !this.isReady) return;
     this.isWhole = true;
     this.known = undefined;
   }
 
-  /** More is counted. What is more than the limit by itself need not be known to the end. */
+  /** Called when more objects have been counted. A count that already exceeds the limit need not be completed. */
   private counted(): void {
     const { counting } = this;
     if (counting.length === 0 || !this.isWithinItsOwn(counting)) return;
@@ -228,7 +230,7 @@ export class FunctionReads implements CacheMember {
     this.parts.budget.measured(this);
   }
 
-  /** Refuses the function where it has more than its own limit, whatever others have. */
+  /** Checks the function's own limit and refuses the function if it is exceeded, whatever others take. */
   private isWithinItsOwn(views: readonly ReadView[]): boolean {
     const { cacheBytes, name } = this.manifest;
     if (bytesOf(views) <= cacheBytes) return true;
@@ -239,7 +241,7 @@ export class FunctionReads implements CacheMember {
     return false;
   }
 
-  /** Keeps nothing. Said once, though it may be found again. */
+  /** Drops all objects. Reported once per code, even if the fault is found repeatedly. */
   private refuse(code: "WF_READS_TOO_LARGE" | "WF_READS_SHARE", what: string): void {
     const isNews = this.refusal?.code !== code;
     this.refusal = new WatchfireError(code, { what, place: { file: this.manifest.file }, path: "spec.reads" });
@@ -261,7 +263,7 @@ const none: ReadonlyMap<string, number> = new Map();
 
 const bytesOf = (views: readonly ReadView[]): number => views.reduce((sum, { bytes }) => sum + bytes, 0);
 
-/** Of a batch each of its events; of a run of a key its object, and each change that woke it. */
+/** Returns each event of a batch, or, for a run of a key, its object and each change that triggered it. */
 const changesOf = (delivery: Delivery): readonly Seen[] => delivery.members ?? [delivery, ...(delivery.seen ?? [])];
 
 const nameOf = ({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string =>

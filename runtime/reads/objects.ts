@@ -4,23 +4,25 @@ import type { Labels } from "../kube/label-query.ts";
 import { apart } from "../v8/own-copy.ts";
 import { FieldIndex } from "./field-index.ts";
 
-/** One object as it is kept: its JSON text, and what is looked at often. */
+/** A cached object: its JSON text, with the parts that are used often. */
 export interface CachedObject {
   readonly meta: ObjectMeta;
-  /** In memory of its own. */
+  /** In separate memory, so that it does not keep a larger buffer alive. */
   readonly body: Buffer;
   readonly labels: Labels;
-  /** What it takes, indexes left aside. */
+  /** Bytes that it takes, without indexes. */
   readonly bytes: number;
 }
 
-/** What an object takes beside its text and its labels: buffers, strings, entries of maps. Measured: see DESIGN.md. Bytes. */
+/**
+ * Bytes that an object takes in addition to its text and its labels: buffers, strings, entries of maps. Measured: see DESIGN.md.
+ */
 const objectOverhead = 400;
 
 const labelField = new RawFields([["metadata", "labels"]]);
 const noLabels: Labels = Object.freeze({});
 
-/** The object of a change, to be kept. */
+/** Returns the object of a change, to be cached. */
 export function keep({ meta, body: received, members }: Change): CachedObject {
   const [text] = labelField.of({ body: received, members }) ?? [];
   const labels = text ? labelsIn(text) : parsedLabels(received);
@@ -32,18 +34,18 @@ function labelsIn(text: Buffer): Labels {
   return text.length === 0 ? noLabels : ((JSON.parse(text.toString("utf8")) as Labels | null) ?? noLabels);
 }
 
-/** For the rare object whose keys are written with escapes. */
+/** Fallback for the rare object whose keys are written with escapes. */
 function parsedLabels(body: Buffer): Labels {
   const { metadata } = JSON.parse(body.toString("utf8")) as { metadata?: { labels?: Labels | null } };
   return metadata?.labels ?? noLabels;
 }
 
-/** The objects of one source at one moment, by namespace and name, and by the values of some fields. */
+/** The objects of one source at one moment, by namespace and name, and by the values of indexed fields. */
 export class Objects {
   private readonly byNamespace = new Map<string, Map<string, CachedObject>>();
   private readonly indexes = new Map<string, FieldIndex<CachedObject>>();
   size = 0;
-  /** What all of them take, indexes included. */
+  /** Bytes that all of them take, including indexes. */
   bytes = 0;
 
   /** @param fields paths of the fields to index */
@@ -77,18 +79,21 @@ export class Objects {
     for (const index of this.indexes.values()) this.bytes -= index.remove(kept);
   }
 
-  /** Those of one namespace, or of all, by their namespaces: one iterable over all of them takes four times as long. */
+  /**
+   * Returns the objects of one namespace, or of all, grouped by namespace. One iterable over all of them takes four times as
+   * long.
+   */
   in(namespace: string | undefined): Iterable<CachedObject>[] {
     if (namespace === undefined) return [...this.byNamespace.values()].map((there) => there.values());
     return [this.byNamespace.get(namespace)?.values() ?? []];
   }
 
-  /** Those whose field has this value, or has it in its list. */
+  /** Returns the objects whose field has this value, or contains it if it is a list. */
   with(path: readonly string[], value: string): Iterable<CachedObject> {
     return this.indexes.get(indexKey(path))?.of(value) ?? [];
   }
 
-  /** Indexes one more field. */
+  /** Indexes another field. */
   index(path: readonly string[]): void {
     const key = indexKey(path);
     if (this.indexes.has(key)) return;

@@ -12,21 +12,21 @@ export interface ReadViewParts {
   readonly replicas: Replicas;
   readonly watches: Informers;
   readonly clock: Clock;
-  /** What a selection reads in a namespace, "" of all. */
+  /** Returns the source of a selection in a namespace; "" means all namespaces. */
   readonly specOf: (selection: Selection, namespace: string) => SourceSpec;
 }
 
-/** One read of one function: the replicas that it is made of, one for each of its namespaces or one for all. */
+/** One read of one function, made of one replica for each of its namespaces or one for all. */
 export class ReadView {
   readonly read: CachedRead;
   private readonly parts: ReadViewParts;
   private readonly reader: ReplicaReader;
-  /** By namespace; "" where one replica has all. */
+  /** Keyed by namespace; "" if one replica has all namespaces. */
   private readonly seats = new Map<string, Seat>();
   private readonly scope: NamespaceInformer | undefined;
   private scoped = true;
 
-  /** @param id unique, for the book-keeping of the source of its namespaces */
+  /** @param id unique, identifies the subscription to its namespaces */
   constructor(read: CachedRead, id: string, parts: ReadViewParts, reader: ReplicaReader) {
     this.read = read;
     this.parts = parts;
@@ -37,7 +37,7 @@ export class ReadView {
     else this.scope = this.follow(namespaces.labelSelector, id);
   }
 
-  /** Whether every replica of it has had a complete list. */
+  /** Whether every replica has completed a list. */
   get isReady(): boolean {
     return this.scoped && this.replicas.every(({ objects }) => objects !== undefined);
   }
@@ -46,7 +46,7 @@ export class ReadView {
     return [...this.seats.values()].map(({ replica }) => replica);
   }
 
-  /** Its sources as `sourceKey` names them, each with what it takes and whether its first list is there. */
+  /** Its sources: key, bytes, and whether the first list is complete. */
   get sources(): readonly { readonly key: string; readonly bytes: number; readonly isReady: boolean }[] {
     return [...this.seats.values()].map(({ key, replica }) => {
       const { bytes, objects } = replica;
@@ -62,7 +62,10 @@ export class ReadView {
     return this.replicas.reduce((sum, { objects }) => sum + (objects?.size ?? 0), 0);
   }
 
-  /** Whether a namespace ("" of none, undefined for all of the read's) is one that it reads; those of a label come and go. */
+  /**
+   * Whether it reads a namespace ("" for cluster-scoped objects, `undefined` for all that it reads). Always true for namespaces
+   * selected by label, because these can change.
+   */
   reads(namespace: string | undefined): boolean {
     const { namespaces } = this.read;
     return namespace === undefined || namespaces.type !== "names" || namespaces.names.includes(namespace);
@@ -72,7 +75,10 @@ export class ReadView {
     return this.replicaOf(meta.namespace)?.objects?.get(meta);
   }
 
-  /** Objects of one namespace or of all; where a field has a value, those of other namespaces among them. */
+  /**
+   * Returns the objects of one namespace or of all. With `where`, those with that field's value, which may include other
+   * namespaces.
+   */
   objects(
     namespace: string | undefined,
     where?: { readonly field: readonly string[]; readonly value: string },
@@ -85,7 +91,9 @@ export class ReadView {
     });
   }
 
-  /** Whether all that the trigger is told of is in it as well: then it can be no older than an event. */
+  /**
+   * Whether everything that the trigger receives is also in this read. Only then can it be compared with the trigger's events.
+   */
   includes({ apiVersion, kind, namespaces, labelSelector, fieldSelector }: Trigger): boolean {
     const { read } = this;
     if (read.apiVersion !== apiVersion || read.kind !== kind) return false;
@@ -94,18 +102,21 @@ export class ReadView {
     return hasLabels && hasFields && hasNamespaces(read.namespaces, namespaces);
   }
 
-  /** Whether it chooses objects as the trigger does. */
+  /** Whether it selects objects exactly as the trigger does. */
   chooses({ labelSelector, fieldSelector }: Trigger): boolean {
     return this.read.labelSelector === labelSelector && this.read.fieldSelector === fieldSelector;
   }
 
-  /** Whether it is no older than an event of a trigger that it includes. A namespace that its labels no longer choose has nothing to show. */
+  /**
+   * Whether it is not older than an event of a trigger that it includes. True for a namespace that its label selector no longer
+   * selects, because nothing of it is shown.
+   */
   covers(namespace: string, moment: EventMoment): boolean {
     const replica = this.replicaOf(namespace);
     return replica ? replica.covers(moment) : this.scope !== undefined;
   }
 
-  /** Has the API server list anew what an event of this namespace is of. */
+  /** Requests a new list for the namespace of an event. */
   refresh(namespace: string): void {
     this.seatOf(namespace)?.refresh();
   }

@@ -12,17 +12,17 @@ import { Replica } from "./replica.ts";
 import { Replicas } from "./replicas.ts";
 import { SourceSize } from "./source-size.ts";
 
-/** Bytes of one answer: as `ctx.kube` may have, so that an isolate takes it. */
+/** Maximum bytes of one answer, the same as for `ctx.kube`, so that an isolate can hold it. */
 const answerLimit = 16 * 2 ** 20;
 
 interface ReadsParts extends Pick<FunctionReadsParts, "specOf" | "limit"> {
   readonly watches: Informers;
   readonly clock: Clock;
-  /** A function's reads were refused, and its events wait. */
+  /** Called when a function's reads were refused, so that its events wait. */
   readonly refused: (functionName: string, fault: WatchfireError) => void;
 }
 
-/** What a handler looks for by `ctx.cache.get`. */
+/** Arguments of `ctx.cache.get`. */
 interface ObjectQuery {
   readonly apiVersion: string;
   readonly kind: string;
@@ -30,16 +30,16 @@ interface ObjectQuery {
   readonly namespace?: string | undefined;
 }
 
-/** By `ctx.cache.list`. */
+/** Arguments of `ctx.cache.list`. */
 interface CollectionQuery extends Omit<ObjectQuery, "name"> {
   readonly labelSelector?: string | undefined;
-  /** At most one entry: an index's name, and the value to have there. */
+  /** At most one entry: an index's name, and the value to look up. */
   readonly index?: Readonly<Record<string, string>> | undefined;
 }
 
 /**
- * The objects that functions keep in memory by `reads`, and the answers of `ctx.cache`. Each function sees its own reads,
- * whoever shares a source with it.
+ * The objects that functions keep in memory by `reads`, and the answers of `ctx.cache`. Each function sees only its own reads,
+ * even if others share a source with it.
  */
 export class Reads {
   private readonly parts: ReadsParts;
@@ -47,7 +47,7 @@ export class Reads {
   private readonly sizes: Replicas;
   private readonly budget: CacheBudget;
   private readonly functions = new Map<string, FunctionReads>();
-  /** By function, how often its reads were refused since it came. */
+  /** How often each function's reads were refused since it was added. */
   private readonly suspensions = new Map<string, number>();
   private readonly listeners = new Set<(functionName: string) => void>();
 
@@ -60,14 +60,14 @@ export class Reads {
     this.budget = new CacheBudget(limit, clock, () => this.replicas.bytes);
   }
 
-  /** Follows what the manifest reads; what an earlier one read and this one does not is let go of. */
+  /** Starts the reads of a manifest. Reads of an earlier manifest that this one does not have are released. */
   set(manifest: FunctionManifest): void {
     const { name } = manifest;
     const before = this.functions.get(name);
     if (before?.manifest === manifest) return;
     if (manifest.reads.length === 0) this.functions.delete(name);
     else {
-      // It joins first: what both read stays.
+      // The new reads join first, so that replicas in both stay.
       const made = new FunctionReads(manifest, {
         ...this.parts,
         replicas: this.replicas,
@@ -85,7 +85,7 @@ export class Reads {
     this.tell(name);
   }
 
-  /** Lets go of all that a function reads. */
+  /** Releases all reads of a function. */
   delete(functionName: string): void {
     void this.functions.get(functionName)?.close();
     this.functions.delete(functionName);
@@ -93,12 +93,12 @@ export class Reads {
     this.tell(functionName);
   }
 
-  /** What a function reads; undefined where that is nothing. */
+  /** Returns a function's reads, or `undefined` if it has no reads. */
   of(functionName: string): FunctionReads | undefined {
     return this.functions.get(functionName);
   }
 
-  /** Says who else is told whenever the reads of a function have come further. @returns what ends that */
+  /** Adds a listener that is called whenever a function's reads have advanced. @returns a function that removes it */
   heardBy(listener: (functionName: string) => void): () => void {
     this.listeners.add(listener);
     return () => this.listeners.delete(listener);
@@ -108,14 +108,16 @@ export class Reads {
     for (const listener of this.listeners) listener(functionName);
   }
 
-  /** Each read of each function, for metrics. What functions share is told of each. */
+  /** Returns each read of each function, for metrics. Shared objects are reported for each reader. */
   reports(): readonly (ReadReport & { readonly function: string })[] {
     return [...this.functions].flatMap(([name, reads]) =>
       reads.report().map((report) => ({ function: name, ...report })),
     );
   }
 
-  /** What all of them take, where what functions share counts once, of how much; and how often each function's were refused. */
+  /**
+   * Returns the total objects and bytes, with shared objects counted once, the limit, and how often each function was refused.
+   */
   totals() {
     let objects = 0;
     for (const replica of this.replicas.list()) objects += replica.objects?.size ?? 0;
@@ -123,14 +125,14 @@ export class Reads {
     return { objects, bytes: this.replicas.bytes, limit: this.parts.limit, suspensions };
   }
 
-  /** The object as JSON, or `null`. @throws WatchfireError WF_READS_UNDECLARED */
+  /** Returns the object as JSON, or `null`. @throws WatchfireError WF_READS_UNDECLARED */
   get(functionName: string, { name, namespace = "", ...kind }: ObjectQuery): string {
     const { view } = this.reads(functionName).find(kind, namespace);
     return view.get({ namespace, name })?.body.toString("utf8") ?? "null";
   }
 
   /**
-   * `{ items, resourceVersion, ageMs }` as JSON.
+   * Returns `{ items, resourceVersion, ageMs }` as JSON.
    * @throws WatchfireError WF_READS_UNDECLARED, WF_READS_SELECTOR, WF_READS_ANSWER
    */
   list(functionName: string, { namespace, labelSelector = "", index = {}, ...kind }: CollectionQuery): string {
@@ -152,7 +154,7 @@ export class Reads {
     return `{"items":[${items.join(",")}],${ageOf(view)}}`;
   }
 
-  /** `{ resourceVersion, ageMs }` as JSON. @throws WatchfireError WF_READS_UNDECLARED */
+  /** Returns `{ resourceVersion, ageMs }` as JSON. @throws WatchfireError WF_READS_UNDECLARED */
   age(functionName: string, kind: Pick<ObjectQuery, "apiVersion" | "kind">): string {
     return `{${ageOf(this.reads(functionName).find(kind, undefined).view)}}`;
   }
@@ -164,7 +166,7 @@ export class Reads {
   }
 }
 
-/** Of several replicas, the oldest moment and the longest silence. */
+/** With several replicas, the oldest resourceVersion and the largest age. */
 function ageOf({ replicas }: ReadView): string {
   const [at = noResourceVersion] = replicas.flatMap((replica) => replica.at ?? []).sort(byAge);
   const ageMs = Math.max(0, ...replicas.map((replica) => replica.ageMs ?? 0));

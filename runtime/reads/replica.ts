@@ -7,25 +7,25 @@ import { RewindProof } from "../informer/stream/rewind-proof.ts";
 import { type CachedObject, keep, Objects } from "./objects.ts";
 import type { EventMoment, ReplicaReader, SourceCache } from "./source-cache.ts";
 
-/** The objects of one source as the API server had them at one resourceVersion, which moves with the source's watch. */
+/** The objects of one source as the API server had them at one resourceVersion, which advances with the source's watch. */
 export class Replica implements SourceCache {
   readonly id: string;
   readonly readers = new Set<ReplicaReader>();
   /** Nothing is kept over a restart. */
   readonly resumeFrom = undefined;
-  /** What is kept is bounded by whoever reads it. */
+  /** Memory is bounded by the readers. */
   readonly congested = undefined;
   private readonly clock: Clock;
-  /** How often sources of its kind have found that the cluster's state went back. */
+  /** Returns how often sources of its kind have found that the cluster's state was rewound (restored from a backup). */
   private readonly rewinds: () => number;
   private readonly guard = new MassDeletionGuard();
   private readonly fields: (readonly string[])[] = [];
   private current: Objects | undefined;
   private next: { readonly objects: Objects; bytes: number } | undefined;
   private position: ResourceVersion | undefined;
-  /** The furthest that it was before the cluster's state went back. */
+  /** The newest position before the cluster's state was rewound. */
   private before: ResourceVersion | undefined;
-  /** What `rewinds` gave when the list began that its objects are of. */
+  /** The value of `rewinds` when the list began from which its objects come. */
   private listedAfter = 0;
   private listedAt: ResourceVersion | undefined;
   private listBegunAt = Number.NEGATIVE_INFINITY;
@@ -49,7 +49,7 @@ export class Replica implements SourceCache {
     return this.spokenAt === undefined ? undefined : this.clock.monotonic() - this.spokenAt;
   }
 
-  /** What it takes now, with what a list that is being read will add. */
+  /** Bytes that it takes now, including what a running list adds. */
   get bytes(): number {
     return (this.current?.bytes ?? 0) + (this.next?.bytes ?? 0);
   }
@@ -62,8 +62,9 @@ export class Replica implements SourceCache {
   }
 
   /**
-   * Whether it is no older than that. Where resourceVersions have no order nobody can tell, and it counts as such. Once any source
-   * of the kind has found that the cluster's state went back, only a list that began after that counts.
+   * Whether it is not older than the given moment. Also true if resourceVersions are not ordered, because they cannot be
+   * compared. Once any source of the kind has found that the cluster's state was rewound, only a list that began after that
+   * counts.
    */
   covers({ resourceVersion, deleted, since, past }: EventMoment): boolean {
     if (this.listBegunAt > since || !isOrdered(resourceVersion)) return true;
@@ -74,7 +75,7 @@ export class Replica implements SourceCache {
     return isReached(resourceVersion, this.position);
   }
 
-  // What the source says.
+  // The subscriber's callbacks.
 
   list(reason: ListReason): ListReceiver {
     const begunAt = this.clock.monotonic();
@@ -91,7 +92,7 @@ export class Replica implements SourceCache {
         const kept = isSame ? known : keep(change);
         if (rewinds === this.listedAfter) this.compare(known, change, proof);
         if (known) stays++;
-        // What both have in common is in memory once.
+        // Objects unchanged between both are in memory once.
         const { bytes } = next.objects;
         next.objects.put(kept);
         next.bytes += next.objects.bytes - bytes - (isSame ? kept.bytes : 0);
@@ -143,13 +144,13 @@ export class Replica implements SourceCache {
     this.advance(version);
   }
 
-  /** None of its objects exists; of what was listed once, the list of a removed definition tells that. */
+  /** The kind has no objects. If it had, the list that follows the definition's removal reports their deletion. */
   kindIsMissing(): void {
     this.current ??= new Objects(this.fields);
     this.moved();
   }
 
-  /** What it does not know it knows not to have been there at its position. */
+  /** An object that it does not know did not exist at its position. */
   private compare(known: CachedObject | undefined, { meta }: Change, proof: RewindProof): void {
     const { uid, resourceVersion } = meta;
     if (known?.meta.uid === uid) proof.compare(known.meta.resourceVersion, resourceVersion);

@@ -3,21 +3,21 @@ import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { Informers, Watch } from "../informer/informers.ts";
 import type { ReplicaReader, SourceCache } from "./source-cache.ts";
 
-/** A reader's place at a replica. */
+/** A reader's membership of a replica. */
 export interface Seat {
   readonly replica: SourceCache;
-  /** As `sourceKey` names the source. */
+  /** The source's key. */
   readonly key: string;
-  /** Has the API server asked for a list, which is newer than all that was said before this call. */
+  /** Requests a list, which is newer than everything the API server sent before this call. */
   refresh(): void;
-  /** Leaves; the last to leave ends the replica. */
+  /** Leaves. The replica ends when its last reader leaves. */
   leave(): void;
 }
 
 interface ReplicasParts {
   readonly watches: Pick<Informers, "subscribe">;
   readonly clock: Clock;
-  /** Makes what keeps a source's objects, or counts them. */
+  /** Creates a cache of a source's objects, or a counter of them. */
   readonly make: (spec: SourceSpec, key: string) => SourceCache;
 }
 
@@ -27,10 +27,10 @@ interface Shared {
   refreshedAt: number;
 }
 
-/** Milliseconds between two lists of one replica that somebody asked for. */
+/** Minimum milliseconds between two requested lists of one replica. */
 const refreshMs = 5_000;
 
-/** The replicas of functions, or the sizes that are counted for them: who reads the same source shares one. */
+/** The replicas of functions, or the counters of their sizes. Readers of the same source share one. */
 export class Replicas {
   private readonly parts: ReplicasParts;
   private readonly all = new Map<string, Shared>();
@@ -39,20 +39,20 @@ export class Replicas {
     this.parts = parts;
   }
 
-  /** What all of them take, in bytes. */
+  /** Bytes that all of them take. */
   get bytes(): number {
     let bytes = 0;
     for (const { replica } of this.all.values()) bytes += replica.bytes;
     return bytes;
   }
 
-  /** What the objects of one source take, in bytes; undefined where nobody reads it, or it has not listed. */
+  /** Returns the bytes of one source's objects, or `undefined` if it has no reader or no complete list. */
   sizeOf(key: string): number | undefined {
     const replica = this.all.get(key)?.replica;
     return replica?.objects && replica.bytes;
   }
 
-  /** Every replica that somebody reads. */
+  /** Returns every replica that has a reader. */
   *list(): Iterable<SourceCache> {
     for (const { replica } of this.all.values()) yield replica;
   }
@@ -85,7 +85,7 @@ export class Replicas {
     return shared;
   }
 
-  /** It joins its source anew, as one that has nothing, and keeps its objects until that list is whole. */
+  /** Subscribes again without a resume version, which causes a list. Its objects stay until that list is complete. */
   private refresh(spec: SourceSpec, shared: Shared): void {
     const { watches, clock } = this.parts;
     const now = clock.monotonic();

@@ -3,38 +3,38 @@ import type { Subscriber } from "../informer/fanout/subscriber.ts";
 import type { ObjectMeta } from "../informer/scan/change.ts";
 import type { Objects } from "./objects.ts";
 
-/** Who reads from a source's cache. Calls are synchronous, and may leave it. */
+/** A reader of a source's cache. Callbacks are synchronous, and may leave the cache. */
 export interface ReplicaReader {
-  /** It takes more memory than before. */
+  /** Called when it takes more memory than before. */
   grown(): void;
-  /** It has come further: a list is complete, or a change or bookmark came. */
+  /** Called when it advanced: a list is complete, or a change or bookmark arrived. */
   moved(): void;
 }
 
-/** An event, as far as a cache's age is compared with it. */
+/** The properties of an event with which a cache's age is compared. */
 export interface EventMoment {
   readonly resourceVersion: ResourceVersion;
-  /** The object is gone, for another reason than that a choice left it out. */
+  /** Set if the object was deleted, and not only left out by a selector. */
   readonly deleted?: Pick<ObjectMeta, "namespace" | "name" | "uid"> | undefined;
-  /** When somebody began to wait for it, on the monotonic clock. */
+  /** When the wait for it began, by the monotonic clock. */
   readonly since: number;
-  /** It came before its trigger learned that the cluster's state went back, or before its selection changed. */
+  /** Whether it arrived before its trigger learned of a rewind of the cluster's state, or before its selection changed. */
   readonly past?: boolean | undefined;
 }
 
-/** The objects of one source, or their size alone. */
+/** The objects of one source, or only their size. */
 export interface SourceCache extends Subscriber {
   readonly readers: Set<ReplicaReader>;
-  /** Undefined before the first complete list. */
+  /** `undefined` before the first complete list. */
   readonly objects: Objects | undefined;
-  /** The objects are those of this moment; undefined before the first list, and of a kind that is not installed. */
+  /** The resourceVersion of the objects; `undefined` before the first list, and for a kind that is not installed. */
   readonly at: ResourceVersion | undefined;
-  /** Milliseconds since the API server last said anything: that nothing else has changed until then is certain. */
+  /** Milliseconds since the API server last sent anything. Up to then it is certain that nothing else has changed. */
   readonly ageMs: number | undefined;
-  /** What the objects take, with what a list that is being read will add. */
+  /** Bytes that the objects take, including what a running list adds. */
   readonly bytes: number;
-  /** Has a field indexed from now on. */
+  /** Indexes a field from now on. */
   index(path: readonly string[]): void;
-  /** Whether it is no older than that. */
+  /** Whether it is not older than the given moment. */
   covers(moment: EventMoment): boolean;
 }

@@ -3,7 +3,7 @@ import type { Change } from "../informer/scan/change.ts";
 import { keep, Objects } from "./objects.ts";
 import type { ReplicaReader, SourceCache } from "./source-cache.ts";
 
-/** Counts what the objects of one source would take, and keeps none of them. It ends with the first complete list. */
+/** Counts the bytes that the objects of one source would take, without keeping them. It ends with the first complete list. */
 export class SourceSize implements SourceCache {
   readonly id: string;
   readonly readers = new Set<ReplicaReader>();
@@ -19,12 +19,12 @@ export class SourceSize implements SourceCache {
     this.id = id;
   }
 
-  /** Empty, once all are counted. */
+  /** Empty, and set once all objects are counted. */
   get objects(): Objects | undefined {
     return this.counted;
   }
 
-  /** Items that were counted before are not counted again with this index: who has indexes names them when it joins. */
+  /** Objects already counted are not counted again with this index. Readers pass their indexes when they join. */
   index(path: readonly string[]): void {
     this.fields.push(path);
   }

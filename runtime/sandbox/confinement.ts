@@ -4,29 +4,37 @@ import { getPriority, setPriority } from "node:os";
 import { dirname } from "node:path";
 import type { ExecutorRights } from "./rights.ts";
 
-/** Added to the starter's niceness: it gets three times an executor's share of a busy core, and its turn at once. */
+/**
+ * Added to the starter's niceness. On a busy core the starter then gets three times an executor's share, and is scheduled at
+ * once.
+ */
 const nicer = 5;
-/** The kernel's OOM killer takes an executor before anything else of the machine: the highest value there is. */
+/** The highest OOM score. The kernel's OOM killer kills an executor before any other process of the machine. */
 const worstOomScore = 1000;
 /**
- * Users for executors where the starter is root: 512 of the ids from 60578 to 61183. systemd's table of users and
- * groups (UIDS-GIDS.md) lists them as unused, and a user namespace of 65,536 has them as well.
+ * User ids for executors when the starter is root: 512 of the ids from 60578 to 61183. systemd's table of users and groups
+ * (UIDS-GIDS.md) lists these as unused, and a user namespace of 65,536 ids contains them.
  */
 const firstUser = 60_600;
 const users = 512;
-/** util-linux' program; that of BusyBox has no `--pdeathsig`. */
+/** Paths of util-linux' setpriv. BusyBox's has no `--pdeathsig`. */
 const setprivFiles = ["/usr/bin/setpriv", "/bin/setpriv"];
 const setprivFlags = ["--no-new-privs", "--pdeathsig", "KILL"];
 
-/** What this process can take from the executors that it starts. Looked up once: none of it changes while a process runs. */
+/**
+ * Restrictions that this process can put on the executors it starts. Determined once: they cannot change while a process runs.
+ */
 export class Confinement {
-  /** All but what the executors' own flags say. */
+  /** All rights except those that depend on the executors' own flags. */
   readonly rights: Omit<ExecutorRights, "jit" | "socketFolder">;
-  /** What goes before an executor's command; empty where the platform lacks it. */
+  /** Put in front of an executor's command. Empty if the platform has no setpriv. */
   readonly prefix: readonly string[];
   private started = 0;
 
-  /** `files`: what an executor must be able to read, or start, as another user. `setprivs`: where setpriv may be. */
+  /**
+   * `files`: files that an executor running as another user must be able to read or execute. `setprivs`: paths to look for
+   * setpriv.
+   */
   constructor(files: readonly string[], setprivs: readonly string[] = setprivFiles) {
     const isFirst = process.pid === 1;
     const isSealed = isMemorySealed();
@@ -41,21 +49,24 @@ export class Confinement {
       newPrivileges: setpriv !== undefined || hasNoNewPrivileges() ? "none" : "possible",
       endsWithStarter: setpriv !== undefined || isFirst ? "kernel" : "thread",
       nice: Math.min(19, getPriority() + nicer),
-      // The files in /proc of a sealed process belong to root, its starter's as well.
+      // The files in /proc of a sealed process belong to root, also those of this process.
       oomScoreAdj: existsSync("/proc/self/oom_score_adj") && (isRoot || !isSealed) ? worstOomScore : null,
       permissionModel: true,
     };
   }
 
-  /** The user and group of the next executor; undefined where that is its starter's. */
+  /** User and group of the next executor. `undefined` if executors run as their starter's user. */
   get user(): { readonly uid: number; readonly gid: number } | undefined {
     if (this.rights.user === "same") return undefined;
-    // Two starters on one machine begin at different ones.
+    // The process id makes two starters on one machine begin at different ids.
     const id = firstUser + ((process.pid + this.started++) % users);
     return { uid: id, gid: id };
   }
 
-  /** Lowers what a process may claim that has just been started, before it has threads. One that is gone already is left so. */
+  /**
+   * Sets the niceness and OOM score of a process that has just been started, before it has threads. Does nothing if it has
+   * already exited.
+   */
   lower({ pid }: Pick<ChildProcess, "pid">): void {
     if (pid === undefined) return;
     const { nice, oomScoreAdj } = this.rights;
@@ -63,26 +74,29 @@ export class Confinement {
       setPriority(pid, nice);
       if (oomScoreAdj !== null) writeFileSync(`/proc/${pid}/oom_score_adj`, String(oomScoreAdj));
     } catch {
-      // Its end is told by its exit.
+      // The process has exited; its `exit` event reports that.
     }
   }
 }
 
-/** Whether a process can be started as a user. A program that does not exist is missed only after its process has changed its user. */
+/**
+ * Whether a process can be started as the given user. Spawn fails with ENOENT only after the child has changed its user, so that
+ * error proves that it could.
+ */
 function canBecome(id: number): boolean {
   const { error } = spawnSync("/nonexistent/program", { uid: id, gid: id });
   return error !== undefined && "code" in error && error.code === "ENOENT";
 }
 
-/** Root without CAP_KILL cannot end what another user runs. */
+/** Without CAP_KILL, root cannot kill a process of another user. */
 function mayKillOthers(): boolean {
   const effective = ownStatus().match(/^CapEff:\s*([0-9a-f]+)$/m)?.[1];
   return effective === undefined || (BigInt(`0x${effective}`) & (1n << 5n)) !== 0n;
 }
 
-/** Whether a file may be read by all users, or started where it is a program, and all folders above it passed. */
+/** Whether every user may read a file (or execute it, if it is a program) and traverse all folders above it. */
 function isOpenToAll(file: string): boolean {
-  // A program need not be readable to be started.
+  // A program can be executed without being readable.
   if ((modeOf(file) & 0o005) === 0) return false;
   for (let folder = dirname(file); ; folder = dirname(folder)) {
     if ((modeOf(folder) & 0o001) === 0) return false;
@@ -92,7 +106,7 @@ function isOpenToAll(file: string): boolean {
 
 const modeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
 
-/** Linux gives the files of a process that cannot be dumped to root; it cannot be traced by its own user either. */
+/** Whether this process is not dumpable. Linux then gives its files in /proc to root, and its own user cannot trace it. */
 function isMemorySealed(): boolean {
   const owner = statSync("/proc/self/fd", { throwIfNoEntry: false })?.uid;
   return owner !== undefined && owner !== process.getuid?.();
@@ -100,7 +114,7 @@ function isMemorySealed(): boolean {
 
 const hasNoNewPrivileges = (): boolean => /^NoNewPrivs:\s*1$/m.test(ownStatus());
 
-/** Empty on platforms without /proc. */
+/** Reads /proc/self/status. Returns "" on platforms without /proc. */
 function ownStatus(): string {
   try {
     return readFileSync("/proc/self/status", "latin1");

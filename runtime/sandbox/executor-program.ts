@@ -9,25 +9,28 @@ import { executorScript } from "./executor-script.ts";
 import { lifelineArgument, requiredFlags } from "./requirements.ts";
 import type { ExecutorRights } from "./rights.ts";
 
-/** A program for Node. */
+/** A program to run with Node. */
 export interface Program {
-  /** Node's flags. Default: none. */
+  /** Node's flags. Default: empty. */
   readonly flags?: readonly string[];
-  /** The program's file or `-`, and what it is told. */
+  /** The program's file, or `-` for standard input, followed by its arguments. */
   readonly args: readonly string[];
-  /** What it reads from its standard input, which it finds at its end then. */
+  /** Text written to its standard input, which is then closed. */
   readonly input?: () => Promise<string>;
 }
 
-/** What whoever runs executors may choose. */
+/** Options of an executor. */
 export interface ExecutorOptions {
-  /** V8 compiles no machine code: loops take five times as long, and a fault of its compilers harms nobody. Default false. */
+  /**
+   * Runs V8 without a compiler for machine code: loops take five times as long, but compiler bugs cannot be exploited. Default
+   * false.
+   */
   readonly jitless?: boolean;
 }
 
 /**
- * The executor's program: it speaks over descriptor 3. In a checkout it is TypeScript, and handed over as a script; in an
- * image it is a file of JavaScript already.
+ * The executor's program, which communicates over descriptor 3. In a checkout it is TypeScript, bundled and passed as a script on
+ * standard input. In an image it is a JavaScript file.
  */
 export function executorProgram({ jitless = false }: ExecutorOptions = {}): Program & Required<Pick<Program, "flags">> {
   const permitted = ["--allow-addons", "--disable-sigusr1", ...(jitless ? ["--jitless"] : [])];
@@ -54,21 +57,21 @@ export function executorProgram({ jitless = false }: ExecutorOptions = {}): Prog
 
 let confinement: Confinement | undefined;
 
-/** What this process can take from the executors that it starts. */
+/** Restrictions that this process can put on the executors it starts. */
 export function ownConfinement(): Confinement {
   confinement ??= new Confinement([process.execPath, ...nativeParts().map((part) => resolve(part, "package.json"))]);
   return confinement;
 }
 
-/** What executors may do that are children of this process. */
+/** Rights of executors that are children of this process. */
 export const childRights = ({ jitless = false }: ExecutorOptions = {}): ExecutorRights => ({
   ...ownConfinement().rights,
   jit: !jitless,
 });
 
 /**
- * Starts an executor with nothing of the starter's environment, folder or files. It has a name of its own in `ps`, and
- * less rights, as far as the platform gives that.
+ * Starts an executor without the starter's environment, working folder or files. It has its own name in `ps`, and as few rights
+ * as the platform allows.
  */
 export function spawnExecutor(
   { flags = [], args, input }: Program,
@@ -89,14 +92,14 @@ export function spawnExecutor(
     env: { TZ: "UTC" },
     argv0: "watchfire executor",
     ...walls.user,
-    // Ctrl-C reaches a terminal's whole group: an executor that is still starting would end by it.
+    // Ctrl-C signals a terminal's whole process group and would end an executor that is still starting.
     detached: true,
-    // The last one is held open and never written to: its end is this process' end.
+    // Nothing is written to the last pipe. It is held open so that it closes when this process ends.
     stdio: [input ? "pipe" : "ignore", "ignore", "pipe", descriptor, ...(isWatchedByThread ? (["pipe"] as const) : [])],
   });
   walls.lower(child);
   const { stdin } = child;
-  // One that is gone before it has read its program says so by its exit.
+  // If the executor ends before it has read its program, its `exit` event reports that.
   stdin?.on("error", () => undefined);
   input?.().then(
     (script) => stdin?.end(script),
@@ -105,32 +108,34 @@ export function spawnExecutor(
   return child;
 }
 
-/** Node's own permission model as a further wall: the executor may read its code and nothing else, and start nothing. */
+/**
+ * Flags of Node's permission model, a second barrier: the executor may read its own code and nothing else, and start no process.
+ */
 const readable = (paths: readonly string[]): string[] => paths.map((path) => `--allow-fs-read=${path}`);
 
-/** What the loader of native code looks at to tell musl from glibc. */
+/** Read by node-gyp-build to tell musl from glibc. */
 const muslMark = "/etc/alpine-release";
 
-/** The folders of isolated-vm, and of the loader of its native code. */
+/** The folders of isolated-vm and of node-gyp-build, which loads its native code. */
 function nativeParts(): readonly [isolatedVm: string, loader: string] {
   const isolatedVm = folderOf("isolated-vm", import.meta.url);
   return [isolatedVm, folderOf("node-gyp-build", `${isolatedVm}/package.json`)];
 }
 
 /**
- * The places in which Node looks for them: a package manager may link a package from another folder, or nest one that hides
- * those above it.
+ * All paths at which Node looks for the two packages. A package manager may link a package from another folder, or install one
+ * that shadows those above it.
  */
 function lookedAt(program: string, isolatedVm: string): string[] {
   const places = [...candidates("isolated-vm", program), ...candidates("node-gyp-build", isolatedVm)];
-  // Node takes a path that does not exist for a file, and looks for one below it.
+  // Node treats a path that does not exist as a file, so the files below it need a rule too.
   return places.flatMap((place) => [place, `${place}/*`]);
 }
 
 const folderOf = (name: string, from: string): string =>
   dirname(realpathSync(createRequire(from).resolve(`${name}/package.json`)));
 
-/** The places of a package that a file in `folder` imports, by Node's rule: in each folder above it. */
+/** The paths where a package imported by a file in `folder` may be, by Node's resolution rule: in each folder above it. */
 function candidates(name: string, folder: string): string[] {
   const place = resolve(folder, "node_modules", name);
   const above = dirname(folder);

@@ -2,10 +2,10 @@ import type { Plugin } from "esbuild";
 
 let script: Promise<string> | undefined;
 
-/** The executor's program, whose file is `main`, as one script in JavaScript, built once per process. */
+/** Returns the executor's program, whose entry file is `main`, bundled as one JavaScript script. Built once per process. */
 export function executorScript(main: string): Promise<string> {
   script ??= bundle(main).catch((error: unknown) => {
-    script = undefined; // no failure is kept
+    script = undefined; // a failed build is retried
     throw error;
   });
   return script;
@@ -16,7 +16,7 @@ async function bundle(main: string): Promise<string> {
   return programScript(main, [isolatedVmAsInstalled]);
 }
 
-/** Native code stays a package: it is required from where the program lies. */
+/** An esbuild plugin that leaves isolated-vm unbundled, because it has native code: it is required from its installed path. */
 const isolatedVmAsInstalled: Plugin = {
   name: "isolated-vm",
   setup({ onResolve, onLoad }) {

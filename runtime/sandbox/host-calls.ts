@@ -1,16 +1,16 @@
-// Door: what a guest may ask of the parent. The sandbox carries it; access answers it.
+// The calls that a guest may make to the parent. The sandbox transports them; runtime/access answers them.
 import type { Delivery } from "../engine/delivery/delivery.ts";
 
-/** In whose name a guest asks: fixed by the executor's bookkeeping in the parent, never by the message. */
+/** The identity with which a guest calls. The parent sets it from its own records of the executor, never from the message. */
 export type Caller = Pick<Delivery, "function" | "trigger" | "id" | "object" | "attempt">;
 
-/** An answer: JSON text passed on unparsed, or an error the guest rebuilds as its SDK class. */
+/** An answer: JSON text that is passed on unparsed, or an error that the guest rebuilds as its SDK class. */
 export type HostReply =
   | { readonly ok: true; readonly json: string }
   | { readonly ok: false; readonly error: HostCallError };
 
 export interface HostCallError {
-  /** Class name in the SDK: `NotFoundError`, `ForbiddenError`, … */
+  /** Class name in the SDK, such as `NotFoundError` or `ForbiddenError`. */
   readonly type: string;
   readonly message: string;
   readonly status?: number;
@@ -19,11 +19,11 @@ export interface HostCallError {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** The parent's half of `ctx.kube`, `ctx.events` and `ctx.fetch`. */
+/** The parent's part of `ctx.kube`, `ctx.events` and `ctx.fetch`. */
 export interface HostCalls {
   /**
-   * `operation` is such as `kube.get`, `events.emit`, `fetch`; `args` is JSON text from the guest, of unchecked shape.
-   * Never rejects. `signal` is the attempt's own, the same for all its calls, and aborts when it ends.
+   * Executes a call. `operation` is a name such as `kube.get`, `events.emit` or `fetch`; `args` is unvalidated JSON text from the
+   * guest. Never rejects. `signal` is shared by all calls of the attempt and aborts when the attempt ends.
    */
   call(caller: Caller, operation: string, args: string, signal: AbortSignal): Promise<HostReply>;
   /**
@@ -33,7 +33,7 @@ export interface HostCalls {
   refused?(caller: Caller, length: number): Promise<void> | undefined;
 }
 
-/** What guests write, already cut to size and cleaned of control characters. */
+/** Log lines and metrics of guests, already limited in size and without control characters. */
 export interface GuestOutput {
   /** Whether a line, a figure or an error of so many characters may be written now. Asked before anything else is done with it. Default: it may. */
   admits?(caller: Caller, what: "log" | "metric" | "error", length: number): boolean;

@@ -1,38 +1,38 @@
-// What the headers of frames hold. `tenant` numbers one loaded version of one function, within one executor.
+// Headers of the frames. `tenant` is the number, within one executor, of one loaded version of one function.
 
-/** First frame to an executor; its segment is the guest's bootstrap. */
+/** First frame to an executor. Its segment is the guest's bootstrap. */
 export interface Hello {
   readonly heartbeatMs: number;
-  /** Milliseconds without an event after which a function's isolate is let go of; the next event opens it again. */
+  /** Milliseconds without an event after which a function's isolate is closed. The next event opens it again. */
   readonly idleMs: number;
-  /** Events after which an isolate is replaced by a new one. */
+  /** Number of events after which an isolate is replaced by a new one. */
   readonly recycleEvents: number;
 }
 
-/** Its segment is the function's script. */
+/** Loads a function. Its segment is the function's script. */
 export interface Load {
   readonly tenant: number;
   readonly name: string;
   readonly scriptName: string;
   readonly memoryMb: number;
   readonly cpuPerEventMs: number;
-  /** What one event leaves to the next: the module's state, or nothing. */
+  /** State that is kept between events: the module's ("Handler"), or nothing ("Event"). */
   readonly isolation: "Handler" | "Event";
-  /** A handler that says to be made for these is refused: they are not what it would be told. */
+  /** A handler declared for this mode is refused, because the function's trigger delivers the other one. */
   readonly refused: "events" | "keys";
-  /** Isolates that take events at once. */
+  /** Maximum number of isolates that take events at once. */
   readonly isolates: number;
-  /** Events of it that may have begun and not ended; the others wait. */
+  /** Maximum number of its events that have begun and not ended. Further events wait. */
   readonly concurrency: number;
-  /** JSON object of the function's environment. */
+  /** The function's environment, as a JSON object. */
   readonly env: string;
-  /** Events to run one at a time at first: one of them brought an executor down, and which is not known. */
+  /** Number of events to run one at a time first, because an unknown one of them crashed an executor. */
   readonly solo: number;
 }
 
 /**
- * Lengths in bytes; `old` is -1 where there is no previous object. The object's metadata is at `metadataAt` in it, up to `metadataEnd`;
- * -1 where that is not known.
+ * Lengths in bytes; `old` is -1 if there is no previous object. The object's metadata is at bytes `metadataAt` to `metadataEnd`
+ * of it; -1 if that is not known.
  */
 export type EventItem = readonly [
   no: number,
@@ -44,13 +44,16 @@ export type EventItem = readonly [
   metadataEnd: number,
 ];
 
-/** Segments: of each event JSON of all but its objects, its object, and its previous object, end to end. */
+/**
+ * Events to run. Segments, concatenated for each event: the JSON of everything but the objects, the object, and the previous
+ * object.
+ */
 export interface Events {
   readonly tenant: number;
   readonly items: readonly EventItem[];
 }
 
-/** `[realm, call, ok, length]`; the segments are JSON texts of results, or of errors' descriptions. */
+/** Answers to calls, each as `[realm, call, ok, length]`. The segments are JSON texts of results or of errors. */
 export interface Replies {
   readonly tenant: number;
   readonly items: readonly (readonly [realm: number, call: number, ok: 0 | 1, length: number])[];
@@ -60,25 +63,25 @@ export interface Unload {
   readonly tenant: number;
 }
 
-/** Asks for what of the function's events has not begun. */
+/** Asks for the function's events that have not begun. */
 export interface Recall {
   readonly tenant: number;
 }
 
-/** Answers a recall: these events were sent, and never begin. */
+/** Answers a recall: these events were sent and will not begin. */
 export interface Returned {
   readonly tenant: number;
   readonly events: readonly number[];
 }
 
-/** The executor is about to run code of this function, for these events (none: its module's top level). */
+/** The executor is about to run code of this function for these events. An empty list means the module's top level. */
 export interface Entering {
   readonly tenant: number;
   readonly realm: number;
   readonly events: readonly number[];
 }
 
-/** A guest's code stands still until this call is answered, as any call is; its arguments are the body, in JSON. */
+/** The guest's code is blocked until this call is answered in the usual way. The body is the call's arguments, in JSON. */
 export interface Asking {
   readonly tenant: number;
   readonly realm: number;
@@ -87,16 +90,19 @@ export interface Asking {
   readonly operation: string;
 }
 
-/** An entry is over. Its body is the guest's outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays, left]`, and the texts behind it. */
+/**
+ * An entry has ended. The body is the guest's outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays, left]`,
+ * followed by the texts.
+ */
 export interface Drained {
   readonly tenant: number;
   readonly realm: number;
 }
 
-/** Why an isolate, or a part of its work, was ended by the runtime. */
+/** Why the runtime ended an isolate, or a part of its work. */
 export type EndReason = "cpu" | "deadline" | "memory" | "output" | "killed";
 
-/** A module's top level ran; or why it could not. */
+/** A module's top level has run, or has failed. */
 export interface Loaded {
   readonly tenant: number;
   readonly failure?: {
@@ -107,26 +113,26 @@ export interface Loaded {
   };
 }
 
-/** Events that the runtime ended: the charged count an attempt, the others are run again. */
+/** Events that the runtime ended. Those in `charged` count as an attempt; those in `interrupted` run again. */
 export interface EndedEvents {
   readonly tenant: number;
   readonly realm: number;
   readonly reason: EndReason;
   readonly charged: readonly number[];
   readonly interrupted: readonly number[];
-  /** Where the code was, as a stack's lines; empty where unknown. */
+  /** Stack lines that show where the code was; empty if unknown. */
   readonly stack: string;
-  /** Its thread has not stopped yet: `Left` follows once it has. */
+  /** Whether the thread has not stopped yet. `Left` follows once it has. */
   readonly running: boolean;
 }
 
-/** The thread of an isolate that was ended has stopped. */
+/** The thread of an ended isolate has stopped. */
 export interface Left {
   readonly tenant: number;
   readonly realm: number;
 }
 
-/** The executor will kill itself: an isolate can no longer be stopped. */
+/** The executor is about to kill itself, because an isolate cannot be stopped. */
 export interface Doomed {
   readonly tenant: number;
   readonly reason: "poisoned" | "catastrophic";

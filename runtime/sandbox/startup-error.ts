@@ -1,15 +1,15 @@
 import type { Readable } from "node:stream";
 
-/** Bytes that are read: Node's report of an error at a program's start takes some hundred. */
+/** Maximum bytes that are read. Node's report of an error at a program's start takes a few hundred. */
 const mostBytes = 4096;
-/** Characters of the report that are shown. */
+/** Maximum characters of the report that are shown. */
 const mostShown = 300;
-/** Milliseconds after a process' end in which what it wrote must have arrived. */
+/** Milliseconds after a process' end within which its output must have arrived. */
 const lastWordsMs = 200;
 
 /**
- * The error that an executor reported as it ended, from the beginning of its standard error. Nothing behind that is read: a
- * hostile one may write without end, and then blocks itself.
+ * Reads the error that an executor reported as it ended, from the beginning of its standard error. The rest is not read: a
+ * hostile executor that writes without end blocks itself.
  */
 export class StartupError {
   private readonly stderr: Readable | null;
@@ -24,7 +24,7 @@ export class StartupError {
     stderr?.on("error", () => undefined);
   }
 
-  /** Calls back once with how the process ended, such as `status 1`, followed by the error where it reported one. */
+  /** Calls `explained` once, with how the process ended, such as `status 1`, followed by its error if it reported one. */
   explain(ended: string, explained: (detail: string) => void): void {
     const { stderr } = this;
     const explain = () => {
@@ -41,7 +41,7 @@ export class StartupError {
     else stderr.once("close", explain);
   }
 
-  /** The line that names an error, and the file that could not be reached. */
+  /** The line that names an error, and the file that could not be accessed. */
   private get error(): string | undefined {
     const printable = this.text.replaceAll(/[^\x20-\x7e\n]/g, "?");
     const [, line] = /^(?:Uncaught )?(\w*Error\b.*)$/m.exec(printable) ?? [];

@@ -1,8 +1,8 @@
 // Frames between the parent and an executor, over any byte stream:
 //   u32 length of the rest | u8 type | u32 length of the header | header, JSON | segments, raw bytes
-// Lengths are little-endian. Event bodies travel as segments and are never parsed on the way.
+// Lengths are little-endian. Event bodies are sent as segments and are never parsed on the way.
 
-/** What a frame is; the parent's are below 16, the executor's from 16. */
+/** Frame types. The parent's are below 16, the executor's from 16. */
 export const frameType = {
   hello: 1,
   load: 2,
@@ -23,12 +23,12 @@ export const frameType = {
   asking: 26,
 } as const;
 
-/** Bytes of a frame to an executor: the largest event or answer, and several times as much room. */
+/** Maximum bytes of a frame to an executor: several times the largest event or answer. */
 export const maxFrameDown = 128 * 1024 * 1024;
-/** Bytes of a frame from an executor: what an isolate may say at once (2 Mi characters), in UTF-8. */
+/** Maximum bytes of a frame from an executor: the most that an isolate may output at once (2 Mi characters), in UTF-8. */
 export const maxFrameUp = 8 * 1024 * 1024;
 
-/** A frame, still unchecked. */
+/** A frame whose content has not been validated. */
 export interface Frame {
   readonly type: number;
   /** The header's JSON text. */
@@ -38,7 +38,7 @@ export interface Frame {
 
 const fixedLength = 9;
 
-/** The buffers of one frame, to be written one after another. */
+/** Encodes one frame as buffers to write one after another. */
 export function encodeFrame(type: number, header: unknown, segments: readonly Buffer[] = []): Buffer[] {
   const text = JSON.stringify(header);
   const headerLength = Buffer.byteLength(text);
@@ -52,35 +52,35 @@ export function encodeFrame(type: number, header: unknown, segments: readonly Bu
   return segments.length === 0 ? [head] : [head, ...segments];
 }
 
-/** Thrown for bytes that are no frame: the peer cannot be trusted with anything further. */
+/** Thrown for bytes that are not a valid frame. The peer can no longer be trusted. */
 export class FrameError extends Error {
   override readonly name = "FrameError";
 }
 
-/** Cuts a byte stream into frames, however it arrives. Keeps at most one frame that is not whole. */
+/** Splits a byte stream into frames, whatever its chunks are. Holds at most one incomplete frame. */
 export class FrameReader {
   private readonly maxLength: number;
-  /** Where frames that come in parts are put together; empty where each gets memory of its own. */
+  /** Reused memory for frames that arrive in parts; empty if each gets new memory. */
   private readonly spare: Buffer;
   private pending: Buffer = Buffer.alloc(0);
-  /** Bytes of `pending` that have arrived; it is as long as its frame once that length is known. */
+  /** Number of bytes of `pending` that have arrived. Once the frame's length is known, `pending` has that length. */
   private filled = 0;
 
   /**
-   * `spareLength`: bytes of memory that frames up to so long take one after another. Each is good until the next is taken
-   * then. A frame of 200 KB costs 20 us less so, since nothing is left to the garbage collector.
+   * `spareLength`: bytes of memory that is reused for frames up to that length. Such a frame is valid until the next one is read.
+   * This saves 20 us per frame of 200 KB, because it leaves no garbage.
    */
   constructor(maxLength: number, spareLength = 0) {
     this.maxLength = maxLength;
     this.spare = Buffer.allocUnsafeSlow(spareLength);
   }
 
-  /** Takes the next bytes and gives each frame that is now whole. Throws a FrameError for what is none. */
+  /** Takes the next bytes and yields each complete frame. Throws a FrameError if the bytes are not a valid frame. */
   *push(chunk: Buffer): Generator<Frame> {
     let at = 0;
     while (at < chunk.length) {
       if (this.filled === 0 && chunk.length - at >= 4) {
-        // The common case: a frame that lies whole in the chunk is not copied.
+        // The common case: a frame that lies completely in the chunk is not copied.
         const end = at + 4 + this.checked(chunk.readUInt32LE(at));
         if (end <= chunk.length) {
           yield decode(chunk.subarray(at + 4, end));
@@ -98,7 +98,7 @@ export class FrameReader {
     }
   }
 
-  /** Copies what belongs to the frame that is not whole; gives how many bytes it took. */
+  /** Copies bytes of the incomplete frame. Returns how many it took. */
   private keep(chunk: Buffer, at: number): number {
     if (this.filled < 4) {
       if (this.filled === 0) this.pending = Buffer.allocUnsafe(4);

@@ -1,11 +1,11 @@
 import { drawn } from "./rendezvous.ts";
 
 /**
- * Which member is to have each slot. Counts are even within one. A slot stays with the live member that has it unless
- * that one has too many: no fewer can move. All who see the same members and owners come to the same answer.
- * @param members those that live, without repetition, in any order
- * @param owners of each slot; undefined, or nobody of `members`, where it is free
- * @returns a member for each slot; undefined for all where there is no member
+ * Assigns each slot to a member. The counts differ by at most one. A slot stays with its live owner unless that one has too many,
+ * so that the fewest possible slots move. All processes that see the same members and owners compute the same result.
+ * @param members the live members, without duplicates, in any order
+ * @param owners the owner of each slot; `undefined`, or a name not in `members`, if it is free
+ * @returns a member for each slot; `undefined` for all if there are no members
  */
 export function assignment(
   members: readonly string[],
@@ -15,7 +15,7 @@ export function assignment(
   const held = new Map<string, number[]>(members.map((member) => [member, []]));
   for (const [slot, owner] of owners.entries()) held.get(owner ?? "")?.push(slot);
   const count = (member: string) => held.get(member)?.length ?? 0;
-  // Those that have most keep one more, where it does not come out even.
+  // If the counts cannot be equal, members with the most slots keep one more.
   const ordered = [...members].sort((a, b) => count(b) - count(a) || (a < b ? -1 : 1));
   const least = Math.floor(owners.length / members.length);
   const more = owners.length % members.length;

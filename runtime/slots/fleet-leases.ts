@@ -5,30 +5,33 @@ import type { KubeTransport } from "../kube/transport.ts";
 import { type LeaseApi, leaseApi, leases, told } from "../lease/lease-api.ts";
 import { type LeaseRecord, readLease } from "../lease/lease-record.ts";
 
-/** On each Lease of a fleet: which runtime's it is. */
+/** Label on each Lease of a fleet, with the runtime that it belongs to. */
 const fleetLabel = "watchfire.dev/fleet";
 
-/** A Lease is a kilobyte, and a fleet has one for each slot and each replica. */
+/** Maximum bytes of a list. A Lease takes a kilobyte, and a fleet has one for each slot and each replica. */
 const listLimit = 16 * 1024 * 1024;
 
 const listSchema = z.looseObject({ items: z.array(z.unknown()) });
 
-/** The Leases of one fleet. Calls throw what the transport throws; of a 401, WF_KUBE_CREDENTIALS; of a 403, WF_KUBE_FORBIDDEN. */
+/**
+ * The Leases of one fleet. Calls throw the transport's errors, with WF_KUBE_CREDENTIALS for a 401 and WF_KUBE_FORBIDDEN for a
+ * 403.
+ */
 export interface FleetLeases {
-  /** All there are, by name, as the API server has them now. */
+  /** Returns all of them by name, as the API server has them now. */
   list(timeoutMs: number): Promise<ReadonlyMap<string, LeaseRecord>>;
   /** The Lease of a slot. */
   slot(slot: number): LeaseApi;
-  /** The Lease by which the replica of this identity says that it lives. */
+  /** The Lease by which the replica of this identity shows that it is alive. */
   member(identity: string): LeaseApi;
-  /** Takes one away unless it has changed since. */
+  /** Deletes a Lease unless it has changed. */
   remove(record: LeaseRecord, timeoutMs: number): Promise<void>;
   readonly nameOfSlot: (slot: number) => string;
   readonly nameOfMember: (identity: string) => string;
   readonly isMember: (name: string) => boolean;
 }
 
-/** @param label the account, in a form that a label takes */
+/** @param label the account, in the form of a label value */
 export function fleetLeases(
   transport: KubeTransport,
   { namespace, account, label }: { readonly namespace: string; readonly account: string; readonly label: string },

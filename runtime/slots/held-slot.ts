@@ -5,17 +5,17 @@ import type { LeaseApi } from "../lease/lease-api.ts";
 import type { LeaseChange, LeaseRecord } from "../lease/lease-record.ts";
 import { Unwritten } from "../lease/unwritten.ts";
 
-/** One request, in milliseconds. */
+/** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
-/** After a write that failed, in milliseconds. */
+/** Milliseconds until the retry of a failed write. */
 const againMs = 500;
 
 interface HeldSlotOptions {
   readonly slot: number;
-  /** As it was when it was taken, in this replica's name. */
+  /** The Lease when it was taken, in this replica's name. */
   readonly record: LeaseRecord;
   readonly api: LeaseApi;
-  /** Whether the replica is alive by its own Lease. */
+  /** Whether the replica still holds its own Lease. */
   readonly isAlive: () => boolean;
   readonly clock: Clock;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
@@ -39,7 +39,7 @@ export class HeldSlot {
   private record: LeaseRecord;
   private isOver = false;
   private making: Promise<unknown> | undefined;
-  /** One write after the other, each on the resourceVersion of the one before. */
+  /** Serialises writes, each based on the resourceVersion of the preceding one. */
   private last: Promise<unknown> = Promise.resolve();
 
   constructor(options: HeldSlotOptions) {
@@ -51,34 +51,34 @@ export class HeldSlot {
     this.writing = new Unwritten(`the Lease of slot ${slot}`, options.log);
   }
 
-  /** Whether it is held now. To be asked just before anything that only the holder may do. */
+  /** Whether it is held now. Must be checked just before any action that is reserved for the holder. */
   get holds(): boolean {
     return !this.isOver && this.options.isAlive();
   }
 
-  /** Whoever takes the slot later has a higher number. */
+  /** The fencing token. Later owners of the slot have higher numbers. */
   get fence(): Fence {
     return { lease: this.record.uid, number: this.record.transitions };
   }
 
-  /** Why its Lease cannot be written, while that is so. */
+  /** Why its Lease cannot be written; `undefined` if it can. */
   get unwritten(): WatchfireError | undefined {
     return this.writing.trouble;
   }
 
-  /** The Lease's annotations as they were seen last. */
+  /** The Lease's annotations when last seen. */
   get annotations(): Readonly<Record<string, string>> {
     return this.record.annotations;
   }
 
-  /** Writes annotations; undefined takes one away. @throws WatchfireError WF_LEASE_LOST where it is lost meanwhile */
+  /** Writes annotations. An `undefined` value removes one. @throws WatchfireError WF_LEASE_LOST if the slot is lost meanwhile */
   async annotate(annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
     if (!(await this.write({ annotations }))) {
       throw new WatchfireError("WF_LEASE_LOST", { what: `slot ${this.slot} was lost before it could be annotated` });
     }
   }
 
-  /** Makes its Lease again, which was not there. Whether it is this replica's, the next look tells. Never rejects. */
+  /** Creates its Lease again after it was deleted. The next check finds out whether it belongs to this replica. Never rejects. */
   makeAgain(): void {
     // The list may be older than its release.
     if (this.isOver) return;
@@ -89,7 +89,7 @@ export class HeldSlot {
       });
   }
 
-  /** Lets go of it; what needs it must have ended. Gives whether the API server has heard of it. Never rejects. */
+  /** Releases the slot; work that needs it must have ended. Returns whether the API server confirmed it. Never rejects. */
   async release(): Promise<boolean> {
     this.isOver = true;
     return this.write({ holder: "" }).catch(() => false);
@@ -101,7 +101,7 @@ export class HeldSlot {
     return written;
   }
 
-  /** False: it is not this replica's any more. */
+  /** Returns false if it does not belong to this replica any more. */
   private async writeNow(change: LeaseChange): Promise<boolean> {
     const { api, clock, isAlive } = this.options;
     while (isAlive()) {
@@ -112,7 +112,7 @@ export class HeldSlot {
           this.writing.written();
           return true;
         }
-        // Somebody annotated it, or an answer was lost on the way.
+        // It was annotated by another process, or an answer was lost.
         const found = await api.get(requestMs);
         if (!found) {
           if (await this.createAgain(change)) return true;
@@ -127,8 +127,9 @@ export class HeldSlot {
   }
 
   /**
-   * Somebody deleted it. Nobody takes it within 10 s of seeing that it is gone, and what it said counts on. Gives whether
-   * it is there now; false where somebody else was quicker, or this very request was, whose answer was lost.
+   * Creates the deleted Lease again, with its former content. Other replicas wait 10 s after they saw that it is gone. Returns
+   * whether it exists now; false if another replica was faster, or if an earlier request of this replica, whose answer was lost,
+   * created it.
    */
   private async createAgain(change: LeaseChange): Promise<boolean> {
     const { api, clock, log } = this.options;

@@ -2,48 +2,54 @@ import { leaseMs } from "../lease/elector.ts";
 import type { LeaseRecord } from "../lease/lease-record.ts";
 import type { FleetLeases } from "./fleet-leases.ts";
 
-/** On a replica's own Lease: the number of the term in which it takes slots. Another number, or none: it takes none. */
+/**
+ * Annotation on a replica's own Lease: the number of the term in which it takes slots. With another number, or without it, the
+ * replica takes no slots.
+ */
 export const readyKey = "watchfire.dev/ready";
 
-/** After so long without a sign of life a replica's Lease is taken away, in milliseconds. */
+/** Milliseconds without a sign of life after which a replica's Lease is deleted. */
 const forgottenMs = 600_000;
 
-/** Who has a slot: a replica, and the term of its own Lease, so that the process before it is nobody. */
+/**
+ * Returns a slot owner's name: a replica and the term of that replica's Lease, so that a restarted process differs from its
+ * predecessor.
+ */
 export const ownerOf = (identity: string, term: number): string => `${identity}#${term}`;
 
-/** How the fleet stands, as one replica sees it. */
+/** The state of the fleet as one replica sees it. */
 export interface FleetView {
-  /** The replicas that live and take slots, as `ownerOf` names them. */
+  /** The live replicas that take slots, as named by `ownerOf`. */
   readonly members: readonly string[];
-  /** Who has each slot; undefined where nobody has it, or who had it is dead for certain. */
+  /** The owner of each slot; `undefined` if it is free or its owner is certainly dead. */
   readonly owners: readonly (string | undefined)[];
-  /** The slots' Leases; undefined where there is none yet. */
+  /** The slots' Leases; `undefined` for one that does not exist. */
   readonly slots: readonly (LeaseRecord | undefined)[];
-  /** Slots whose Lease is not there and may have been deleted a moment ago: whoever has one makes it again. */
+  /** Slots whose Lease is missing and may have been deleted recently. Their owners create them again. */
   readonly lost: ReadonlySet<number>;
-  /** Leases of replicas that are dead for certain, and have not let go of them. */
+  /** Leases of replicas that are certainly dead and have not released them. */
   readonly silent: readonly LeaseRecord[];
-  /** Leases of replicas that are gone for good. */
+  /** Leases of replicas that have been gone for `forgottenMs`. */
   readonly forgotten: readonly LeaseRecord[];
 }
 
-/** A replica's Lease as it was seen last. */
+/** A replica's Lease when last seen. */
 interface Sighting {
   readonly uid: string | undefined;
   readonly version: string;
-  /** When it was first heard of: of the Lease with this uid, and of this version of it. */
+  /** When the Lease with this uid, and when this version of it, was first seen. */
   readonly madeAt: number;
   readonly at: number;
 }
 
 /**
- * Tells the living from the dead by one's own clock alone. A replica is dead once its Lease was unchanged for 10 s. It
- * stopped to believe in itself 7 s after it sent the last renewal that arrived, and never begins again.
+ * Determines which replicas are alive, using only the local clock. A replica is dead once its Lease was unchanged for 10 s: it
+ * stopped 7 s after it sent the last renewal that arrived, and never resumes.
  */
 export class LeaseObserver {
   private readonly leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">;
   private seen = new Map<string, Sighting>();
-  /** By slot, whether its Lease was ever there, and since when it is not. */
+  /** For each slot: whether its Lease was ever seen, and since when it is missing. */
   private readonly seenSlots = new Map<number, { readonly wasThere: boolean; readonly goneAt: number | undefined }>();
 
   constructor(leases: Pick<FleetLeases, "nameOfSlot" | "nameOfMember" | "isMember">) {
@@ -51,9 +57,9 @@ export class LeaseObserver {
   }
 
   /**
-   * Takes in what was listed. `sentAt` and `heardAt`: when the list was asked for and when it was there, by the monotonic
-   * clock. What is new counts from when it was heard, what is unchanged up to when it was asked for. `me`: who looks, if he
-   * has a name yet.
+   * Processes a list. `sentAt` and `heardAt`: when the list was requested and received, by the monotonic clock. A change counts
+   * from when it was received; a Lease counts as unchanged until the request was sent. `me`: the observer's own name, if it has
+   * one yet.
    */
   look(
     listed: ReadonlyMap<string, LeaseRecord>,
@@ -78,9 +84,9 @@ export class LeaseObserver {
     const isDead = (owner: string) => {
       const name = leases.nameOfMember(identityOf(owner));
       const lease = listed.get(name);
-      // Let go of, or taken by the process after it: the one that had it has ended.
+      // Released, or taken by the process' successor: the owner has ended.
       if (lease && (lease.holder === "" || lease.transitions > termOf(owner))) return true;
-      // A Lease that was deleted and made again counts from 1. Who had the one before it renewed nothing since.
+      // A Lease that was deleted and created again counts from 1. The holder of the earlier one has renewed nothing since.
       if (lease && lease.transitions < termOf(owner))
         return sentAt - (this.seen.get(name)?.madeAt ?? heardAt) >= leaseMs;
       return silentMs(name) >= leaseMs;
@@ -107,7 +113,10 @@ export class LeaseObserver {
     };
   }
 
-  /** One that never saw a slot's Lease takes it for a deleted one where others have slots: the fleet is no new one then. */
+  /**
+   * Returns the slots whose Lease was recently deleted. An observer that never saw a slot's Lease assumes that it was deleted if
+   * others have slots, because the fleet is then not a new one.
+   */
   private lostSlots(
     found: FleetView["slots"],
     { sentAt, heardAt }: { readonly sentAt: number; readonly heardAt: number },

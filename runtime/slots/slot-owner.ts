@@ -8,43 +8,43 @@ import { claimSlot, HeldSlot } from "./held-slot.ts";
 import { type FleetView, LeaseObserver } from "./lease-observer.ts";
 import type { Membership } from "./membership.ts";
 
-/** How often a replica looks at the fleet, in milliseconds. */
+/** Milliseconds between two checks of the fleet. */
 const lookMs = 1_000;
-/** The same while slots are on their way to it from a replica that lives: they run nowhere meanwhile. */
+/** The same while slots are moving to it from a live replica, because they run nowhere meanwhile. */
 const eagerLookMs = 200;
-/** One request, in milliseconds. */
+/** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
 
-/** What a replica does with a slot that it has taken. */
+/** The work that a replica does for a slot it has taken. */
 export interface SlotWork {
-  /** Ends what runs, and saves. Only then is the slot let go of. */
+  /** Ends the work and saves. The slot is released only after that. */
   end(): Promise<void>;
-  /** The slot was let go of. */
+  /** Called when the slot was released. */
   over?(): void;
 }
 
 interface SlotOwnerOptions {
   readonly leases: FleetLeases;
   readonly membership: Membership;
-  /** How many there are. */
+  /** Number of slots. */
   readonly slots: number;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
-  /** Begins the work of a slot that was taken. A failure is the replica's end, which it tells by itself. */
+  /** Begins the work of a slot that was taken. It handles failures itself, by ending the replica. */
   readonly begin: (held: HeldSlot) => SlotWork;
-  /** Called where a slot went to somebody else while it was worked on. */
+  /** Called if another process took a slot while this replica worked on it. */
   readonly onLost: (error: WatchfireError) => void;
 }
 
 interface OwnedSlot {
   readonly held: HeldSlot;
   readonly work: SlotWork;
-  /** Once it is being given away. */
+  /** Set once it is being given away. */
   leaving: Promise<void> | undefined;
 }
 
-/** The slots of one replica: takes those that are to be its own, and gives away those that are to be another's. */
+/** Owns the slots of one replica: takes those assigned to it, and gives away those assigned to others. */
 export class SlotOwner {
   private readonly options: SlotOwnerOptions;
   private readonly sightings: LeaseObserver;
@@ -61,27 +61,27 @@ export class SlotOwner {
     this.sightings = new LeaseObserver(options.leases);
   }
 
-  /** How the fleet stood when it was looked at last. */
+  /** The fleet's state at the last check. */
   get fleet(): FleetView | undefined {
     return this.view;
   }
 
-  /** Why the fleet cannot be looked at, while that is so. */
+  /** Why the fleet cannot be checked; `undefined` if it can. */
   get trouble(): string | undefined {
     return this.fault;
   }
 
-  /** Whether it had, when it looked last, every slot that is to be its own. */
+  /** Whether it had all slots assigned to it at the last check. */
   get complete(): boolean {
     return this.isComplete;
   }
 
-  /** Looks at the fleet every second, and acts on what it sees. */
+  /** Starts to check the fleet every second and to act on the result. */
   start(): void {
     this.running = this.run();
   }
 
-  /** Ends the work of every slot, and lets go of each as it has ended. */
+  /** Ends the work of every slot and releases each slot as its work has ended. */
   async drain(): Promise<void> {
     this.stopping.abort();
     await this.running;
@@ -90,7 +90,7 @@ export class SlotOwner {
     await Promise.all([...this.own.values()].map((own) => this.leave(own))).finally(() => left.abort());
   }
 
-  /** Takes nothing any more, and lets go of nothing. */
+  /** Stops taking slots, without releasing any. */
   async halt(): Promise<void> {
     this.stopping.abort();
     await this.running;
@@ -123,7 +123,7 @@ export class SlotOwner {
     const view = this.sightings.look(listed, slots, { sentAt, heardAt: clock.monotonic(), me });
     this.view = view;
     if (signal.aborted || me === undefined || !membership.holds) return;
-    // Where its own Lease was deleted it makes that one again. Until then nobody can reckon with it, nor it with others.
+    // If its own Lease was deleted, it first creates that again. Until then the replicas cannot compute a common assignment.
     const members = listed.has(membership.leaseIn(leases)) ? view.members : [];
     const targets = assignment(members, view.owners);
     this.isEager = view.owners.some((owner, slot) => owner !== undefined && owner !== me && targets[slot] === me);
@@ -133,23 +133,24 @@ export class SlotOwner {
       const record = view.slots[slot];
       if (own) {
         if (!record) {
-          // Also of one that is being given away: its work may take long to end, and others would not wait for that.
+          // Also for a slot that is being given away: its work may take long to end, and others would take the slot before.
           if (before.has(slot)) own.held.makeAgain();
         } else if (settled.has(slot)) {
           if (owner !== me) return this.stolen(slot, record);
-          // Where nobody is to have it, this replica does not take slots any more, or is not seen to.
+          // If it is assigned to no member, this replica does not take slots any more, or is not visible to others.
           if (targets[slot] !== undefined && targets[slot] !== me) void this.leave(own);
         }
       } else if (before.has(slot)) {
-        // It was let go of meanwhile: what was listed is older.
+        // Released meanwhile; the list is older.
       } else if (owner === me && record) {
-        // An answer was lost on the way.
+        // The answer to the write that took it was lost.
         this.begin(slot, record);
       } else if (owner === undefined && targets[slot] === me && !view.lost.has(slot)) {
         takes.push(this.take(slot, record, me));
       }
     }
-    // A replica that came since counts their silence from then, and would wait for its own slots as long again.
+    // Releases the Leases of dead replicas. A replica that started later measures their silence from then, and would wait again
+    // for its own slots.
     const told = view.silent.map((dead) => leases.member(dead.holder).update(dead, { holder: "" }, requestMs));
     await Promise.all([...takes, Promise.allSettled(told)]);
     const owed = targets.some((target, slot) => target === me && !this.own.has(slot));
@@ -157,7 +158,7 @@ export class SlotOwner {
     for (const gone of view.forgotten) await leases.remove(gone, requestMs).catch(() => undefined);
   }
 
-  /** While the last work ends, makes Leases again that somebody deletes: another would take such a slot. */
+  /** Creates deleted Leases again while the last work ends, because another replica would take such a slot. */
   private async keep(signal: AbortSignal): Promise<void> {
     const { leases, clock } = this.options;
     while (!signal.aborted) {

@@ -1,31 +1,31 @@
 import { setFlagsFromString } from "node:v8";
 
-/** V8's own number of calls, from which on its slowest compiler, TurboFan, takes a function. */
+/** V8's default number of calls after which its slowest compiler, TurboFan, optimises a function. */
 const busyCalls = 3_000;
-/** The number where there is time to spare. */
+/** The number used while the process is not busy. */
 const patientCalls = 30_000;
 const lookMs = 200;
-/** At least this share of the loop's time is in use where better code pays at once. 1,000 events a second take 0.2 to 0.3. */
+/** Share of the event loop's time from which optimised code pays off at once. 1,000 events a second take 0.2 to 0.3. */
 const busyShare = 0.4;
 
 /**
- * Says when V8's slowest compiler may take a function of this process. An executor compiles on the threads that run its
- * events: 62 functions in 155 ms, the largest in 10. The parent has threads for that. But Linux likes to start those on the
- * main thread's core. The main thread then waits for up to 4 ms, though the other core is idle. At 1,000 events a second
- * V8's own number makes that go on for 30 s. Turns of a loop count like calls. A loop also waits longer for the
- * compiler before that one: a function's first 30,000 turns take up to a millisecond more.
+ * Controls after how many calls V8's slowest compiler optimises a function of this process. An executor compiles on the threads
+ * that run its events: 62 functions in 155 ms, the largest in 10. The parent has separate threads for that, but Linux tends to
+ * start those on the main thread's core. The main thread then waits for up to 4 ms although the other core is idle; with V8's
+ * default and 1,000 events a second that continues for 30 s. Iterations of a loop count like calls. A loop also waits longer for
+ * the preceding compiler: a function's first 30,000 iterations take up to a millisecond more.
  */
 export class CompilerPacing {
   private readonly setFlags: (flags: string) => void;
   private calls = 0;
 
-  /** @param setFlags of V8; default: those of this process */
+  /** @param setFlags sets V8's flags; default: those of this process */
   constructor(setFlags: (flags: string) => void = setFlagsFromString) {
     this.setFlags = setFlags;
     this.look(false);
   }
 
-  /** @param isBusy whether events have come densely, or the process has had little time to spare */
+  /** @param isBusy whether events arrive densely, or the process has little time to spare */
   look(isBusy: boolean): void {
     const calls = isBusy ? busyCalls : patientCalls;
     if (calls === this.calls) return;
@@ -35,8 +35,8 @@ export class CompilerPacing {
 }
 
 /**
- * Lets a `CompilerPacing` follow this thread's event loop.
- * @returns ends that
+ * Adapts a `CompilerPacing` to this thread's event loop.
+ * @returns a function that stops it
  */
 export function paceTierUp(tierUp: Pick<CompilerPacing, "look">): () => void {
   let before = performance.eventLoopUtilization();

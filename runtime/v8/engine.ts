@@ -2,8 +2,8 @@ import { CompilerPacing, paceTierUp } from "./compiler-pacing.ts";
 import { boundGarbage, setGarbageFlags } from "./garbage.ts";
 
 /**
- * Sets the flags of V8 under which modules of the runtime are compiled. V8 takes kept code only where they are those under which
- * it was compiled. So this comes before the first of these modules, in each process that keeps or takes such code.
+ * Sets the V8 flags under which modules of the runtime are compiled. V8 uses cached code only under the flags it was compiled
+ * with, so this must run before the first of these modules is loaded, in each process that writes or reads such a cache.
  */
 export function setEngineFlags(): CompilerPacing {
   setGarbageFlags();
@@ -11,8 +11,8 @@ export function setEngineFlags(): CompilerPacing {
 }
 
 /**
- * Lets V8 follow what this process does, once its modules are loaded: other flags would have them compiled anew.
- * @returns ends that
+ * Adapts V8 to the process' load. Called once its modules are loaded, because other flags would invalidate their cached code.
+ * @returns a function that stops it
  */
 export function tuneEngine(): () => void {
   const ends = [boundGarbage(), paceTierUp(setEngineFlags())];

@@ -3,23 +3,26 @@ import { IdleCollector } from "./idle-collector.ts";
 
 const mebibyte = 1024 * 1024;
 const lookMs = 1000;
-/** At least this share of the loop's time is in use while events come as fast as they can. */
+/** Share of the event loop's time from which it counts as busy: events arrive as fast as they can be handled. */
 const busyShare = 0.5;
-/** Garbage of a busy loop may grow to about so much, where half of a small heap is less. */
+/** Garbage that may accumulate in a busy loop, in MiB, if half of the heap is less. */
 const busyMebibytes = 64;
 const idlePercent = 50;
-/** V8's own bound, with memory to spare. */
+/** V8's own maximum, used with memory to spare. */
 const mostPercent = 200;
-/** The space of young objects, both halves, up to which it grows in a loop that has time to spare. In a busy one it may be twice that. */
+/**
+ * Size in MiB, both halves, up to which the space of young objects grows while the loop is not busy. In a busy loop it may be
+ * twice that.
+ */
 const youngMebibytes = 16;
-/** The least of so many looks is about what is in use: a look counts garbage as well. */
+/** Number of measurements whose minimum approximates the memory in use; a single one includes garbage. */
 const looks = 10;
 
 /**
- * How much garbage may gather until old objects are collected, in percent of those in use. As a rule it is half: 20 sources of
- * 10,000 objects take 290 MB instead of 390. They take 350 instead of 700 where all are delivered at once. Half of a small
- * heap is little. In a busy loop each collection finds the same 43 MB in use, which costs 15 us of an event's 95. So a busy
- * loop may gather more: 40 MB more while 100,000 events are delivered at once.
+ * Returns how much garbage may accumulate before old objects are collected, in percent of those in use. Normally half: 20 sources
+ * of 10,000 objects take 290 MB instead of 390, or 350 instead of 700 if all are delivered at once. Half of a small heap is
+ * little: in a busy loop each collection finds the same 43 MB in use, which costs 15 us of an event's 95. So a busy loop may
+ * accumulate more: 40 MB more while 100,000 events are delivered at once.
  * @param inUse bytes of the heap
  * @param utilization share of the loop's time that is in use, 0 to 1
  */
@@ -30,9 +33,9 @@ export function growthPercent(inUse: number, utilization: number): number {
 }
 
 /**
- * The factor by which the space of young objects grows where more than it has survive: V8's own, or none. A busy loop has
- * hundreds of events under way, and each collection copies them. With twice the space it does so half as often: 4 us of
- * an event's 65.
+ * Returns the factor by which the space of young objects grows if more objects survive than it can hold: 2 (V8's default) or 1
+ * (no growth). A busy loop has hundreds of unfinished events, and each collection copies them. With twice the space it collects
+ * half as often, which saves 4 us of an event's 65.
  * @param size bytes of that space
  */
 export function youngGrowth(size: number, utilization: number): 1 | 2 {
@@ -40,10 +43,10 @@ export function youngGrowth(size: number, utilization: number): 1 | 2 {
 }
 
 /**
- * Threads that help to collect young objects are left out: on two cores they cost 3 us of an event's 80, and save no time. So is
- * pretenuring: where most objects of one literal have survived, V8 makes all further ones old. Events do while they wait. Later
- * ones are let go of at once, and as old objects they kept their bodies. That was 50 MB more memory, and twice as many full
- * collections.
+ * Disables parallel collection of young objects: on two cores its threads cost 3 us of an event's 80, and save no time. Also
+ * disables pretenuring: if most objects of one literal survive, V8 allocates all further ones as old objects. Events do survive
+ * while they wait. Later ones are released at once, but as old objects they kept their bodies alive. That took 50 MB more memory,
+ * and twice as many full collections.
  */
 export function setGarbageFlags(): void {
   setFlagsFromString("--no-parallel-scavenge");
@@ -51,9 +54,9 @@ export function setGarbageFlags(): void {
 }
 
 /**
- * Bounds the garbage of this process, by what is in use and how busy the loop is, and collects it once the loop is quiet. Called
- * after its start, whose objects stay: collecting among them costs 60 ms and finds nothing.
- * @returns ends that
+ * Limits the garbage of this process, depending on the memory in use and the loop's load, and collects it once the loop is idle.
+ * Called after the start, whose objects stay: collecting among them costs 60 ms and finds nothing.
+ * @returns a function that stops it
  */
 export function boundGarbage(): () => void {
   const used: number[] = [];

@@ -1,10 +1,13 @@
-/** Of bodies that were copied out: all who keep one keep the same copy. */
+/** Copies of bodies. All holders of one body share one copy. */
 const copies = new WeakMap<Buffer, Buffer>();
 
-/** So much of the memory that a body keeps alive may be something else's, such as the managed fields that it came with. */
+/** Share of the memory kept alive by a body that may belong to other data, such as the managed fields that arrived with it. */
 const mostBeside = 1 / 8;
 
-/** The body in memory of its own, where it would keep more alive than itself. One copy for all who ask. */
+/**
+ * Returns the body itself if it fills most of its underlying memory, else a copy in separate memory, so that it does not keep the
+ * rest alive. All callers get the same copy.
+ */
 export function apart(body: Buffer): Buffer {
   if (body.length >= body.buffer.byteLength * (1 - mostBeside)) return body;
   const known = copies.get(body);

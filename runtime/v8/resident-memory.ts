@@ -1,14 +1,14 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 
-/** Milliseconds between two looks at a process' memory. */
+/** Milliseconds between two checks of a process' memory. */
 const pollMs = 20;
-/** Bytes of a page in /proc; 4 KiB on every platform that isolated-vm has binaries for with a /proc. */
+/** Bytes of a page in /proc: 4 KiB on every platform with a /proc for which isolated-vm has binaries. */
 const pageBytes = 4096;
 
-/** Seven numbers of pages: the second one is that of resident pages. */
+/** Maximum bytes of the file: seven page counts, the second of which is that of resident pages. */
 const statmBytes = 160;
 
-/** Resident memory of a process in bytes; 0 where the platform has no /proc, and the container's limit has to do. */
+/** Returns a process' resident memory in bytes, or 0 if the platform has no /proc. Then only the container's limit applies. */
 export function residentBytes(pid: number | undefined): number {
   try {
     return bytesIn(readFileSync(`/proc/${pid}/statm`, "latin1"));
@@ -19,7 +19,7 @@ export function residentBytes(pid: number | undefined): number {
 
 const bytesIn = (statm: string): number => Number(statm.split(" ")[1]) * pageBytes;
 
-/** The same of one process, again and again: the file stays open, which makes a look five times as quick. */
+/** Measures one process repeatedly. The file stays open, which makes a measurement five times as fast. */
 class Looks {
   private readonly path: string;
   private readonly text = Buffer.alloc(statmBytes);
@@ -29,7 +29,7 @@ class Looks {
     this.path = `/proc/${pid}/statm`;
   }
 
-  /** A file that cannot be opened now, for want of descriptors say, is opened by a later look. */
+  /** If the file cannot be opened now, for example for lack of descriptors, the next read tries again. */
   get bytes(): number {
     try {
       this.file ??= openSync(this.path, "r");
@@ -46,15 +46,15 @@ class Looks {
 }
 
 /**
- * Looks at a process' memory until `stop`. By the machine's own timers: a process eats memory in real time.
- * `exceeded` is called once, with a sentence.
+ * Checks a process' memory until `stop`. Uses real timers, because a process consumes memory in real time. `exceeded` is called
+ * once, with a description.
  */
 export class MemoryWatch {
   private readonly timer: NodeJS.Timeout;
   private readonly looks: Looks;
   /** Resident memory in bytes at which `exceeded` is called. */
   cap: number;
-  /** The highest seen, in bytes. */
+  /** The highest value seen, in bytes. */
   peak = 0;
 
   constructor(pid: number | undefined, cap: number, exceeded: (detail: string) => void) {

@@ -1,6 +1,6 @@
 import { type ErrorEntry, user } from "./entry.ts";
 
-/** What goes wrong where functions are deployed to a cluster, and taken from it. */
+/** Errors of deploying functions to a cluster and of loading deployed functions. */
 export const deployedCodes = {
   WF_DEPLOYED_EMPTY: user(
     "the functions folder holds no function to deploy",

@@ -1,11 +1,11 @@
-/** Whose mistake a failure is: `user` ends a command with status 1, `system` with status 2. */
+/** Cause of a failure: `user` ends a command with status 1, `system` with status 2. */
 export type ErrorClass = "user" | "system";
 
 export interface ErrorEntry {
   readonly blame: ErrorClass;
-  /** What the code means, in one line; the README's table is made from it. */
+  /** Meaning of the code, in one line. The reference page's table is generated from it. */
   readonly summary: string;
-  /** What to do about it. */
+  /** How to fix it. */
   readonly hint: string;
 }
 

@@ -1,6 +1,6 @@
 import { type ErrorEntry, system, user } from "./entry.ts";
 
-/** Who is active, and which replica has which slot. */
+/** Errors of the Lease, of replicas and of slots. */
 export const leaseCodes = {
   WF_LEASE_LOST: system(
     "the Lease could not be renewed in time, or another replica has taken it",

@@ -1,6 +1,6 @@
 import { type ErrorEntry, system, user } from "./entry.ts";
 
-/** Positions on NATS JetStream. */
+/** Errors of checkpoints on NATS JetStream. */
 export const natsCodes = {
   WF_CHECKPOINT_NATS: user(
     "positions cannot be kept on this NATS",

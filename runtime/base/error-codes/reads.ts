@@ -1,6 +1,6 @@
 import { type ErrorEntry, user } from "./entry.ts";
 
-/** Failures of `ctx.cache`, and of what it reads. */
+/** Errors of `ctx.cache` and of `reads`. */
 export const readsCodes = {
   WF_READS_UNDECLARED: user(
     "the handler looks in its cache for what the manifest's `reads` does not keep there",

@@ -1,6 +1,6 @@
 import { type ErrorEntry, system, user } from "./entry.ts";
 
-/** Failures of handlers and executors. */
+/** Errors of handlers and executors. */
 export const sandboxCodes = {
   WF_SANDBOX_MODE: user(
     "the handler is made for another `delivery.mode` than its manifest has",

@@ -6,29 +6,29 @@ import type { Check, TriggerExplanation, Why } from "../../observe/explanation.t
 import type { LiveObject } from "./live-look.ts";
 import { because, isNobody, wokenBy } from "./words.ts";
 
-/** All that is known of one object under one trigger. */
+/** The known facts about one object under one trigger. */
 export interface ObjectFacts {
   readonly trigger: Trigger;
   readonly namespace: string;
   readonly name: string;
   readonly live: LiveObject;
   readonly report: ObjectReport;
-  /** The source of the object's namespace; undefined where there is none. */
+  /** Status of the source for the object's namespace; `undefined` without a source. */
   readonly source: SourceStatus | undefined;
-  /** The object's, newest first. */
+  /** The object's dead letters, newest first. */
   readonly letters: readonly DeadLetterSummary[];
-  /** Why the function does not run as it should, where that is no matter of one source. */
+  /** Why the function does not run as it should, unless the cause concerns one source; else `undefined`. */
   readonly trouble: string | undefined;
-  /** Makes a text fit to be shown: cut, and without the function's secrets. */
+  /** Prepares a text for display: cuts it and redacts the function's secrets. */
   readonly show: (text: string) => string;
 }
 
-/** Checks that keep any event of the object away, whatever it brings. */
+/** Checks whose failure keeps away every event of the object, whatever it contains. */
 const barriers = ["shard", "namespace", "source", "labelSelector", "fieldSelector", "lane"] as const;
 
 type TriggerAnswer = Pick<TriggerExplanation, "reason" | "why">;
 
-/** The reason why the handler was not told: what keeps every event away, else what became of the last one. */
+/** Returns the reason why the handler did not run: the check that keeps every event away, else the outcome of the last event. */
 export function answerOf(facts: ObjectFacts, checks: readonly Check[]): TriggerAnswer {
   const barred = (name: Why): TriggerAnswer | undefined => {
     const found = checks.find((check) => check.name === name && check.passes === "no");
@@ -59,20 +59,20 @@ const labels: { readonly [why in Why]?: string } = {
   object: "there is no such object",
 };
 
-/** The event that the handler runs with at this moment, if there is one. */
+/** The event with which the handler is running now, if any. */
 function running({ report }: ObjectFacts, checks: readonly Check[]): TriggerAnswer | undefined {
   if (!report.lane?.running) return undefined;
   return { reason: "fired", why: `it did fire: ${checks.find(({ name }) => name === "lane")?.says}` };
 }
 
-/** What became of its last event; undefined where none is on record. */
+/** The outcome of the object's last event; `undefined` if no event is recorded. */
 function past({ report, letters, trigger, show }: ObjectFacts): TriggerAnswer | undefined {
   const [filtered] = report.filtered;
   const [run] = report.runs;
   const [letter] = letters;
   const isFiltered = filtered !== undefined && filtered.order > (run?.order ?? -1);
   const last = isFiltered ? filtered : run;
-  // One of an attempt that is not on record: of an earlier start, or of an executor that died again and again.
+  // The dead letter's attempt is not recorded: it was made before the last restart, or its executor died repeatedly.
   if (letter && letter.failedAt > (last?.at ?? 0)) return givenUp(letter.type, letter.attempts);
   if (isFiltered) {
     const why = because(filtered.why, filtered.type, trigger, show);
@@ -80,7 +80,7 @@ function past({ report, letters, trigger, show }: ObjectFacts): TriggerAnswer | 
   }
   if (!run) return undefined;
   if (run.outcome === "ok") return { reason: "fired", why: `it did fire: the handler ended well with its ${run.type}` };
-  // Nothing of it waits any more.
+  // No event of the object waits any more.
   return givenUp(run.type, run.attempt);
 }
 
@@ -102,7 +102,7 @@ function nothing({ report, trigger, live, show }: ObjectFacts): TriggerAnswer {
   return { reason: "nothing", why: `nothing of it happened since the function was loaded${skips}` };
 }
 
-/** What an event with the object as it is now would come to; undefined where none can come. */
+/** Describes the result of an event with the object's current state; `undefined` if such an event is impossible. */
 export function nextOf({ report, live, trigger, show }: ObjectFacts): string | undefined {
   const { next, position, wakes, isElsewhere } = report;
   if (isElsewhere || !next || !position || live.type !== "there" || !live.labels || !live.fields) return undefined;

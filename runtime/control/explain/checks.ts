@@ -6,7 +6,7 @@ import type { Check } from "../../observe/explanation.ts";
 import type { ObjectFacts } from "./answer.ts";
 import { because, fieldsOf, isNobody, wokenBy } from "./words.ts";
 
-/** Every rule that an event of the object has to pass, in the order in which they are asked. */
+/** Returns the result of every rule that an event of the object has to pass, in the order in which they are applied. */
 export function checksOf(facts: ObjectFacts): Check[] {
   return [
     ...shard(facts),
@@ -28,7 +28,7 @@ type CheckAnswer = readonly [passes: Check["passes"], says: string];
 
 const check = (name: string, passes: Check["passes"], says: string): Check => ({ name, passes, says });
 
-/** Asked of a function that is in shards alone. */
+/** Only for functions with shards. */
 function shard({ report: { isElsewhere } }: ObjectFacts): Check[] {
   if (isElsewhere === undefined) return [];
   if (isElsewhere) return [check("shard", "no", "another shard of the function has the object")];
@@ -116,7 +116,7 @@ function changedFields({ trigger, report: { next } }: ObjectFacts): CheckAnswer 
   return ["yes", next.type === "Modified" ? `one differs: ${fields}` : `asked of a Modified alone: ${fields}`];
 }
 
-/** Characters of an expression that are shown. */
+/** Maximum characters of an expression that are shown. */
 const longestExpression = 120;
 
 function conditions(facts: ObjectFacts): Check[] {

@@ -14,25 +14,25 @@ import { type LiveObject, type LookParts, lookAt } from "./live-look.ts";
 import { explainSchedule } from "./schedule.ts";
 import { because } from "./words.ts";
 
-/** Characters of a text that others wrote. */
+/** Maximum characters of a text from elsewhere. */
 const longestText = 300;
-/** Pages of a function's dead letters that are looked through. */
+/** Maximum number of pages of a function's dead letters that are searched. */
 const mostPages = 20;
 
-/** Reasons of a function that are one source's matter: the source says it where it is the object's. */
+/** Function reasons that concern one source. If it is the object's source, the source check reports it. */
 const ofOneSource: ReadonlySet<string> = new Set(["KindMissing", "Degraded", "Unreachable", "CatchingUp"]);
 
-/** The function that is asked about. */
+/** The function that the question is about. */
 export interface ExplainedFunction {
-  /** As `/status` has it. */
+  /** As in `/status`. */
   readonly report: Explanation["function"];
   readonly triggers: readonly Trigger[];
   readonly schedules: readonly Schedule[];
-  /** Undefined where it is not loaded. */
+  /** `undefined` if it is not loaded. */
   readonly dispatch: FunctionDispatch | undefined;
-  /** What its trigger reads in a namespace, "" of all. */
+  /** Returns the source of a trigger in a namespace; "" means all namespaces. */
   sourceOf(trigger: Trigger, namespace: string): SourceSpec;
-  /** How that source stands. */
+  /** Returns that source's status. */
   statusOf(spec: SourceSpec): SourceStatus | undefined;
 }
 
@@ -41,7 +41,10 @@ interface ExplainerParts extends LookParts {
   readonly redact: (functionName: string, text: string) => string;
 }
 
-/** Says why a function was not told of an object; of a schedule, by its name, when it ran. It changes nothing. */
+/**
+ * Explains why a function's handler did not run for an object, or, given a schedule's name, when the schedule ran. Changes
+ * nothing.
+ */
 export async function explain(
   subject: ExplainedFunction,
   question: ExplainQuestion,
@@ -78,14 +81,14 @@ export async function explain(
   const scheduled = dispatch
     ? asked.map((schedule) => explainSchedule(schedule, dispatch.schedule(schedule.name), trouble, show))
     : [];
-  // Who asks for a schedule's name alone means it, and no object of another trigger.
+  // A question with a schedule's name is about the schedule, and not about an object of another trigger.
   const told = scheduled.length > 0 ? scheduled : explained;
   return { function: report, object: { namespace, name }, triggers: told };
 }
 
 const notRead: LiveObject = { type: "unknown", why: "not looked for: the trigger does not read its namespace" };
 
-/** The object's dead letters, newest first. */
+/** Returns the object's dead letters, newest first. */
 async function lettersOf({ function: name, ...object }: ExplainQuestion, { deadLetters }: ExplainerParts) {
   let found: DeadLetterSummary[] = [];
   let after: string | undefined;

@@ -8,16 +8,16 @@ import { escapedValue, requiredName } from "../../kube/field-selector.ts";
 import { resourcePath } from "../../kube/resource.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 
-/** How long the API server may take for one list of one object, in milliseconds. */
+/** Timeout of one list of one object, in milliseconds. */
 const answerMs = 10_000;
 
-/** An object as the API server has it now, and whether the source's selectors choose it. */
+/** An object as the API server has it now, and whether the source's selectors select it. */
 export type LiveObject =
   | { readonly type: "there"; readonly change: Change; readonly labels: boolean; readonly fields: boolean }
   | { readonly type: "gone" }
-  /** It was asked for in the wrong form, such as with a namespace where the kind has none. */
+  /** The question has the wrong form, such as a namespace for a cluster-scoped kind. */
   | { readonly type: "misnamed"; readonly why: string }
-  /** It could not be asked. */
+  /** The API server could not be asked. */
   | { readonly type: "unknown"; readonly why: string };
 
 export interface LookParts {
@@ -26,7 +26,7 @@ export interface LookParts {
   readonly clock: Clock;
 }
 
-/** Looks an object up as its source would see it: by the source's list, narrowed to the object's name. */
+/** Looks an object up as its source would see it: with the source's list, narrowed to the object's name. */
 export async function lookAt(
   { spec, name }: { spec: SourceSpec; name: string },
   parts: LookParts,
@@ -67,7 +67,7 @@ export async function lookAt(
     };
     const both = { labelSelector: labelSelector ?? "", fieldSelector: fieldSelector ?? "" };
     const only = requiredName(both.fieldSelector);
-    // A selector of another name leaves it out, and grants no right to ask.
+    // A selector for another name does not select it, and its right does not allow this question.
     const selected = only === undefined || only === name ? await find(both) : undefined;
     if (selected) return { type: "there", change: selected, labels: true, fields: true };
     const change = await find({ labelSelector: "", fieldSelector: "" });

@@ -3,7 +3,7 @@ import type { Schedule } from "../../manifest/function.ts";
 import { scheduleKind, scheduleText } from "../../manifest/schedule.ts";
 import type { TriggerExplanation } from "../../observe/explanation.ts";
 
-/** Says of a schedule when it ran last, and when it runs next. `trouble`: why its function does not run as it should. */
+/** Explains when a schedule last ran and when it runs next. `trouble`: why its function does not run as it should. */
 export function explainSchedule(
   schedule: Schedule,
   { isElsewhere, next, isBusy, runs: past }: ScheduleReport,

@@ -2,11 +2,11 @@ import type { WakesNext } from "../../engine/filter/key-rule.ts";
 import type { HeldBack } from "../../engine/filter/reason.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
 
-/** The changed fields as a manifest has them. */
+/** The changed fields, formatted as in a manifest. */
 export const fieldsOf = ({ changedFields }: Trigger): string =>
   changedFields.map((path) => `.${path.join(".")}`).join(", ");
 
-/** Why an event is held back, in words. @param show makes a condition's message fit to be shown */
+/** Describes why an event was filtered. @param show prepares a condition's message for display */
 export function because(why: HeldBack, type: EventType, trigger: Trigger, show: (text: string) => string): string {
   switch (why.type) {
     case "events":
@@ -36,14 +36,14 @@ export function because(why: HeldBack, type: EventType, trigger: Trigger, show: 
   }
 }
 
-/** Keys that are named. */
+/** Maximum number of keys that are named. */
 const mostNamed = 5;
 
 /** Whether no key runs for the event. */
 export const isNobody = (wakes: WakesNext): wakes is WakesNext & { readonly now: { readonly heldBack: HeldBack } } =>
   "heldBack" in wakes.now && wakes.left.length === 0;
 
-/** The keys that run for the event, in words. */
+/** Describes the keys that run for the event. */
 export function wokenBy({ now, left }: WakesNext): string {
   const named = "keys" in now ? [list(now.keys)] : [];
   return [...named, ...(left.length > 0 ? [`${list(left)}, for which it counts no more`] : [])].join(", and ");

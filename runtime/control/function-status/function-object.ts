@@ -3,7 +3,7 @@ import type { Origin } from "../../catalog/function-source.ts";
 import { type FunctionReport, functionReportSchema, mergeReports } from "./function-report.ts";
 import { reasonOfCode, reasonOfState, type StatusReason } from "./reason.ts";
 
-/** A condition as Kubernetes has them (metav1.Condition). */
+/** A condition in Kubernetes' format (metav1.Condition). */
 export interface Condition {
   readonly type: "Ready" | "Built" | "Permitted" | "Watching";
   readonly status: "True" | "False" | "Unknown";
@@ -12,7 +12,7 @@ export interface Condition {
   readonly lastTransitionTime: string;
 }
 
-/** Where a function comes from; its code is not in it. */
+/** The origin of a function. Does not contain its code. */
 export interface FunctionSpec {
   readonly runtime: string;
   readonly source:
@@ -20,22 +20,25 @@ export interface FunctionSpec {
     | { readonly configMap: { readonly name: string; readonly sha256: string }; readonly folder: null };
 }
 
-/** The places of a function's parts; this replica has one of them. */
+/** The locations of a function's shards, one or more of which are on this replica. */
 export interface Sharing {
-  /** The name of this replica, and the term of its process: `<identity>#<term>`. */
+  /** The name of this replica with the term of its process: `<identity>#<term>`. */
   readonly replica: string;
-  /** The function's first shard is here: this replica tells how the whole stands, and others how their parts do. */
+  /**
+   * Whether the function's first shard is here. If so, this replica reports the state of the whole, and others that of their
+   * shards.
+   */
   readonly isFirst: boolean;
-  /** Its slots that are here. */
+  /** Its slots on this replica. */
   readonly here: readonly number[];
-  /** Its other slots, and the replica that has each, named alike; "" where none does. */
+  /** Its other slots with the replica that has each, named in the same way; "" for a free slot. */
   readonly elsewhere: ReadonlyMap<number, string>;
 }
 
-/** Above a page nobody reads on, and the definition allows 32 KiB. */
+/** Maximum characters of a message. Longer ones are not read, and the definition allows 32 KiB. */
 const messageLimit = 2048;
 
-/** Reasons for which nothing of the function's newest version can be loaded. */
+/** Reasons because of which the function's newest version cannot be loaded. */
 const unbuilt: ReadonlySet<StatusReason> = new Set([
   "BuildFailed",
   "LoadFailed",
@@ -51,7 +54,7 @@ export function specOf(account: string, origin: Origin): FunctionSpec {
   return { runtime: account, source };
 }
 
-/** The fields of a report that Function objects repeat, as a merge patch: null removes a field. */
+/** The fields of a report that Function objects contain, as a merge patch: null removes a field. */
 const summaryOf = (report: FunctionReport) => ({
   lagSeconds: Math.floor(report.lagSeconds),
   lastEvent: report.lastEvent ?? null,
@@ -63,7 +66,7 @@ const summaryOf = (report: FunctionReport) => ({
 });
 
 /**
- * @param before the conditions as they were: one whose status stays keeps its time
+ * @param before the current conditions; one whose status is unchanged keeps its time
  * @param now milliseconds since the epoch
  */
 export function statusOf(report: FunctionReport, before: readonly Condition[], now: number) {
@@ -83,12 +86,12 @@ export function statusOf(report: FunctionReport, before: readonly Condition[], n
   };
 }
 
-/** Whole seconds, as metav1.Time has them. */
+/** Whole seconds, as in metav1.Time. */
 const timeOf = (now: number): string => new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
 
 function conditionsOf(report: FunctionReport, message: string): Omit<Condition, "lastTransitionTime">[] {
   const { ready, reason, code } = report;
-  // Of a change that is refused: what is wrong with it.
+  // For a refused change, the reason that belongs to its error code.
   const fault = reason === "ChangeRefused" && code ? reasonOfCode(code) : reason;
   const because = (type: Condition["type"], why: string) => ({ type, status: "False" as const, reason: why, message });
   const holds = (type: Condition["type"], why: string) =>
@@ -106,7 +109,7 @@ function conditionsOf(report: FunctionReport, message: string): Omit<Condition, 
   ];
 }
 
-/** The worst of its triggers' states. */
+/** The condition for the worst of its triggers' states. */
 function watching({ triggers }: FunctionReport): Omit<Condition, "lastTransitionTime"> {
   for (const state of ["missing", "forbidden", "degraded", "backoff"]) {
     const bad = triggers.find((trigger) => trigger.state === state);
@@ -132,7 +135,7 @@ const { ready, lastEvent, reason, message, ...shared } = functionReportSchema.pi
   message: true,
 }).shape;
 
-/** A replica's part of a function, as the object's status has it. Fields that another version writes are ignored. */
+/** A replica's share of a function, as stored in the object's status. Unknown fields, written by other versions, are ignored. */
 export const shareSchema = z.object({
   slots: z.array(z.number()),
   ready,
@@ -144,7 +147,7 @@ export const shareSchema = z.object({
 
 export type FunctionShare = z.infer<typeof shareSchema>;
 
-/** A replica's part, as it is kept under the replica's name. */
+/** Returns this replica's share in the form that is stored under its name. */
 export const shareOf = (report: FunctionReport, slots: readonly number[]): FunctionShare => ({
   slots: [...slots],
   ready: report.ready,
@@ -152,9 +155,9 @@ export const shareOf = (report: FunctionReport, slots: readonly number[]): Funct
 });
 
 /**
- * How a function stands as a whole: counts are added up, and what is worst of any part stands for all.
- * @param report of the part that is here
- * @param shares as replicas have written them. One counts while its replica has the slots that it is of.
+ * Returns the report of a whole function: counts are added up, and the worst state of any shard is that of the whole.
+ * @param report report of the shards on this replica
+ * @param shares the shares written by replicas; one counts while its replica has the slots it covers
  */
 export function wholeReport(
   report: FunctionReport,

@@ -13,7 +13,7 @@ import {
 
 const apiVersion = "watchfire.dev/v1alpha1";
 
-/** Objects of one answer. */
+/** Number of objects in one page of a list. */
 const pageSize = 500;
 
 const condition = z.looseObject({ type: z.string(), status: z.string(), lastTransitionTime: z.string() });
@@ -27,7 +27,7 @@ const pageSchema = z.looseObject({
       status: z
         .looseObject({
           conditions: z.array(condition).default([]),
-          // One that nobody can read counts as one that has not been written.
+          // An unreadable share counts as one that has not been written.
           shares: z.record(z.string(), shareSchema.nullable().catch(null)).default({}),
         })
         .optional(),
@@ -35,11 +35,11 @@ const pageSchema = z.looseObject({
   ),
 });
 
-/** One Function object as it is there. */
+/** An existing Function object. */
 interface FoundFunction {
   readonly name: string;
   readonly conditions: readonly Condition[];
-  /** What replicas say of their parts of it, by their names; null: it cannot be read. */
+  /** The shares written by replicas, by replica name; null if one cannot be read. */
   readonly shares: ReadonlyMap<string, FunctionShare | null>;
 }
 
@@ -50,7 +50,7 @@ export class FunctionObjects {
   private readonly path: string;
   private readonly lastLook: LastLook | undefined;
 
-  /** `lastLook` is asked as each write leaves. Default: nothing keeps it from being made. */
+  /** `lastLook` is checked as each write is sent. Default: every write is sent. */
   constructor(transport: KubeTransport, namespace: string, account: string, lastLook?: LastLook) {
     this.transport = transport;
     this.account = account;
@@ -58,7 +58,7 @@ export class FunctionObjects {
     this.path = `/apis/${apiVersion}/namespaces/${namespace}/functions`;
   }
 
-  /** Those with this runtime's label; of one name, or all. */
+  /** Returns the objects with this runtime's label: the one with the given name, or all. */
   async list(signal: AbortSignal, name?: string): Promise<FoundFunction[]> {
     const found: FoundFunction[] = [];
     const fieldSelector = name === undefined ? undefined : `metadata.name=${name}`;
@@ -80,19 +80,19 @@ export class FunctionObjects {
     return found;
   }
 
-  /** False: there is one of this name that is not ours. */
+  /** Returns false if an object of this name belongs to someone else. */
   async create(name: string, spec: FunctionSpec, signal: AbortSignal): Promise<boolean> {
     const labels = { [runtimeLabel]: accountLabel(this.account) };
     const body = JSON.stringify({ apiVersion, kind: "Function", metadata: { name, labels }, spec: withoutNulls(spec) });
     return this.unless(409, { method: "POST", path: this.path, body, signal });
   }
 
-  /** False: it is gone. */
+  /** Returns false if the object is gone. */
   setSpec(name: string, spec: FunctionSpec, signal: AbortSignal): Promise<boolean> {
     return this.merge(`${this.path}/${name}`, { spec }, signal);
   }
 
-  /** `shares`: null takes away what a replica has said of its part. False: it is gone. */
+  /** Null values in `shares` remove replicas' shares. Returns false if the object is gone. */
   setStatus(
     name: string,
     status: ReturnType<typeof statusOf> & { readonly shares?: Readonly<Record<string, null>> },
@@ -101,7 +101,7 @@ export class FunctionObjects {
     return this.merge(`${this.path}/${name}/status`, { status }, signal);
   }
 
-  /** What a replica says of its part, which leaves all else as it is. False: there is no object yet. */
+  /** Writes a replica's share and leaves everything else unchanged. Returns false if the object does not exist yet. */
   setShare(name: string, replica: string, share: FunctionShare, signal: AbortSignal): Promise<boolean> {
     return this.merge(`${this.path}/${name}/status`, { status: { shares: { [replica]: share } } }, signal);
   }
@@ -115,7 +115,7 @@ export class FunctionObjects {
     return this.unless(404, { method: "PATCH", path, headers, body: JSON.stringify(patch), signal });
   }
 
-  /** Makes a write. False where the answer has this status. */
+  /** Makes a write. Returns false if the answer has this status. */
   private async unless(status: number, request: KubeRequest): Promise<boolean> {
     try {
       await this.transport.json({ ...request, lastLook: this.lastLook });
@@ -127,6 +127,6 @@ export class FunctionObjects {
   }
 }
 
-/** A create has nothing to take away. */
+/** In a create request there is nothing to remove. */
 const withoutNulls = (value: FunctionSpec): unknown =>
   JSON.parse(JSON.stringify(value), (_, inner: unknown) => (inner === null ? undefined : inner));

@@ -2,16 +2,16 @@ import { z } from "zod";
 import type { ErrorCode } from "../../base/errors.ts";
 import { reasons } from "./reason.ts";
 
-/** Makes one value of those that two parts of a function have: two of its slots, or what two replicas have of it. */
+/** Combines the values of a field from two parts of a function: two of its slots, or two replicas' shares. */
 type Merge<T> = (one: T, other: T) => T;
 
-/** The rule of each field. */
+/** The combination rule of each field. */
 export type Merges<T> = { readonly [Name in keyof T]-?: Merge<NonNullable<T[Name]>> };
 
-/** Some of the fields of `T`; null: absent. */
+/** Some of the fields of `T`; null means absent. */
 type Absentable<T> = { readonly [Name in keyof T]?: T[Name] | null };
 
-/** Merges field by field. A value that one of the two lacks is the other's. */
+/** Combines two values field by field. If one lacks a field, the other's is used. */
 export function mergeBy<T extends object>(rules: Merges<T>, one: T, other: Absentable<T>): T {
   const merged = { ...one };
   for (const name of Object.keys(rules) as (keyof T)[]) {
@@ -23,11 +23,11 @@ export function mergeBy<T extends object>(rules: Merges<T>, one: T, other: Absen
 }
 
 const sum = (one: number, other: number): number => one + other;
-/** ISO 8601 texts compare as times do. */
+/** Returns the greater value. ISO 8601 texts compare in order of time. */
 export const greatest = <T extends number | string>(one: T, other: T): T => (one > other ? one : other);
 export const first = <T>(one: T): T => one;
 
-/** Those that agree in `alike` as one, the last of them with all their counts. */
+/** Groups items that are equal in the fields `alike`. Returns the last item of each group with the sum of the counts. */
 export function counted<T extends { readonly count: number }>(all: readonly T[], alike: readonly (keyof T)[]): T[] {
   const groups = Map.groupBy(all, (each) => JSON.stringify(alike.map((name) => each[name])));
   return [...groups.values()].flatMap((group) => {
@@ -36,7 +36,7 @@ export function counted<T extends { readonly count: number }>(all: readonly T[],
   });
 }
 
-/** Last events that were filtered, by their reasons. In the order of their times: of each group the newest stays. */
+/** Combines the summaries of filtered events by reason. Sorted by time, so that the newest of each group is kept. */
 export const mergeFiltered = <
   T extends Omit<z.infer<typeof filteredSchema>, "last"> & { readonly last: number | string },
 >(
@@ -48,7 +48,7 @@ export const mergeFiltered = <
     ["trigger", "why", "condition"],
   );
 
-/** A field of a function's status: its form, and how the values of parts become one. */
+/** A field of a function's status: its schema, and how the values of parts are combined. */
 const field = <S extends z.ZodType>(schema: S, merge: Merge<NonNullable<z.infer<S>>>) => ({ schema, merge });
 
 const filteredSchema = z.object({
@@ -64,12 +64,12 @@ const triggerSchema = z.object({
   name: z.string(),
   apiVersion: z.string(),
   kind: z.string(),
-  /** The worst of its sources' states; of a schedule `scheduled`. */
+  /** The worst of its sources' states; `scheduled` for a schedule. */
   state: z.string(),
   message: z.string().optional(),
-  /** The next run of a schedule, ISO 8601; absent if it does not run here. */
+  /** The next run of a schedule, as ISO 8601; absent if it does not run here. */
   next: z.string().optional(),
-  /** Conditions that could not be evaluated since the start, with the last reason; absent where there are none. */
+  /** Conditions that could not be evaluated since the start, with the last reason; absent if there are no such conditions. */
   conditionErrors: z
     .array(z.object({ condition: z.string(), count: z.number(), message: z.string() }))
     .readonly()
@@ -82,25 +82,25 @@ const readSchema = z.object({
   /** The worst of its sources' states. */
   state: z.string(),
   message: z.string().optional(),
-  /** Its first list is complete. */
+  /** Whether its first list is complete. */
   ready: z.boolean(),
   objects: z.number(),
   bytes: z.number(),
-  /** Milliseconds since the API server last said anything of it; absent before its first list. */
+  /** Milliseconds since the API server last sent anything about it; absent before its first list. */
   ageMs: z.number().optional(),
 });
 
-/** The counts of each function; 0 if it does not run. */
+/** Counts of each function; 0 if it does not run. */
 const counts = {
   deadLetters: field(z.number(), sum),
-  /** Those of them whose bodies had to go, so that the function keeps within its limit: they cannot be replayed. */
+  /** Number of them whose bodies were dropped to keep the function within its limit, so that they cannot be replayed. */
   deadLettersWithoutBody: field(z.number(), sum),
   /** Age of the oldest event that is not done. */
   lagSeconds: field(z.number(), greatest),
   queued: field(z.number(), sum),
   inFlight: field(z.number(), sum),
   spilled: field(z.number(), sum),
-  /** Keys whose handler asked for a later time. */
+  /** Keys whose handler requested a later run. */
   requeued: field(z.number(), sum),
   blockedLanes: field(z.number(), sum),
   failures: field(z.number(), sum),
@@ -108,32 +108,32 @@ const counts = {
 
 const fields = {
   name: field(z.string(), first),
-  /** Those of one group share executors with nobody else; absent where the manifest names none. */
+  /** Functions with the same trust group share executors with each other only; absent if the manifest names no group. */
   trustGroup: field(z.string().optional(), first),
-  /** It runs, has caught up with its first lists, and nothing keeps it from taking events. */
+  /** Whether it runs, has processed its first lists, and can take events. */
   ready: field(z.boolean(), (one, other) => one && other),
-  /** The failure in one word and in words, and its code. All three are those of the worst part. */
+  /** The failure as one word, as a message, and as a code. All three are those of the worst part. */
   reason: field(z.enum(reasons).optional(), first),
   message: field(z.string().optional(), first),
   code: field(z.custom<ErrorCode>().optional(), first),
-  /** Who says that no handler begins; absent where it is not paused. */
+  /** Set if no handler starts because it is paused: by the manifest or by a command. */
   paused: field(z.enum(["manifest", "command"]).optional(), first),
   ...counts,
-  /** In mode Reconcile: keys that are to run, now or later, and how many of them have no object. */
+  /** In mode Reconcile: number of keys that will run, now or later, and how many of them have no object. */
   keys: field(z.object({ count: z.number(), withoutObject: z.number() }).optional(), (one, other) => ({
     count: one.count + other.count,
     withoutObject: one.withoutObject + other.withoutObject,
   })),
-  /** ISO 8601; when an attempt last ended. */
+  /** When an attempt last ended, as ISO 8601. */
   lastEvent: field(z.string().optional(), greatest),
-  /** Its last events that were filtered, 200 at most, by their reasons; absent where there are none. */
+  /** Its last filtered events, at most 200, by reason; absent without such events. */
   filtered: field(z.array(filteredSchema).readonly().optional(), mergeFiltered),
   triggers: field(z.array(triggerSchema).readonly(), first),
-  /** What it keeps in memory for `ctx.cache`; absent where that is nothing. */
+  /** The objects it keeps in memory for `ctx.cache`; absent without reads. */
   reads: field(z.array(readSchema).readonly().optional(), first),
 };
 
-/** One side of each field. */
+/** Extracts the schema or the combination rule of each field. */
 const sideOf = <Side extends "schema" | "merge", T extends Readonly<Record<string, Readonly<Record<Side, unknown>>>>>(
   of: T,
   side: Side,
@@ -148,22 +148,22 @@ export type FunctionReport = Readonly<z.infer<typeof functionReportSchema>>;
 
 type FunctionCounts = Pick<FunctionReport, keyof typeof counts>;
 
-/** How the counts of parts add up. */
+/** The combination rules of the counts. */
 export const countMerges = sideOf(counts, "merge");
 const reportMerges = sideOf(fields, "merge") as Merges<FunctionReport>;
 
-/** The counts alone; 0 of a function that does not run. */
+/** Returns only the counts; all 0 for a function that does not run. */
 export const countsOf = (of?: FunctionCounts): FunctionCounts =>
   Object.fromEntries(
     Object.keys(counts).map((name) => [name, of?.[name as keyof FunctionCounts] ?? 0]),
   ) as FunctionCounts;
 
-/** The report of a function of which `part` is another part: counts are added up, and what is worst of either stands for both. */
+/** Combines a function's report with another part's: counts are added up, and the worse state is that of both. */
 export function mergeReports(whole: FunctionReport, part: Absentable<FunctionReport>): FunctionReport {
   const { reason, message, code } = gravity(part) > gravity(whole) ? part : whole;
   const said = { reason: reason ?? undefined, message: message ?? undefined, code: code ?? undefined };
   return { ...mergeBy(reportMerges, whole, part), ...said };
 }
 
-/** A part that does not run says more than one that runs with a remark. */
+/** A part that does not run is worse than one that runs with a reason. */
 const gravity = ({ ready, reason }: Absentable<FunctionReport>): number => (ready ? 0 : 2) + (reason ? 1 : 0);

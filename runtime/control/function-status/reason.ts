@@ -6,46 +6,57 @@ export const reasons = [
   "Starting",
   "CatchingUp",
   "Standby",
-  /** A source's state. */
+  /** States of a source. */
   "KindMissing",
   "Forbidden",
   "Degraded",
   "Unreachable",
-  /** What its code and manifest lack, or a mistake in them. */
+  /** Something is missing or wrong in its code, manifest or environment. */
   "BuildFailed",
   "LoadFailed",
   "ManifestRefused",
   "DeploymentDamaged",
   "EnvironmentMissing",
-  /** Positions cannot be saved: no handler starts. */
+  /** Checkpoints cannot be saved, so no handler starts. */
   "CheckpointFailing",
-  /** Its share of the room for waiting events is used up: it takes no more until its handler has caught up. */
+  /** Its share of the room for waiting events is used up. It receives no more until its handler has caught up. */
   "Backlogged",
-  /** It takes more of the runtime's own time than its share, as with costly conditions: what it watches waits for its turns. */
+  /**
+   * It takes more than its share of the runtime's own time, for example with expensive conditions. Its sources are read more
+   * slowly.
+   */
   "Throttled",
-  /** It reconciles as many keys as it may, those without an object above all: changes wait until it has fewer. */
+  /**
+   * It reconciles the maximum number of keys, usually because of many keys without an object. Changes wait until there are fewer.
+   */
   "KeysFull",
-  /** The objects of its `reads` take more memory than they may: no handler starts. */
+  /** The objects of its `reads` exceed a memory limit, so no handler starts. */
   "CacheFull",
-  /** No executor can be started: no handler runs. */
+  /** No executor can be started, so no handler runs. */
   "ExecutorMissing",
-  /** Its `resources.memory` is above the limit of the executors' container: a handler that uses it takes that down. */
+  /**
+   * Its `resources.memory` exceeds the limit of the executors' container. A handler that uses that much would crash the
+   * container.
+   */
   "ExecutorTooSmall",
-  /** A change cannot be taken up, and the version before runs on. */
+  /** A change cannot be applied; the version before it continues to run. */
   "ChangeRefused",
   /** It runs alone, because it brought executors down. */
   "Quarantined",
-  /** Its manifest or a command says that no handler begins: what happens waits. */
+  /** Its manifest or a command says that no handler starts. Events wait. */
   "Paused",
-  /** It stands still for some time, because it brought executors down again and again. */
+  /** It does not run for some time, because it brought executors down repeatedly. */
   "Parked",
   "InternalError",
 ] as const;
 
-/** Why something does not run as it should, in one word, as Kubernetes' conditions have it; the same wherever it is said. */
+/**
+ * One-word reason why something does not run as it should, in the style of Kubernetes' conditions. The same reasons are used
+ * everywhere.
+ */
 export type StatusReason = (typeof reasons)[number];
 
-/** Why a source is not read; of any other state there is none. */
+/** Reasons for the states in which a source is not read. */
 const ofStates: { readonly [state in SourceState]?: StatusReason } = {
   missing: "KindMissing",
   forbidden: "Forbidden",
@@ -53,7 +64,7 @@ const ofStates: { readonly [state in SourceState]?: StatusReason } = {
   backoff: "Unreachable",
 };
 
-/** The first that fits. */
+/** Reasons by error code. The first match applies. */
 const ofCodes: readonly (readonly [RegExp, StatusReason])[] = [
   [/^WF_KUBE_FORBIDDEN$/, "Forbidden"],
   [/^WF_KUBE_/, "Unreachable"],
@@ -65,11 +76,11 @@ const ofCodes: readonly (readonly [RegExp, StatusReason])[] = [
   [/^WF_CHECKPOINT_/, "CheckpointFailing"],
   [/^WF_SANDBOX_(?:NO_WARDEN|WARDEN_LOST|IMPOSTOR|EXECUTOR|CONTAINER_MEMORY)$/, "ExecutorMissing"],
   [/^WF_SANDBOX_CONTAINER_SMALL$/, "ExecutorTooSmall"],
-  // Whatever else of it keeps a function from running came of loading its handler.
+  // All remaining sandbox errors that keep a function from running are errors of loading its handler.
   [/^WF_SANDBOX_/, "LoadFailed"],
 ];
 
-/** Undefined where nothing is wrong. `state`: a source's, or a trigger's as the status page has it. */
+/** Returns `undefined` if nothing is wrong. `state`: a source's, or a trigger's from the status page. */
 export const reasonOfState = (state: string): StatusReason | undefined => ofStates[state as SourceState];
 
 export const reasonOfCode = (code: ErrorCode): StatusReason =>

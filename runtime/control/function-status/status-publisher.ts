@@ -16,38 +16,44 @@ import {
 import type { FunctionObjects } from "./function-objects.ts";
 import type { FunctionReport } from "./function-report.ts";
 
-/** At most one write of a status in this time, in milliseconds. */
+/** Minimum milliseconds between two writes of a status. */
 const roundMs = 5_000;
 
-/** Between two tries while the definition is missing or writing is not allowed, in milliseconds: ever longer. */
+/** Milliseconds between two tries while the definition is missing or writing is not allowed, with exponential backoff. */
 const retryMs = { from: 5_000, to: 60_000 };
 
-/** So many functions that are denied, and none that is not: a right is missing. An API server is not asked for all the others. */
+/**
+ * Number of functions after which a round is ended if the write of every one was denied. A right is missing, so the API server is
+ * not asked for the others.
+ */
 const mostDenied = 20;
 
-/** How the definition comes to be there. */
+/** Explains how to install the definition. */
 const installation =
   "install the chart with `crds.enabled=true`, or apply its `files/functions.watchfire.dev.yaml`; it is kept within a minute then";
 
-/** Answers that are of one object alone: bad request, too large, and against the definition. */
+/** Status codes that concern a single object: bad request, too large, and not matching the definition. */
 const invalid: ReadonlySet<number> = new Set([400, 413, 422]);
 
 /** A function to publish. */
 export interface PublishedFunction {
   readonly report: FunctionReport;
   readonly origin: Origin;
-  /** Absent: all of the function is here. */
+  /** Absent if the whole function is on this replica. */
   readonly sharing?: Sharing | undefined;
-  /** Whether it is still this replica's to tell: asked before it is written, which may be long after. Default: it is. */
+  /** Whether this replica still reports the function. Checked before each write, which may be long after. Default: always. */
   readonly isStill?: () => boolean;
 }
 
-/** What there is to publish at one moment. */
+/** The functions to publish at one moment. */
 export interface Publication {
   readonly functions: readonly PublishedFunction[];
-  /** Whether the object of this name, which none of the functions has, is to go. */
+  /** Whether to delete the object of this name, which does not belong to any of these functions. */
   readonly isGone: (name: string) => boolean;
-  /** Of replicas that share functions: another text means that others may have written since. Default: nobody else writes. */
+  /**
+   * Identifies the slots of this replica, for replicas that share functions. If it changes, others may have written since.
+   * Default: nobody else writes.
+   */
   readonly held?: string;
 }
 
@@ -59,27 +65,27 @@ interface StatusPublisherOptions {
   readonly log: Pick<Logger, "info" | "warn">;
 }
 
-/** What was last written of a function; undefined where that is not known. */
+/** The last written state of a function. Fields are `undefined` if they are unknown. */
 interface Published {
   spec?: string;
   status?: string;
   conditions: readonly Condition[];
-  /** Replicas that have said how a part of it stands. */
+  /** Replicas that have written a share. */
   shares: readonly string[];
 }
 
 /**
- * Keeps one Function object per function. It is a picture and nothing else. The runtime never reads it, and goes on
- * without it where the definition is missing or writing is refused.
+ * Keeps one Function object per function up to date. The object is only informative: the runtime never reads it, and continues
+ * without it if the definition is missing or writing is refused.
  */
 export class StatusPublisher {
   private readonly options: StatusPublisherOptions;
   private readonly stopping = new AbortController();
   private running: Promise<void> | undefined;
   private published: Map<string, Published> | undefined;
-  /** Why the server took none of what there was to write of a function last, by the function's name. */
+  /** Why the server refused the last write for a function, by the function's name. */
   private readonly refused = new Map<string, string>();
-  /** Names of objects that are somebody else's. */
+  /** Names of objects that belong to someone else. */
   private readonly foreign = new Set<string>();
   private warned = false;
   private held: string | undefined;
@@ -92,7 +98,7 @@ export class StatusPublisher {
     this.running ??= this.run();
   }
 
-  /** Writes nothing more; the objects stay as they are. */
+  /** Stops writing. The objects stay unchanged. */
   async close(): Promise<void> {
     this.stopping.abort();
     await this.running;
@@ -144,7 +150,7 @@ export class StatusPublisher {
       denied.set(name, denial);
       if (tried === mostDenied && denied.size === tried) throw denial;
     }
-    // A right that is missing is all functions' trouble, and what an admission webhook denies that of one.
+    // A missing right affects all functions; a denial by an admission webhook affects one.
     for (const [name, denial] of denied) {
       if (denied.size === tried) throw denial;
       this.refuse(name, denial);
@@ -158,8 +164,8 @@ export class StatusPublisher {
   }
 
   /**
-   * An object that the server takes for invalid is its function's own trouble: it is tried again in the next round. Gives the
-   * answer to one that may not be written.
+   * Makes a write. If the server considers the object invalid, that concerns only this function, and the next round tries again.
+   * Returns the error if the write is forbidden, else `undefined`.
    */
   private async unlessRefused(name: string, write: () => Promise<void>): Promise<ApiError | undefined> {
     const { log } = this.options;
@@ -205,7 +211,7 @@ export class StatusPublisher {
     known.shares = known.shares.filter((replica) => owners.has(replica));
   }
 
-  /** With what other replicas say of their parts. */
+  /** Combines the report with the shares of other replicas. */
   private async whole(
     report: FunctionReport,
     sharing: Sharing,
@@ -217,14 +223,16 @@ export class StatusPublisher {
     return wholeReport(report, sharing.elsewhere, new Map(found?.shares));
   }
 
-  /** The replica that has its first shard makes the object: until then there is nothing to write into. */
+  /**
+   * Writes this replica's share. The replica with the first shard creates the object; until then there is nothing to write into.
+   */
   private async publishShare(report: FunctionReport, sharing: Sharing, signal: AbortSignal): Promise<void> {
     const { objects } = this.options;
     const { name } = report;
     const [found] = await objects.list(signal, name);
     if (!found) return;
     const share = shareOf(report, sharing.here);
-    // Somebody may have deleted the object, which then came back without it.
+    // The object may have been deleted and created again without it.
     const isThere = found.shares.has(sharing.replica);
     if (isThere && this.published?.get(name)?.status === JSON.stringify(share)) return;
     if (await objects.setShare(name, sharing.replica, share, signal)) {
@@ -232,11 +240,11 @@ export class StatusPublisher {
     }
   }
 
-  /** Undefined where the name is another's. */
+  /** Returns `undefined` if the name belongs to someone else. */
   private async create(name: string, spec: FunctionSpec, signal: AbortSignal): Promise<Published | undefined> {
     const { objects, log } = this.options;
     if (!(await objects.create(name, spec, signal))) {
-      // A replica that had the function before may have made it after the last list.
+      // A replica that had the function before may have created it after the last list.
       const [found] = await objects.list(signal, name);
       if (found) return this.keep(name, { conditions: found.conditions, shares: [...found.shares.keys()] });
       if (!this.foreign.has(name)) {
@@ -257,16 +265,16 @@ export class StatusPublisher {
     return there;
   }
 
-  /** Somebody deleted it: it is made again in the next round. */
+  /** Forgets an object that was deleted. The next round creates it again. */
   private forget(name: string): void {
     this.published?.delete(name);
   }
 }
 
-/** @param of says whose object it is, where it is not all of them */
+/** @param of prefix that names the object's function, if only one is affected */
 function faultOf(error: unknown, of = ""): WatchfireError {
   const code = "WF_RUNTIME_STATUS_UNWRITTEN";
-  // A server that knows no such kind says so in words that name nothing.
+  // The server's own message for an unknown kind names nothing.
   if (error instanceof ApiError && error.status === 404) {
     const what = "the CustomResourceDefinition functions.watchfire.dev is not installed";
     return new WatchfireError(code, { what, hint: installation });

@@ -5,20 +5,20 @@ import { type Delivery, eventFields, type Runner } from "../../engine/delivery/d
 import type { RecordAnswer, RecordQuestion } from "../../observe/control-api.ts";
 import { withoutSecrets } from "./redaction.ts";
 
-/** Recordings at once, over all functions. */
+/** Maximum number of recordings at once, over all functions. */
 const mostRecordings = 4;
-/** Bytes of what one delivery has; a larger one is counted and left out. */
+/** Maximum bytes of one delivery. A larger one is counted and left out. */
 const mostOfOne = 2 ** 20;
-/** What any delivery takes, in bytes, beside its objects and causes. */
+/** Minimum bytes counted for any delivery, in addition to its objects and causes. */
 const leastOfOne = 2 ** 10;
-/** Bytes that wait for whoever records. */
+/** Maximum bytes that wait for the recording client. */
 const mostWaiting = 4 * 2 ** 20;
-/** Whoever does not ask for so long has gone, in milliseconds. */
+/** Milliseconds without a request after which a client is considered gone. */
 const patienceMs = 30_000;
 
 interface Recording {
   readonly of: string;
-  /** How many are wanted yet; undefined: without end. */
+  /** How many more are wanted; `undefined` for no limit. */
   wanted: number | undefined;
   taken: RecordAnswer["taken"];
   bytes: number;
@@ -27,20 +27,20 @@ interface Recording {
   wake: () => void;
 }
 
-/** Hands what functions are given to whoever asks for it, as fixtures, from that moment on. Nothing is kept otherwise. */
+/** Records the deliveries to functions as fixtures, from the moment a client asks for it. Otherwise nothing is kept. */
 export class Recorder {
   private readonly clock: Clock;
   private readonly redact: (functionName: string, data: unknown) => unknown;
   private readonly recordings = new Map<string, Recording>();
   private number = 0;
 
-  /** `redact` takes out the values of a function's own environment. */
+  /** `redact` removes the values of a function's environment. */
   constructor(clock: Clock, redact: (functionName: string, data: unknown) => unknown) {
     this.clock = clock;
     this.redact = redact;
   }
 
-  /** The runner, with an ear for what handlers are given as they begin. */
+  /** Wraps a runner so that deliveries are recorded as their handlers begin. */
   listening(runner: Runner): Runner {
     return {
       recall: (functionName) => runner.recall(functionName),
@@ -58,7 +58,7 @@ export class Recorder {
     };
   }
 
-  /** @throws WatchfireError WF_RUNTIME_NOT_RECORDED for a recording that is not there, or one too many */
+  /** @throws WatchfireError WF_RUNTIME_NOT_RECORDED if the recording does not exist, or there are too many */
   async ask(of: string, question: RecordQuestion): Promise<RecordAnswer> {
     this.forget();
     const id = "recording" in question ? question.recording : this.begin(of, question.count);
@@ -106,7 +106,7 @@ export class Recorder {
     }
   }
 
-  /** Undefined where an object is too deep to be copied: its handler is told all the same. */
+  /** Returns `undefined` if an object is nested too deeply to be copied. Its handler still receives it. */
   private described(delivery: Delivery): RecordAnswer["taken"][number] | undefined {
     const { type, object, batch, causes } = delivery;
     const what = causes ? "run" : batch ? "batch" : type.toLowerCase();
@@ -124,7 +124,7 @@ export class Recorder {
   }
 }
 
-/** What `watchfire test` gives the function to give it the same. */
+/** Returns the fixture with which `watchfire test` makes the same delivery. */
 function fixtureFrom(delivery: Delivery): object {
   const { causes, members, object, body, attempt, redelivered } = delivery;
   if (members) return { events: members.map(eventFrom) };

@@ -1,22 +1,24 @@
 import { textOfNumber } from "../../base/exact-json.ts";
 
-/** What stands for a value that was taken out. */
+/** Replaces a removed text. */
 const placeholder = "redacted";
-/** Values that the API server reads keep their form. */
+/** Replacements for values that the API server parses. */
 const placeholders: Readonly<Record<string, string>> = { ".dockerconfigjson": '{"auths":{}}', ".dockercfg": "{}" };
 
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-/** What stands for a number that was taken out: a handler that counts on a number is given one. */
+/** Replaces a removed number, so that handlers that expect a number still get one. */
 const numberPlaceholder = 0;
 
-/** Names of fields and variables whose text or number is taken for a secret. */
+/** Names of fields and variables whose text or number is treated as a secret. */
 const secretName =
   /passw(?:or)?d|passphrase|pwd|secret|token|credential|(?:api|access|private|signing)[-_.]?key|authorization|cookie|dsn|connection[-_.]?string/i;
-/** And names that only say where one is. */
+/** Names that only refer to a secret. */
 const placeName = /(?:name|namespace|ref|path|file|kind|type)$/i;
 
-/** Secrets wherever they stand: a JWT, a private key, a URL's user, a header's credentials, and tokens by their beginning. */
+/**
+ * Patterns of secrets in any text: a JWT, a private key, a URL's user, a header's credentials, and tokens with known prefixes.
+ */
 const secretTexts: readonly (readonly [RegExp, string])[] = [
   [/\beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*/g, placeholder],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g, placeholder],
@@ -26,10 +28,10 @@ const secretTexts: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * A copy of plain data without what should not be in a repository. Each value of a Secret becomes a placeholder, in base64 where
- * it was. So do texts and numbers whose field, or whose variable, has a secret's name. So does what is a secret wherever it stands.
- * A boolean stays: it is no secret by itself, and `automountServiceAccountToken` is a setting. The `managedFields` and the
- * configuration that kubectl applied last are left out.
+ * Returns a copy of plain data without parts that should not be in a repository. Replaced are: each value of a Secret
+ * (base64-encoded if it was), texts and numbers whose field or variable has a secret's name, and secrets in any text. Booleans
+ * stay: they are no secrets by themselves, and `automountServiceAccountToken` is a setting. The `managedFields` and kubectl's
+ * last applied configuration are left out.
  */
 export function withoutSecrets(data: unknown): unknown {
   return copy(data, "");
@@ -43,14 +45,14 @@ function copy(value: unknown, name: string): unknown {
   if (typeof value !== "object" || value === null) return value;
   const given = value as Readonly<Record<string, unknown>>;
   const isSecret = given.kind === "Secret" && given.apiVersion === "v1";
-  // A container's variable, a request's header.
+  // A container's variable, or a request's header.
   const isVariable = typeof given.name === "string" && isSecretName(given.name);
   return Object.fromEntries(
     Object.entries(given).flatMap(([field, each]) => {
       if (field === lastApplied || (name === "metadata" && field === "managedFields")) return [];
       if (isSecret && field === "data") return [[field, blanked(each, true)]];
       if (isSecret && field === "stringData") return [[field, blanked(each, false)]];
-      // The variable's name is its value's.
+      // The value of a variable is treated by the variable's name.
       return [[field, copy(each, isVariable && field === "value" ? String(given.name) : field)]];
     }),
   );

@@ -3,9 +3,9 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { Redeliveries } from "../../observe/control-api.ts";
 import type { RedeliveryCounts } from "./redeliverer.ts";
 
-/** How long an answer is waited for, in milliseconds: the endpoints let go of a connection that is silent for 15 s. */
+/** Milliseconds after which a progress answer is sent. The endpoints close a connection that is silent for 15 s. */
 const answerMs = 8_000;
-/** Jobs that are remembered: whoever began one asks again at once. */
+/** Number of jobs that are remembered. Clients ask again at once. */
 const mostKept = 20;
 
 interface Errand {
@@ -14,7 +14,7 @@ interface Errand {
   readonly done: Promise<"done">;
 }
 
-/** Redeliveries that may take longer than an answer may. Whoever asks is told how far they are, and asks again. */
+/** Redeliveries that may take longer than a request. Clients get the progress and ask again. */
 export class Jobs {
   private readonly clock: Clock;
   private readonly errands = new Map<string, Errand>();
@@ -24,18 +24,20 @@ export class Jobs {
     this.clock = clock;
   }
 
-  /** Begins what counts in `tally`; `of` is its function. */
+  /** Begins work that counts its results in `tally`. `of` is its function. */
   begin(of: string, work: (tally: RedeliveryCounts) => Promise<void>): Promise<Redeliveries> {
     const tally: RedeliveryCounts = new Map();
     const id = String(++this.number);
     const done = work(tally).then(() => "done" as const);
-    done.catch(() => undefined); // whoever asks hears of it
+    done.catch(() => undefined); // reported to the client that asks
     this.errands.set(id, { of, tally, done });
     for (const old of [...this.errands.keys()].slice(0, -mostKept)) this.errands.delete(old);
     return this.ask(of, id);
   }
 
-  /** How far one is. Rejects with why it failed, or WF_RUNTIME_NOT_REDELIVERED where there is none. */
+  /**
+   * Returns a job's progress. Rejects with its error if it failed, or with WF_RUNTIME_NOT_REDELIVERED if there is no such job.
+   */
   async ask(of: string, id: string): Promise<Redeliveries> {
     const errand = this.errands.get(id);
     if (errand?.of !== of) {
@@ -53,18 +55,18 @@ export class Jobs {
   }
 }
 
-/** A tally as an answer. */
+/** Converts the counts to an answer. */
 const redeliveriesOf = (tally: RedeliveryCounts): Redeliveries => ({
   told: tally.get("told") ?? 0,
   left: [...tally].flatMap(([why, count]) => (why === "told" ? [] : [{ why, count }])),
 });
 
-/** The answer of a shard that does not know the run; another shard's answer says more. */
+/** The error of a shard that does not know the run. Another shard's error is more specific. */
 const unaware = "WF_RUNTIME_NO_RUN";
 
 /**
- * What the first shard that can do it came to. Where none can, rejects with what the shard said that knows most, and
- * with where the other shards are. `elsewhere`: that in words; undefined where all are here.
+ * Returns the first success. If every shard fails, rejects with the most specific error, extended by `elsewhere`: where the other
+ * shards are, or `undefined` if all are here.
  */
 export async function anyShard<T>(
   shards: readonly T[],

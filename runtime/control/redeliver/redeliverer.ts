@@ -12,9 +12,9 @@ import { resourcePath } from "../../kube/resource.ts";
 import type { Trigger } from "../../manifest/function.ts";
 import { type LiveObject, type LookParts, lookAt } from "../explain/live-look.ts";
 
-/** How often one object is looked at while an event of its own is under way, and how long apart in milliseconds. */
+/** Maximum number of lookups of one object while newer events of it are expected, and milliseconds between them. */
 const look = { most: 12, apartMs: 250 } as const;
-/** How long the lists of all objects may take, in milliseconds. */
+/** Timeout of the lists of all objects, in milliseconds. */
 const listMs = 30 * 60_000;
 
 export interface RedelivererParts extends LookParts {
@@ -24,21 +24,21 @@ export interface RedelivererParts extends LookParts {
   };
 }
 
-/** The function whose handler is told again. */
+/** The function whose events are redelivered. */
 export interface Retold {
   readonly name: string;
   readonly triggers: readonly Trigger[];
   readonly dispatch: FunctionDispatch;
-  /** What a trigger reads in a namespace, "" of all. */
+  /** Returns the source of a trigger in a namespace; "" means all namespaces. */
   sourceOf(trigger: Trigger, namespace: string): SourceSpec;
 }
 
-/** How many objects became what, once for each trigger that reads them. */
+/** Number of objects by result, counted once for each trigger that reads them. */
 export type RedeliveryCounts = Map<Redelivery, number>;
 
 const add = (tally: RedeliveryCounts, became: Redelivery) => tally.set(became, (tally.get(became) ?? 0) + 1);
 
-/** Tells a function's handler again: of one object, of all that its triggers choose, or what one run was told. */
+/** Redelivers events to a function's handler: of one object, of all objects that its triggers select, or of one run. */
 export class Redeliverer {
   private readonly parts: RedelivererParts;
 
@@ -46,7 +46,7 @@ export class Redeliverer {
     this.parts = parts;
   }
 
-  /** Of an object as it is now, under each trigger that chooses it. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED */
+  /** Redelivers an object's current state, for each trigger that selects it. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED */
   async object(of: Retold, object: Pick<Change["meta"], "namespace" | "name">): Promise<RedeliveryCounts> {
     assertWatches(of, shown(objectKey(object)));
     const tally: RedeliveryCounts = new Map();
@@ -65,7 +65,7 @@ export class Redeliverer {
   }
 
   /**
-   * Of every object that the triggers choose now, as it is. What is told is counted in `tally` as it goes.
+   * Redelivers the current state of every object that the triggers select. Results are counted in `tally` as it proceeds.
    * @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED
    */
   async all(of: Retold, tally: RedeliveryCounts): Promise<void> {
@@ -83,7 +83,7 @@ export class Redeliverer {
   }
 
   /**
-   * What a run was told: as its dead letter has it, or of its object where that is still as it was.
+   * Repeats a run: from its dead letter, or with its object if that is unchanged.
    * @throws WatchfireError WF_RUNTIME_NO_RUN, WF_RUNTIME_NOT_REDELIVERED, or why the letter cannot be replayed
    */
   async run({ name, dispatch, triggers, sourceOf }: Retold, id: string): Promise<RedeliveryCounts> {
@@ -148,7 +148,7 @@ export class Redeliverer {
     return lookAt({ spec, name }, this.parts);
   }
 
-  /** @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED where the source cannot be listed */
+  /** @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED if the source cannot be listed */
   private async list(
     spec: SourceSpec,
     item: (change: Change) => void,
@@ -186,13 +186,13 @@ export class Redeliverer {
   }
 }
 
-/** A key as a person writes it: the name alone where there is no namespace. */
+/** Formats a key for a person: only the name if it has no namespace. */
 const shown = (key: string): string => key.replace(/^\//, "");
 
 const refused = (what: string, actual?: string, hint?: string): WatchfireError =>
   new WatchfireError("WF_RUNTIME_NOT_REDELIVERED", { what, actual, ...(hint !== undefined && { hint }) });
 
-/** A schedule is about no object: its time is told again by its run. */
+/** Refuses functions that only have schedules, which concern no object: a scheduled time is redelivered by its run. */
 function assertWatches({ name, triggers }: Retold, actual: string): void {
   if (triggers.length > 0) return;
   const hint = `\`watchfire runs ${name}\` shows the runs, and \`watchfire redeliver ${name} --run ID\` has one told again`;

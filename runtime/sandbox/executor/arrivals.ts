@@ -3,14 +3,15 @@ import type { EventItem, Events } from "../messages.ts";
 import type { QueuedEvent } from "./batch.ts";
 
 /**
- * Bytes of events that are decoded together, unless a single one is larger. Events leave in the order in which they came.
- * So one that waits keeps no more than this of those before it. V8 maps memory anew for each text above 128 KiB.
+ * Maximum bytes of events that are decoded into one string, unless a single event is larger. Events are processed in order of
+ * arrival, so a waiting event keeps at most this many bytes of earlier events alive. V8 maps new memory for each string above 128
+ * KiB.
  */
 const maxTogether = 112 * 1024;
 
 const lengthOf = ([, , head, object, old]: EventItem): number => head + object + Math.max(0, old);
 
-/** The events of a frame. Where each character is a byte, those that travel on together are ranges of one text. */
+/** Decodes the events of a frame. If the bytes are ASCII, events decoded together share one string and are ranges of it. */
 export function readEvents(items: Events["items"], body: Buffer): QueuedEvent[] {
   const events: QueuedEvent[] = [];
   let start = 0;
@@ -42,7 +43,7 @@ function readTogether(items: Events["items"], first: number, next: number, text:
   }
 }
 
-/** The same, where lengths in characters are others than those in bytes. */
+/** Decodes each event by itself, because its lengths in characters differ from those in bytes. */
 function readEach(items: Events["items"], first: number, next: number, body: Buffer, events: QueuedEvent[]): void {
   let read = 0;
   const take = (length: number): string => {

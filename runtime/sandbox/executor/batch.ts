@@ -1,21 +1,23 @@
-/** Milliseconds of CPU that one entry should take: short, so that a limit is charged to the event that broke it. */
+/**
+ * Target CPU time of one entry, in milliseconds. It is short so that a broken limit can be charged to the event that broke it.
+ */
 const entryTargetMs = 25;
-/** Items of one entry at most: from here on, larger batches gain nothing. */
+/** Maximum number of items of one entry. Larger batches are no faster. */
 const maxItems = 64;
 
-/** One thing for the guest to do. */
+/** One instruction for the guest. */
 export interface BatchItem {
-  /** The event it belongs to. */
+  /** Number of the event it belongs to. */
   readonly no: number;
-  /** The item's JSON in the batch's head. */
+  /** The item as JSON, for the batch's head. */
   readonly head: string;
-  /** Its text, which the head's lengths mean, lies in this one from `from` to `to`. */
+  /** String that holds the item's text, in the range `from` to `to`. The lengths in the head refer to that range. */
   readonly text: string;
   readonly from: number;
   readonly to: number;
 }
 
-/** An event that waits for its turn. */
+/** An event that waits to be run. */
 export interface QueuedEvent extends BatchItem {
   readonly timeoutMs: number;
 }
@@ -37,8 +39,8 @@ export const abortItem = (no: number, why: "deadline" | "cpu"): BatchItem => ({
 });
 
 /**
- * A batch as the guest's `pump` takes it: its head, and the texts. What lies end to end in one text stays one: each is
- * copied once, into the isolate. `most`: events that may run at once.
+ * Composes a batch as arguments of the guest's `pump`: its head and its texts. Adjacent ranges of one string are passed as one
+ * text, because each text is copied into the isolate. `most`: maximum number of events that may run at once.
  */
 export function composeBatch(
   nowMs: number,
@@ -64,29 +66,32 @@ export function composeBatch(
 }
 
 /**
- * How many items the next entry takes, by what the last ones cost. It begins with one, so that a function whose every
- * event breaks a limit never drags others along, and grows fourfold an entry.
+ * Computes how many items the next entry takes, from the cost of earlier ones. Starts at one, so that a function of which every
+ * event breaks a limit never interrupts other events, and grows at most fourfold per entry.
  */
 export class BatchSize {
   private itemMs = entryTargetMs;
-  /** Events that the next entry takes beyond those that can begin at once: as many as began so in the last ones. */
+  /**
+   * Number of events that the next entry takes beyond those that can begin at once: as many as began beyond that in recent
+   * entries.
+   */
   private beyond = maxItems;
 
   get items(): number {
     return Math.min(maxItems, Math.max(1, Math.floor(entryTargetMs / this.itemMs)));
   }
 
-  /** How many of them may be events, where `room` can begin at once. */
+  /** Returns how many items may be events if `room` events can begin at once. */
   eventsIn(room: number): number {
     return room + this.beyond;
   }
 
-  /** Notes an entry of `items` that took `cpuMs`. */
+  /** Records an entry of `items` that used `cpuMs`. */
   took(items: number, cpuMs: number): void {
     if (items > 0) this.itemMs = Math.max(cpuMs / items, this.itemMs / 4, 0.01);
   }
 
-  /** Notes that of an entry's events `began` did and `left` did not, where `room` could at once. */
+  /** Records that `began` of an entry's events began and `left` did not, when `room` could begin at once. */
   began(began: number, left: number, room: number): void {
     if (left > 0) this.beyond = Math.max(0, began - room);
     else if (began > room || this.beyond === 0) this.beyond = Math.min(maxItems, 4 * this.beyond + 1);

@@ -10,14 +10,14 @@ import { IsolateSlots } from "./slots.ts";
 import { letGoOfIdle } from "./warmth.ts";
 import { Watchdog } from "./watchdog.ts";
 
-/** Milliseconds that neighbours get to finish once an isolate can no longer be stopped. */
+/** Milliseconds that other functions get to finish once an isolate can no longer be stopped. */
 const drainMs = 2000;
 
-/** From so many events a second on, better code pays at once. */
+/** Events per second from which optimised code pays off at once. */
 const busyEvents = 3_000;
-/** Bytes of frames that are put together in the same memory: a batch of Pods, and several times as much. */
+/** Bytes of reusable memory for incoming frames: several times a batch of Pods. */
 const spareFrame = 1024 * 1024;
-/** Who is inside, and whom a death would be charged to. */
+/** Frames that are flushed immediately, because the parent needs them to know which function to charge if this process dies. */
 const urgentWords: ReadonlySet<number> = new Set([
   frameType.entering,
   frameType.ended,
@@ -25,13 +25,13 @@ const urgentWords: ReadonlySet<number> = new Set([
   frameType.doomed,
 ]);
 
-/** Ends this process at once: with isolates alive an orderly exit could wait for ever on one of their threads. */
+/** Kills this process at once. While isolates are alive, an orderly exit could wait for ever for one of their threads. */
 export function killSelf(): never {
   process.kill(process.pid, "SIGKILL");
   throw new Error("unreachable");
 }
 
-/** The child's half: carries frames between the parent and the tenants. */
+/** The executor process: exchanges frames with the parent and passes them to the loaded functions. */
 export class Executor {
   private readonly stream: Duplex;
   private readonly tenants = new Map<number, LoadedFunction>();
@@ -39,13 +39,13 @@ export class Executor {
   private readonly tierUp: Pick<CompilerPacing, "look">;
   private ground: Ground | undefined;
   private doomed = false;
-  /** An isolate was made, and timers have their turn. */
+  /** True while an isolate has just been created and timers are given a chance to run. */
   private isMaking = false;
-  /** Events since the last beat. */
+  /** Events since the last heartbeat. */
   private received = 0;
-  /** Frames of this turn wait for each other. */
+  /** True while the frames of this turn of the event loop are collected for one write. */
   private isSaying = false;
-  /** What came and is not read to its end, in its order. */
+  /** Frames that have arrived and are not processed, in order of arrival. */
   private readonly arrived: Iterator<Frame>[] = [];
 
   constructor(stream: Duplex, guestName: string, tierUp: Pick<CompilerPacing, "look"> = new CompilerPacing()) {
@@ -66,8 +66,8 @@ export class Executor {
   }
 
   /**
-   * An isolate takes milliseconds to make: after each of them come this process' timers, which say that it lives. No frame
-   * is read before the one ahead of it is done with, since they share their memory.
+   * Processes the frames that have arrived. Creating an isolate takes milliseconds, so this process' timers, which send
+   * heartbeats, get to run after each one. A frame is not read before the preceding one is processed, because they share memory.
    */
   private proceed(): void {
     if (this.isMaking) return;
@@ -106,9 +106,9 @@ export class Executor {
 
   private hello({ heartbeatMs, idleMs, recycleEvents }: Hello, body: Buffer): void {
     const isolates = new IsolateFactory(body.toString("utf8"), this.guestName);
-    // Compiles the bootstrap, so that a spare is warm when it is needed.
+    // Compiles the bootstrap, so that its code cache exists when the first function is loaded.
     isolates.make({ memoryMb: 16, env: "{}", refused: "keys" }, () => {}).isolate.dispose();
-    // One more than the cores: an isolate that waits for memory or a lock does not leave a core idle.
+    // One more than the number of cores, so that an isolate waiting for memory or a lock leaves no core idle.
     const slots = new IsolateSlots(availableParallelism() + 1);
     this.ground = { isolates, watchdog: new Watchdog(), slots, recycleEvents };
     setInterval(() => {
@@ -162,7 +162,10 @@ export class Executor {
     this.send(frameType.returned, { tenant: id, events: this.tenants.get(id)?.recall() ?? [] });
   }
 
-  /** An isolate cannot be stopped: the parent sends no more, the neighbours finish, and this process ends. */
+  /**
+   * Handles an isolate that cannot be stopped: the parent sends no more events, the other functions finish, and this process
+   * ends.
+   */
   private doom(tenant: number, reason: "poisoned" | "catastrophic"): void {
     this.send(frameType.doomed, { tenant, reason });
     if (this.doomed) return;
@@ -174,7 +177,7 @@ export class Executor {
     }, 5);
   }
 
-  /** What is said in one turn leaves in one write, which wakes the parent once. */
+  /** Sends a frame. All frames of one turn of the event loop are sent in one write, which wakes the parent once. */
   private send(type: number, header: unknown, segment?: Buffer): void {
     if (!this.isSaying) {
       this.isSaying = true;
@@ -182,7 +185,7 @@ export class Executor {
       process.nextTick(() => this.say());
     }
     for (const part of encodeFrame(type, header, segment ? [segment] : [])) this.stream.write(part);
-    // The word is to survive this process.
+    // The frame must reach the parent even if this process dies.
     if (urgentWords.has(type)) this.say();
   }
 

@@ -1,20 +1,20 @@
 import { BatchSize, type QueuedEvent } from "./batch.ts";
 
-/** Where a realm's events come from, as far as that realm may take them. */
+/** The events that a realm may take. */
 export interface EventSource {
-  /** How many of them may begin now; 0 where none waits. */
+  /** How many of them may begin now; 0 if nothing is queued. */
   readonly room: number;
-  /** The next, at most so many. */
+  /** Removes and returns up to `most` events. */
   take(most: number): readonly QueuedEvent[];
-  /** The last of those taken, which have not begun: they come first again. */
+  /** Puts events back at the front that were taken last and have not begun. */
   putBack(events: readonly QueuedEvent[]): void;
 }
 
-/** What a realm takes for its entries: how much at once, and what it took and has not begun. */
+/** Takes events for a realm's entries: decides how many at once, and tracks those that were taken and have not begun. */
 export class RealmIntake {
   private readonly source: EventSource;
   private readonly batch = new BatchSize();
-  /** Events that were taken, and begin with the next entry. */
+  /** Events that were taken and begin with the next entry. */
   private carried: readonly QueuedEvent[] = [];
   private entered: readonly QueuedEvent[] = [];
   /** How many of those could begin at once. */
@@ -25,27 +25,27 @@ export class RealmIntake {
     this.source = source;
   }
 
-  /** How many events may begin now; 0 where none waits. */
+  /** How many events may begin now; 0 if nothing is queued. */
   get room(): number {
     return this.source.room;
   }
 
-  /** Whether an event waits that was taken, or may be. */
+  /** Whether an event has been taken that has not begun, or another can be taken. */
   get hasWork(): boolean {
     return this.carried.length > 0 || this.source.room > 0;
   }
 
-  /** Items of the next entry. */
+  /** Maximum number of items of the next entry. */
   get items(): number {
     return this.batch.items;
   }
 
-  /** Events taken so far that have begun, or may have. */
+  /** Number of events taken so far, without those that were put back. */
   get taken(): number {
     return this.count;
   }
 
-  /** Takes one event that begins with the next entry but one. */
+  /** Takes one event now that begins with the entry after the next. Returns the new events: one, or an empty array. */
   carry(): readonly QueuedEvent[] {
     const fresh = this.source.take(1);
     this.carried = [...this.carried, ...fresh];
@@ -53,7 +53,10 @@ export class RealmIntake {
     return fresh;
   }
 
-  /** Takes events for an entry that has room for so many items. Gives all that may begin there, and those that are new. */
+  /**
+   * Takes events for an entry with room for `items` items. Returns all events that may begin in it, and those of them that are
+   * new.
+   */
   take(items: number): { readonly events: readonly QueuedEvent[]; readonly fresh: readonly QueuedEvent[] } {
     const { room } = this.source;
     const fresh = room > 0 ? this.source.take(Math.min(items, this.batch.eventsIn(room))) : [];
@@ -65,8 +68,8 @@ export class RealmIntake {
   }
 
   /**
-   * Notes an entry of so many items that took so much CPU. Of the events that were taken for it, the last `left` have not
-   * begun: they go back. Gives these; undefined where there are not as many.
+   * Records an entry of `items` items that used `usedMs` of CPU. The last `left` of its events have not begun and are put back.
+   * Returns these, or `undefined` if `left` is impossible.
    */
   took(items: number, usedMs: number, left: number): readonly QueuedEvent[] | undefined {
     const began = this.entered.length - left;

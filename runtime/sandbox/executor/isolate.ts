@@ -1,7 +1,7 @@
 import ivm from "isolated-vm";
 import type { Load } from "../messages.ts";
 
-/** The functions of the guest's bootstrap; strings in, strings out. */
+/** References to the functions of the guest's bootstrap. They take and return strings. */
 export interface GuestDoors {
   readonly isolate: ivm.Isolate;
   readonly context: ivm.Context;
@@ -11,29 +11,32 @@ export interface GuestDoors {
   readonly loaded: ivm.Reference<() => string>;
 }
 
-/** Asks the parent while the guest's code stands still; gives `1` and JSON of the result, or `0` and JSON of an error. */
+/**
+ * Makes a call to the parent while the guest's code is blocked. Resolves to `1` and the result's JSON, or to `0` and the error's
+ * JSON.
+ */
 export type Ask = (call: number, no: number, operation: string, args: string) => Promise<string>;
 
-/** A compiled script of a function. */
+/** A function's compiled script. */
 export type GuestScript = ivm.Script;
 
-/** What an isolate begins with. */
+/** The options that an isolate is created with. */
 type Bounds = Pick<Load, "memoryMb" | "env" | "refused">;
 
 const nobody: Ask = () => new Promise(() => undefined);
 
-/** Where the bootstrap leaves its doors. `begin` takes them away, once the others are taken. */
+/** Global under which the bootstrap exposes its functions. `begin` deletes it, after the others have been fetched. */
 const doorsName = "__watchfire_executor";
 
 type Cached = ivm.ExternalCopy<ArrayBuffer>;
 
 type Cacheable = ivm.Script & { readonly cachedData?: Cached; readonly cachedDataRejected?: boolean };
 
-/** Makes isolates with the guest's bootstrap in place. The bootstrap is compiled once for the whole process. */
+/** Creates isolates that have run the guest's bootstrap. The bootstrap is compiled once per process. */
 export class IsolateFactory {
   private readonly script: string;
   private readonly scriptName: string;
-  /** V8's code cache of the bootstrap: made by this process, kept in its memory, read by nobody else. */
+  /** V8's code cache of the bootstrap. It is created by this process and stays in its memory. */
   private cachedData: Cached | undefined;
 
   constructor(script: string, scriptName: string) {
@@ -41,10 +44,10 @@ export class IsolateFactory {
     this.scriptName = scriptName;
   }
 
-  /** `catastrophe` is called when V8 can no longer go on in this isolate: its thread then sleeps for ever. */
+  /** Creates an isolate. `catastrophe` is called when V8 cannot continue in it; its thread then sleeps for ever. */
   make({ memoryMb, env, refused }: Bounds, catastrophe: () => void, ask: Ask = nobody): GuestDoors {
     const isolate = new ivm.Isolate({ memoryLimit: memoryMb, onCatastrophicError: catastrophe });
-    // The synchronous calls below run the bootstrap alone, never code of the handler.
+    // The synchronous calls below run only the bootstrap, never code of the handler.
     const context = isolate.createContextSync();
     const script = isolate.compileScriptSync(this.script, this.compileOptions) as Cacheable;
     script.runSync(context);
@@ -65,14 +68,14 @@ export class IsolateFactory {
     begin.applySync(undefined, [env, refused, new ivm.Reference(ask)]);
     begin.release();
     doors.release();
-    // V8 refuses a cache that was made under other flags, and `CompilerPacing` changes one.
+    // V8 rejects a cache made under other flags, and `CompilerPacing` changes one.
     if (!isCached) this.cachedData = this.cacheOf(isolate);
     return made as GuestDoors;
   }
 
   /**
-   * The bootstrap in a fresh context of an isolate, whose last context is let go of. Part of an entry, and never
-   * synchronous. Code of the handler has run in this isolate, and work that it left behind would run with this.
+   * Runs the bootstrap in a fresh context of an existing isolate and releases the old context. It is part of an entry and must
+   * not be synchronous: code of the handler has run in this isolate, and pending work that it left would run during this.
    */
   async renew({ isolate, ...old }: GuestDoors, { env, refused }: Bounds, ask: Ask): Promise<GuestDoors> {
     for (const reference of [old.pump, old.drain, old.blame, old.context]) reference.release();
@@ -93,9 +96,9 @@ export class IsolateFactory {
   }
 
   /**
-   * The code cache of the bootstrap, from an isolate in which it has just run. V8 compiles a function when it is first
-   * called, and gives the same script for the same text. So the cache has what the run has compiled, and no isolate
-   * after this one compiles it again.
+   * Creates a code cache of the bootstrap from an isolate in which it has just run. V8 compiles functions lazily and returns the
+   * same script for the same text, so the cache contains everything that the run compiled, and later isolates do not compile it
+   * again.
    */
   private cacheOf(isolate: ivm.Isolate): Cached | undefined {
     const options = { filename: this.scriptName, produceCachedData: true };
@@ -111,8 +114,8 @@ export class IsolateFactory {
 }
 
 /**
- * Milliseconds of CPU time that an isolate has used; 0 once it is disposed of. At its memory limit its own thread disposes
- * of it, at any moment: what `isDisposed` says may be wrong by the next line.
+ * Returns the milliseconds of CPU time that an isolate has used, or 0 once it is disposed. At its memory limit an isolate is
+ * disposed by its own thread at any moment, so a check of `isDisposed` could be outdated by the next line.
  */
 export function cpuMsOf(isolate: ivm.Isolate): number {
   try {
@@ -122,16 +125,16 @@ export function cpuMsOf(isolate: ivm.Isolate): number {
   }
 }
 
-/** Disposes of an isolate, which may do so itself at the same moment. */
+/** Disposes of an isolate, which may dispose of itself at the same moment. */
 export function disposeOf(isolate: ivm.Isolate): void {
   try {
     isolate.dispose();
   } catch {
-    // It was first.
+    // Already disposed.
   }
 }
 
-/** CPU time of the whole process so far. */
+/** Returns the CPU time of the whole process so far, in milliseconds. */
 export function processMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 
-/** The pipe whose other end the starter holds. */
+/** Descriptor of the pipe whose other end the starter holds. */
 const descriptor = 4;
 
-/** Waits for the pipe's end in the kernel, on a thread that no isolate and no long turn of the main thread holds up. */
+/** Program of a thread that blocks in the kernel until the pipe is closed. Neither isolates nor a busy main thread delay it. */
 const watch = `
 const { readSync } = require("node:fs");
 try {
@@ -13,7 +13,9 @@ try {
   process.kill(process.pid, "SIGKILL");
 }`;
 
-/** Ends this process when its starter ends, also while its main thread is stuck. Resolves once the thread watches. 8 MB. */
+/**
+ * Kills this process when its starter ends, even if the main thread is stuck. Resolves once the thread is running. Takes 8 MB.
+ */
 export function endWithStarter(): Promise<unknown> {
   const limits = { maxOldGenerationSizeMb: 8, maxYoungGenerationSizeMb: 1, stackSizeMb: 1 };
   const worker = new Worker(watch, { eval: true, env: {}, argv: [], execArgv: [], resourceLimits: limits });

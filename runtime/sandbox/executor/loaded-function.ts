@@ -9,14 +9,14 @@ import type { IsolateSlots } from "./slots.ts";
 import type { Warm } from "./warmth.ts";
 import type { Watchdog } from "./watchdog.ts";
 
-/** CPU time that a module's top level may use. Milliseconds. */
+/** CPU time that a module's top level may use, in milliseconds. */
 const loadBudgetMs = 2000;
-/** Events that one isolate holds at once; the others wait outside it. */
+/** Maximum number of events inside one isolate. Further events wait outside it. */
 const maxInside = 256;
-/** An outbox with nothing in it. */
+/** An empty outbox. */
 const nothing = "[[],[],[],[],-1,[],0]\n";
 
-/** What a tenant tells the parent. */
+/** Callbacks through which a loaded function reports to the parent. */
 interface TenantReports {
   entering(realm: number, events: readonly number[]): void;
   drained(realm: number, outbox: string): void;
@@ -33,18 +33,18 @@ interface TenantReports {
   doomed(reason: "poisoned" | "catastrophic"): void;
 }
 
-/** The parts that all tenants of an executor use together. */
+/** Resources that all loaded functions of an executor share. */
 export interface Ground {
   readonly isolates: IsolateFactory;
   readonly watchdog: Watchdog;
   readonly slots: IsolateSlots;
-  /** Events after which an isolate is replaced. */
+  /** Number of events after which an isolate is replaced. */
   readonly recycleEvents: number;
 }
 
 type LoadFailure = NonNullable<Loaded["failure"]>;
 
-/** One version of one function's code: the isolates that take its events, and those that still finish some. */
+/** One version of one function's code, with the isolates that take its events and those that are still finishing some. */
 export class LoadedFunction implements Warm {
   private readonly ground: Ground;
   private readonly options: Load;
@@ -52,7 +52,7 @@ export class LoadedFunction implements Warm {
   private readonly reports: TenantReports;
   private readonly queue: QueuedEvent[] = [];
   private readonly realms = new Map<number, Realm>();
-  /** Those that take events: one; with a fresh context for each event, up to `options.isolates`. */
+  /** Isolates that take events: one, or up to `options.isolates` if each event gets a fresh context. */
   private readonly takers = new Set<Realm>();
   private readonly renewing = new Set<Realm>();
   private lastRealm = 0;
@@ -61,27 +61,31 @@ export class LoadedFunction implements Warm {
   private unloaded = false;
   private activeAt = performance.now();
   private used = false;
-  /** Events yet to run one at a time, after a limit was broken with several inside. */
+  /** Number of events still to run one at a time, after a limit was broken with several inside. */
   private solo: number;
-  /** Where code was when V8's timeout ended it for want of a core: stands in if it breaks its limit for real. */
+  /**
+   * Stack at which V8's timeout last ended code that had waited for a core. Used if the next isolate breaks its limit without a
+   * stack.
+   */
   private lastStack = "";
 
   constructor(ground: Ground, options: Load, script: string, reports: TenantReports) {
     this.ground = ground;
     this.options = options;
     this.solo = options.solo;
-    // Strict, as modules are. What the top level throws stays inside: looking at it could run the handler's code.
+    // Strict mode, as in modules. An error thrown by the top level is passed on inside the isolate, because inspecting it could
+    // run the handler's code.
     this.script = `"use strict";try{${script}\n}catch(error){__watchfire_reject(error)};undefined`;
     this.reports = reports;
   }
 
-  /** Whether events wait or run. */
+  /** Whether events are waiting or running. */
   get busy(): boolean {
     if (this.stuck) return false;
     return this.queue.length > 0 || [...this.realms.values()].some((realm) => realm.size > 0);
   }
 
-  /** Opens the first isolate; gives why it could not be, else undefined. */
+  /** Opens the first isolate. Returns the failure if it could not be opened, else `undefined`. */
   async load(): Promise<LoadFailure | undefined> {
     const { failure } = await this.open();
     this.activeAt = performance.now();
@@ -97,12 +101,12 @@ export class LoadedFunction implements Warm {
     this.realms.get(realm)?.reply(call, ok, text);
   }
 
-  /** Gives the numbers of the events that have not begun, and forgets them. */
+  /** Removes the events that have not begun. Returns their numbers. */
   recall(): readonly number[] {
     return this.queue.splice(0).map(({ no }) => no);
   }
 
-  /** Takes no more; what runs may finish. */
+  /** Accepts no more events. Running events may finish. */
   unload(): void {
     this.unloaded = true;
     this.takers.clear();
@@ -121,7 +125,7 @@ export class LoadedFunction implements Warm {
     return this.busy || this.opening || this.renewing.size > 0 ? undefined : this.activeAt;
   }
 
-  /** Lets go of the isolates that take events; the next event opens one again. */
+  /** Closes the idle isolates. The next event opens one again. */
   letGo(): void {
     for (const realm of this.takers) {
       this.takers.delete(realm);
@@ -133,19 +137,19 @@ export class LoadedFunction implements Warm {
     return this.options.isolation === "Event";
   }
 
-  /** Events that have begun and not ended, in isolates that take no more as well. */
+  /** Number of events that have begun and not ended, including those in isolates that take no more. */
   private get running(): number {
     let running = 0;
     for (const realm of this.realms.values()) running += realm.size;
     return running;
   }
 
-  /** Whether events go one at a time into an isolate. */
+  /** Whether an isolate gets one event at a time. */
   private get isSingle(): boolean {
     return this.isFresh || this.solo > 0;
   }
 
-  /** How many events may begin in a realm now. */
+  /** Returns how many events may begin in a realm now. */
   private roomOf(realm: Realm): number {
     const [first] = this.takers;
     const takes = this.solo > 0 ? realm === first : this.takers.has(realm);
@@ -169,7 +173,7 @@ export class LoadedFunction implements Warm {
     };
   };
 
-  /** Has isolates take what waits, and opens one where none can. */
+  /** Lets isolates take queued events. Opens another one if they cannot take all. */
   private feed(): void {
     const ready = [...this.takers].filter((realm) => this.roomOf(realm) > 0);
     for (const realm of ready) realm.invite();
@@ -184,7 +188,7 @@ export class LoadedFunction implements Warm {
     const { id, failure } = await this.open();
     this.opening = false;
     if (failure) {
-      // It loaded before, and not this time: what waits is charged one by one, and the next event tries again.
+      // The script loaded before and failed now. The waiting events are charged one by one; the next event tries again.
       const waiting = this.queue.splice(0).map((event) => event.no);
       const reason = isEndReason(failure.reason) ? failure.reason : "killed";
       this.reports.ended(id, reason, waiting.slice(0, 1), waiting.slice(1), failure.stack, false);
@@ -216,7 +220,7 @@ export class LoadedFunction implements Warm {
       ended: (reason, charged, interrupted, stack, running) => {
         if (loading) failure = { reason, name: "Error", message: "", stack };
         this.forget(realm, charged, interrupted);
-        // Of a load that fails, whoever asked for it tells.
+        // A failed load is reported by the caller of `load`.
         if (!loading) this.reports.ended(realm.id, reason, charged, interrupted, stack || this.lastStack, running);
         this.lastStack = charged.length === 0 ? stack : "";
         this.feed();
@@ -252,7 +256,7 @@ export class LoadedFunction implements Warm {
   private drained(realm: Realm, outbox: string, summary: OutboxSummary): void {
     this.solo = Math.max(0, this.solo - summary.done.length);
     this.reports.drained(realm.id, outbox);
-    // Code of an event that was cut off may go on for ever: this isolate finishes what it has and takes no more.
+    // Code of an event that was cut off may continue for ever. The isolate finishes its events and takes no more.
     const isDirty = summary.done.some((event) => event.tainted) || realm.isWorn(this.ground.recycleEvents);
     if (isDirty) this.takers.delete(realm);
     if (!this.takers.has(realm)) this.retire(realm);
@@ -260,11 +264,11 @@ export class LoadedFunction implements Warm {
     this.feed();
   }
 
-  /** A fresh context for the next event, made ahead of it. */
+  /** Creates a fresh context for the next event, in advance. */
   private async renew(realm: Realm): Promise<void> {
     this.takers.delete(realm);
     this.renewing.add(realm);
-    // A number of its own: an answer that is still on its way to the old context finds nobody.
+    // The realm gets a new number, so that a late answer for the old context is dropped.
     this.realms.delete(realm.id);
     realm.id = ++this.lastRealm;
     this.realms.set(realm.id, realm);
@@ -297,7 +301,7 @@ const ownReasons: readonly LoadFailure["reason"][] = ["thrown", "unheard", "hand
 
 const isEndReason = (reason: LoadFailure["reason"]): reason is EndReason => !ownReasons.includes(reason);
 
-/** Reads the guest's word on a load that failed. */
+/** Parses the guest's description of a failed load. */
 function failureOf(word: string | undefined): LoadFailure {
   try {
     const [reason, name, message, stack] = JSON.parse(word ?? "") as [LoadFailure["reason"], string, string, string];

@@ -1,24 +1,24 @@
 import type { Rejection } from "./rejection.ts";
 
-/** What the executor itself needs of a drained outbox; the parent checks all of it again. */
+/** The fields of a drained outbox that the executor itself needs. The parent validates the whole outbox again. */
 export interface OutboxSummary {
-  /** Events that are over, and whether their isolate should take no more. */
+  /** Events that have ended, and whether their isolate should stop taking events. */
   readonly done: readonly { readonly no: number; readonly tainted: boolean }[];
   readonly calls: readonly { readonly call: number; readonly no: number }[];
-  /** Milliseconds until a timer is due; -1 for none. */
+  /** Milliseconds until a timer is due; -1 if no timer is set. */
   readonly wakeMs: number;
-  /** How many of the entry's events have not begun: its last ones. */
+  /** How many of the entry's last events have not begun. */
   readonly left: number;
 }
 
-/** Characters of an outbox (the guest's own limit, and as much for errors), and of the JSON at its head. */
+/** Maximum characters of an outbox (twice the guest's own limit, to leave room for errors) and of its JSON head. */
 const maxCharacters = 4 * 1024 * 1024;
 const maxHead = 256 * 1024;
 
-/** Ends of an event after which code of it may still be at work. */
+/** Outcomes of an event after which its code may still be running. */
 const tainting: readonly unknown[] = ["deadline", "cpu", "output"];
 
-/** Reads an outbox's head; undefined for anything that the guest's bootstrap would not write. */
+/** Parses an outbox's head. Returns `undefined` for anything that the guest's bootstrap would not write. */
 export function summarise(text: unknown): OutboxSummary | undefined {
   if (typeof text !== "string" || text.length > maxCharacters) return undefined;
   const newline = text.indexOf("\n");
@@ -45,7 +45,7 @@ export function summarise(text: unknown): OutboxSummary | undefined {
   };
 }
 
-/** Whether all of an outbox is there that has lines and metrics alone: V8 may end code amid the writing of one. */
+/** Whether an outbox that contains only log lines and metrics is complete. V8 may end code while it is writing one. */
 export function isWhole(outbox: string): boolean {
   const newline = outbox.indexOf("\n");
   const [, , logs, metrics] = JSON.parse(outbox.slice(0, newline)) as [unknown, unknown, number[][], number[][]];
@@ -60,7 +60,7 @@ type DoneEntry =
   | [no: number, kind: string, name: number, message: number, stack: number, retryAfterMs: number];
 type OutboxHead = [DoneEntry[], unknown, unknown, unknown, number, unknown[], number];
 
-/** An outbox in which the event `no` did not end well after all; one that had ended otherwise stays as it is. */
+/** Returns the outbox with event `no` changed from success to failure. An event that had already failed is unchanged. */
 export function withFailure(outbox: string, no: number, { name, message, stack }: Rejection): string {
   const newline = outbox.indexOf("\n");
   const [done, ...rest] = JSON.parse(outbox.slice(0, newline)) as OutboxHead;
@@ -75,7 +75,7 @@ export function withFailure(outbox: string, no: number, { name, message, stack }
   return `${head}\n${outbox.slice(newline + 1, before)}${name}${message}${stack}${outbox.slice(before)}`;
 }
 
-/** An outbox with a rejection that no event is left for. */
+/** Returns the outbox with a rejection added that cannot be charged to an event. */
 export function withStray(outbox: string, { name, message, stack }: Rejection): string {
   const newline = outbox.indexOf("\n");
   const head = JSON.parse(outbox.slice(0, newline)) as OutboxHead;

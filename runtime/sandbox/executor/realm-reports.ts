@@ -1,15 +1,15 @@
 import type { EndReason } from "../messages.ts";
 import type { OutboxSummary } from "./outbox.ts";
 
-/** What a realm tells its owner. */
+/** Callbacks through which a realm reports to its owner. */
 export interface RealmReports {
   entering(events: readonly number[]): void;
   drained(outbox: string, summary: OutboxSummary): void;
-  /** What an event that is about to be charged had written. */
+  /** Output that an event had written before it is charged for breaking a limit. */
   salvaged(outbox: string): void;
-  /** Code of an event stands still until `reply` answers this call. */
+  /** Code of an event is blocked until `reply` answers this call. */
   asking(call: number, no: number, operation: string, args: string): void;
-  /** The isolate is given up; `running`: its thread has not stopped yet. */
+  /** The isolate was ended. `running`: its thread has not stopped yet. */
   ended(
     reason: EndReason,
     charged: readonly number[],
@@ -17,8 +17,8 @@ export interface RealmReports {
     stack: string,
     running: boolean,
   ): void;
-  /** Its thread has stopped, which was still running when it ended. */
+  /** A thread that was still running at `ended` has stopped. */
   left(): void;
-  /** Disposed of, and still running. */
+  /** The isolate is disposed, but its thread is still running. */
   unstoppable(): void;
 }

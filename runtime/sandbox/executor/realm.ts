@@ -11,27 +11,30 @@ import { isTimeout, type Timeout } from "./timeout.ts";
 import type { Watchdog, Watched } from "./watchdog.ts";
 
 /**
- * Milliseconds between two entries that V8 itself times, in one isolate. Its timeouts alone tell where the code was.
- * But isolated-vm keeps a timer for each until it falls due, and crashes when 200,000 do so together. It lets one stuck
- * isolate hold up the timeouts of all others. So they are few, and the watchdog is what the limits rest on.
+ * Minimum milliseconds between two entries of one isolate that V8 itself times. Only V8's timeouts report where the code was. But
+ * isolated-vm keeps a timer for each until it is due and crashes when 200,000 are due together, and one stuck isolate delays the
+ * timeouts of all others. So they are rare, and the watchdog enforces the limits.
  */
 const timedEntryMs = 1000;
-/** How much later than V8's timeout the watchdog acts: on a busy machine V8's timer thread comes late. Milliseconds. */
+/** Milliseconds after V8's timeout at which the watchdog acts. On a busy machine V8's timer thread runs late. */
 const timeoutLeadMs = 100;
-/** Share of the budget that must really have been used when V8's timeout, which counts wall time, ends an entry. */
+/** Share of the budget that must have been real CPU time when V8's timeout, which counts wall time, ends an entry. */
 const realShare = 0.8;
-/** An entry that goes on for so long lends its slot to whoever waits for one: most take less than a batch's 25. Milliseconds. */
+/** Milliseconds after which a running entry lends its slot to a waiting isolate. Most entries take less than a batch's 25. */
 const lendMs = 30;
-/** An entry that outlives its isolate by this much cannot be stopped by any means. Milliseconds. */
+/** Milliseconds after disposal of an isolate at which a still running entry is considered unstoppable. */
 const unstoppableMs = 1000;
-/** Time that an event's own entry may overrun the event's deadline, before it is cut off. Milliseconds. */
+/** Milliseconds that an event's own entry may exceed the event's deadline before it is cut off. */
 const deadlineGraceMs = 20;
-/** Milliseconds between two keys for the guest's random numbers. */
+/** Milliseconds between two seeds of the guest's random numbers. */
 const reseedMs = 1000;
-/** Between two looks at the guest's heap: milliseconds, or events. A look takes its thread 2 us. */
+/**
+ * Interval between two measurements of the guest's heap: milliseconds or events, whichever is reached first. One takes 2 us of
+ * the isolate's thread.
+ */
 const weighMs = 1000;
 const weighEvents = 64;
-/** Share of the memory limit from which an isolate is replaced before an event is charged with its predecessors' leavings. */
+/** Share of the memory limit at which an isolate is replaced, so that no event is charged for memory that earlier events left. */
 const wornShare = 0.75;
 
 interface PendingEvent {
@@ -44,18 +47,18 @@ interface RunningEntry {
   readonly events: readonly number[];
   readonly startedAt: number;
   readonly startCpuMs: number;
-  /** When it was first looked at, and the process' CPU time then: most entries are over before. */
+  /** Time of the watchdog's first check of it, and the process' CPU time then. Most entries end before one. */
   seen: { readonly at: number; readonly processMs: number } | undefined;
   readonly budgetMs: number;
-  /** Milliseconds that V8 has to end it by itself once a limit is reached. */
+  /** Milliseconds that V8 has to end it once a limit is reached, before the watchdog does. */
   readonly leadMs: number;
   /** Whether it has lent its slot. */
   lent: boolean;
-  /** Where V8 ended it, once it has. */
+  /** Stack at which V8 ended it; empty before. */
   stack: string;
 }
 
-/** What a realm is made of. */
+/** Constructor parameters of a realm. */
 interface RealmParts {
   readonly id: number;
   readonly doors: GuestDoors;
@@ -65,16 +68,16 @@ interface RealmParts {
   readonly slots: IsolateSlots;
   /** Whether V8 may time the first entry. */
   readonly timed: boolean;
-  /** Whether its script is to run again in fresh contexts. */
+  /** Whether its script will run again in fresh contexts. */
   readonly renews: boolean;
-  /** Its events, of what it may take. */
+  /** Creates the source from which it takes its events. */
   readonly source: (realm: Realm) => EventSource;
   readonly reports: RealmReports;
 }
 
-/** One isolate with a function's code, and its limits. At most one entry is in it at any time. */
+/** One isolate with a function's code, and its limits. At most one entry runs in it at any time. */
 export class Realm implements Watched {
-  /** By which answers to its calls find it. */
+  /** Number by which answers to its calls are routed. */
   id: number;
   private doors: GuestDoors;
   private readonly watchdog: Watchdog;
@@ -87,13 +90,13 @@ export class Realm implements Watched {
   private readonly inbox: BatchItem[] = [];
   private readonly pending = new Map<number, PendingEvent>();
   private readonly calls = new Map<number, number>();
-  /** Calls that the guest's code stands still for. */
+  /** Calls on which the guest's code is blocked. */
   private readonly asked = new Map<number, (answer: string) => void>();
   private entry: RunningEntry | undefined;
   private turning = false;
   private wake: NodeJS.Timeout | undefined;
   private wakeDue = false;
-  /** When the first timer was due that is left while it stands still. */
+  /** Time at which the first pending timer was due when the isolate became idle. */
   private lateAt = Number.POSITIVE_INFINITY;
   private seededAt = Number.NEGATIVE_INFINITY;
   private timedAt = Number.NEGATIVE_INFINITY;
@@ -102,7 +105,7 @@ export class Realm implements Watched {
   private weighedTaken = 0;
   private isHeavy = false;
   private over = false;
-  /** What was queued last behind the handler's code, settled. */
+  /** Settles after the last call that was queued behind the handler's code. */
   private behind: Promise<unknown> = Promise.resolve();
 
   constructor({ id, doors, budgetMs, watchdog, slots, timed, renews, source, reports }: RealmParts) {
@@ -117,7 +120,7 @@ export class Realm implements Watched {
     this.reports = reports;
   }
 
-  /** Events that are not over. */
+  /** Number of events that have not ended. */
   get size(): number {
     return this.pending.size;
   }
@@ -126,7 +129,9 @@ export class Realm implements Watched {
     return this.over;
   }
 
-  /** Runs the function's script, within `budgetMs` of CPU. Gives the guest's word: empty, or why there is no handler. */
+  /**
+   * Runs the function's script within `budgetMs` of CPU time. Resolves to the guest's result: empty, or why there is no handler.
+   */
   async load(script: string, filename: string, budgetMs: number): Promise<string | undefined> {
     return this.enterAlone(budgetMs, async (timeout) => {
       const { isolate, context } = this.doors;
@@ -139,7 +144,7 @@ export class Realm implements Watched {
     });
   }
 
-  /** Runs the function's script again in a fresh context, which `renewed` makes; as `load` otherwise. Nothing may be pending. */
+  /** Runs the function's script again in a fresh context created by `renewed`; otherwise like `load`. No event may be pending. */
   async renew(renewed: (old: GuestDoors) => Promise<GuestDoors>, budgetMs: number): Promise<string | undefined> {
     return this.enterAlone(budgetMs, async () => {
       this.doors = await renewed(this.doors);
@@ -149,18 +154,21 @@ export class Realm implements Watched {
     });
   }
 
-  /** Whether it should make room for a new one: by its events, or by what they left in its heap. */
+  /** Whether a new isolate should replace it, because of its number of events or because of what they left in its heap. */
   isWorn(maxEvents: number): boolean {
     return this.isHeavy || this.intake.taken >= maxEvents;
   }
 
-  /** The guest's word on a run of the function's script. It is queued behind that: each way into the isolate wakes a thread. */
+  /**
+   * Waits for the guest's result of running the function's script. Queued right behind the script, because each separate entry
+   * into the isolate wakes a thread.
+   */
   private async word(ran: Promise<unknown> | undefined, timeout: Timeout): Promise<string> {
     const { loaded } = this.doors;
     const said = this.queued(loaded.apply(undefined, []) as Promise<string>);
     const [rejected, word] = await Promise.all([this.unheard(ran, timeout), said]);
     loaded.release();
-    // A bundle ends with its handler, or a word of its own: one without either did not get so far.
+    // A bundle ends by registering its handler or by reporting an error. With neither, the rejection ended the script early.
     if (rejected && word.startsWith('["missing"')) return failureWord("thrown", rejected);
     return word !== "" || !rejected ? word : failureWord("unheard", rejected);
   }
@@ -170,12 +178,12 @@ export class Realm implements Watched {
     return entry;
   }
 
-  /** There are events for it: it takes them as soon as it can. */
+  /** Signals that events are available. They are taken as soon as possible. */
   invite(): void {
     this.turn();
   }
 
-  /** Asks for the guest's code, which stands still meanwhile; it ends with its isolate where no answer comes. */
+  /** Makes a call to the parent while the guest's code is blocked. Without an answer, it stays pending until the isolate ends. */
   ask(call: number, no: number, operation: string, args: string): Promise<string> {
     return new Promise((resolve) => {
       this.asked.set(call, resolve);
@@ -197,19 +205,19 @@ export class Realm implements Watched {
     this.push(replyItem(no, call, ok, text));
   }
 
-  /** Ends the isolate. Its code stops where it is; `reason` and the culprits are reported, unless there was no event. */
+  /** Ends the isolate and stops its code. Reports `reason` and the charged events. */
   end(reason: EndReason, stack = "", culprits?: readonly number[]): void {
     if (this.over) return;
     this.over = true;
     const inside = this.entry?.events ?? [];
-    // With several events inside, nobody can tell whose code it was: all run again, one by one.
+    // With several events inside, the one at fault is unknown. All run again, one at a time.
     const charged = culprits ?? (inside.length === 1 ? inside : []);
     const interrupted = [...this.pending.keys()].filter((no) => !charged.includes(no));
     this.close();
     this.reports.ended(reason, charged, interrupted, stack, this.entry !== undefined);
   }
 
-  /** Lets go of the isolate without a word; nothing may be pending. */
+  /** Closes the isolate without a report. No event may be pending. */
   dispose(): void {
     if (this.over) return;
     this.over = true;
@@ -233,8 +241,8 @@ export class Realm implements Watched {
   }
 
   /**
-   * CPU time of a running entry. Until it ends, isolated-vm counts wall time, and a thread that waits for a core would
-   * be charged for its waiting. The process' real CPU time, shared among those that run, bounds it.
+   * Returns the CPU time of a running entry. Until it ends, isolated-vm counts wall time, which would charge a thread for waiting
+   * for a core. The process' real CPU time, divided among the running isolates, is an upper bound.
    */
   private usedMs(entry: RunningEntry): number {
     const wallMs = this.cpuMs() - entry.startCpuMs;
@@ -263,7 +271,7 @@ export class Realm implements Watched {
     if (this.turning) return;
     this.turning = true;
     try {
-      // What arrives in the same turn of the loop travels together.
+      // Items that arrive in the same turn of the event loop are sent together.
       await undefined;
       while (this.hasWork) await this.once();
     } finally {
@@ -275,7 +283,7 @@ export class Realm implements Watched {
     return !this.over && (this.inbox.length > 0 || this.wakeDue || this.intake.hasWork);
   }
 
-  /** The time of events that were taken starts. */
+  /** Starts the deadlines of events that were taken. */
   private expect(taken: readonly QueuedEvent[]): void {
     const now = performance.now();
     for (const { no, timeoutMs } of taken) {
@@ -289,21 +297,21 @@ export class Realm implements Watched {
       this.slots.give();
       return;
     }
-    // What earlier events left goes first, and is the next event's harm: nobody else is there who could be charged.
+    // Overdue timers of earlier events run first and are charged to the next event, since no other event is inside.
     const { intake } = this;
     if (this.pending.size === 0 && intake.room > 0 && performance.now() >= this.lateAt) {
       this.wakeDue = true;
       this.expect(intake.carry());
     }
     const most = this.pending.size + intake.room;
-    // Timers have an entry of their own: what they leave unheard is not that of an event beside them.
+    // Timers get a separate entry, so that their unhandled rejections are not charged to an event that runs in the same entry.
     const timers = this.wakeDue;
     const answers = timers ? [] : this.inbox.splice(0, intake.items);
     const taken = timers ? [] : this.take(intake.items - answers.length);
     const items: readonly BatchItem[] = answers.length === 0 ? taken : [...answers, ...taken];
     this.wakeDue = false;
     clearTimeout(this.wake);
-    // A timer may be anyone's.
+    // A timer may belong to any pending event.
     const events = timers ? [...this.pending.keys()] : [...new Set(items.map((item) => item.no))];
     const only = events.length === 1 ? this.pending.get(events[0] as number) : undefined;
     const startCpuMs = this.cpuMs();
@@ -313,7 +321,7 @@ export class Realm implements Watched {
       if (seed !== "") this.seededAt = now;
       const { pump, drain } = this.doors;
       const pumped = pump.apply(undefined, composeBatch(Math.floor(now - this.bornAt), seed, most, items), timeout);
-      // A rejection that comes to light with it, from a finalizer, takes its word away: it is asked once more.
+      // A rejection that a finalizer raises in the same entry replaces the result, so the drain is asked for again.
       const drained = drain.apply(undefined, [false]).catch((error) => {
         if (this.doors.isolate.isDisposed) throw error;
         return drain.apply(undefined, [true]);
@@ -342,8 +350,8 @@ export class Realm implements Watched {
   }
 
   /**
-   * Waits for an entry's end. Gives a rejection that nobody in it heard, as which isolated-vm lets an entry fail that was
-   * otherwise good; throws what ended the isolate. A text proves nothing: the handler could have written it.
+   * Waits for an entry's end. Returns an unhandled rejection, because of which isolated-vm fails an entry that otherwise
+   * succeeded. Throws errors that ended the isolate. The error's text is no proof: the handler could have written it.
    */
   private async unheard(ended: Promise<unknown> | undefined, timeout: Timeout): Promise<Rejection | undefined> {
     const startedAt = this.entry?.startedAt ?? 0;
@@ -356,7 +364,7 @@ export class Realm implements Watched {
     }
   }
 
-  /** Charges a rejection to the event that left it; gives the outbox as it is then. */
+  /** Charges a rejection to the event that caused it. Returns the updated outbox. */
   private async blamed(rejected: Rejection, outbox: string): Promise<string> {
     const { name, message, stack } = rejected;
     const word = (await this.doors.blame.apply(undefined, [name, message, stack])) as string;
@@ -365,14 +373,14 @@ export class Realm implements Watched {
     return word === "" || word === "?" ? outbox : withFailure(outbox, Number(word), rejected);
   }
 
-  /** Asks for the heap's size behind what runs; the next drain's owner gets to know. */
+  /** Queries the heap's size after the running code. The result is used after a later drain. */
   private weigh(now: number): void {
     this.weighedAt = now;
     this.weighedTaken = this.intake.taken;
     const { isolate } = this.doors;
     isolate.getHeapStatistics().then(
       ({ used_heap_size: used, heap_size_limit: limit }) => (this.isHeavy = used > wornShare * limit),
-      () => undefined, // disposed of meanwhile
+      () => undefined, // disposed meanwhile
     );
   }
 
@@ -387,7 +395,7 @@ export class Realm implements Watched {
       if (event.cpuMs >= this.budgetMs) this.abort(no, event, "cpu");
     }
     const { wakeMs } = summary;
-    // Between events an isolate stands still, its timers too.
+    // While no event is pending, the isolate does not run, and neither do its timers.
     if (this.pending.size === 0) {
       this.calls.clear();
       this.watchdog.remove(this);
@@ -401,7 +409,7 @@ export class Realm implements Watched {
     }
   }
 
-  /** An entry of its own, without events. */
+  /** Makes one entry without events. */
   private async enterAlone(budgetMs: number, work: (timeout: Timeout) => Promise<string>): Promise<string | undefined> {
     await this.slots.take();
     if (!this.over) return this.enter([], budgetMs, work);
@@ -410,8 +418,8 @@ export class Realm implements Watched {
   }
 
   /**
-   * One entry, with a slot that was taken: says so first, so that the word survives this process. Undefined if the isolate
-   * ended meanwhile.
+   * Makes one entry, for which a slot has been taken. Reports it first, so that the parent knows of it if this process dies.
+   * Resolves to `undefined` if the isolate ended meanwhile.
    */
   private async enter(
     events: readonly number[],
@@ -442,7 +450,8 @@ export class Realm implements Watched {
       if (isTimeout(error, timeout, startedAt))
         await this.timedOut(events, this.cpuMs() - startCpuMs >= realShare * budgetMs, ownStack(failure));
       else this.end(this.doors.isolate.isDisposed ? "memory" : "killed");
-      // What was queued behind may run what the handler's code had left for later: its thread has not stopped before.
+      // Calls queued behind it may run work that the handler's code left pending, so the thread has not stopped before they
+      // settle.
       await this.behind;
       return undefined;
     } finally {
@@ -452,7 +461,7 @@ export class Realm implements Watched {
     }
   }
 
-  /** V8's timeout ended an entry. Where the thread merely waited for a core, nobody is charged. */
+  /** Handles an entry that V8's timeout ended. If the thread only waited for a core, no event is charged. */
   private async timedOut(events: readonly number[], wasReal: boolean, stack: string): Promise<void> {
     const now = performance.now();
     const late = events.some((no) => now > (this.pending.get(no)?.deadline ?? Number.POSITIVE_INFINITY));
@@ -464,7 +473,9 @@ export class Realm implements Watched {
     }
   }
 
-  /** Tells what an entry wrote before V8 ended it: its isolate can still be asked. The watchdog goes on meanwhile. */
+  /**
+   * Reports what an entry had written before V8 ended it, because its isolate can still be entered. The watchdog stays active.
+   */
   private async salvage(events: readonly number[]): Promise<void> {
     await this.behind;
     try {
@@ -477,11 +488,11 @@ export class Realm implements Watched {
     }
   }
 
-  /** V8's own timeout for an entry, where the last one is long enough ago. */
+  /** Returns V8's timeout for an entry, or `undefined` if the previous one is too recent or the entry has several events. */
   private timeoutOf(events: readonly number[], budgetMs: number): Timeout {
     const now = performance.now();
     if (now - this.timedAt < timedEntryMs || events.length > 1) return undefined;
-    // The load does not count: the first event after it is the likeliest to break a limit.
+    // A load does not count: the first event after it is the likeliest to break a limit.
     if (events.length === 1) this.timedAt = now;
     const deadline = this.pending.get(events[0] ?? -1)?.deadline ?? Number.POSITIVE_INFINITY;
     return { timeout: Math.max(1, Math.ceil(Math.min(budgetMs, deadline + deadlineGraceMs - now))) };

@@ -1,28 +1,30 @@
 import { cut } from "../../base/wording.ts";
 
-/** A rejection that nobody heard, as text. */
+/** An unhandled rejection, as text. */
 export interface Rejection {
   readonly name: string;
   readonly message: string;
   readonly stack: string;
 }
 
-/** Characters of an error that leave an executor, as the guest itself cuts them. */
+/** Maximum characters of an error that leave an executor. The guest cuts its own errors to the same lengths. */
 const maxName = 200;
 const maxMessage = 2000;
 const maxStack = 4000;
 
-/** Of a number with more digits than anybody reads the text takes seconds, in which this thread would serve nobody. */
+/**
+ * Bound above which a BigInt is not converted to text. The conversion of a very large one would block this thread for seconds.
+ */
 const manyBits = 2n ** 1024n;
 const largeNumber = "a large BigInt";
 
-/** What isolated-vm says of a value that it cannot copy, and the guest's word for the same. */
+/** isolated-vm's message for a value that it cannot copy, and the guest's message for the same. */
 const uncopied = "An object was thrown from supplied code within isolated-vm";
 const noError = "an object that is no Error";
 
 /**
- * Reads the value that an entry was rejected with. isolated-vm copies the first promise there that was rejected and not
- * heard, if it is a primitive or an Error of this realm. It adds the frames of its own making to the stack.
+ * Converts the value with which an entry was rejected. isolated-vm passes on the first unhandled rejection of the isolate, if it
+ * is a primitive or an Error of that realm, and appends its own frames to the stack.
  */
 export function rejectionOf(error: unknown): Rejection {
   if (!(error instanceof Error)) return { name: "Error", message: textOf(error), stack: "" };
@@ -34,7 +36,7 @@ export function rejectionOf(error: unknown): Rejection {
   };
 }
 
-/** An error's stack as far as it leaves an executor: without the frames that isolated-vm adds, and no longer than others. */
+/** Returns an error's stack without the frames that isolated-vm appends, cut to `maxStack`. */
 export const ownStack = ({ stack = "" }: Error): string =>
   cut(stack.split("\n    at (<isolated-vm boundary>)")[0] ?? "", maxStack);
 
@@ -43,6 +45,6 @@ function textOf(value: unknown): string {
   return cut(String(value), maxMessage);
 }
 
-/** A load's failure in the form of the guest's own word for it. */
+/** Returns a load's failure in the format that the guest itself uses. */
 export const failureWord = (reason: "thrown" | "unheard", { name, message, stack }: Rejection): string =>
   JSON.stringify([reason, name, message, stack]);

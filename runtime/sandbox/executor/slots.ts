@@ -1,9 +1,9 @@
-/** Isolates that may run on without a slot: each is a thread more. */
+/** Maximum number of isolates that may run on without a slot. Each is one more thread. */
 const maxLent = 13;
 
 /**
- * Leave to run, for so many isolates at once; the others wait in the order they came. One that runs for long lends its
- * slot on and shares the cores with the next. So a few loops do not hold everybody up.
+ * Limits how many isolates run at once; the others wait in FIFO order. An isolate that runs for long lends its slot and shares
+ * the cores with the next one, so that a few loops do not block all others.
  */
 export class IsolateSlots {
   private readonly count: number;
@@ -16,12 +16,12 @@ export class IsolateSlots {
     this.free = count;
   }
 
-  /** Isolates that run now, those without a slot as well. */
+  /** Number of isolates that run now, including those that have lent their slot. */
   get used(): number {
     return this.count - this.free + this.lent;
   }
 
-  /** Takes a slot at once where one is free; else gives a promise of one. */
+  /** Takes a free slot and returns `undefined`, or returns a promise of one. */
   take(): Promise<void> | undefined {
     if (this.free > 0) {
       this.free--;
@@ -30,7 +30,7 @@ export class IsolateSlots {
     return new Promise((resolve) => this.waiting.push(resolve));
   }
 
-  /** Hands the holder's slot on where somebody waits; the holder runs on. Gives whether it did. */
+  /** Passes the holder's slot to a waiting isolate, while the holder runs on. Returns whether it did. */
   lend(): boolean {
     if (this.waiting.length === 0 || this.lent === maxLent) return false;
     this.lent++;
@@ -38,7 +38,7 @@ export class IsolateSlots {
     return true;
   }
 
-  /** `lent`: the holder had lent its slot on. */
+  /** Releases a slot. `lent`: the holder had lent it. */
   give(lent = false): void {
     if (lent) {
       this.lent--;

@@ -1,7 +1,10 @@
-/** V8's own timeout for an entry, in milliseconds, where it gets one. */
+/** V8's own timeout for an entry, in milliseconds; `undefined` if it has no timeout. */
 export type Timeout = { readonly timeout: number } | undefined;
 
-/** Whether V8's timeout ended what began then: its words alone could be the handler's. */
+/**
+ * Whether V8's timeout ended what began at `startedAt`. The elapsed time is checked too, because the handler can throw an error
+ * with the same message.
+ */
 export const isTimeout = (error: unknown, timeout: Timeout, startedAt: number): boolean =>
   timeout !== undefined &&
   performance.now() - startedAt >= timeout.timeout - 1 &&

@@ -1,24 +1,24 @@
-/** Isolates that an executor keeps ready without looking at their use: some 2 MB each. V8 makes each further one slower. */
+/** Number of isolates that an executor keeps regardless of their use, at some 2 MB each. V8 gets slower with each further one. */
 export const roomyIsolates = 64;
-/** Beyond that: milliseconds without an event after which a function's isolate is let go of. Opening it again takes 5. */
+/** Beyond that number: milliseconds without an event after which a function's isolate is closed. Opening it again takes 5 ms. */
 const crowdedIdleMs = 60_000;
-/** The same, where the function has had no event since its load. */
+/** The same for a function that has had no event since its load. */
 const crowdedUnusedMs = 1_000;
 
-/** A function whose isolates may be let go of. */
+/** A function whose isolates may be closed. */
 export interface Warm {
-  /** Isolates that it has. */
+  /** Number of its isolates. */
   readonly isolates: number;
   /** Whether an event has run in them. */
   readonly isUsed: boolean;
-  /** When it last had something to do, by the clock that `now` is of; undefined while it has. */
+  /** When it last had work, by the same clock as `now`; `undefined` while it is busy. */
   readonly idleSince: number | undefined;
   letGo(): void;
 }
 
 /**
- * Lets go of isolates that have had nothing to do for `idleMs`, the longest idle first. It does so sooner where there are
- * more than `roomyIsolates`. The next event opens one again.
+ * Closes isolates that have been idle for `idleMs`, the longest idle first. With more than `roomyIsolates` isolates the time is
+ * shorter. The next event opens one again.
  */
 export function letGoOfIdle(functions: Iterable<Warm>, now: number, idleMs: number): void {
   let isolates = 0;

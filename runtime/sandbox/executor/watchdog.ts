@@ -1,15 +1,15 @@
-/** Something whose limits are looked at. */
+/** An object whose limits are checked periodically. */
 export interface Watched {
-  /** `now` is monotonic, in milliseconds. */
+  /** Checks the limits. `now` is monotonic, in milliseconds. */
   check(now: number): void;
 }
 
-/** Milliseconds between two looks: a limit is found exceeded this much late at most. */
+/** Milliseconds between two checks: the maximum delay with which an exceeded limit is detected. */
 const periodMs = 10;
 
 /**
- * One timer for all isolates at work. Looking costs 0.1 us an isolate; nothing runs while all are idle.
- * It stands in for isolated-vm's own timeouts, whose single thread one stuck isolate can block for all.
+ * One timer that checks all busy isolates. A check costs 0.1 us per isolate; the timer stops while all are idle. It replaces
+ * isolated-vm's own timeouts, which share a single thread that one stuck isolate can block.
  */
 export class Watchdog {
   private readonly watched = new Set<Watched>();

@@ -1,7 +1,7 @@
 import { Event, EventTarget } from "event-target-shim";
 import { setTimeout } from "./timers.guest.ts";
 
-/** The standard's codes of the names that are used here; other names have code 0. */
+/** The standard's codes of the names used here. Other names have code 0. */
 const codes: Readonly<Record<string, number>> = {
   InvalidCharacterError: 5,
   NotSupportedError: 9,

@@ -1,8 +1,8 @@
 import { PrimordialError } from "./primordials.guest.ts";
 
 /**
- * The places in a batch of the events that a handler names in `failed` of its result, joined by commas. Empty where it
- * names none. Throws where it names no event of the batch.
+ * Returns the indexes, in the batch, of the events that the handler's result lists in `failed`, joined by commas. Returns "" if
+ * it lists no event. Throws if it lists an id that is not in the batch.
  */
 export function failedPlaces(batch: readonly string[], value: unknown): string {
   if (typeof value !== "object" || value === null) return "";

@@ -44,20 +44,20 @@ import { fireTimers, nextWake, setClock } from "./timers.guest.ts";
 import { suspect } from "./unheard.guest.ts";
 import { installWeb } from "./web.guest.ts";
 
-// Runs once per isolate, before the handler's bundle. Its functions for the executor are functions of strings: `pump`
-// brings work in, `drain` brings results out. They are taken from the global object before the handler could see them.
+// Runs once per isolate, before the handler's bundle. Its functions for the executor take and return strings: `pump` passes work
+// in, `drain` returns results. The executor takes them from the global object before any handler code runs.
 
 let handler: ((event: unknown, context: Context) => unknown) | undefined;
 let loadFailure = `["missing","Error","",""]`;
 
-/** What `defineHandler` and `defineBatchHandler` leave on a handler, and `defineReconciler` on another. */
+/** Properties by which `defineHandler` and `defineBatchHandler`, or `defineReconciler`, mark a handler. */
 const eventsMark = Symbol.for("@watchfire/sdk/handler");
 const keysMark = Symbol.for("@watchfire/sdk/reconciler");
-/** Which of the two the function's mode has no use for, and which it has. */
+/** Mark of handlers that do not fit the function's mode, and mark of those that do. */
 let unfitMark = keysMark;
 let fitMark = eventsMark;
 
-/** Takes the bundle's default export. */
+/** Receives the bundle's default export. */
 function accept(value: unknown): void {
   let wrong = "";
   if (typeof value !== "function") wrong = `the default export is of type ${typeof value}, not a function`;
@@ -70,17 +70,17 @@ function accept(value: unknown): void {
   }
 }
 
-/** Whether it says to be made for the other modes alone. */
+/** Whether a handler is marked only for modes other than the function's. */
 const isUnfit = (value: object): boolean =>
   reflectDescriptor(value, unfitMark) !== undefined && reflectDescriptor(value, fitMark) === undefined;
 
-/** By its text, `class Name` or `class{`: the language tells them apart by nothing else. */
+/** A class's source text begins with `class Name` or `class{`. The language offers no other way to tell. */
 function isClass(value: unknown): boolean {
   const text = slice(functionText(value as () => void), 0, 6);
   return text === "class " || text === "class{";
 }
 
-/** Takes what the bundle's top level threw. */
+/** Receives an error that the bundle's top level threw. */
 function reject(error: unknown): void {
   loadFailure = `["thrown",${errorJson(error)}]`;
 }
@@ -91,9 +91,9 @@ function start({ no, head, object, metadataAt, metadataEnd, oldObject }: Deliver
     let event = jsonParse(head) as object;
     const { batch } = event as { readonly batch?: readonly string[] };
     if (batch === undefined) {
-      // A key whose object is gone; a Scheduled is about none.
+      // A reconcile key whose object is gone. A Scheduled event has no object: its text is "null".
       if (object === "") put(event, "object", undefined);
-      // A literal asks no prototype either, and is made 2 us faster than a property is defined.
+      // An object literal is as safe from a changed prototype as `put`, and 2 us faster than defining a property.
       else if (metadataAt >= 0) event = { ...event, object: objectOf(ownText(object), metadataAt, metadataEnd, run) };
       else if (object !== "null") defineParsed(run, event, "object", object, (error) => refuse(run, error));
       if (oldObject !== undefined) defineParsed(run, event, "oldObject", oldObject, () => {});
@@ -123,7 +123,7 @@ function parsedBatch(run: Run, text: string): unknown {
   }
 }
 
-/** Ends a run by the value that its handler gave: of a batch, that may name events that failed. */
+/** Ends a run with the value that its handler returned. A batch handler's value may list events that failed. */
 function finish(run: Run, batch: readonly string[] | undefined, value: unknown): void {
   try {
     const places = batch === undefined ? "" : failedPlaces(batch, value);
@@ -134,7 +134,7 @@ function finish(run: Run, batch: readonly string[] | undefined, value: unknown):
   }
 }
 
-/** A property that is parsed only if the handler looks at it. `failed` is called where its text is no JSON. */
+/** Defines a property that is parsed when the handler first reads it. `failed` is called if its text is not JSON. */
 function defineParsed(run: Run, event: object, key: string, text: string, failed: (error: unknown) => void): void {
   const own = ownText(text);
   const settle = (value: unknown) => put(event, key, value);
@@ -156,19 +156,21 @@ function defineParsed(run: Run, event: object, key: string, text: string, failed
   });
 }
 
-/** A copy of its own: an event that a handler keeps does not hold on to the text of its whole batch. */
+/** Returns an unshared copy, so that an event kept by a handler does not keep the text of its whole batch alive. */
 const ownText = (text: string): string => slice(` ${text}`, 1);
 
-/** What a timer or a microtask throws fails the run that began it, if that goes on, as it ends a Node process. */
+/**
+ * Handles an error thrown by a timer or microtask, which would end a Node process: fails the run that started it, if that has not
+ * ended.
+ */
 function stray(error: unknown, owner: Run | undefined = soleRun() ?? likelyRun()): void {
   if (owner && !owner.over) fail(owner, error);
   else noteStray(errorText(error));
 }
 
 /**
- * Says whose a rejection is that the last entry left unheard, of the text given. Gives the run's number if that has
- * just ended, and "" for a run that goes on and is judged at its end. It gives "stray" where the run had ended before,
- * and "?" where nobody can tell.
+ * Attributes an unhandled rejection of the last entry, given as text. Returns the run's number if that run has just ended; "" if
+ * it is still running and is judged at its end; "stray" if it had ended before; "?" if the run is unknown.
  */
 function blame(name: string, message: string, stack: string): string {
   const run = soleRun();
@@ -180,11 +182,16 @@ function blame(name: string, message: string, stack: string): string {
 }
 
 /**
- * One batch of work. Its head is JSON, `[now, seed, most, items]`; the texts that items mean lie end to end in those given,
- * and none goes from one into the next. Items: `[0, no, headLength, length, oldLength, metadataAt, metadataEnd]` is an event,
- * `[1, call, ok, length]` answers a call, `[2, no, cpu]` ends an event's time. `oldLength` is -1 where there is no previous
- * object, and `metadataAt` where it is not known where the object's metadata is. Lengths are in UTF-16 units. `most` events
- * may run at once: what has not begun when the entry ends is left. A batch without items is for timers.
+ * Processes one batch of work. `headText` is JSON: `[now, seed, most, items]`. The items' texts are concatenated in `texts`; no
+ * item's text spans two of them. Items:
+ *
+ * - `[0, no, headLength, length, oldLength, metadataAt, metadataEnd]`: an event. `oldLength` is -1 without a previous object,
+ *   `metadataAt` is -1 if the position of the object's metadata is unknown.
+ * - `[1, call, ok, length]`: the answer to a call.
+ * - `[2, no, cpu]`: the end of an event's time.
+ *
+ * Lengths are in UTF-16 units. At most `most` events run at once; those that have not begun when the entry ends are left. A batch
+ * without items runs the timers.
  */
 function pump(headText: string, ...texts: string[]): void {
   isWhole = false;
@@ -237,12 +244,15 @@ function pump(headText: string, ...texts: string[]): void {
   isWhole = true;
 }
 
-/** Whether the last pump came to its end: if it was cut off, nobody knows what of its batch has begun. */
+/** Whether the last pump completed. If it was cut off, it is unknown which events of its batch have begun. */
 let isWhole = true;
 
 let lastWord = "";
 
-/** What there is to tell since the last drain. `again`: what the last one told. `isCut`: lines and metrics alone, since the batch was cut off. */
+/**
+ * Returns what there is to report since the last drain. `again`: returns the last drain's result once more. `isCut`: returns only
+ * log lines and metrics, because the batch was cut off.
+ */
 function drain(again: boolean, isCut = false): string {
   if (isCut) return takeWords();
   if (!isWhole) throw new PrimordialError("the batch was cut off");
@@ -252,14 +262,17 @@ function drain(again: boolean, isCut = false): string {
   return lastWord;
 }
 
-/** Empty once the handler is in place, else JSON of `[why, name, message, stack]`. Takes the bundle's doors away. */
+/** Returns "" if the handler is in place, else JSON of `[why, name, message, stack]`. Removes the globals made for the bundle. */
 function loaded(): string {
   delete doors.__watchfire_accept;
   delete doors.__watchfire_reject;
   return loadFailure;
 }
 
-/** Takes what the function is given, what its handler may not be made for, and the way to ask. Takes the executor's doors away. */
+/**
+ * Sets the function's environment, the kind of handlers to refuse, and the function for blocking calls. Removes the global made
+ * for the executor.
+ */
 function begin(envText: string, refused: "events" | "keys", ask: Parameters<typeof setAsk>[0]): void {
   setEnv(jsonParse(envText) as Record<string, string>);
   unfitMark = refused === "events" ? eventsMark : keysMark;

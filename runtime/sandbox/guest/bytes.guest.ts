@@ -14,7 +14,7 @@ export const bytesToText = (bytes: Uint8Array): string => new (encoding().TextDe
 
 const unfit = (what: string) => new DOMException(what, "InvalidCharacterError");
 
-/** `btoa`: each character is one byte. */
+/** `btoa`: encodes a text in which each character is one byte. */
 export function btoa(text: unknown): string {
   const characters = String(text);
   const bytes = new Uint8Array(characters.length);
@@ -28,7 +28,7 @@ export function btoa(text: unknown): string {
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/** `atob`, forgiving as the standard has it: white space is skipped, padding and the last bits do not matter. */
+/** `atob`, as lenient as the standard requires: white space is skipped; padding is optional and left-over bits are ignored. */
 export function atob(text: unknown): string {
   let data = String(text).replace(/[\t\n\f\r ]/g, "");
   if (data.length % 4 === 0) data = data.replace(/={1,2}$/, "");

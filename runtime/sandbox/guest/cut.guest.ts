@@ -1,7 +1,7 @@
 import { cutMark } from "../../base/wording.ts";
 import { charCodeAt, slice } from "./primordials.guest.ts";
 
-/** What `cut` of wording.ts gives, whatever the handler did to the language. */
+/** Cuts a text as `cut` of wording.ts does, regardless of how the handler changed built-in objects. */
 export function cut(text: string, limit: number): string {
   if (text.length <= limit) return text;
   const last = charCodeAt(text, limit - 2);

@@ -3,12 +3,12 @@ import { RequeueAfter } from "../../../sdk/requeue.ts";
 import { cut } from "./cut.guest.ts";
 import { captureStack, indexOf, isFiniteNumber, PrimordialError, quote, slice, stringOf } from "./primordials.guest.ts";
 
-/** Characters of an error that leave the isolate. */
+/** Maximum characters of an error's parts that leave the isolate. */
 const maxName = 200;
 const maxMessage = 2000;
 const maxStack = 4000;
 
-/** Text of a property that may be missing, of any type, or a getter that throws. */
+/** Returns the text of a property that may be missing, not a string, or a getter that throws. */
 function textOf(source: object, key: "name" | "message" | "stack", limit: number): string {
   try {
     const value = (source as Record<string, unknown>)[key];
@@ -25,7 +25,7 @@ export interface ErrorText {
   readonly stack: string;
 }
 
-/** What is left of an error that leaves: read here, so that nothing of the handler's is touched outside its isolate. */
+/** Converts an error to text inside the isolate, so that no code of the handler is reached from outside it. */
 export function errorText(error: unknown): ErrorText {
   if ((typeof error === "object" && error !== null) || typeof error === "function") {
     const name = textOf(error, "name", maxName) || "Error";
@@ -42,10 +42,13 @@ export function errorText(error: unknown): ErrorText {
   return { name: "Error", message, stack: "" };
 }
 
-/** Causes that are told of one error, and errors among its own. */
+/** Maximum number of causes of one error that are reported, and of the `errors` of an AggregateError. */
 const maxCauses = 5;
 
-/** The text of an error that ends a run or a load: below its stack those that it names as its causes, or stands for. */
+/**
+ * Returns the text of an error that ends a run or a load. Its stack is followed by its causes and by the errors that it
+ * aggregates.
+ */
 export function failureText(error: unknown): ErrorText {
   const { name, message, stack } = errorText(error);
   let others = "";
@@ -69,7 +72,7 @@ function line(error: unknown): string {
   return stack === "" ? `${name}: ${message}` : stack;
 }
 
-/** A property of an object that may be a proxy, or a getter that throws. */
+/** Reads a property of an object that may be a proxy, or have a getter that throws. */
 function propertyOf(source: unknown, key: PropertyKey): unknown {
   if (typeof source !== "object" || source === null) return undefined;
   try {
@@ -79,24 +82,24 @@ function propertyOf(source: unknown, key: PropertyKey): unknown {
   }
 }
 
-/** `"name","message","stack"` as JSON. */
+/** Returns `"name","message","stack"` as JSON. */
 export function errorJson(error: unknown): string {
   const { name, message, stack } = failureText(error);
   return `${quote(name)},${quote(message)},${quote(stack)}`;
 }
 
-/** What is thrown and has no text of its own, as isolated-vm's own words for it would be of no use. */
+/** Message for a thrown object without text. isolated-vm's own message for it would not help. */
 const noError = "an object that is no Error";
 
-/** The executor's words for a number whose text would take long: see there. */
+/** The executor's bound and replacement for a BigInt whose conversion to text would take long (executor/rejection.ts). */
 const manyBits = 2n ** 1024n;
 const largeNumber = "a large BigInt";
 
-/** A BigInt's digits, unless there are so many that it takes long. */
+/** Returns a BigInt's digits, or `largeNumber` if there are so many that the conversion takes long. */
 export const digitsOf = (number: bigint): string =>
   number > manyBits || number < -manyBits ? largeNumber : stringOf(number);
 
-/** By what an error is known again: as a value, and by the text that left the isolate. */
+/** Key by which an error is recognised, both as a value and as the text that left the isolate. */
 export const errorMark = (message: string, stack: string): string => `${message}\n${stack}`;
 export function markOf(error: unknown): string {
   if ((typeof error === "object" && error !== null) || typeof error === "function") {
@@ -112,7 +115,7 @@ export function markOf(error: unknown): string {
   }
 }
 
-/** What the handler wants done about its failure, and in how many milliseconds where it says so. */
+/** Returns how the handler wants its failure to be treated, and the delay that it asks for in milliseconds, or -1 without one. */
 export function verdictOf(error: unknown): { kind: "failed" | "permanent"; retryAfterMs: number } {
   try {
     if (error instanceof PermanentError) return { kind: "permanent", retryAfterMs: -1 };
@@ -121,12 +124,12 @@ export function verdictOf(error: unknown): { kind: "failed" | "permanent"; retry
       if (isFiniteNumber(delayMs) && delayMs >= 0) return { kind: "failed", retryAfterMs: delayMs };
     }
   } catch {
-    // A proxy that throws when looked at is an ordinary failure.
+    // A proxy that throws on access counts as an ordinary failure.
   }
   return { kind: "failed", retryAfterMs: -1 };
 }
 
-/** In how many milliseconds a handler asks to be run again by what it returned; -1 where it does not. */
+/** Returns the delay in milliseconds after which the returned value asks for another run; -1 if it does not. */
 export function requeueOf(returned: unknown): number {
   try {
     if (returned instanceof RequeueAfter) {
@@ -134,12 +137,12 @@ export function requeueOf(returned: unknown): number {
       if (isFiniteNumber(delayMs) && delayMs >= 0) return delayMs;
     }
   } catch {
-    // A proxy that throws when looked at asks for nothing.
+    // A proxy that throws on access asks for nothing.
   }
   return -1;
 }
 
-/** The frames of the caller's stack, below the function given. */
+/** Returns the frames of the current stack below `callee`. */
 export function framesBelow(callee: (...args: never[]) => unknown): string {
   const holder = { stack: "" };
   captureStack(holder, callee);
@@ -148,11 +151,11 @@ export function framesBelow(callee: (...args: never[]) => unknown): string {
   return newline < 0 ? "" : slice(text, newline);
 }
 
-/** Gives an error that was made on the runtime's side the stack of the call that it answers. */
+/** Replaces the stack of an error from the parent with that of the call it answers. */
 export function withFrames(error: Error, frames: string): Error {
   error.stack = `${error.name}: ${error.message}${frames}`;
   return error;
 }
 
-/** An error of the sandbox's own, such as for a limit. */
+/** Creates an error of the sandbox itself, such as for a limit. */
 export const sandboxError = (message: string): Error => new PrimordialError(message);

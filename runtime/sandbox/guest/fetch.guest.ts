@@ -4,7 +4,7 @@ import { bodyFault, type Call, type FetchResult } from "../../../sdk/operations.
 import { base64ToBytes, bytesToBase64, bytesToText, textToBytes } from "./bytes.guest.ts";
 import { ResponseHeaders } from "./headers.guest.ts";
 
-/** `ctx.fetch` over the parent, which alone decides where a function may connect. `parse` reads JSON. */
+/** Implements `ctx.fetch` by calls to the parent, which alone decides where a function may connect. `parse` parses JSON. */
 export function createFetch(call: Call, parse: (text: string) => unknown): Context["fetch"] {
   return async (url, init = {}) => {
     const { signal } = init;
@@ -34,7 +34,7 @@ function headerList(headers: NonNullable<FetchInit["headers"]>): [string, string
   return pairs.map(([name, value]) => [String(name), String(value)]);
 }
 
-/** The Content-Type of a body that says what it is, where the handler gives none, as WHATWG fetch sends it. */
+/** Returns the default Content-Type header of a body, as in WHATWG fetch, unless the handler sets one. */
 function bodyType(body: FetchInit["body"] | null, given: readonly [string, string][]): [string, string][] {
   if (given.some(([name]) => name.toLowerCase() === "content-type")) return [];
   if (typeof body === "string") return [["content-type", "text/plain;charset=UTF-8"]];
@@ -49,7 +49,10 @@ function bodyBytes(body: NonNullable<FetchInit["body"]>): Uint8Array {
   return textToBytes(String(body));
 }
 
-/** Looked at before it is base64, whose length its author does not know. */
+/**
+ * Encodes a body. The size limit is checked before the encoding, because the author knows the body's length and not that of its
+ * base64.
+ */
 function sentBody(bytes: Uint8Array): string {
   const fault = bodyFault(bytes.length);
   if (fault !== undefined) throw new FetchError(fault);

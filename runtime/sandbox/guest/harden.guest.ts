@@ -1,17 +1,17 @@
 import { define } from "./primordials.guest.ts";
 
-/** Names that would give memory outside the isolate's limit, or a way to block its thread. */
+/** Globals that would give access to memory outside the isolate's limit, or block its thread. */
 const removed = ["WebAssembly", "SharedArrayBuffer", "Atomics"] as const;
 
 /**
- * Takes away what a handler must not have. Runs first, before any code of the handler.
- * The names are refused when a function is built; here they are gone for code that finds them by other ways.
+ * Removes what a handler must not have. Runs first, before any code of the handler. The names are already refused when a function
+ * is built; here they are removed for code that reaches them dynamically.
  */
 export function hardenRealm(): void {
   for (const name of removed) delete (globalThis as Record<string, unknown>)[name];
 
-  // A resizable buffer grows outside the isolate's memory limit: the option is ignored, as an older engine would.
-  // The growing method goes as well, and a buffer's own `constructor` is the guarded one.
+  // A resizable buffer grows outside the isolate's memory limit, so the option is ignored, as an older engine would do. The
+  // `resize` method is removed too, and a buffer's `constructor` is the guarded one.
   const Unguarded = ArrayBuffer;
   const construct = Reflect.construct;
   const Guarded = new Proxy(Unguarded, {
@@ -21,7 +21,7 @@ export function hardenRealm(): void {
   define(globalThis, "ArrayBuffer", { value: Guarded, writable: true, configurable: true });
   delete (Unguarded.prototype as { resize?: unknown }).resize;
 
-  // V8 calls this hook whenever a stack is read. Libraries that set it keep working, without effect.
+  // V8 calls this hook whenever a stack is read. Libraries that set it keep working, without an effect.
   define(Error, "prepareStackTrace", { get: () => undefined, set: () => {}, configurable: false });
   Error.stackTraceLimit = 30;
 }

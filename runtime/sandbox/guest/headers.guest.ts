@@ -1,6 +1,6 @@
 import type { FetchHeaders } from "../../../sdk/index.ts";
 
-/** Headers of a response, read as WHATWG fetch has it: names in any case, in order, values of one name in one text. */
+/** A response's headers, read as in WHATWG fetch: names are case-insensitive and sorted, and values of one name are joined. */
 export class ResponseHeaders implements FetchHeaders {
   readonly #byName = new Map<string, string[]>();
 
@@ -32,7 +32,7 @@ export class ResponseHeaders implements FetchHeaders {
   *entries(): Generator<[name: string, value: string], undefined> {
     for (const name of [...this.#byName.keys()].sort()) {
       const values = this.#byName.get(name) ?? [];
-      // A cookie's own commas would make one text ambiguous.
+      // Cookies contain commas, so joined values would be ambiguous.
       for (const value of name === "set-cookie" ? values : [values.join(", ")]) yield [name, value];
     }
   }

@@ -1,4 +1,4 @@
-// What the guest uses of libraries that bring no types Node's resolution finds.
+// Types of the libraries whose own types Node's resolution does not find, as far as the guest uses them.
 
 declare module "event-target-shim" {
   export class Event<Type extends string = string> {

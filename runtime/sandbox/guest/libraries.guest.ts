@@ -1,5 +1,5 @@
-// The libraries behind the Web's globals. In the bootstrap they are together one function, which V8 neither compiles nor
-// runs before a handler first needs one of them: most never do.
+// The libraries behind the Web's globals. The bootstrap contains them as one function, which V8 neither compiles nor runs before
+// a handler uses one of them. Most handlers use no library.
 declare function require(specifier: string): unknown;
 
 export const base64 = () => require("@exodus/bytes/base64.js") as typeof import("@exodus/bytes/base64.js");

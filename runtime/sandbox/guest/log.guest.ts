@@ -7,11 +7,11 @@ import { likelyRun, type Run } from "./run.guest.ts";
 
 type Level = "debug" | "info" | "warn" | "error";
 
-/** Characters of one line's message, of its fields, and of all lines of one event. */
+/** Maximum characters of one line's message, of its fields, and of all lines of one event. */
 const maxMessage = 4096;
 const maxFields = 8192;
 const maxPerRun = 64 * 1024;
-/** Metrics of one event: to count one costs the parent three times what it costs the handler. */
+/** Maximum number of metric samples of one event. One costs the parent three times what it costs the handler. */
 const maxMetrics = 1000;
 
 function write(run: Run, level: Level, message: unknown, fields: unknown): void {
@@ -34,7 +34,7 @@ function inspectFields(fields: object): string {
   return text.length > maxFields ? `{"truncated":${quote(cut(text, maxFields))}}` : text;
 }
 
-/** `ctx.log` of one run. */
+/** Creates `ctx.log` of one run. */
 export const createLog = (run: Run): Log => ({
   debug: (message, fields) => write(run, "debug", message, fields),
   info: (message, fields) => write(run, "info", message, fields),
@@ -42,7 +42,7 @@ export const createLog = (run: Run): Log => ({
   error: (message, fields) => write(run, "error", message, fields),
 });
 
-/** `ctx.metrics` of one run. */
+/** Creates `ctx.metrics` of one run. */
 export function createMetrics(run: Run): Metrics {
   const note = (type: "increment" | "observe", name: unknown, value: unknown, labels: unknown) => {
     if (typeof name !== "string" || typeof value !== "number" || !isFiniteNumber(value)) {
@@ -58,7 +58,7 @@ export function createMetrics(run: Run): Metrics {
   };
 }
 
-/** `console`: its lines go where `ctx.log`'s go, under the run that most likely wrote them. */
+/** Installs `console`. Its lines are logged like those of `ctx.log`, under the run that most likely wrote them. */
 export function installConsole(): void {
   const line =
     (level: Level) =>

@@ -15,12 +15,12 @@ import {
   slice,
 } from "./primordials.guest.ts";
 
-/** An object of which its metadata alone was read so far, if anything: what a Proxy asks for it. */
+/** Proxy handler of an object that is parsed lazily: not at all, then its metadata, then the rest. */
 class Unread implements ProxyHandler<object> {
-  /** While one lives, V8 keeps what it has learnt of their shape, and the code that it has compiled for it. */
+  /** Keeps one instance alive, so that V8 keeps its type feedback and compiled code for the class. */
   static readonly first = new Unread({}, "", 0, 0, { numbers: undefined });
   #target: object;
-  /** Its JSON; empty once all of it was parsed. */
+  /** The object's JSON; empty once all of it has been parsed. */
   #text: string;
   #metadataAt: number;
   #metadataEnd: number;
@@ -56,7 +56,7 @@ class Unread implements ProxyHandler<object> {
     return this.#metadata;
   }
 
-  /** `receiver`: another object where one inherits from this one. */
+  /** `receiver` is a different object if that object inherits from this one. */
   set(_: object, key: PropertyKey, value: unknown, receiver: unknown): boolean {
     return reflectSet(this.#whole(), key, value, receiver);
   }
@@ -87,13 +87,13 @@ class Unread implements ProxyHandler<object> {
   }
 }
 
-// No trap is looked up where a handler could put one.
+// Without a prototype, no trap is looked up on objects that a handler can change.
 Object.setPrototypeOf(Unread.prototype, null);
 delete (Unread.prototype as { constructor?: unknown }).constructor;
 
 /**
- * The object that a JSON text stands for, to this reader. Only its metadata is parsed until something else is asked of it, which costs a third of
- * the whole for a Pod. The text is one object and well formed: the host has looked at each byte.
+ * Returns the object of a JSON text. Only its metadata is parsed until another property is used; for a Pod that costs a third of
+ * parsing the whole. The text must be one well-formed object: the host has validated each byte.
  */
 export function objectOf(text: string, metadataAt: number, metadataEnd: number, reader: NumbersReader): object {
   const target = {};

@@ -1,15 +1,15 @@
 import type { ErrorText } from "./failure.guest.ts";
 import { quote } from "./primordials.guest.ts";
 
-/** At most so many log lines, metrics and calls leave with one drain; the rest of the lines are dropped. */
+/** Maximum number of log lines, metrics and calls in one drain. Further lines are dropped. */
 const maxMessages = 1000;
-/** Characters that leave with one drain. Etcd takes objects of 1.5 MiB, so a single update of one must fit. */
+/** Maximum characters of one drain. Etcd accepts objects of 1.5 MiB, so an update of one must fit. */
 const maxText = 2 * 1024 * 1024;
-/** Characters of log lines and metrics among them: the parent reads those, and should not be kept from its work by it. */
+/** Maximum characters of log lines and metrics in one drain. The parent parses them, and must not be kept busy with it. */
 const maxWords = 256 * 1024;
 
-// An outbox is a head of JSON, of lengths and numbers alone, and the texts that the lengths mean behind it. Both are
-// assembled by concatenation, which no handler can interfere with.
+// An outbox is a JSON head, which consists of lengths and numbers, followed by the texts to which the lengths refer. Both are
+// built by concatenation, with which no handler can interfere.
 interface OutputList {
   heads: string;
   texts: string;
@@ -27,46 +27,46 @@ function append(to: OutputList, head: string, text: string): void {
   to.texts += text;
 }
 
-/** The limit that so much more text would break in this drain. */
+/** Returns the limit of this drain that `length` more characters would exceed. */
 export function excessOf(length: number): { unit: string; actual: number; most: number } | undefined {
   if (messages >= maxMessages) return { unit: "messages", actual: messages + 1, most: maxMessages };
   const actual = calls.texts.length + logs.texts.length + metrics.texts.length + length;
   return actual > maxText ? { unit: "characters", actual, most: maxText } : undefined;
 }
 
-/** Whether that much more text of a log line or a metric may. */
+/** Whether `length` more characters of log lines or metrics fit. */
 export const fitsWord = (length: number): boolean =>
   excessOf(length) === undefined && logs.texts.length + metrics.texts.length + length < maxWords;
 
-/** Notes that an event ended well. */
+/** Records that an event succeeded. */
 export const noteDone = (no: number): void => append(done, `${no}`, "");
 
-/** Notes that an event ended otherwise; `retryAfterMs` is -1 where the handler did not say. */
+/** Records that an event ended in another way. `retryAfterMs` is -1 if the handler did not set it. */
 export function noteFailed(no: number, kind: string, error: ErrorText, retryAfterMs: number): void {
   const { name, message, stack } = error;
   const lengths = `${name.length},${message.length},${stack.length}`;
   append(done, `[${no},"${kind}",${lengths},${retryAfterMs}]`, name + message + stack);
 }
 
-/** Notes a call to the parent. */
+/** Records a call to the parent. */
 export function noteCall(call: number, no: number, operation: string, args: string): void {
   messages++;
   append(calls, `[${call},${no},${quote(operation)},${args.length}]`, args);
 }
 
-/** Notes a line of log; `fields` is JSON, or empty. */
+/** Records a log line. `fields` is JSON, or empty. */
 export function noteLog(no: number, level: string, message: string, fields: string): void {
   messages++;
   append(logs, `[${no},"${level}",${message.length},${fields.length}]`, message + fields);
 }
 
-/** Notes a metric; `labels` is JSON, or empty. */
+/** Records a metric sample. `labels` is JSON, or empty. */
 export function noteMetric(no: number, type: string, name: string, value: number, labels: string): void {
   messages++;
   append(metrics, `[${no},"${type}",${name.length},${value},${labels.length}]`, name + labels);
 }
 
-/** Notes what was thrown where no event is left that it could fail. One a drain is enough. */
+/** Records an error that cannot be charged to an event. At most one per drain. */
 export function noteStray({ name, message, stack }: ErrorText): void {
   if (strays.heads !== "") return;
   append(strays, `[${name.length},${message.length},${stack.length}]`, name + message + stack);
@@ -78,8 +78,8 @@ function take(from: OutputList): void {
 }
 
 /**
- * Empties the outbox: a line of JSON, `[done, calls, logs, metrics, wake, strays, left]`, and the texts of these lists in the
- * same order. `wakeMs` is -1 where no timer waits. `left` is how many of the batch's events have not begun: its last ones.
+ * Returns the outbox and empties it: a line of JSON, `[done, calls, logs, metrics, wake, strays, left]`, and the texts of these
+ * lists in the same order. `wakeMs` is -1 if no timer is set. `left` is how many of the batch's last events have not begun.
  */
 export function takeOutbox(wakeMs: number, left: number): string {
   const head = `[[${done.heads}],[${calls.heads}],[${logs.heads}],[${metrics.heads}],${wakeMs},[${strays.heads}],${left}]`;
@@ -93,7 +93,7 @@ export function takeOutbox(wakeMs: number, left: number): string {
   return text;
 }
 
-/** An outbox of the lines and metrics alone. What else there was is forgotten. */
+/** Returns an outbox with only the log lines and metrics, and discards the rest. */
 export function takeWords(): string {
   take(done);
   take(calls);

@@ -1,11 +1,12 @@
-// The language's own functions, taken before any handler runs. What the handler does to prototypes afterwards cannot
-// change how the guest's side of the protocol works. House rules for the other *.guest.ts files that carry the
-// protocol. No method is called on a value (use these), and no array is iterated or spread. No property is read that
-// could fall through to Object.prototype.
+// The language's own functions, captured before any handler runs. Changes that a handler makes to prototypes cannot affect the
+// guest's part of the protocol. Rules for the other *.guest.ts files that implement the protocol:
+// - call no method on a value: use these functions;
+// - do not iterate or spread arrays;
+// - read no property that could fall through to Object.prototype.
 
 const { bind, call } = Function.prototype;
 
-/** A method as a function that takes its receiver first. */
+/** Converts a method to a function that takes its receiver as the first argument. */
 const uncurry = <This, Args extends unknown[], Result>(
   method: (this: This, ...args: Args) => Result,
 ): ((self: This, ...args: Args) => Result) => bind.call(call, method) as never;
@@ -14,11 +15,11 @@ export const apply = Reflect.apply;
 const setPrototypeOf = Reflect.setPrototypeOf;
 export const jsonParse: (text: string) => unknown = JSON.parse;
 export const jsonStringify: (value: unknown) => string | undefined = JSON.stringify;
-/** With a function that is called for each value, on what holds it, and gives what to print in its place. */
+/** `JSON.stringify` with a replacer function, which is called with the holder as `this` and returns the value to print. */
 export const replacedJson: (value: unknown, replace: (key: string, value: unknown) => unknown) => string | undefined =
   JSON.stringify;
 export const keysOf: (of: object) => string[] = Object.keys;
-/** A JSON string literal. */
+/** Returns a JSON string literal. */
 export const quote = (text: string): string => jsonStringify(text) as string;
 export const stringOf = String;
 export const parseInteger = Number.parseInt;
@@ -47,34 +48,34 @@ export const {
 } = Reflect;
 const create = Object.create;
 
-/** An object that inherits nothing, so that no lookup leaves it. */
+/** Returns an object without a prototype, so that lookups stay in it. */
 export const bare = <T extends object>(): T => create(null) as T;
 
-/** Takes what an object inherits away from it; the same object. */
+/** Removes an object's prototype. Returns the same object. */
 export function inheritNothing<T extends object>(object: T): T {
   setPrototypeOf(object, null);
   return object;
 }
 
-/** Defines a property by a descriptor that inherits nothing. Gives whether it could. */
+/** Defines a property by a descriptor without prototype. Returns whether it succeeded. */
 export const define = (target: object, key: PropertyKey, descriptor: PropertyDescriptor): boolean =>
   reflectDefine(target, key, inheritNothing(descriptor));
 
-/** Defines an ordinary property, as an assignment would if nobody had meddled. */
+/** Defines an ordinary property, as an assignment would in an unmodified realm. */
 export function put(target: object, key: PropertyKey, value: unknown): void {
   define(target, key, { value, writable: true, enumerable: true, configurable: true });
 }
 
-/** Follows a value that may be a promise or thenable; a promise by the language's own `then`. */
+/** Follows a value that may be a promise or thenable. A promise is followed by the original `then`. */
 export function follow(value: unknown, done: (value: unknown) => void, failed: (error: unknown) => void): void {
   try {
     promiseThen(value as Promise<unknown>, done, failed);
     return;
   } catch {
-    // Not a promise of this realm: perhaps something else with a `then`.
+    // Not a promise of this realm, but possibly another thenable.
   }
   const promise = new PrimordialPromise<unknown>((resolve) => resolve(value));
-  // `then` asks the promise for its constructor: an own undefined keeps it from asking the prototype.
+  // `then` reads the promise's constructor. An own `undefined` keeps that from reaching the prototype.
   define(promise, "constructor", { value: undefined });
   promiseThen(promise, done, failed);
 }

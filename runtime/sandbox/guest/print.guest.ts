@@ -1,18 +1,18 @@
 import { digitsOf, errorText } from "./failure.guest.ts";
 import { apply, bare, keysOf, PrimordialError, put, quote, replacedJson, stringOf } from "./primordials.guest.ts";
 
-/** Stands for a value that cannot be looked at: a getter, a proxy or a `toJSON` throws. */
+/** Replaces a value that cannot be read because a getter, a proxy or `toJSON` throws. */
 const unprintable = "[unprintable]";
-/** Values inside of each other that are printed; the schemas of CustomResourceDefinitions come to some 40. */
+/** Maximum nesting that is printed. The schemas of CustomResourceDefinitions reach some 40 levels. */
 const maxDepth = 100;
 
 /**
- * A value as JSON, with something in the place of a value that JSON has no form for. That is an error's name, message
- * and stack, or a BigInt's digits. It is a word for a function, a symbol, a cycle and a value that lies too deep.
- * Undefined for undefined. What throws while it is looked at is thrown on.
+ * Returns a value as JSON, with substitutes for values that JSON cannot represent: an error's name, message and stack, a BigInt's
+ * digits, and a placeholder for a function, a symbol, a cycle and a value that is nested too deeply. Returns `undefined` for
+ * `undefined`. Rethrows errors of getters and proxies.
  */
 function json(value: unknown): string | undefined {
-  // Those that the value at hand lies in, outermost first.
+  // The objects that contain the current value, outermost first.
   const ancestors = bare<Record<number, unknown>>();
   let depth = 0;
   return replacedJson(value, function (this: unknown, _key: string, each: unknown): unknown {
@@ -33,7 +33,7 @@ function json(value: unknown): string | undefined {
     for (let at = 0; at < depth; at++) if (ancestors[at] === each) return "[circular]";
     if (depth >= maxDepth) return "[deep]";
     const shown = each instanceof PrimordialError ? errorFields(each) : each;
-    // JSON goes on inside what stands for an error; a cause that is the error itself is still found.
+    // JSON continues inside the substitute of an error. Both are recorded, so that an error that is its own cause is still found.
     ancestors[depth++] = each;
     if (shown !== each) ancestors[depth++] = shown;
     return shown;
@@ -42,7 +42,7 @@ function json(value: unknown): string | undefined {
 
 const symbolText = Symbol.prototype.toString;
 
-/** An error's name, message and stack, its cause, and what else it carries, such as the SDK's `status`. */
+/** Returns an error's name, message, stack and cause, and its other properties, such as the SDK's `status`. */
 function errorFields(error: Error): object {
   const { name, message, stack } = errorText(error);
   const fields = bare<Record<string, unknown>>();
@@ -58,7 +58,9 @@ function errorFields(error: Error): object {
   return fields;
 }
 
-/** An object's fields as a JSON object. Where one of them cannot be looked at, that one alone is left out of it. */
+/**
+ * Returns an object's fields as a JSON object. A field that cannot be read is replaced by itself, without affecting the others.
+ */
 export function printFields(fields: object): string {
   try {
     return json(fields) ?? "";
@@ -90,7 +92,7 @@ function printField(fields: object, key: string): string | undefined {
   }
 }
 
-/** A value as one piece of a console line. */
+/** Returns a value as one part of a console line. */
 export function print(value: unknown): string {
   try {
     if (typeof value === "string") return value;

@@ -1,43 +1,43 @@
 import { bare, define, PrimordialPromise, promiseThen } from "./primordials.guest.ts";
 import { aliveRuns, leaveEntry, onEnd } from "./run.guest.ts";
 
-/** An event as its batch has it: texts of JSON. */
+/** An event as its batch contains it: JSON texts. */
 export interface Delivered {
   readonly no: number;
   readonly head: string;
   readonly object: string;
-  /** Where the object's metadata is in it; below 0 where that is not known. */
+  /** Position of the metadata in the object's text; negative if unknown. */
   readonly metadataAt: number;
   readonly metadataEnd: number;
   readonly oldObject: string | undefined;
 }
 
-// The events of the entry that goes on. The next one begins when one that runs has ended, in the same entry. So a batch carries
-// more events than may run at once.
+// The events of the current entry. When a running event ends, the next one begins in the same entry, so a batch can carry more
+// events than may run at once.
 let queue = bare<Record<number, Delivered>>();
 let queued = 0;
 let begun = 0;
-/** Events that may run at once. */
+/** Maximum number of events that run at once. */
 let most = 0;
 let start: (event: Delivered) => void = () => {};
 let isBeginning = false;
 let isDue = false;
 
-/** Its `then` asks no prototype for a constructor. */
+/** Own property `constructor`, so that its `then` does not look for one on a prototype. */
 const settled = new PrimordialPromise<void>((resolve) => resolve());
 define(settled, "constructor", { value: undefined });
 
-/** Says how events begin. */
+/** Sets the function that begins an event. */
 export function onBegin(begin: (event: Delivered) => void): void {
   start = begin;
 }
 
-/** Adds an event to those that wait. */
+/** Adds an event to the queue. */
 export function enqueue(event: Delivered): void {
   queue[queued++] = event;
 }
 
-/** Begins what waits, with at most `limit` events that run at once, now and for the rest of the entry. */
+/** Begins queued events, with at most `limit` running at once, now and for the rest of the entry. */
 export function beginQueued(limit: number): void {
   most = limit;
   proceed();
@@ -50,7 +50,7 @@ function proceed(): void {
   isBeginning = false;
 }
 
-// Never at once: the end may come from within a handler's own call, and another handler does not run on its stack.
+// Deferred to a microtask: an event can end inside a handler's own call, and another handler must not run on its stack.
 onEnd(() => {
   if (isBeginning || isDue || begun === queued) return;
   isDue = true;
@@ -60,7 +60,7 @@ onEnd(() => {
   });
 });
 
-/** Forgets what has not begun, and gives how many events those are. */
+/** Discards the events that have not begun. Returns their number. */
 export function takeLeft(): number {
   const left = queued - begun;
   queue = bare();

@@ -3,16 +3,15 @@ import { DOMException } from "./abort.guest.ts";
 import { parseInteger, slice } from "./primordials.guest.ts";
 
 /**
- * Random bytes for `crypto`. The isolate has no source of its own. The executor hands over 32 bytes with the first pump
- * and with one pump a second, and ChaCha20 (RFC 8439) stretches it. The stream's first 32 bytes become the next key, so
- * that bytes given out cannot be worked out from what the isolate holds later. No key is used twice, so that its nonce
- * may be zero.
+ * Key of the random numbers for `crypto`. The isolate has no source of randomness. The executor passes 32 bytes with the first
+ * pump and with one pump per second, and ChaCha20 (RFC 8439) expands them. The stream's first 32 bytes become the next key, so
+ * earlier output cannot be computed from the isolate's later state. No key is used twice, so the nonce may be zero.
  */
 const key = new Uint8Array(32);
 const nonce = new Uint8Array(12);
 let seeded = false;
 
-/** Mixes 32 bytes, as 64 hex digits, into the key. */
+/** Mixes 32 bytes, given as 64 hex digits, into the key. */
 export function seed(hex: string): void {
   for (let at = 0; at < 32; at++) key[at] = (key[at] ?? 0) ^ parseInteger(slice(hex, 2 * at, 2 * at + 2), 16);
   seeded = true;
@@ -25,7 +24,7 @@ function fill(bytes: Uint8Array): void {
   bytes.set(stream.subarray(key.length));
 }
 
-/** As the standard has it: integer arrays alone, at most 64 KiB. */
+/** As in the standard: fills integer arrays only, of at most 64 KiB. */
 export function getRandomValues<T extends ArrayBufferView>(view: T): T {
   if (!ArrayBuffer.isView(view) || /Float|DataView/.test(Object.prototype.toString.call(view))) {
     throw new DOMException("getRandomValues takes an integer typed array", "TypeMismatchError");
@@ -37,7 +36,7 @@ export function getRandomValues<T extends ArrayBufferView>(view: T): T {
   return view;
 }
 
-/** A version 4 UUID. */
+/** Returns a version 4 UUID. */
 export function randomUUID(): string {
   const bytes = getRandomValues(new Uint8Array(16));
   bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;

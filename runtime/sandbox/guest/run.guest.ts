@@ -16,32 +16,32 @@ import { apply, bare, jsonParse, jsonStringify, PrimordialPromise, slice } from 
 import { ownTimers } from "./timers.guest.ts";
 import { type Unheard, unheardOf } from "./unheard.guest.ts";
 
-/** Calls of one event that may wait for an answer at once. */
+/** Maximum number of calls of one event that wait for an answer. */
 const maxOutstandingCalls = 64;
-/** Characters of one call's arguments: etcd's limit of an object, and room for the call itself. */
+/** Maximum characters of one call's arguments: etcd's limit for an object, plus room for the rest of the call. */
 const maxArguments = 1_600_000;
-/** The same of a question to the runtime's memory: a reference or a selector. */
+/** Maximum characters of a blocking call's arguments, which are a reference or a selector. */
 const maxAsked = 4000;
 
 /** One attempt at one event, inside the isolate. */
 export interface Run extends NumbersReader {
   readonly no: number;
   over: boolean;
-  /** Calls that wait for an answer. */
+  /** Number of calls that wait for an answer. */
   calls: number;
   /** Characters logged so far. */
   logged: number;
-  /** Metrics so far. */
+  /** Metric samples so far. */
   metrics: number;
-  /** Made when the handler first asks for its signal. */
+  /** Created when the handler first reads its signal. */
   controller: AbortController | undefined;
-  /** Set once the executor has ended the event's time: why. */
+  /** Set to the reason once the executor has ended the event's time. */
   aborted: "deadline" | "cpu" | undefined;
-  /** Rejections that nobody had heard when they came, the newest first. */
+  /** Rejections that had no handler when they occurred, newest first. */
   unheard: Unheard | undefined;
-  /** The entry in which it ended. */
+  /** Number of the entry in which it ended. */
   endedIn: number;
-  /** Those that go on and began before and after it, while it goes on. */
+  /** Neighbours in the list of running runs, while it runs. */
   before: Run | undefined;
   after: Run | undefined;
 }
@@ -54,7 +54,7 @@ interface PendingCall {
   reject: (error: unknown) => void;
 }
 
-// A list of those that go on: a record by their numbers would cost 0.2 us an event.
+// A linked list of the running runs. A record keyed by their numbers would cost 0.2 us per event.
 let oldest: Run | undefined;
 let newest: Run | undefined;
 const pending = bare<Record<number, PendingCall>>();
@@ -63,17 +63,17 @@ let latest: Run | undefined;
 let current: Run | undefined;
 let alive = 0;
 
-/** Runs that go on. */
+/** Returns the number of running runs. */
 export const aliveRuns = (): number => alive;
 
 let ended: () => void = () => {};
 
-/** Says what is called at each end of a run. */
+/** Sets the function that is called at each end of a run. */
 export function onEnd(listener: () => void): void {
   ended = listener;
 }
 
-/** The run whose handler is being started, else the one started last: whom a `console` line belongs to. */
+/** Returns the run to which a `console` line is attributed: the one whose handler is being started, else the one started last. */
 export const likelyRun = (): Run | undefined => current ?? latest;
 
 const freshRun = (no: number, over: boolean): Run => ({
@@ -91,8 +91,9 @@ const freshRun = (no: number, over: boolean): Run => ({
   after: undefined,
 });
 
-// Whose code an entry runs: of several runs nobody can tell whose a rejection is. The module's own timers count only where
-// no run goes on beside them: they would come again with every isolate.
+// The fields below track whose code an entry runs: if several runs are active in it, a rejection cannot be attributed. The
+// module's own timers count only while no run is active. Charging them to runs would not help, since every new isolate starts
+// them again.
 export const moduleRun = freshRun(0, true);
 let entry = 0;
 let toucher: Run | undefined;
@@ -105,28 +106,28 @@ export function beginEntry(): void {
   areMany = false;
 }
 
-/** Whether whoever made a timer is over; undefined where it may be anyone. */
+/** Whether a timer's owner has ended. An `undefined` owner may be any run. */
 export const isGone = (owner: Run | undefined): boolean => (owner === undefined ? alive === 0 : owner.over);
 
-/** Notes that code of this run goes on in the entry; undefined where it may be anyone's. */
+/** Records that the entry runs code of this run; `undefined` if it may be any run's. */
 export function touch(run: Run | undefined): void {
   const next = run ?? (alive === 0 ? moduleRun : undefined);
   if (next === undefined) areMany = true;
   else if (toucher === undefined || toucher === moduleRun) toucher = next;
   else if (toucher !== next && next !== moduleRun) {
-    // Of several that are all over, none can be harmed.
+    // If all of several runs have ended, a rejection harms no run.
     if (!hasEndedBefore(toucher) || !hasEndedBefore(next)) areMany = true;
   }
   ownTimers(next);
 }
 
-/** Ends the entry's stretches of code whose run is known; what was awaited comes now. */
+/** Ends the part of the entry whose run is known. Code that continues after an `await` runs next. */
 export const leaveEntry = (): void => ownTimers(soleRun());
 
-/** The run whose code the entry runs, or the last one ran; undefined where it may be anyone's. */
+/** Returns the run whose code the current or last entry runs; `undefined` if it may be any run's. */
 export const soleRun = (): Run | undefined => (areMany ? undefined : (toucher ?? moduleRun));
 
-/** Whether the run was over before the entry that goes on, or went on last. */
+/** Whether the run had ended before the current or last entry. */
 export const hasEndedBefore = (run: Run): boolean => run.over && run.endedIn !== entry;
 
 ownTimers(moduleRun);
@@ -139,7 +140,7 @@ function link(run: Run): void {
   alive++;
 }
 
-/** Takes it from those that go on. A run that a handler keeps by its context keeps no other. */
+/** Removes it from the list of running runs. Its links are cleared, so that a run kept by a handler keeps no other run alive. */
 function unlink(run: Run): void {
   const { before, after } = run;
   if (before === undefined) oldest = after;
@@ -151,7 +152,7 @@ function unlink(run: Run): void {
   alive--;
 }
 
-/** Begins a run, for the time that the handler's first stretch takes. */
+/** Begins a run. It is the current one until the handler's synchronous part returns. */
 export function beginRun(no: number): Run {
   const run = freshRun(no, false);
   link(run);
@@ -161,7 +162,7 @@ export function beginRun(no: number): Run {
   return run;
 }
 
-/** Marks the end of the handler's first stretch. */
+/** Marks the end of the handler's synchronous part. */
 export function leaveRun(): void {
   current = undefined;
 }
@@ -171,7 +172,7 @@ function end(run: Run, kind?: string, error?: ErrorText, retryAfterMs = -1): voi
   run.over = true;
   run.endedIn = entry;
   unlink(run);
-  // Nobody answers them any more.
+  // Calls of an ended run are not answered.
   if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) delete pending[id];
   if (kind === undefined || error === undefined) noteDone(run.no);
   else noteFailed(run.no, kind, error, retryAfterMs);
@@ -180,7 +181,10 @@ function end(run: Run, kind?: string, error?: ErrorText, retryAfterMs = -1): voi
 
 const noError: ErrorText = { name: "", message: "", stack: "" };
 
-/** Ends a run whose handler returned: well, unless it left a rejection that nobody heard. Of what it returned, only a requeue counts. */
+/**
+ * Ends a run whose handler returned. It succeeds unless it has an unhandled rejection. The returned value only matters if it
+ * requests a requeue.
+ */
 export function succeed(run: Run, returned: unknown): void {
   const unheard = unheardOf(run);
   if (unheard !== undefined) {
@@ -192,7 +196,7 @@ export function succeed(run: Run, returned: unknown): void {
   else end(run, "requeue", noError, requeueMs);
 }
 
-/** Ends a run of a batch of which the events at these places, joined by commas, failed. */
+/** Ends a batch's run in which the events at these indexes, joined by commas, failed. */
 export function succeedInPart(run: Run, places: string): void {
   const unheard = unheardOf(run);
   if (unheard === undefined) end(run, "partial", { name: "", message: places, stack: "" });
@@ -202,22 +206,22 @@ export function succeedInPart(run: Run, places: string): void {
 export function fail(run: Run, error: unknown): void {
   if (run.over) return;
   const { kind, retryAfterMs } = verdictOf(error);
-  // What a handler throws because its time is over tells where it was waiting.
+  // An error thrown after the run's time is over shows where the handler was waiting.
   if (run.aborted) end(run, run.aborted, errorText(error));
   else end(run, kind, failureText(error), retryAfterMs);
 }
 
-/** The event's body is not JSON. */
+/** Ends a run whose event's body is not JSON. */
 export const refuse = (run: Run, error: unknown): void => end(run, "unreadable", errorText(error));
 
-/** Ends a run that asked for more than it may, and gives the error to throw at it. */
+/** Ends a run that exceeded a limit. Returns the error to throw at it. */
 function overflow(run: Run, message: string, callee: (...args: never[]) => unknown): Error {
   const error = withFrames(sandboxError(message), framesBelow(callee));
   end(run, "output", errorText(error));
   return error;
 }
 
-/** Tells a run that its time is over. It may still end by itself before the next drain. */
+/** Aborts a run because its time is over. It may still end by itself before the next drain. */
 export function abortRun(no: number, why: "deadline" | "cpu"): void {
   let run = oldest;
   while (run !== undefined && run.no !== no) run = run.after;
@@ -227,7 +231,7 @@ export function abortRun(no: number, why: "deadline" | "cpu"): void {
   run.controller?.abort(new DOMException("the event's time is over", "TimeoutError"));
 }
 
-/** What a run waits for: the newest of its calls, and where it was made. */
+/** Returns what a run waits for: the operation of its newest call, and the stack of that call. */
 function waitOf(run: Run): ErrorText {
   let newest: PendingCall | undefined;
   if (run.calls > 0) for (const id in pending) if (pending[id]?.run === run) newest = pending[id];
@@ -236,20 +240,20 @@ function waitOf(run: Run): ErrorText {
     : { name: "Waiting", message: "", stack: "" };
 }
 
-/** Ends what was told to and did not. Called when the isolate is drained. */
+/** Ends aborted runs that have not ended by themselves. Called when the isolate is drained. */
 export function endAborted(): void {
   let run = oldest;
   while (run !== undefined) {
     if (!run.aborted) run = run.after;
     else {
       end(run, run.aborted, waitOf(run));
-      // What begins in its place may have ended others.
+      // Runs that began in its place may have ended others.
       run = oldest;
     }
   }
 }
 
-/** Asks the parent; rejects with a typed error that has the caller's stack. */
+/** Calls the parent. Rejects with a typed error that has the caller's stack. */
 export function callHost(run: Run, operation: string, args: object): Promise<unknown> {
   if (run.over) return PrimordialPromise.reject(sandboxError(`${operation} was called after the event's end`));
   let text: string;
@@ -281,16 +285,16 @@ export function callHost(run: Run, operation: string, args: object): Promise<unk
   });
 }
 
-/** Asks the executor, and stands still until it answers: `1` and JSON of the result, or `0` and JSON of an error. */
+/** Calls the parent and blocks until the answer: `1` and the result's JSON, or `0` and the error's JSON. */
 let ask: (call: number, no: number, operation: string, args: string) => string;
 
-/** Takes the executor's own function for that; what holds it is seen by nobody else. */
+/** Sets the executor's function for blocking calls. The reference that holds it is visible to no other code. */
 export function setAsk(reference: { applySyncPromise: (receiver: undefined, args: unknown[]) => string }): void {
   const { applySyncPromise } = reference;
   ask = (...question) => apply(applySyncPromise, reference, [undefined, question]) as string;
 }
 
-/** Asks the parent for what it has in memory: the isolate stands still until the answer is there. Throws a typed error. */
+/** Reads data from the parent's memory, and blocks the isolate until the answer. Throws a typed error. */
 export function askHost(run: Run, operation: string, args: object): unknown {
   if (run.over) throw sandboxError(`${operation} was called after the event's end`);
   const text = jsonStringify(args) ?? "null";

@@ -1,4 +1,4 @@
-/** Stands in for the class that is taken away, inside the libraries of the bootstrap: nothing is an instance of it. */
+/** Replaces the removed class inside the bootstrap's libraries. It has no instances. */
 class NoSharedMemory {
   get byteLength(): number {
     throw new TypeError("no buffer is shared here");

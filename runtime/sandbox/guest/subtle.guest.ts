@@ -7,10 +7,10 @@ const libraries = () => require("./libraries.guest.ts") as typeof import("./libr
 type Algorithm = string | { readonly name: string; readonly hash?: Algorithm };
 type BytesSource = ArrayBuffer | ArrayBufferView;
 
-/** Not a method: a handler has the class. */
+/** Reads a key's bytes. Not a method, because a handler has access to the class. */
 let keyBytes: (key: CryptoKey) => Uint8Array;
 
-/** A key for HMAC; its bytes stay out of a handler's sight unless it is extractable. */
+/** A key for HMAC. A handler cannot read its bytes unless it is extractable. */
 export class CryptoKey {
   readonly type = "secret";
   readonly extractable: boolean;
@@ -45,7 +45,7 @@ function hashOf(name: string) {
   );
 }
 
-/** A copy, as the standard has it: what the handler does to its buffer afterwards does not matter. */
+/** Returns a copy, as in the standard, so that later changes of the handler's buffer have no effect. */
 function bytesOf(source: BytesSource): Uint8Array {
   if (ArrayBuffer.isView(source)) {
     return new Uint8Array(source.buffer, source.byteOffset, source.byteLength).slice();
@@ -54,7 +54,7 @@ function bytesOf(source: BytesSource): Uint8Array {
   throw new TypeError("expected an ArrayBuffer, a typed array or a DataView");
 }
 
-/** `buffer` of its own: the library's results may lie in a larger one. */
+/** Returns an unshared buffer, because the library's results may be part of a larger one. */
 const bufferOf = (bytes: Uint8Array): ArrayBuffer => bytes.slice().buffer as ArrayBuffer;
 
 function mac(key: CryptoKey, algorithm: Algorithm, usage: string, data: BytesSource): Uint8Array {
@@ -64,7 +64,7 @@ function mac(key: CryptoKey, algorithm: Algorithm, usage: string, data: BytesSou
   return hmac(hashOf(key.algorithm.hash.name), keyBytes(key), bytesOf(data));
 }
 
-/** `crypto.subtle`: digests, and HMAC with raw keys: what webhooks are signed with. */
+/** `crypto.subtle`: digests, and HMAC with raw keys, which webhooks are signed with. */
 export const subtle = {
   async digest(algorithm: Algorithm, data: BytesSource): Promise<ArrayBuffer> {
     return bufferOf(hashOf(nameOf(algorithm))(bytesOf(data)));
@@ -101,7 +101,7 @@ export const subtle = {
     return bufferOf(mac(key, algorithm, "sign", data));
   },
 
-  /** In the same time wherever the first difference is. */
+  /** Takes the same time wherever the first difference is. */
   async verify(algorithm: Algorithm, key: CryptoKey, signature: BytesSource, data: BytesSource): Promise<boolean> {
     const wanted = mac(key, algorithm, "verify", data);
     const given = bytesOf(signature);

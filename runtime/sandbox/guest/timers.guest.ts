@@ -1,10 +1,10 @@
 import { apply, bare, dateNow, PrimordialError } from "./primordials.guest.ts";
 
-/** Timers that may wait at once in one isolate: far above honest use, low enough to search through. */
+/** Maximum number of waiting timers in one isolate: far above legitimate use, and few enough for a linear search. */
 const maxTimers = 1000;
-/** Of `setInterval`, and of any timer: a shorter delay counts as this, so that a timer cannot spin. Milliseconds. */
+/** Minimum delay of a timer in milliseconds, so that a timer cannot spin. */
 const minDelayMs = 1;
-/** Delays above are cut, as in browsers (a signed 32-bit number of milliseconds). */
+/** Maximum delay, as in browsers: a signed 32-bit number of milliseconds. Longer delays are reduced to it. */
 const maxDelayMs = 2 ** 31 - 1;
 
 interface GuestTimer {
@@ -12,9 +12,9 @@ interface GuestTimer {
   due: number;
   callback: (...args: unknown[]) => unknown;
   args: unknown[];
-  /** Of an interval; 0 for a timer that fires once. */
+  /** Period of an interval; 0 for a timer that fires once. */
   every: number;
-  /** Whose entry made it; undefined where several could have. */
+  /** The run that created it; `undefined` if several could have. */
   owner: object | undefined;
 }
 
@@ -24,23 +24,23 @@ let lastId = 0;
 
 let owner: object | undefined;
 
-/** Says whose the timers are that are made from now on; undefined where nobody can tell. */
+/** Sets the owner of timers created from now on; `undefined` if it is unknown. */
 export function ownTimers(next: object | undefined): void {
   owner = next;
 }
 
-// Time inside the isolate. The executor says with each pump how long the isolate has lived, by a clock that never
-// jumps. Between two pumps the wall clock fills in.
+// Time inside the isolate. With each pump the executor passes the isolate's age by a monotonic clock. Between two pumps the wall
+// clock is added.
 let pumpedAt = 0;
 let pumpedWall = dateNow();
 
-/** Sets the isolate's clock, at the start of a pump. Milliseconds since the isolate began. */
+/** Sets the isolate's clock at the start of a pump, in milliseconds since the isolate was created. */
 export function setClock(nowMs: number): void {
   pumpedAt = nowMs;
   pumpedWall = dateNow();
 }
 
-/** Milliseconds since the isolate began, in whole milliseconds: too coarse to time the machine's caches. */
+/** Returns the whole milliseconds since the isolate was created. The resolution is too coarse to time the machine's caches. */
 export function elapsed(): number {
   const since = dateNow() - pumpedWall;
   return pumpedAt + (since > 0 ? since : 0);
@@ -69,7 +69,7 @@ export const setInterval = (callback: unknown, delay?: unknown, ...args: unknown
   add(callback, delay, args, true);
 export const clearTimeout = (id?: unknown): void => remove(id);
 
-/** Milliseconds until the next timer is due; -1 where none waits. */
+/** Returns the milliseconds until the next timer is due; -1 if no timer is set. */
 export function nextWake(): number {
   if (count === 0) return -1;
   let soonest = Number.POSITIVE_INFINITY;
@@ -82,8 +82,8 @@ export function nextWake(): number {
 }
 
 /**
- * Runs the timers that are due, in order of time. Where some are of owners that are `gone`, it runs these alone, and
- * the others with the next turn. `begun` hears whose it is, and `failed` gets what a callback throws.
+ * Runs the timers that are due, in order of time. If some of their owners are `gone`, it runs only the timers of those, and the
+ * others in the next turn. Calls `begun` with each timer's owner, and `failed` with errors that callbacks throw.
  */
 export function fireTimers(
   gone: (owner: object | undefined) => boolean,
@@ -101,7 +101,7 @@ export function fireTimers(
     let next: GuestTimer | undefined;
     for (const id in timers) {
       const timer = timers[id] as GuestTimer;
-      // Those that a callback has just made wait for the next turn.
+      // Timers that a callback has just created wait for the next turn.
       if (timer.due > now || timer.id > last || (areGone && !gone(timer.owner))) continue;
       if (next === undefined || timer.due < next.due) next = timer;
     }

@@ -1,33 +1,36 @@
 import { type ErrorText, errorMark, errorText, markOf } from "./failure.guest.ts";
 import { define, PrimordialPromise, promiseThen } from "./primordials.guest.ts";
 
-// A rejection that nobody hears fails its run, as it ends a Node process; but it has until the run's end to be heard.
-// Whoever hears a promise (`await`, `then` and all that is made of them) asks it for its `constructor`: so the guest
-// sees it. Of the runtime's own promises it knows whose they are. V8 tells the first of all others that an entry
-// leaves, after the entry. The executor has its text alone, and by that its hearer is known.
+// An unhandled rejection fails its run, as it would end a Node process, but it may be handled until the run's end. Code that
+// handles a promise (`await`, `then` and everything built on them) reads the promise's `constructor`, which is how the guest
+// detects it. For the runtime's own promises the run is known. For all other promises V8 reports the first unhandled rejection of
+// an entry, after the entry. The executor has only its text, by which a later handler is recognised.
 
-/** A rejection that nobody has heard so far. */
+/** A rejection that had no handler when it occurred. `heard` is set once it is handled. */
 export interface Unheard {
   heard: boolean;
   readonly text: ErrorText;
   readonly next: Unheard | undefined;
 }
 
-/** A run, as far as rejections matter. */
+/** The part of a run that concerns rejections. */
 interface RejectionRun {
   readonly over: boolean;
-  /** The newest first. */
+  /** Newest first. */
   unheard: Unheard | undefined;
 }
 
-/** Of a run: the rejection that fails it; undefined where all were heard. The first is the cause of others. */
+/**
+ * Returns the rejection that fails a run: its first unhandled one, since that is the cause of others. Returns `undefined` if all
+ * were handled.
+ */
 export function unheardOf(run: RejectionRun): ErrorText | undefined {
   let text: ErrorText | undefined;
   for (let one = run.unheard; one; one = one.next) if (!one.heard) text = one.text;
   return text;
 }
 
-/** Watches a call's promise, and gives it back: its failure matters unless somebody hears it. */
+/** Observes a call's promise and returns it. Its failure fails the run unless it is handled. */
 export function watched<T>(run: RejectionRun, promise: Promise<T>): Promise<T> {
   let heard = false;
   let unheard: Unheard | undefined;
@@ -50,12 +53,12 @@ interface Suspicion {
   readonly next: Suspicion | undefined;
 }
 
-/** What V8 told of, in runs that are not over. */
+/** Rejections reported by V8, of runs that have not ended. */
 let suspicions: Suspicion | undefined;
 let isLooking = false;
 let isGuarded = false;
 
-/** Notes that a run left this rejection of a promise that is not known. */
+/** Records a rejection, of an unknown promise, that V8 reported for a run. */
 export function suspect(run: RejectionRun, name: string, message: string, stack: string): void {
   run.unheard = { heard: false, text: { name, message, stack }, next: run.unheard };
   let others: Suspicion | undefined;
@@ -66,7 +69,7 @@ export function suspect(run: RejectionRun, name: string, message: string, stack:
   guardConstructor(PrimordialPromise.prototype, lookAt);
 }
 
-/** Somebody hears this promise: perhaps it is the one. */
+/** Called when a promise is handled. It may be the rejected one. */
 function lookAt(promise: Promise<unknown>): void {
   if (suspicions === undefined || isLooking) return;
   isLooking = true;
@@ -76,13 +79,13 @@ function lookAt(promise: Promise<unknown>): void {
       for (let one = suspicions; one; one = one.next) if (one.mark === mark) one.unheard.heard = true;
     });
   } catch {
-    // The prototype itself was asked, not a promise.
+    // The `constructor` of the prototype itself was read, not that of a promise.
   } finally {
     isLooking = false;
   }
 }
 
-/** Calls back when `constructor` is read; it can be replaced as ever. */
+/** Calls `read` whenever `constructor` is read. The property remains replaceable. */
 function guardConstructor(target: Promise<unknown>, read: (self: Promise<unknown>) => void): void {
   define(target, "constructor", {
     get(this: Promise<unknown>) {

@@ -10,13 +10,13 @@ declare function require(specifier: string): unknown;
 
 const libraries = () => require("./libraries.guest.ts") as typeof import("./libraries.guest.ts");
 
-/** Defines a global that is made when first read. A handler may replace it, as in a browser. */
+/** Defines a global that is created when first read. A handler may replace it, as in a browser. */
 function lazy(name: string, make: () => unknown): void {
   const settle = (value: unknown) => define(globalThis, name, { value, writable: true, configurable: true });
   let making = false;
   define(globalThis, name, {
     get() {
-      // A library may ask, while it is half loaded itself, whether the platform has what it provides: not yet.
+      // While a library loads, it may check whether the platform provides the same feature. It gets `undefined`.
       if (making) return undefined;
       making = true;
       try {
@@ -36,7 +36,7 @@ function eager(name: string, value: unknown): void {
   define(globalThis, name, { value, writable: true, configurable: true });
 }
 
-/** The part of the Web platform that a handler's author expects, and that needs no browser. */
+/** Installs the part of the Web platform that authors of handlers expect and that needs no browser. */
 export function installWeb(failed: (error: unknown) => void): void {
   lazy("TextEncoder", () => encoding().TextEncoder);
   lazy("TextDecoder", () => encoding().TextDecoder);

@@ -1,12 +1,12 @@
 import { type Delivery, type DeliveryListener, eventFields, type Outcome } from "../../engine/delivery/delivery.ts";
 import type { Caller } from "../host-calls.ts";
 
-/** Hears of each attempt's end, and sees to it that its listener does. */
+/** Receives each attempt's end and notifies its listener. */
 export interface AttemptGiver {
   ended(attempt: SandboxAttempt, outcome: Outcome | Promise<Outcome>): void;
 }
 
-/** One delivery on its way through the sandbox. */
+/** One delivery while it is in the sandbox. */
 export class SandboxAttempt {
   readonly delivery: Delivery;
   readonly listener: DeliveryListener;
@@ -14,22 +14,22 @@ export class SandboxAttempt {
   private controller: AbortController | undefined;
   private over = false;
   private done = false;
-  /** When it was sent to an executor; monotonic milliseconds. */
+  /** When it was sent to an executor, in monotonic milliseconds. */
   sentAt = 0;
-  /** When an entry was announced in which it may begin. */
+  /** When an entry was announced in which it may begin, in monotonic milliseconds. */
   enteredAt: number | undefined;
   hasBegun = false;
   /** Bytes of it that its executor holds while it waits there. */
   waitingBytes = 0;
-  /** Whoever gave it wants it back, unless it has begun. */
+  /** Whether the engine has recalled it. It is given back unless it has begun. */
   isRecalled = false;
-  /** Calls whose answer its executor has not taken yet. */
+  /** Number of calls whose answer its executor has not read yet. */
   calls = 0;
   /** Characters of its log lines so far. */
   logged = 0;
-  /** Metrics of it so far. */
+  /** Metric samples so far. */
   metrics = 0;
-  /** Resolves once its lines are written that wait for a stack's places, or rejects; `undefined` while none has waited. */
+  /** Settles once its log lines that wait for a mapped stack are written; `undefined` if no line has waited. */
   written: Promise<void> | undefined;
 
   constructor(delivery: Delivery, listener: DeliveryListener, giver: AttemptGiver) {
@@ -38,19 +38,19 @@ export class SandboxAttempt {
     this.giver = giver;
   }
 
-  /** Its code may run from now on. Gives whether it could not before. */
+  /** Marks it as inside an entry, so that its code may run. Returns whether it was not before. */
   entered(now: number): boolean {
     if (this.enteredAt !== undefined) return false;
     this.enteredAt = now;
     return true;
   }
 
-  /** The entry is over, and it has not begun there. */
+  /** Marks that its entry ended before it began. */
   left(): void {
     this.enteredAt = undefined;
   }
 
-  /** Its code has begun, or is about to. */
+  /** Marks that its code has begun or is about to. */
   begun(): void {
     if (this.hasBegun) return;
     this.hasBegun = true;
@@ -65,7 +65,7 @@ export class SandboxAttempt {
     return this.over;
   }
 
-  /** Whether its handler returned, and nothing was wrong. */
+  /** Whether its handler returned successfully. */
   get isDone(): boolean {
     return this.done;
   }
@@ -78,8 +78,8 @@ export class SandboxAttempt {
   }
 
   /**
-   * It is over from now on, also where its listener is told only once a stack's places are known. Promises do not reject.
-   * @param told what its listener hears
+   * Ends it immediately, even if its listener is notified only after a stack has been mapped. The listener receives the second
+   * argument, by default `outcome`. Neither promise may reject.
    */
   end(outcome: Outcome | Promise<Outcome>, told = outcome): void {
     if (this.over) return;
@@ -91,7 +91,7 @@ export class SandboxAttempt {
   }
 }
 
-/** JSON of the event as the handler gets it, without its objects: their own bytes are passed on as they came. */
+/** Returns the event's JSON for the handler, without its objects: their bytes are passed on unchanged. */
 export function eventHead({ delivery }: SandboxAttempt): Buffer {
   const { attempt, redelivered, causes, batch } = delivery;
   if (causes) {

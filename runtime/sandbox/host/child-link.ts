@@ -5,21 +5,21 @@ import { executorProgram, type Program, spawnExecutor } from "../executor-progra
 import { StartupError } from "../startup-error.ts";
 import type { Launch, Link, LinkListener } from "./link.ts";
 
-/** Milliseconds after a process' end that its stream may take to end: another process could have got hold of it. */
+/** Milliseconds after a process' end within which its stream must end. Another process could hold the stream open. */
 const lastWordsMs = 1000;
 
-/** Milliseconds after the first executor's launch in which the others are asked for, where there are functions for them. */
+/** Milliseconds after the first executor's launch within which the others must be requested, if there are functions for them. */
 const aheadMs = 3000;
 
-/** Executors as children of this process, over descriptor 3. */
+/** Starts executors as children of this process, connected by descriptor 3. */
 export const launchChild =
   (program: Program = executorProgram()): Launch =>
   (listener) =>
     new ChildLink(spawnExecutor(program, "pipe"), listener);
 
 /**
- * The same, with the first `count` of them started at once: they get ready while their starter is busy with other things. Those
- * that nobody asks for soon after the first are ended.
+ * Like `launchChild`, but starts the first `count` executors at once, so that they start up while this process does other work.
+ * Those that are not requested within `aheadMs` of the first are ended.
  */
 export function launchAhead(count = 1, program: Program = executorProgram()): Launch {
   const ahead = Array.from({ length: count }, () => spawnExecutor(program, "pipe"));
@@ -71,7 +71,7 @@ class ChildLink implements Link {
     return this.memory.peak;
   }
 
-  /** What is written in one go leaves in one system call. */
+  /** Combines all writes of one turn into one system call. */
   write(bytes: Buffer, taken?: () => void): void {
     if (!this.corked) {
       this.corked = true;
@@ -101,7 +101,7 @@ class ChildLink implements Link {
   }
 
   private exited(how: string): void {
-    // What it wrote before its end is still in the pipe: who was inside what is told there.
+    // Data written before its end is still in the pipe. It includes which functions were running.
     this.stream.resume();
     const end = () => this.error.explain(how, (detail) => this.end(detail));
     if (this.stream.readableEnded || this.stream.destroyed) end();

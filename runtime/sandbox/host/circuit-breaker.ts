@@ -1,31 +1,35 @@
-// Whose doing an executor's death was, and what becomes of a function by it. Pure: time comes with each call.
+// Decides which function caused an executor's death, and what follows for it. Pure: the time is passed with each call.
 import type { DeathReason } from "./executor-process.ts";
 
 /**
- * How a function stands to its executor's death. `proven`: it had the executor to itself. `culprit`: its code alone was
- * inside. `suspect`: it was inside with others, or of memory that nobody counts. `present`: its code had run there
- * before, and of that memory some may be its own.
+ * A function's part in its executor's death.
+ *
+ * - `proven`: it had the executor to itself.
+ * - `culprit`: its code alone was running.
+ * - `suspect`: it was running with others, or the executor exceeded memory that is not counted per function.
+ * - `present`: its code had run there before, and some of that memory may be its own.
+ * - `bystander`: all others.
  */
 export type Involvement = "proven" | "culprit" | "suspect" | "present" | "bystander";
 
-/** What is known of an executor at its death. Functions go by the numbers that they have there. */
+/** The known facts at an executor's death. Functions are given by their numbers in that executor. */
 export interface Scene {
   readonly reason: DeathReason;
   readonly tenants: readonly number[];
-  /** Those whose code has run there. */
+  /** Functions whose code has run there. */
   readonly ran: ReadonlySet<number>;
-  /** Entries at that moment; `isOver`: it broke a limit and was told of, but its thread had not stopped. */
+  /** Entries at that moment. `isOver`: it broke a limit and was reported, but its thread had not stopped. */
   readonly inside: readonly { readonly tenant: number; readonly ms: number; readonly isOver: boolean }[];
-  /** In whose name something was said that no guest can say, or that could not be handled. */
+  /** The function in whose name a message was sent that no guest can send, or that could not be handled. */
   readonly blamed: number | undefined;
-  /** Whether it ended itself, and has told whose doing it was. */
+  /** Whether the executor ended itself after naming the function at fault. */
   readonly wasDoomed: boolean;
 }
 
-/** Milliseconds inside an entry that make a function suspect; others were merely passing. */
+/** Milliseconds in an entry that make a function suspect, unless all have been inside for less. */
 const suspectMs = 20;
 
-/** Who was inside: those over a limit, or else those that had been there for long, or else all. */
+/** Returns the functions that were inside: those over a limit, else those inside for `suspectMs`, else all. */
 function suspects(inside: Scene["inside"]): number[] {
   const over = inside.filter(({ isOver }) => isOver);
   const long = inside.filter(({ ms }) => ms >= suspectMs);
@@ -33,7 +37,10 @@ function suspects(inside: Scene["inside"]): number[] {
   return [...new Set(most.map(({ tenant }) => tenant))];
 }
 
-/** How far each of an executor's functions is involved in its death. At most one is charged, and none that was not inside, or there, alone. */
+/**
+ * Returns each function's part in an executor's death. At most one is charged, and only if it alone was inside or on the
+ * executor.
+ */
 export function involvementsOf(scene: Scene): ReadonlyMap<number, Involvement> {
   const { reason, tenants, ran, inside, blamed, wasDoomed } = scene;
   const involvements = new Map<number, Involvement>(tenants.map((id) => [id, "bystander"]));
@@ -42,7 +49,7 @@ export function involvementsOf(scene: Scene): ReadonlyMap<number, Involvement> {
   const sure = isShared ? "culprit" : "proven";
   if (blamed !== undefined) return involvements.set(blamed, sure);
   const names = suspects(inside);
-  // Memory that nobody counts, such as that of formatters, may be another's who left it before.
+  // Memory that is not counted per function, such as that of formatters, may have been left by another function.
   const isUncounted = reason === "memory" && isShared && !inside.some(({ isOver }) => isOver);
   if (isUncounted) for (const id of tenants) if (ran.has(id)) involvements.set(id, "present");
   if (reason === "memory" && !isShared) for (const id of tenants) involvements.set(id, sure);
@@ -50,7 +57,7 @@ export function involvementsOf(scene: Scene): ReadonlyMap<number, Involvement> {
   return involvements;
 }
 
-/** Suspicion that a death leaves on a function. */
+/** Suspicion that a death adds to a function. */
 const weights: Readonly<Record<Involvement, number>> = {
   proven: 2,
   culprit: 2,
@@ -60,8 +67,9 @@ const weights: Readonly<Record<Involvement, number>> = {
 };
 
 /**
- * How long a function runs alone from so much suspicion on: events that it finishes, and milliseconds, both. So a patient one
- * gets back among the others twice, and from the third time on stays alone until its code changes.
+ * How long a function is quarantined (runs alone) once its suspicion reaches a threshold: both the number of events and the
+ * milliseconds must pass. A function that causes deaths at long intervals is released twice, and from the third time on stays
+ * quarantined until its code changes.
  */
 const terms = [
   { suspicion: 3, events: Number.POSITIVE_INFINITY, ms: Number.POSITIVE_INFINITY },
@@ -69,20 +77,20 @@ const terms = [
   { suspicion: 1, events: 20, ms: 60_000 },
 ];
 
-/** Milliseconds that a function stands still after its second death in a row, doubling with each to the most. */
+/** Milliseconds that a function is parked after its second death in a row. Doubles with each further death, up to the maximum. */
 const leastParkMs = 1000;
 const mostParkMs = 300_000;
-/** Milliseconds without a death that take one off its row. */
+/** Milliseconds without a death that reduce the count of deaths in a row by one. */
 const calmMs = 600_000;
 
 /**
- * `mostSlates`: new versions in a row that begin with a clean slate though the one before did not leave one. `slateMs`:
- * milliseconds until there is one more.
+ * `mostSlates`: number of successive new versions whose record is cleared although the preceding version had one. `slateMs`:
+ * milliseconds until one more is allowed.
  */
 const mostSlates = 3;
 const slateMs = 1_200_000;
 
-/** What a function has to answer for, over the life of one version of its code. */
+/** The record of one function: suspicion, quarantine and parking. It is kept for the life of one version of its code. */
 export class CircuitBreaker {
   /** Suspicion by the number of the executor that died. */
   private readonly marks = new Map<number, number>();
@@ -94,62 +102,62 @@ export class CircuitBreaker {
   private slates = mostSlates;
   private slateAt = 0;
 
-  /** Executors that it brought down. */
+  /** Number of executors that it brought down. */
   get kills(): number {
     return this.deaths;
   }
 
-  /** Whether it has nothing to answer for. */
+  /** Whether its record is empty. */
   get isClean(): boolean {
     return this.deaths === 0 && this.marks.size === 0;
   }
 
-  /** Whether it runs alone, in an executor of its own. */
+  /** Whether it is quarantined: it runs alone, in a separate executor. */
   get isAlone(): boolean {
     return this.alone !== undefined;
   }
 
-  /** Whether it does so until its code changes. */
+  /** Whether it is quarantined until its code changes. */
   get isForGood(): boolean {
     return this.alone?.until === Number.POSITIVE_INFINITY;
   }
 
-  /** The executors' numbers of whose deaths it is suspected. */
+  /** Numbers of the executors of whose deaths it is suspected. */
   get cases(): readonly number[] {
     return [...this.marks.keys()];
   }
 
-  /** Milliseconds until it may run again; 0 where it may. */
+  /** Milliseconds until it may run again; 0 if it may run now. */
   parkedMs(now: number): number {
     return Math.max(0, this.parkedUntil - now);
   }
 
-  /** The executor of that number died while it was there. */
+  /** Records the death of an executor on which it was loaded. */
   died(executor: number, involvement: Involvement, now: number): void {
     const weight = weights[involvement];
     if (weight === 0) return;
     const before = this.suspicion;
     this.marks.set(executor, Math.max(weight, this.marks.get(executor) ?? 0));
     const term = terms.find(({ suspicion }) => this.suspicion >= suspicion);
-    // Presence alone counts where it adds up.
+    // Being present only counts when it raises suspicion to a new threshold.
     if (term && (weight >= 1 || before < term.suspicion)) this.sentence(term, now);
     if (involvement === "proven" || involvement === "culprit") this.strike(now);
   }
 
-  /** An event of it ended in the executor of its own. */
+  /** Records the end of an event in its own executor during quarantine. */
   finished(now: number): void {
     if (!this.alone) return;
     this.alone.eventsLeft--;
     if (this.alone.eventsLeft <= 0 && now >= this.alone.until) this.alone = undefined;
   }
 
-  /** Another is proven to have brought that executor down. */
+  /** Removes the suspicion for an executor's death, because another function is proven to have caused it. */
   clear(executor: number): void {
     if (!this.marks.delete(executor)) return;
     if (this.alone && this.suspicion < 1) this.alone = undefined;
   }
 
-  /** A new version of its code: it begins with a clean slate, but for one that wears out too many. */
+  /** Starts a new version with a cleared record, unless too many versions in a row needed that. */
   renew(now: number): void {
     const grown = Math.floor((now - this.slateAt) / slateMs);
     this.slates = Math.min(mostSlates, this.slates + grown);
@@ -166,7 +174,7 @@ export class CircuitBreaker {
   private get suspicion(): number {
     let sum = 0;
     for (const weight of this.marks.values()) sum += weight;
-    // Five fifths are one.
+    // Avoids rounding errors: five times 0.2 is 1.
     return Math.round(sum * 10) / 10;
   }
 

@@ -5,20 +5,20 @@ import type { Launch, Link } from "./link.ts";
 import { Overdue } from "./overdue.ts";
 import { UsageShare } from "./usage-share.ts";
 
-/** Why an executor is gone. */
+/** Why an executor died. */
 export type DeathReason = "memory" | "silent" | "breach" | "stuck" | "exited" | "closed" | "refused";
 
-/** The parent's ear of one executor. */
+/** Callbacks of one executor process. */
 interface ExecutorListener {
   frame(frame: UpFrame): void;
-  /** It takes again what it is sent, after it had too much before it. */
+  /** It accepts data again after `isFull`. */
   room(): void;
   died(reason: DeathReason, detail: string): void;
 }
 
-/** What every executor of a sandbox is made with. */
+/** Settings shared by all executors of a sandbox. */
 export interface ExecutorSettings {
-  /** The guest's bootstrap. */
+  /** The guest's bootstrap script. */
   readonly guest: string;
   readonly clock: Clock;
   readonly launch: Launch;
@@ -26,28 +26,30 @@ export interface ExecutorSettings {
   readonly recycleEvents: number;
 }
 
-/** Milliseconds between two heartbeats, and of silence after which an executor is taken for dead. */
+/** Milliseconds between two heartbeats, and of silence after which an executor is considered dead. */
 const heartbeatMs = 200;
 const silenceMs = 3000;
-/** Milliseconds of silence before its first word: Node starts in 80 ms of CPU, for which a busy machine may take long. */
+/**
+ * Milliseconds of silence allowed before the first frame. Node starts in 80 ms of CPU time, which can take long on a busy
+ * machine.
+ */
 const startMs = 30_000;
-/** Milliseconds in which it has to take something of what it was sent: the largest frame, on a machine that is busy with others. */
+/** Milliseconds within which it must read some of the sent data: enough for the largest frame on a busy machine. */
 const takeMs = 10_000;
 
-/** Bytes sent and not taken, beyond which it is sent no replies and no events, and nothing that it says is read. */
+/** Bytes sent and not yet read by the executor, beyond which it is sent no replies and no events, and is not read either. */
 const mostUntaken = 32 * 2 ** 20;
 
 /**
- * Frames of an executor within a period of so many milliseconds, beyond which it is no executor of ours. An honest one
- * sends two an entry, and an entry takes 20 us at least. Reading them would keep the parent from its work.
+ * Maximum number of frames of an executor per period of `framePeriodMs`. Beyond that it has been taken over: an honest one sends
+ * two frames per entry, and an entry takes at least 20 us. Reading more would keep the parent from its work.
  */
 const maxFrames = 25_000;
 const framePeriodMs = 250;
 
 /**
- * `cpuShare`: milliseconds of this process' CPU time that reading one executor may take, in each millisecond and at
- * once. `byteShare`: the bytes that may be read of it, likewise. Beyond it is read later: an honest one under full load
- * takes a third of that.
+ * Limits for reading one executor. `cpuShare`: milliseconds of this process' CPU time, per millisecond and in a burst.
+ * `byteShare`: bytes, likewise. Beyond them it is read later. An honest executor under full load uses a third of that.
  */
 const cpuShare = { perMs: 0.5, burst: 20 };
 const byteShare = { perMs: 256 * 1024, burst: 32 * 2 ** 20 };
@@ -57,7 +59,7 @@ const threadCpuMs = (): number => {
   return (user + system) / 1000;
 };
 
-/** One process that holds isolates, and the watch over it. It is taken to be hostile. */
+/** One executor process and its supervision. It is treated as hostile. */
 export class ExecutorProcess {
   private readonly clock: Clock;
   private readonly listener: ExecutorListener;
@@ -70,14 +72,14 @@ export class ExecutorProcess {
   private death: { reason: DeathReason; detail: string } | undefined;
   private buried = false;
   private hasSpoken = false;
-  /** Bytes that it was sent and has not taken. */
+  /** Bytes sent that it has not read. */
   private untaken = 0;
   private resting = false;
   private deaf = false;
   private frames = 0;
   private framesSince = 0;
 
-  /** `cpuMs`: CPU time that this thread has used. */
+  /** `cpuMs` returns the CPU time that this thread has used, in milliseconds. */
   constructor(options: ExecutorSettings & { listener: ExecutorListener; cpuMs?: () => number }) {
     this.clock = options.clock;
     this.cpuMs = options.cpuMs ?? threadCpuMs;
@@ -108,17 +110,17 @@ export class ExecutorProcess {
     return this.death !== undefined || this.buried;
   }
 
-  /** Whether so much of what it was sent waits to be taken that it is to be sent no more. */
+  /** Whether so much sent data is unread that no more should be sent. */
   get isFull(): boolean {
     return this.untaken >= mostUntaken;
   }
 
-  /** Resident memory in bytes at which it is killed. */
+  /** Sets the resident memory in bytes at which it is killed. */
   capMemory(bytes: number): void {
     this.link.capMemory(bytes);
   }
 
-  /** `taken` is called once the frame has left this process, or never will. */
+  /** Sends a frame. `taken` is called once the frame has left this process, or never will. */
   send({ type, header, segments = [] }: DownFrame, taken?: () => void): void {
     if (this.isDead) {
       taken?.();
@@ -135,7 +137,7 @@ export class ExecutorProcess {
     this.listen();
   }
 
-  /** Ends it at once. The listener hears of it when it is gone. */
+  /** Kills it at once. The listener is notified once it has ended. */
   kill(reason: DeathReason, detail: string): void {
     if (this.isDead) return;
     this.death = { reason, detail };
@@ -171,7 +173,7 @@ export class ExecutorProcess {
         this.listener.frame(checked);
         if (this.isDead) return;
       }
-      // Part of a frame is no sign of life: it could trickle in for ever.
+      // An incomplete frame is no sign of life: it could arrive bit by bit for ever.
       if (count > 0) this.heard(count);
     } catch (error) {
       this.kill("breach", error instanceof Error ? error.message : "a frame cannot be read");
@@ -194,7 +196,7 @@ export class ExecutorProcess {
     this.silence.expect(silenceMs);
   }
 
-  /** Reads nothing of it for so long: it has had its share of this process. */
+  /** Stops reading it for `ms` milliseconds, because it used up its share of this process. */
   private rest(ms: number): void {
     this.resting = true;
     this.listen();
@@ -204,7 +206,7 @@ export class ExecutorProcess {
     });
   }
 
-  /** Reads it, or does not for now. What is not read is no silence. */
+  /** Starts or stops reading it. While it is not read, its silence is not measured. */
   private listen(): void {
     const deaf = this.resting || this.isFull;
     if (deaf === this.deaf) return;

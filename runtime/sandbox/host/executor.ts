@@ -5,92 +5,95 @@ import { type Involvement, involvementsOf } from "./circuit-breaker.ts";
 import { type DeathReason, ExecutorProcess, type ExecutorSettings } from "./executor-process.ts";
 import type { DownFrame, UpFrame } from "./frames.ts";
 
-/** What an executor tells about one of its tenants. */
+/** Callbacks of one function loaded on an executor. */
 export interface TenantListener {
   readonly function: string;
-  /** Heap limit of each of its isolates, and how many it may have at work. */
+  /** Heap limit of each of its isolates, and how many may be active. */
   readonly memoryBytes: number;
   readonly isolates: number;
-  /** Attempts of it that are there. */
+  /** Number of its attempts on the executor. */
   readonly size: number;
   frame(frame: UpFrame): void;
-  /** Its executor takes again what it is sent, after it had too much before it. */
+  /** Its executor accepts data again after `isFull`. */
   roomAgain(): void;
-  /** Whether it waits for an answer that should have come long ago. */
+  /** Whether an answer to it is long overdue. */
   isOverdue(now: number): boolean;
-  /** Since when it waits to be told how its code loaded; undefined where it does not. */
+  /** Since when its code is loading, in monotonic milliseconds; `undefined` if it is not. */
   readonly loadingSince: number | undefined;
-  /** The executor will end itself, and then once more: has ended. `inside`: events whose code was running. */
+  /** Called when the executor is about to end itself, and again when it has ended. `inside`: events whose code was running. */
   lost(involvement: Involvement, reason: DeathReason, inside: readonly number[]): void;
 }
 
-/** What an executor tells whoever keeps it. */
+/** Callbacks of an executor's owner. */
 interface KeeperListener {
-  /** It is gone; `culprits` are the functions whose doing that may be. */
+  /** The executor died. `culprits` are the functions that may have caused it. */
   died(reason: DeathReason, detail: string, culprits: readonly string[]): void;
-  /** Its last function has left. */
+  /** Its last function has been removed. */
   deserted(): void;
 }
 
 /**
- * Resident memory of an executor itself, under full load, and the least that any cap grants. It is 50 MiB idle; 150 MiB
- * of garbage were seen at 6,000 events of 30 KB a second. Bytes.
+ * Memory of an executor itself under full load, and the minimum of any cap, in bytes. It takes 50 MiB when idle; 150 MiB of
+ * garbage were seen at 6,000 events of 30 KB a second.
  */
 const baseMemory = 200 * 2 ** 20;
 const leastCap = 256 * 2 ** 20;
 
-/** Milliseconds between two looks for answers that are overdue. */
+/** Milliseconds between two checks for overdue answers. */
 const overduePollMs = 2000;
 
-/** Bytes of events that wait in an executor for others of their functions to end. */
+/** Maximum bytes of events that wait in an executor for other events of their functions to end. */
 const mostWaiting = 8 * 2 ** 20;
 
 /**
- * Milliseconds in which an executor has to do by itself as it said, by a clock of this process. `doomedMs`: to be gone
- * once it is doomed; its neighbours get 2 s of that. `overMs`: to have stopped or to be doomed once an isolate's time
- * is over, which takes 1 s. `loadMs`: to have loaded a module, 2 s of CPU for each that is there, one after another.
- * All have room for a machine that is busy with others.
+ * Milliseconds within which an executor must act, measured by this process. `doomedMs`: to end after it announced that; other
+ * functions get 2 s of this. `overMs`: to stop an ended isolate's thread or announce its own end, which takes 1 s. `loadMs` and
+ * `loadEachMs`: to load a module, which takes up to 2 s of CPU for each module, one after another. All include a margin for a
+ * busy machine.
  */
 const doomedMs = 5000;
 const overMs = 15_000;
 const loadMs = 60_000;
 const loadEachMs = 3000;
 
-/** Isolates of one function that an honest executor can be inside at once, with room to spare. */
+/** Maximum number of isolates of one function that an honest executor can be inside at once, with a margin. */
 const maxInside = 64;
 
 interface Inside {
   readonly since: number;
   readonly events: readonly number[];
-  /** It broke a limit and is told already, but its thread has not stopped; since then. */
+  /** It broke a limit and was reported, but its thread has not stopped since `since`. */
   readonly isOver: boolean;
 }
 
-/** An executor process and the tenants on it, with the knowledge of who is running right now. */
+/** An executor process with the functions loaded on it, and the knowledge of which code is running. */
 export class ExecutorHandle {
   readonly number: number;
   private readonly clock: Clock;
   private readonly process: ExecutorProcess;
   private readonly keeper: KeeperListener;
   private readonly tenants = new Map<number, TenantListener>();
-  /** Of the tenants, in bytes: the largest heap limit, and the sum of all isolates'. Kept as they come and go, for thousands. */
+  /**
+   * Sums over the loaded functions in bytes: the largest heap limit, and the total of all isolates. Updated incrementally,
+   * because there can be thousands.
+   */
   private largest = 0;
   private limits = 0;
   private readonly inside = new YoungMap<number, Map<number, Inside>>();
   private readonly doomers = new Set<number>();
   private lastTenant = 0;
-  /** In whose name something was said that no guest can say, or that could not be handled. */
+  /** The function in whose name a message was sent that no guest can send, or that could not be handled. */
   private blamed: number | undefined;
-  /** Those whose code has run here. */
+  /** Functions whose code has run here. */
   private readonly ran = new Set<number>();
-  /** When its first word came. */
+  /** When its first frame arrived. */
   private spokeAt: number | undefined;
   /** When it was last sent events. */
   private lastSentAt: number;
   /** Bytes of events that it has not begun. */
   private waitingBytes = 0;
 
-  /** `number`: by which its death is known. */
+  /** `number` identifies the executor in the records of its death. */
   constructor(settings: ExecutorSettings, number: number, keeper: KeeperListener) {
     this.number = number;
     this.clock = settings.clock;
@@ -108,7 +111,7 @@ export class ExecutorHandle {
     this.expectAnswers();
   }
 
-  /** A heartbeat alone does not prove honesty: answers have to come as well. */
+  /** Kills the executor if an answer is overdue. Heartbeats alone do not prove that it works. */
   private expectAnswers(): void {
     if (this.process.isDead) return;
     const overdue = this.overdue(this.clock.monotonic());
@@ -120,7 +123,7 @@ export class ExecutorHandle {
     const tenants = [...this.tenants.values()];
     if (tenants.some((tenant) => tenant.isOverdue(now))) return "an event's end";
     const mostMs = loadMs + loadEachMs * tenants.length;
-    // It cannot load before it has started, for which it has time of its own.
+    // Loading begins after the start, which has a separate time limit.
     const { spokeAt = now } = this;
     if (tenants.some(({ loadingSince = now }) => now - Math.max(loadingSince, spokeAt) > mostMs))
       return "a module's load";
@@ -134,7 +137,7 @@ export class ExecutorHandle {
     for (const tenant of [...this.tenants.values()]) tenant.roomAgain();
   }
 
-  /** Functions on it. */
+  /** Number of functions on it. */
   get size(): number {
     return this.tenants.size;
   }
@@ -143,35 +146,35 @@ export class ExecutorHandle {
     return this.process.isDead;
   }
 
-  /** Milliseconds since it was last sent an event; 0 while one is there, or a module loads. */
+  /** Milliseconds since it was last sent an event; 0 while it has an event or is loading a module. */
   get idleMs(): number {
     const isBusy = [...this.tenants.values()].some(({ size, loadingSince }) => size > 0 || loadingSince !== undefined);
     return isBusy ? 0 : this.clock.monotonic() - this.lastSentAt;
   }
 
-  /** Whether it can take functions and events. */
+  /** Whether it can accept functions and events. */
   get isUsable(): boolean {
     return !this.process.isDead && this.doomers.size === 0;
   }
 
-  /** Whether so much of what it was sent waits to be taken that it is to be sent no more. */
+  /** Whether so much sent data is unread that no more should be sent. */
   get isFull(): boolean {
     return this.process.isFull;
   }
 
-  /** Whether as much waits in it as may. */
+  /** Whether the maximum of waiting bytes is reached. */
   get isAhead(): boolean {
     return this.waitingBytes >= mostWaiting;
   }
 
-  /** So many bytes of events wait in it, or (below 0) do so no more. */
+  /** Adds to the bytes of waiting events; negative to subtract. */
   waits(bytes: number): void {
     const wasAhead = this.isAhead;
     this.waitingBytes += bytes;
     if (wasAhead && !this.isAhead) this.room();
   }
 
-  /** Whether any function's code was ever inside, of which it may have died. */
+  /** Whether any function's code has run in it, which could be the cause of its death. */
   get hasRunCode(): boolean {
     return this.ran.size > 0;
   }
@@ -184,7 +187,7 @@ export class ExecutorHandle {
     return this.process.peakMemory;
   }
 
-  /** Adds a tenant and gives its number. */
+  /** Adds a function. Returns its number. */
   add(tenant: TenantListener): number {
     const id = ++this.lastTenant;
     this.tenants.set(id, tenant);
@@ -209,19 +212,19 @@ export class ExecutorHandle {
     if (this.tenants.size === 0) this.keeper.deserted();
   }
 
-  /** `taken` is called once the frame has left this process, or never will. */
+  /** Sends a frame. `taken` is called once the frame has left this process, or never will. */
   send(frame: DownFrame, taken?: () => void): void {
     if (frame.type === frameType.events) this.lastSentAt = this.clock.monotonic();
     this.process.send(frame, taken);
   }
 
-  /** Ends it at once; `blamed` is the tenant whose doing it is, where that is known. */
+  /** Kills it at once. `blamed` is the function at fault, if it is known. */
   kill(reason: DeathReason, detail: string, blamed?: number): void {
     if (!this.process.isDead) this.blamed = blamed;
     this.process.kill(reason, detail);
   }
 
-  /** Four times the largest isolate's limit, for one that overshoots; and room for the others to use theirs. */
+  /** Sets the memory cap: four times the largest isolate's limit, in case one overshoots, plus the limits of all others. */
   private capMemory(): void {
     const { largest, limits } = this;
     this.process.capMemory(Math.max(leastCap, baseMemory + 4 * largest + limits - largest));
@@ -235,7 +238,7 @@ export class ExecutorHandle {
       this.process.kill("breach", `it speaks of tenant ${id}, which it never had`);
       return;
     }
-    // Also of a function that was unloaded meanwhile: its executor is at its end all the same.
+    // Also for a function that was unloaded meanwhile, because its executor ends all the same.
     if (frame.type === frameType.doomed) {
       this.doom(id);
       return;
@@ -253,8 +256,8 @@ export class ExecutorHandle {
   }
 
   /**
-   * Keeps account of who is inside, also of a function that was unloaded meanwhile: its thread may still bring the
-   * executor down. Gives what an honest executor would not have said.
+   * Tracks which functions are inside, including unloaded ones, because their threads may still crash the executor. Returns a
+   * description of a message that an honest executor would not send, else `undefined`.
    */
   private follow(id: number, frame: UpFrame): string | undefined {
     const realms = this.inside.get(id) ?? new Map<number, Inside>();
@@ -288,12 +291,15 @@ export class ExecutorHandle {
     return undefined;
   }
 
-  /** It said itself who cannot be stopped. Everybody leaves now; what runs may finish until it ends itself. */
+  /**
+   * Handles an executor's report that a function cannot be stopped. All functions leave it; running events may finish until it
+   * ends itself.
+   */
   private doom(id: number): void {
     const isFirst = this.doomers.size === 0;
     this.doomers.add(id);
     this.tellLost(id, this.tenants.size === 1 ? "proven" : "culprit", "stuck");
-    // The others know already, and finish.
+    // The others have already left, and finish.
     if (!isFirst) return;
     const end = () => this.process.kill("stuck", "it did not end itself");
     this.clock.after(doomedMs, end, { unref: true });
@@ -323,5 +329,5 @@ export class ExecutorHandle {
   }
 }
 
-/** Verdicts of whom a death is told. */
+/** Parts in a death with which a function is named to the keeper. */
 const named: ReadonlySet<Involvement> = new Set(["proven", "culprit", "suspect"]);

@@ -6,7 +6,7 @@ import type { StackMapper } from "../positions/stack-mapper.ts";
 import { isStackLine } from "../positions/stack-text.ts";
 import type { FinishedEvent, GuestError } from "./run-output.ts";
 
-/** A function's limits, as its errors name them. */
+/** A function's limits, as error messages state them. */
 interface Limits {
   readonly memoryBytes: number;
   readonly cpuPerEventMs: number;
@@ -20,7 +20,7 @@ const codes: Readonly<Record<EndReason, ErrorCode>> = {
   killed: "WF_SANDBOX_KILLED",
 };
 
-/** `said` is the guest's word: of what it was waiting for, or of what it asked for. */
+/** Describes how an attempt was ended. `said` is the guest's report of the call it was waiting for, or of what it requested. */
 function whatHappened(reason: EndReason, said: GuestError | undefined, limits: Limits, timeoutMs: number): string {
   switch (reason) {
     case "cpu":
@@ -36,15 +36,17 @@ function whatHappened(reason: EndReason, said: GuestError | undefined, limits: L
   }
 }
 
-/** A handler that rejects once its time is over says itself, by its stack, where it was. */
+/**
+ * Describes the call that the handler was waiting for. A handler that rejects when its time is over shows the place by its stack.
+ */
 function waitOf(said: GuestError | undefined): string {
   if (said?.name !== "Waiting") return "";
   return said.message === "" ? "; it was waiting for none of its calls" : `; it was waiting for ${clean(said.message)}`;
 }
 
 /**
- * The error of an attempt that the runtime ended. The stack that was said tells where the code was; without one no place is
- * claimed, and a line says where the handler begins.
+ * Returns the error of an attempt that the runtime ended. The guest's stack shows where the code was. Without one the error
+ * claims no place, and a line says where the handler begins.
  */
 export async function limitError(
   reason: EndReason,
@@ -63,7 +65,10 @@ export async function limitError(
   return { name: "LimitError", message, stack: [`${code}: ${message}`, ...places].join("\n"), code };
 }
 
-/** How an attempt ended, by its guest's word. An error is told once its stack has the author's places. */
+/**
+ * Converts the guest's report of an attempt's end to an outcome. With an error, it resolves once the stack is mapped to the
+ * author's files.
+ */
 export function outcomeOf(
   done: FinishedEvent,
   mapper: StackMapper,
@@ -97,21 +102,23 @@ export function outcomeOf(
   }
 }
 
-/** The error of an attempt that the handler ended by throwing. */
+/** Returns the error of an attempt whose handler threw. */
 export async function handlerError(done: GuestError, mapper: StackMapper): Promise<HandlerError> {
   const name = clean(done.name);
   const message = clean(done.message);
   return { name, message, stack: (await mapper.map(clean(done.stack))) || `${name}: ${message}` };
 }
 
-/** The error of an attempt whose guest said what the parent could not read. Made of nothing that the guest said. */
+/**
+ * Returns the error of an attempt whose guest sent data that the parent could not read. It contains nothing that the guest sent.
+ */
 export function unreadableError(fault: unknown): HandlerError {
   const code = "WF_SANDBOX_UNREADABLE";
   const message = `${errorCodes[code].summary}: ${faultText(fault)}; ${errorCodes[code].hint}`;
   return { name: "SandboxError", message, stack: `${code}: ${message}`, code };
 }
 
-/** The same of a module. */
+/** Returns the same for a module's load. */
 export const unreadableLoad = (fault: unknown): WatchfireError =>
   new WatchfireError("WF_SANDBOX_LOAD", {
     what: `why the module cannot be loaded cannot be read: ${faultText(fault)}`,
@@ -119,14 +126,14 @@ export const unreadableLoad = (fault: unknown): WatchfireError =>
 
 const faultText = (fault: unknown): string => (fault instanceof Error ? clean(fault.message) : "unknown");
 
-/** What errors of a load name of its manifest. */
+/** The fields of the manifest that errors of a load use. */
 interface Loading {
   readonly name: string;
   readonly resources: Limits;
   readonly delivery?: { readonly mode?: string };
 }
 
-/** Why a function cannot be loaded, with the place in the author's file. */
+/** Returns why a function cannot be loaded, with the place in the author's file. */
 export async function loadError(
   failure: NonNullable<Loaded["failure"]>,
   mapper: StackMapper,

@@ -2,12 +2,12 @@ import type { Socket } from "node:net";
 import { maxWardenFrame } from "../supervisor/frames.ts";
 import { type Frame, FrameError, FrameReader } from "../wire.ts";
 
-/** Milliseconds that a connection has to say who it is. */
+/** Milliseconds within which a connection must send its first frame. */
 const greetMs = 5000;
 
 /**
- * Hears a connection's first frame, soon, and leaves it paused with what came behind that frame unread. `heard` is called once,
- * unless the connection ends or takes too long before: with undefined for bytes that are no frame.
+ * Reads a connection's first frame and leaves the connection paused, with the data after that frame unread. Calls `heard` once,
+ * with `undefined` for bytes that are no frame. Does not call it if the connection closes or times out first.
  */
 export function hearFirstFrame(socket: Socket, heard: (frame: Frame | undefined) => void): void {
   const timer = setTimeout(() => socket.destroy(), greetMs);
@@ -23,14 +23,14 @@ export function hearFirstFrame(socket: Socket, heard: (frame: Frame | undefined)
     socket.off("data", first);
     socket.off("close", over);
     const [frame] = framesOf(new FrameReader(maxWardenFrame), pending.subarray(0, length)) ?? [];
-    // An executor may have spoken already behind its warden's first frame.
+    // An executor may already have sent data after its supervisor's first frame.
     if (pending.length > length) socket.unshift(pending.subarray(length));
     heard(frame);
   };
   socket.on("data", first);
 }
 
-/** The frames that are whole now; undefined for bytes that are none. */
+/** Returns the frames that are complete, or `undefined` for bytes that are no frames. */
 export function framesOf(reader: FrameReader, chunk: Buffer): Frame[] | undefined {
   try {
     return [...reader.push(chunk)];

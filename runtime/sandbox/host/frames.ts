@@ -18,7 +18,7 @@ import type {
 import { type Frame, frameType } from "../wire.ts";
 import { type RunOutput, readOutbox } from "./run-output.ts";
 
-/** What the parent sends. */
+/** A frame sent by the parent. */
 export type DownFrame = { readonly segments?: readonly Buffer[] } & (
   | { readonly type: typeof frameType.hello; readonly header: Hello }
   | { readonly type: typeof frameType.load; readonly header: Load }
@@ -28,7 +28,7 @@ export type DownFrame = { readonly segments?: readonly Buffer[] } & (
   | { readonly type: typeof frameType.recall; readonly header: Recall }
 );
 
-/** What an executor says, checked. */
+/** A validated frame from an executor. */
 export type UpFrame =
   | { readonly type: typeof frameType.ready }
   | { readonly type: typeof frameType.beat }
@@ -43,16 +43,17 @@ export type UpFrame =
   | { readonly type: typeof frameType.refused; readonly reason: string };
 
 /**
- * Characters of a header, by its frame. A frame that ends events has ten thousand numbers, one for an entry has a
- * batch's, one for an exit has two. Nested as deep as it goes, JSON of the longest takes 10 ms.
+ * Maximum characters of a header, by frame type. A frame that ends events has up to ten thousand numbers, one that begins an
+ * entry has those of a batch, one that ends an entry has two. The longest header, nested as deeply as possible, takes 10 ms to
+ * parse.
  */
 const maxHeader = 128 * 1024;
 const maxEntering = 8 * 1024;
 const maxDrained = 100;
 const maxAsking = 300;
-/** Bytes of the arguments of a call that is waited for: a reference or a selector. */
+/** Maximum bytes of a blocking call's arguments: a reference or a selector. */
 const maxAsked = 16 * 1024;
-/** Events of one entry: those of a batch, or all that an isolate holds where its timers run (256). */
+/** Maximum number of events of one entry: those of a batch, or all that an isolate holds when its timers run (256). */
 const maxEntered = 300;
 
 const index = z.int().min(0);
@@ -91,7 +92,10 @@ const schemas = {
 
 const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Reads a frame of an executor; undefined for one that an honest executor would not send, by a field too many even. */
+/**
+ * Validates a frame of an executor. Returns `undefined` for one that an honest executor would not send, even if it has only one
+ * field too many.
+ */
 export function readUpFrame({ type, header, body }: Frame): UpFrame | undefined {
   // The frames of every entry, and the heartbeat, are checked by hand, as strictly: a schema costs ten times as much.
   if (type === frameType.drained) return readDrained(header, body);
@@ -128,7 +132,10 @@ function readAsking(header: string, body: Buffer): UpFrame | undefined {
   return { type: frameType.asking, tenant, realm, call, no, operation, args: body.toString("utf8") };
 }
 
-/** A header that is an object, of so many fields where that is said; undefined for any other, and for one that is too long. */
+/**
+ * Parses a header that must be an object, with `fields` fields if given. Returns `undefined` for anything else, or if it is too
+ * long.
+ */
 function objectOf(header: string, maxLength: number, fields?: number): Record<string, unknown> | undefined {
   if (header.length > maxLength) return undefined;
   let parsed: unknown;

@@ -5,16 +5,16 @@ import type { ExecutorHandle } from "./executor.ts";
 import { callFault, misshapen } from "./json-shape.ts";
 import type { GuestCall } from "./run-output.ts";
 
-/** Calls of one attempt that may wait at once: twice the guest's own limit, beyond which the guest is not itself. */
+/** Maximum number of one attempt's calls that wait: twice the guest's own limit. With more, the guest has been taken over. */
 const mostOfAttempt = 128;
 
-/** Bytes of replies that travel in one frame, unless a single one is larger: far below what a frame may have. */
+/** Maximum bytes of replies in one frame, unless a single one is larger: far below a frame's limit. */
 const frameBytes = 16 * 2 ** 20;
 
 /**
- * Bytes of one function's replies that are being made or have not been taken: as many as one answer of the API server
- * may have. A call that is under way counts with the size of the last answer. At first it counts as much as a page of
- * objects, and a small object at least.
+ * Maximum bytes of one function's replies that are being produced or not yet read: as many as one answer of the API server may
+ * have. A running call counts with the size of the last answer. At first it counts as a page of objects, and never less than a
+ * small object.
  */
 const mostUnderWay = 16 * 2 ** 20;
 const firstGuess = 256 * 1024;
@@ -39,22 +39,22 @@ interface Reply {
   readonly attempt: SandboxAttempt;
 }
 
-/** What the calls of a placement need of it. */
+/** The parts of a placement that its calls use. */
 interface CallParts {
   readonly executor: Pick<ExecutorHandle, "send" | "isFull">;
   readonly tenant: number;
   readonly hostCalls: HostCalls;
-  /** Whether nobody is left to be answered. */
+  /** Whether the function is gone, so that no answer is needed. */
   readonly isGone: () => boolean;
-  /** A call that its handler did not wait for came to nothing. */
+  /** Reports a failed call that its handler did not await. */
   readonly unheard: (caller: Caller, fields: Record<string, unknown>) => void;
-  /** A fault of this process' own in making a call of this event. */
+  /** Reports a fault of this process in making a call of this event. */
   readonly unreadable: (no: number, fault: unknown) => void;
 }
 
 /**
- * The calls of one function on one executor. A call ends once the executor has taken its reply, and no more are begun
- * than have room. An executor that does not read cannot fill this process.
+ * The calls of one function on one executor. A call ends once the executor has read its reply, and calls only begin while there
+ * is room for replies. An executor that does not read cannot fill this process' memory.
  */
 export class GuestCalls {
   private readonly parts: CallParts;
@@ -71,8 +71,8 @@ export class GuestCalls {
   }
 
   /**
-   * Makes a call in the name of the attempt that it came with; the message has no say in that. Gives whether its guest may have
-   * made it: a guest that is itself has fewer waiting.
+   * Makes a call for the attempt it belongs to, whatever the message claims. Returns false if the guest has more waiting calls
+   * than an honest one can have.
    */
   make(realm: number, call: GuestCall, attempt: SandboxAttempt): boolean {
     if (++attempt.calls > mostOfAttempt) return false;
@@ -90,7 +90,7 @@ export class GuestCalls {
     return true;
   }
 
-  /** Answers a call of an attempt that is over, whose code waits for it. */
+  /** Answers a blocking call of an attempt that has ended, because its code waits for it. */
   refuse(realm: number, call: number): void {
     const error = { type: "TimeoutError", message: "the attempt has ended", status: 0, reason: "Aborted" };
     const text = Buffer.from(JSON.stringify(error));
@@ -99,7 +99,7 @@ export class GuestCalls {
     if (!executor.isFull) executor.send({ type: frameType.replies, header, segments: [text] });
   }
 
-  /** There may be room again: begins what waits for it. */
+  /** Begins waiting calls, as far as there is room. */
   proceed(): void {
     while (!this.isFull) {
       const next = this.waiting.shift();

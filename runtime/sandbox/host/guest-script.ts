@@ -4,7 +4,7 @@ import { buildInService } from "../../bundle/build-service.ts";
 
 let script: Promise<string> | undefined;
 
-/** The guest's bootstrap as one script. Built once per process. */
+/** Returns the guest's bootstrap as one script. Built once per process. */
 export function guestScript(): Promise<string> {
   script ??= bundle().catch((error: unknown) => {
     script = undefined; // no failure is kept
@@ -18,8 +18,8 @@ async function bundle(): Promise<string> {
 }
 
 /**
- * With the libraries' functions among its own, the bootstrap would make all of them in each isolate. That was a third of
- * its run.
+ * An esbuild plugin that bundles the libraries as one function. If their functions were part of the bootstrap, it would create
+ * all of them in each isolate, which took a third of its run time.
  */
 const librariesApart: Plugin = {
   name: "libraries",
@@ -38,12 +38,12 @@ async function built(name: string, format: "iife" | "cjs", plugins: Plugin[] = [
     platform: "neutral",
     mainFields: ["module", "main"],
     conditions: ["import", "module"],
-    // Libraries ask whether a buffer is shared; no isolate has one.
+    // Libraries check whether a buffer is shared, which is never so in an isolate.
     inject: [fileURLToPath(new URL("../guest/shared-memory.guest.ts", import.meta.url))],
     target: "chrome136",
     minifyWhitespace: true,
     legalComments: "none",
-    // V8 keeps a text with one character beyond Latin-1 at two bytes each, in every isolate: 0.5 MiB.
+    // V8 stores a text with one character beyond Latin-1 at two bytes per character, in every isolate: 0.5 MiB.
     charset: "ascii",
     logLevel: "silent",
     plugins,

@@ -5,28 +5,28 @@ import type { SandboxAttempt } from "./attempt.ts";
 import { handlerError } from "./failure.ts";
 import { cleanObject, type GuestError, type GuestLog, type GuestMetric } from "./run-output.ts";
 
-/** Characters that one attempt may log, and metrics that it may send: twice the guest's own limits. */
+/** Maximum characters that one attempt may log, and maximum number of its metric samples: twice the guest's own limits. */
 const maxLogged = 128 * 1024;
 const maxMetrics = 2000;
 
-/** Lapses after a handler's return that are told of once a version. */
+/** Mistakes after a handler's return that are logged once per version. */
 export type Lapse = "stray" | "call";
 
-/** Whose words they are. */
+/** The function whose output is passed on. */
 interface Speaker {
   readonly function: string;
   readonly mapper: StackMapper;
-  /** What it was told of once, and is not told of again. */
+  /** Mistakes already logged, which are not logged again. */
   readonly told: Set<Lapse>;
-  /** Its code is gone: nobody knows any more which Secrets its words may hold. */
+  /** Whether its code is gone. Then it is no longer known which Secrets its output may contain. */
   isGone(): boolean;
 }
 
-/** Passes on what a function's guests write, in the author's places and fit for a person's terminal. */
+/** Passes on a function's log lines and metrics, with stacks mapped to the author's files and without control characters. */
 export class GuestWords {
   private readonly speaker: Speaker;
   private readonly output: GuestOutput;
-  /** A line that waited for its stack could not be written. */
+  /** Called when a log line that waited for its stack could not be written. */
   private readonly unwritten: (no: number, fault: unknown) => void;
 
   constructor(speaker: Speaker, output: GuestOutput, unwritten: (no: number, fault: unknown) => void) {
@@ -36,8 +36,8 @@ export class GuestWords {
   }
 
   /**
-   * Returns whether a guest can have written it: one that is itself stops far below. A line with a stack waits for the stack's
-   * places, and the attempt's later lines and its end wait for that line.
+   * Writes a log line. Returns false if an honest guest cannot have sent it, because its own limit is far lower. A line with a
+   * stack waits for the mapping; the attempt's later lines and its end wait for that line.
    */
   log(attempt: SandboxAttempt, { no, level, message, fields }: GuestLog): boolean {
     attempt.logged += message.length + fields.length;
@@ -57,7 +57,7 @@ export class GuestWords {
     return true;
   }
 
-  /** As `log` gives it. */
+  /** Writes a metric sample. Returns as `log` does. */
   count(attempt: SandboxAttempt, { type, name, value, labels }: GuestMetric): boolean {
     if (++attempt.metrics > maxMetrics) return false;
     if (!this.admits(attempt.caller, "metric", name.length + labels.length)) return true;
@@ -77,12 +77,15 @@ export class GuestWords {
     }));
   }
 
-  /** A call that its handler did not wait for. */
+  /** Logs a failed call that its handler did not await. */
   unheard(caller: Caller, fields: Record<string, unknown>): void {
     this.once("call", caller, "a call that its handler did not wait for came to nothing", async () => fields);
   }
 
-  /** A warning for the first of its kind: a busy function would repeat it for ever. Its fields are made where it is told. */
+  /**
+   * Logs a warning for the first mistake of its kind, because a busy function would repeat it for ever. Its fields are computed
+   * only if it is logged.
+   */
   private once(kind: Lapse, caller: Caller, message: string, fields: () => Promise<Record<string, unknown>>): void {
     const { told } = this.speaker;
     if (told.has(kind)) return;
@@ -92,18 +95,18 @@ export class GuestWords {
         if (this.speaker.isGone()) return;
         this.output.log(caller, "warn", message, { ...made, further: "not logged until the code changes" });
       })
-      // Of no attempt that is left: a fault in it is nobody's.
+      // No attempt is left that a fault could be reported to.
       .catch(() => undefined);
   }
 }
 
-/** A metric's labels: text alone. What is asked for its text could throw, and is not. */
+/** Converts a metric's labels to strings. Objects are replaced, since converting one could throw. */
 const textsOf = (labels: string): Record<string, string> =>
   Object.fromEntries(Object.entries(cleanObject(labels)).map(([key, label]) => [key, textOf(label)]));
 
 const textOf = (label: unknown): string => (typeof label === "object" && label !== null ? "[object]" : String(label));
 
-/** In whose name a line is that belongs to a function, and to no event of it. */
+/** The caller for a line that belongs to a function and not to one of its events. */
 const nobody = (name: string): Caller => ({
   function: name,
   trigger: "",

@@ -8,15 +8,21 @@ import type { DeathReason } from "./executor-process.ts";
 import { type FunctionVersion, Placement, type PlacementListener, type Services } from "./placement.ts";
 import { commonGroup, type ExecutorPool } from "./pool.ts";
 
-/** Deliveries of one frame. */
+/** Maximum number of deliveries in one frame. */
 const batchLimit = 64;
-/** Executors in a row that end before any code ran there, after which loading is given up: none can start. */
+/** Number of executors in a row that end before any code ran in them, after which loading fails: no executor can start. */
 const stillbirths = 5;
-/** Executors in a row that die of others' code while a function loads, after which it rests before it tries again, and how long. */
+/**
+ * Number of executors in a row that die of other functions' code during a load, after which each further try waits `restMs`
+ * milliseconds.
+ */
 const restlessTries = 5;
 const restMs = 1000;
 
-/** Those with deliveries of this turn of the event loop. All send in one go, so that their frames to one executor share a write. */
+/**
+ * Functions with deliveries of this turn of the event loop. All are flushed together, so that their frames to one executor share
+ * a write.
+ */
 const due = new Set<{ flush(): void }>();
 
 function flushAll(): void {
@@ -25,7 +31,7 @@ function flushAll(): void {
   for (const each of all) each.flush();
 }
 
-/** Listeners that have not heard yet how their attempts ended. */
+/** Listeners that have not been notified of their attempts' end. */
 let endings: { readonly listener: DeliveryListener; readonly outcome: Outcome }[] = [];
 
 function tellSoon(listener: DeliveryListener, outcome: Outcome): void {
@@ -39,22 +45,22 @@ function tellAll(): void {
   for (const { listener, outcome } of all) listener.ended(outcome);
 }
 
-/** How a function stands in the sandbox. */
+/** A function's state in the sandbox. */
 export interface HostedState {
   readonly state: "loading" | "ready" | "quarantined" | "parked" | "failed";
-  /** In words, what is wrong; empty where nothing is. */
+  /** Describes what is wrong; empty if nothing is. */
   readonly detail: string;
-  /** Executors it brought down since its code was loaded. */
+  /** Number of executors it brought down since its code was loaded. */
   readonly kills: number;
 }
 
-/** What a hosted function tells the sandbox. */
+/** Callbacks of a hosted function. */
 export interface HostedListener {
-  /** It brought an executor down, which it had to itself where it is `proven`. */
+  /** It brought an executor down. `isProven`: it had the executor to itself. */
   killed(killer: HostedFunction, isProven: boolean): void;
 }
 
-/** A loaded function: where it runs now, and what waits while it moves. */
+/** A loaded function: its current placement, and the attempts that wait while it moves. */
 export class HostedFunction implements AttemptGiver {
   private readonly pool: ExecutorPool;
   private readonly services: Services;
@@ -64,12 +70,12 @@ export class HostedFunction implements AttemptGiver {
   private placement: Placement | undefined;
   private readonly leaving = new Set<Placement>();
   private waiting: SandboxAttempt[] = [];
-  /** Attempts that are over, whose listeners hear of it once a stack has its places. */
+  /** Number of ended attempts whose listeners are notified once a stack is mapped. */
   private untold = 0;
   private placing = false;
-  /** Its executor had nothing to do and was let go of: the next event gets one. */
+  /** Its idle executor was closed. The next event starts one. */
   private resting = false;
-  /** There are as many executors as there may be, and none is idle. */
+  /** The maximum number of executors is reached and no executor is idle. */
   private crowded = false;
   private parking = false;
   private failure: WatchfireError | undefined;
@@ -116,20 +122,20 @@ export class HostedFunction implements AttemptGiver {
     return { state: this.placement || this.resting ? "ready" : "loading", detail: "" };
   }
 
-  /** Attempts that wait or run, or whose end has yet to be told. */
+  /** Number of attempts that wait or run, or whose end has not been reported. */
   get size(): number {
     let size = this.waiting.length + this.untold + (this.placement?.size ?? 0);
     for (const placement of this.leaving) size += placement.size;
     return size;
   }
 
-  /** Loads the code; throws why it cannot be. */
+  /** Loads the code. Throws if it cannot be loaded. */
   async load(): Promise<void> {
     this.placement = await this.place(this.version);
     this.flush();
   }
 
-  /** Loads new code beside the old, and swaps once it has loaded; what runs finishes on the old. */
+  /** Loads new code and switches to it once it has loaded. Running attempts finish on the old code. */
   async replace(version: FunctionVersion): Promise<void> {
     const wasAlone = this.blame.isAlone;
     this.blame.renew(this.now);
@@ -148,7 +154,10 @@ export class HostedFunction implements AttemptGiver {
     this.flushSoon();
   }
 
-  /** Its listener is told once the frame that ended it has been read: a fault of a listener is not its executor's. */
+  /**
+   * Notifies an attempt's listener after the frame that ended it has been processed, so that an error of a listener is not
+   * charged to the executor.
+   */
   ended({ listener }: SandboxAttempt, outcome: Outcome | Promise<Outcome>): void {
     if (outcome instanceof Promise) {
       this.untold++;
@@ -158,17 +167,17 @@ export class HostedFunction implements AttemptGiver {
       });
     } else tellSoon(listener, outcome);
     this.trust(outcome);
-    // It may have been one of those for whose end others waited.
+    // Other attempts may have waited for the end of this one.
     if (this.waiting.length > 0) this.flushSoon();
   }
 
-  /** Gives back what has not begun, as soon as its executor has said so. */
+  /** Returns attempts that have not begun to the engine, as soon as their executor has confirmed that. */
   recall(): void {
     for (const attempt of this.waiting.splice(0)) attempt.end({ type: "unbegun" });
     for (const placement of this.placements) placement.recall(true);
   }
 
-  /** After this turn of the event loop: what is delivered in it travels together. */
+  /** Flushes after this turn of the event loop, so that its deliveries are sent together. */
   private flushSoon(): void {
     if (due.size === 0) setImmediate(flushAll);
     due.add(this);
@@ -185,7 +194,7 @@ export class HostedFunction implements AttemptGiver {
     else this.flushSoon();
   }
 
-  /** Takes no more; what runs may finish. */
+  /** Accepts no more attempts. Running ones may finish. */
   unload(): void {
     this.closed = true;
     this.giveBack();
@@ -193,26 +202,26 @@ export class HostedFunction implements AttemptGiver {
     this.pool.leaveAlone(this.name);
   }
 
-  /** Ends all that runs, to be run again some other time. */
+  /** Interrupts all attempts; they will run again later. */
   interrupt(): void {
     this.closed = true;
     this.giveBack();
     for (const placement of this.placements) placement.interrupt();
   }
 
-  /** Another is proven to have brought those executors down. */
+  /** Clears it of these executors' deaths, which another function is proven to have caused. */
   clear(executors: readonly number[]): void {
     const wasAlone = this.blame.isAlone;
     for (const executor of executors) this.blame.clear(executor);
     if (wasAlone && !this.blame.isAlone) this.rejoin();
   }
 
-  /** The executors of whose deaths it is suspected. */
+  /** Numbers of the executors of whose deaths it is suspected. */
   get cases(): readonly number[] {
     return this.blame.cases;
   }
 
-  /** The function's own name, whichever of its instances this is. */
+  /** The function's name, the same for all its instances. */
   get functionName(): string {
     return this.version.manifest.name;
   }
@@ -225,7 +234,7 @@ export class HostedFunction implements AttemptGiver {
     return this.services.clock.monotonic();
   }
 
-  /** Milliseconds until it may run again, where it brought executors down; else 0. */
+  /** Milliseconds until it may run again after it brought executors down; else 0. */
   get parkedMs(): number {
     return this.blame.parkedMs(this.now);
   }
@@ -249,14 +258,14 @@ export class HostedFunction implements AttemptGiver {
     if (!this.blame.isAlone) this.rejoin();
   }
 
-  /** Back among the others: its own executor ends once its last event there has. */
+  /** Ends the quarantine. Its own executor ends after its last event there. */
   private rejoin(): void {
     this.leave();
     this.pool.leaveAlone(this.name);
     if (!this.closed) this.placeAgain();
   }
 
-  /** Sends what waits, as far as there is room. */
+  /** Sends waiting attempts, as far as there is room. */
   flush(): void {
     for (const placement of this.leaving) if (placement.size === 0) this.leaving.delete(placement);
     if (this.waiting.length === 0 || this.park()) return;
@@ -272,14 +281,17 @@ export class HostedFunction implements AttemptGiver {
     }
   }
 
-  /** How many attempts may be there: where others still run in places that it leaves, no more than may run at once in all. */
+  /**
+   * Returns how many more attempts may be sent to a placement. While others still run in placements it is leaving, all together
+   * may not exceed its concurrency.
+   */
   private shareOf(placement: Placement): number {
     if (this.leaving.size === 0) return Number.POSITIVE_INFINITY;
     const others = [...this.leaving].reduce((sum, { size }) => sum + size, 0);
     return placement.concurrency - others - placement.size;
   }
 
-  /** Stands still for its time; what it is sent meanwhile comes again later. Gives whether it does. */
+  /** Parks it for its time and gives waiting attempts back to be redelivered later. Returns whether it is parked. */
   private park(): boolean {
     const ms = this.parkedMs;
     if (ms <= 0) return false;
@@ -301,7 +313,7 @@ export class HostedFunction implements AttemptGiver {
     const { version } = this;
     try {
       const placement = await this.place(version);
-      // Meanwhile it may have been unloaded, or been given other code.
+      // It may have been unloaded, or given other code, meanwhile.
       if (this.closed || this.version !== version) placement.unload();
       else {
         this.placement = placement;
@@ -328,16 +340,16 @@ export class HostedFunction implements AttemptGiver {
         await this.queue();
         continue;
       }
-      // In the same turn: an executor that dies tells only those who are there.
+      // In the same turn, because an executor's death is only reported to functions that are on it.
       const placement = new Placement(executor, version, this.services, this.solo, this.listener);
       try {
         await placement.loaded;
-        // Its executor may have said in the same breath that it ends.
+        // Its executor may have announced its end at the same time.
         if (!placement.isGone) return placement;
       } catch (error) {
         if (error instanceof WatchfireError) throw error;
       }
-      // Of whose code one died is settled there; to whom that happens again and again it is no failure.
+      // The executor decides whose code it died of. If this function keeps losing executors to others, that is not its failure.
       stillborn = executor.hasRunCode ? 0 : stillborn + 1;
       if (!this.closed && stillborn < stillbirths && attempt++ >= restlessTries)
         await pause(this.services.clock, restMs);
@@ -347,7 +359,7 @@ export class HostedFunction implements AttemptGiver {
     }
   }
 
-  /** Undefined while there are as many executors as there may be, and all are at work. */
+  /** Returns an executor, or `undefined` while the maximum number is reached and all are busy. */
   private take({ instance, manifest: { trustGroup = commonGroup } }: FunctionVersion): ExecutorHandle | undefined {
     const executor = this.blame.isAlone ? this.pool.takeAlone(instance) : this.pool.take(trustGroup);
     this.crowded = executor === undefined;
@@ -367,7 +379,7 @@ export class HostedFunction implements AttemptGiver {
     this.solo = involvement === "bystander" || involvement === "present" ? 0 : batchLimit;
     if (this.placement !== placement) return;
     this.placement = undefined;
-    // Those that finish on a doomed executor are counted until it is gone.
+    // Attempts that finish on a doomed executor are counted until it is gone.
     if (placement.size > 0) this.leaving.add(placement);
     if (reason === "closed" && this.waiting.length === 0) this.resting = !this.closed;
     else if (!this.closed) this.placeAgain();

@@ -1,10 +1,11 @@
 import type { HostReply } from "../host-calls.ts";
 
-/** Levels of arrays and objects in a call's arguments: far above any Kubernetes object's (its decoder stops at 10,000). */
+/** Maximum nesting of a call's arguments: far above that of any Kubernetes object (its decoder stops at 10,000). */
 const maxDepth = 500;
 /**
- * Values in a call's arguments: those of a CustomResourceDefinition of 700 KB, and some more. To parse as many different names
- * and to write them again takes 45 ms, and 120 ms if numbers of 16 digits are among them. The parent stands still meanwhile.
+ * Maximum number of values in a call's arguments: those of a CustomResourceDefinition of 700 KB, and a margin. Parsing and
+ * writing as many different names takes 45 ms, or 120 ms if numbers of 16 digits are among them. It blocks the parent's event
+ * loop.
  */
 const maxValues = 40_000;
 
@@ -22,8 +23,8 @@ export function callFault(operation: string, json: string): string | undefined {
 }
 
 /**
- * What is wrong with the shape of a JSON text; undefined where it can be read. Looked at before it is parsed: four million
- * brackets take V8 half a second, as many other characters 30 ms. 4 ns a character.
+ * Returns what is wrong with the shape of a JSON text, or `undefined` if it can be parsed. Checked before parsing: V8 takes half
+ * a second for four million brackets, and 30 ms for as many other characters. This check takes 4 ns per character.
  */
 export function shapeFault(json: string, maxDepth: number, maxValues: number): string | undefined {
   if (json.length < maxDepth) return undefined;
@@ -45,7 +46,7 @@ export function shapeFault(json: string, maxDepth: number, maxValues: number): s
   return values > maxValues ? `hold more than ${maxValues} values` : undefined;
 }
 
-/** The answer to such a call. */
+/** Returns the answer to a call with a malformed shape. */
 export const misshapen = (operation: string, fault: string): HostReply => ({
   ok: false,
   error: { type: "InvalidError", message: `${operation}: ${fault}` },

@@ -1,26 +1,29 @@
-/** What a link tells: in this order, `opened` once, then `data`, then `ended` once. Never during `launch` itself. */
+/** Callbacks of a link, in this order: `opened` once, `data`, `ended` once. Never called during `launch` itself. */
 export interface LinkListener {
-  /** The process has been asked for. From now on it should say something, however it was started. */
+  /** The process was requested. From now on it must send its first frame in time, however it was started. */
   opened(): void;
   data(chunk: Buffer): void;
-  /** The process is gone, and all it had said was heard. `memory`: over its cap. `detail` is for a person. */
+  /** The process has ended and all its data was delivered. `memory`: it exceeded its cap. `detail` is for a person. */
   ended(reason: "memory" | "exited", detail: string): void;
 }
 
-/** The one way to an executor's process: bytes both ways, and power over its life. */
+/** Connection to an executor's process: bytes in both directions, and control over its lifetime. */
 export interface Link {
-  /** Where the process is known by a number here. */
+  /** Its process id, if the process is visible from here. */
   readonly pid: number | undefined;
   /** The highest resident memory seen, in bytes. */
   readonly peakMemory: number;
-  /** What is written before the process can be spoken to waits. `taken` is called once the bytes have left this process, or never will. */
+  /**
+   * Sends bytes. They are buffered until the process is connected. `taken` is called once they have left this process, or never
+   * will.
+   */
   write(bytes: Buffer, taken?: () => void): void;
-  /** Until `resume` no `data` is told, and what the process says stays outside this one. */
+  /** Stops reading. Until `resume`, `data` is not called and unread data stays outside this process. */
   pause(): void;
   resume(): void;
-  /** Resident memory in bytes at which the process is killed. */
+  /** Sets the resident memory in bytes at which the process is killed. */
   capMemory(bytes: number): void;
-  /** Ends the process at once, whatever it does; `ended` follows. */
+  /** Kills the process at once; `ended` follows. */
   kill(): void;
 }
 

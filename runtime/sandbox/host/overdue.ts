@@ -1,9 +1,12 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 
-/** Milliseconds for what waits to be read, or is to come with the next heartbeat (200 ms), if this process or the machine stood still. */
+/**
+ * Extra milliseconds to read data that is already waiting, or the next heartbeat (200 ms), in case this process or the machine
+ * was suspended.
+ */
 const catchUpMs = 250;
 
-/** Waits for something that has to come again and again, and tells when it has not for too long. */
+/** Watches for a recurring event and reports when it has been missing for too long. */
 export class Overdue {
   private readonly clock: Clock;
   private readonly over: (waitedMs: number) => void;
@@ -13,24 +16,24 @@ export class Overdue {
   private lookAt = 0;
   private isCatchingUp = false;
 
-  /** `over` is called once it has lasted too long; what is not expected again after that is not waited for. */
+  /** `over` is called once when the limit has passed. After that it waits only if `expect` is called again. */
   constructor(clock: Clock, over: (waitedMs: number) => void) {
     this.clock = clock;
     this.over = over;
   }
 
-  /** It came, or is waited for from now on: the next time within `limitMs`. */
+  /** Records the event, or starts waiting. The next one must occur within `limitMs`. */
   expect(limitMs: number): void {
     this.since = this.clock.monotonic();
     this.limitMs = limitMs;
     this.isCatchingUp = false;
-    // One timer for many of these: when it is due it looks how much is left.
+    // One timer serves many calls: when it fires it checks how much time is left.
     if (this.timer && this.lookAt <= this.since + limitMs) return;
     this.timer?.cancel();
     this.lookIn(limitMs);
   }
 
-  /** It is not waited for any more. */
+  /** Stops waiting. */
   stop(): void {
     this.timer?.cancel();
     this.timer = undefined;

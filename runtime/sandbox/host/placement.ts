@@ -19,7 +19,7 @@ import { GuestCalls } from "./guest-calls.ts";
 import { GuestWords, type Lapse } from "./guest-words.ts";
 import type { RunOutput } from "./run-output.ts";
 
-/** One version of a function: what it needs to run anywhere. */
+/** One version of a function, with all that is needed to run it on any executor. */
 export interface FunctionVersion {
   readonly manifest: Pick<FunctionManifest, "name" | "resources"> &
     Partial<Pick<FunctionManifest, "isolation" | "trustGroup" | "file">> & {
@@ -27,51 +27,51 @@ export interface FunctionVersion {
       readonly delivery?: Pick<FunctionManifest["delivery"], "concurrency"> &
         Partial<Pick<FunctionManifest["delivery"], "mode">>;
     };
-  /** What the sandbox knows it by; a function may be loaded several times. */
+  /** Key of the function in the sandbox. One function may be loaded several times. */
   readonly instance: string;
   readonly bundle: Bundle;
   readonly env: Readonly<Record<string, string>>;
   readonly mapper: StackMapper;
-  /** What it was told of once, and is not told of again. */
+  /** Mistakes already logged, which are not logged again. */
   readonly told: Set<Lapse>;
 }
 
-/** Those who answer what guests ask and write. */
+/** Services that handle guests' calls and output. */
 export interface Services {
   readonly hostCalls: HostCalls;
   readonly output: GuestOutput;
   readonly clock: Clock;
 }
 
-/** What a placement tells the function whose it is. */
+/** Callbacks to the function that a placement belongs to. */
 export interface PlacementListener {
-  /** It came to its end with its executor, which died, or (`closed`) was let go of. */
+  /** Its executor died or (`closed`) was closed. */
   lost(placement: Placement, involvement: Involvement, reason: DeathReason): void;
-  /** Its executor takes attempts again, after it had too much before it. */
+  /** Its executor accepts attempts again. */
   room(): void;
-  /** What it was asked to give back: attempts that it had been sent and never begins. */
+  /** Attempts given back on recall: they had been sent and will not begin. */
   returned(attempts: readonly SandboxAttempt[]): void;
 }
 
-/** Milliseconds beyond every deadline after which an executor is taken for hostile. */
+/** Milliseconds beyond every deadline after which an executor is considered hostile. */
 const overdueMs = 10_000;
 
-/** Bytes of events that travel in one frame, unless a single one is larger: far below what a frame may have. */
+/** Maximum bytes of events in one frame, unless a single event is larger: far below a frame's limit. */
 const frameBytes = 16 * 2 ** 20;
 
-/** Isolates of a function whose every event gets a fresh context: each holds one event. */
+/** Number of isolates of a function with `isolation: Event`. Each holds one event. */
 const freshIsolates = 4;
 
-/** Events that an isolate holds at once. */
+/** Maximum number of events that an isolate holds at once. */
 const mostInside = 256;
 
-/** Of a body that was not received as it is: where its metadata is. */
+/** Metadata position of a body that did not come unchanged from the API server. */
 const unknown = { at: -1, end: -1 } as const;
 
-/** Thrown for what no guest can say; the executor is ended for it. */
+/** Thrown for a message that no guest can send. The executor is killed for it. */
 class Breach extends Error {}
 
-/** A version of a function on an executor, and the attempts that are there. */
+/** A version of a function on an executor, with its attempts there. */
 export class Placement implements TenantListener {
   private readonly executor: ExecutorHandle;
   private readonly version: FunctionVersion;
@@ -81,22 +81,22 @@ export class Placement implements TenantListener {
   private readonly calls: GuestCalls;
   private readonly words: GuestWords;
   private readonly attempts = new YoungMap<number, SandboxAttempt>();
-  /** Of each realm's last entry: the events that were announced there first. */
+  /** For each realm's last entry: the events that were announced for the first time. */
   private readonly fresh = new YoungMap<number, readonly number[]>();
   private readonly output: GuestOutput;
   private readonly sentAt: number;
   private lastNo = 0;
-  /** When the last attempt of it ended. */
+  /** When its last attempt ended. */
   private endedAt = 0;
-  /** That were sent and are not answered. */
+  /** Number of recalls that were sent and not answered. */
   private recalls = 0;
   private unloading = false;
   private gone = false;
   private settleLoad: { resolve: () => void; reject: (error: WatchfireError | undefined) => void } | undefined;
-  /** Rejects with the reason why the code cannot be loaded; with undefined where the executor died of something else. */
+  /** Rejects with the error if the code cannot be loaded, or with `undefined` if the executor died of something else. */
   readonly loaded: Promise<void>;
 
-  /** `solo`: events to run one at a time at first. */
+  /** `solo`: number of events to run one at a time first. */
   constructor(
     executor: ExecutorHandle,
     version: FunctionVersion,
@@ -158,43 +158,43 @@ export class Placement implements TenantListener {
     return this.version.manifest.isolation === "Event" ? freshIsolates : 1;
   }
 
-  /** How many of its events may have begun and not ended. */
+  /** Maximum number of its events that have begun and not ended. */
   get concurrency(): number {
     return this.version.manifest.delivery?.concurrency ?? mostInside;
   }
 
-  /** The number by which its executor's death is known. */
+  /** The number that identifies its executor in the records of a death. */
   get executorNumber(): number {
     return this.executor.number;
   }
 
-  /** Attempts that are there. */
+  /** Number of attempts on the executor. */
   get size(): number {
     return this.attempts.size;
   }
 
-  /** Whether its executor has ended, is about to, or has it no more. */
+  /** Whether its executor has ended, is about to, or no longer has it loaded. */
   get isGone(): boolean {
     return this.gone;
   }
 
-  /** How many attempts it is to be sent for now; none where its executor is about to end: they wait for the next. */
+  /** How many attempts may be sent now. 0 if its executor is about to end: they wait for the next one. */
   get room(): number {
     if (this.executor.isDead || this.executor.isFull) return 0;
     return this.executor.isAhead ? Math.max(0, this.concurrency - this.size) : Number.POSITIVE_INFINITY;
   }
 
-  /** When its code was sent, while its executor has not said how it loaded; monotonic milliseconds. */
+  /** When its code was sent, in monotonic milliseconds, while the executor has not reported the result; else `undefined`. */
   get loadingSince(): number | undefined {
     return this.settleLoad ? this.sentAt : undefined;
   }
 
   /**
-   * Whether an attempt is so late that the executor, which should have ended it, cannot be itself. Those ahead of it may
-   * have used their time first, one by one.
+   * Whether an attempt is so late that the executor, which should have ended it, must be hostile. Attempts ahead of it may have
+   * used their full time first, one by one.
    */
   isOverdue(now: number): boolean {
-    // Of those that wait behind it none has its turn before it.
+    // Attempts queued behind it do not run before it.
     const ahead = Math.min(this.size, this.concurrency);
     for (const { enteredAt, sentAt, delivery } of this.attempts.values()) {
       const since = enteredAt ?? Math.max(sentAt, this.endedAt);
@@ -203,7 +203,7 @@ export class Placement implements TenantListener {
     return false;
   }
 
-  /** Sends attempts, together as far as a frame holds them. */
+  /** Sends attempts, as many per frame as fit. */
   run(attempts: readonly SandboxAttempt[]): void {
     let items: EventItem[] = [];
     let segments: Buffer[] = [];
@@ -232,7 +232,7 @@ export class Placement implements TenantListener {
     send();
   }
 
-  /** Has its executor give back what it has not begun. `forGood`: whoever gave it wants it back. */
+  /** Asks the executor to give back attempts that have not begun. `forGood`: the engine wants them back. */
   recall(forGood = false): void {
     if (forGood) for (const attempt of this.attempts.values()) attempt.isRecalled = true;
     if (this.gone || this.attempts.size === 0) return;
@@ -240,7 +240,7 @@ export class Placement implements TenantListener {
     this.executor.send({ type: frameType.recall, header: { tenant: this.tenant } });
   }
 
-  /** Leaves the executor once the attempts that have begun have ended; the others are given back. */
+  /** Leaves the executor once the attempts that have begun have ended. The others are given back. */
   unload(): void {
     if (!this.unloading) this.recall();
     this.unloading = true;
@@ -249,7 +249,7 @@ export class Placement implements TenantListener {
     this.executor.remove(this.tenant);
   }
 
-  /** Ends every attempt that is there, to be run again. */
+  /** Interrupts every attempt, so that it runs again. */
   interrupt(): void {
     for (const no of [...this.attempts.keys()]) this.take(no)?.end({ type: "interrupted" });
   }
@@ -268,14 +268,14 @@ export class Placement implements TenantListener {
     }
   }
 
-  /** Its executor has room again. */
+  /** Its executor accepts data again. */
   roomAgain(): void {
     this.calls.proceed();
     this.listener.room();
   }
 
   lost(involvement: Involvement, reason: DeathReason, inside: readonly number[]): void {
-    // A doomed executor lets the others finish; what it had not is told at its death.
+    // A doomed executor lets the others finish. Attempts that did not are interrupted at its death.
     if (this.gone) {
       this.interrupt();
       return;
@@ -285,7 +285,7 @@ export class Placement implements TenantListener {
     if (isCharged) {
       if (inside.length === 0) this.failLoad({ reason: ended, name: "", message: "", stack: "" });
       else this.settle((load) => load.reject(undefined));
-      // With several inside nobody can tell whose code it was: they run again one by one.
+      // With several inside, the one at fault is unknown: they run again one by one.
       if (inside.length === 1) this.charge(inside[0] as number, ended, "");
       else for (const no of inside) this.take(no)?.end({ type: "interrupted" });
     } else this.settle((load) => load.reject(undefined));
@@ -316,14 +316,15 @@ export class Placement implements TenantListener {
       const attempt = this.known(no);
       if (!attempt?.entered(now)) continue;
       this.waitsNoMore(attempt);
-      // The first does begin, unless some came before it. The others begin when those before them have ended, or have to wait.
+      // The first event begins, unless others were entered before it. The others begin when those before them have ended, or
+      // wait.
       if (no === events[0]) attempt.begun();
       fresh.push(no);
     }
     if (fresh.length > 0) this.fresh.set(realm, fresh);
   }
 
-  /** An entry is over: of the events that could have begun there first, the last ones have not. */
+  /** Handles an entry's end: of the events announced first for it, the last `count` have not begun. */
   private left(realm: number, count: number): void {
     const fresh = this.fresh.get(realm) ?? [];
     this.fresh.delete(realm);
@@ -333,7 +334,7 @@ export class Placement implements TenantListener {
       throw new Breach("it leaves what it had begun");
     for (const attempt of attempts) attempt?.begun();
     for (const attempt of left) if (attempt) this.waitsAgain(attempt);
-    // They were with its code when they were asked for.
+    // They were inside when they were recalled.
     if (left.some((attempt) => this.unloading || attempt?.isRecalled)) this.recall();
   }
 
@@ -362,7 +363,7 @@ export class Placement implements TenantListener {
     this.listener.returned(events.flatMap((no) => this.take(no) ?? []));
   }
 
-  /** A call whose guest stands still meanwhile; else it is one like the others. */
+  /** Handles a blocking call. Apart from the blocking it is an ordinary call. */
   private asked({ realm, ...call }: Extract<UpFrame, { type: typeof frameType.asking }>): void {
     const isOver = !this.known(call.no);
     if (isOver) this.calls.refuse(realm, call.call);
@@ -375,7 +376,7 @@ export class Placement implements TenantListener {
     for (const no of interrupted) if (this.known(no)) this.take(no)?.end({ type: "interrupted" });
   }
 
-  /** What a guest says can be anything: a fault in reading it fails the attempt whose word it is, and nothing else. */
+  /** Handles a guest's output, which can be anything. A fault in reading it fails only the attempt it belongs to. */
   private drained(realm: number, { done, calls, logs, metrics, strays, left }: RunOutput): void {
     const { words } = this;
     this.left(realm, left);
@@ -389,7 +390,7 @@ export class Placement implements TenantListener {
       try {
         words.stray(error);
       } catch {
-        // Of no attempt that is left: a fault in it is nobody's.
+        // No attempt is left that a fault could be reported to.
       }
     }
     for (const entry of done) {
@@ -397,7 +398,7 @@ export class Placement implements TenantListener {
     }
   }
 
-  /** Reads a guest's word, if its attempt still runs. `read` gives whether a guest can have said it. */
+  /** Processes a guest's message if its attempt still runs. `read` returns whether an honest guest can have sent it. */
   private heed(no: number, excess: string, read: (attempt: SandboxAttempt) => boolean): void {
     const attempt = this.begun(no);
     if (!attempt) return;
@@ -409,19 +410,19 @@ export class Placement implements TenantListener {
       return;
     }
     if (isPossible) return;
-    // It has been taken over by that one.
+    // This event's code has taken over the executor.
     this.charge(no, "killed", "");
     throw new Breach(excess);
   }
 
-  /** The attempt of that number; undefined for one that has ended. There is none that was never sent. */
+  /** Returns the attempt of that number, or `undefined` if it has ended. Throws a Breach for a number that was never sent. */
   private known(no: number): SandboxAttempt | undefined {
     const attempt = this.attempts.get(no);
     if (!attempt && (no === 0 || no > this.lastNo)) throw new Breach(`it speaks of event ${no}, which it never had`);
     return attempt;
   }
 
-  /** The same, of one whose code has run. */
+  /** Returns the same, and throws a Breach if the attempt has not been entered. */
   private begun(no: number): SandboxAttempt | undefined {
     const attempt = this.known(no);
     if (attempt && attempt.enteredAt === undefined) throw new Breach(`it speaks for event ${no}, which has not begun`);
@@ -434,7 +435,7 @@ export class Placement implements TenantListener {
     });
   }
 
-  /** Ends an attempt, with what is read of its guest's words. */
+  /** Ends an attempt with the outcome that `read` returns. If it throws, the attempt fails with that fault. */
   private end(no: number, read: (attempt: SandboxAttempt) => Outcome | Promise<Outcome>): void {
     const attempt = this.take(no);
     if (!attempt) return;
@@ -455,7 +456,7 @@ export class Placement implements TenantListener {
 
   private failLoad(failure: NonNullable<Loaded["failure"]>): void {
     const { mapper, manifest } = this.version;
-    // Its executor is asked for no more: what is left to do is the parent's.
+    // The executor is not needed any more: the rest is work of the parent.
     this.settle((load) => loadError(failure, mapper, manifest).catch(unreadableLoad).then(load.reject));
   }
 
@@ -466,7 +467,7 @@ export class Placement implements TenantListener {
     return outcomeOf(done, mapper, manifest.resources, attempt.delivery.timeoutMs, this.durationOf(attempt));
   }
 
-  /** From its code's first entry; where that was never told, from its sending. */
+  /** Milliseconds since its first entry, or since its sending if no entry was announced. */
   private durationOf({ enteredAt, sentAt }: SandboxAttempt): number {
     return this.clock.monotonic() - (enteredAt ?? sentAt);
   }

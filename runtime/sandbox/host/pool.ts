@@ -1,15 +1,15 @@
 import { ExecutorHandle } from "./executor.ts";
 import type { DeathReason, ExecutorSettings } from "./executor-process.ts";
 
-/** How many executors there may be. */
+/** Maximum numbers of executors. */
 interface PoolLimits {
-  /** Those that the functions of no trust group share. */
+  /** Executors shared by the functions without a trust group. */
   readonly shared: number;
-  /** All others: one for each trust group, and one for each function that runs alone. */
+  /** All others: one for each trust group and one for each quarantined function. */
   readonly own: number;
 }
 
-/** Told when an executor is gone; `culprits` are the functions whose doing it may be. */
+/** Called when an executor has died. `culprits` are the functions that may have caused it. */
 type DiedListener = (
   executor: ExecutorHandle,
   reason: DeathReason,
@@ -17,23 +17,23 @@ type DiedListener = (
   culprits: readonly string[],
 ) => void;
 
-/** The trust group of functions that name none. */
+/** The trust group of functions that name no group. */
 export const commonGroup = "";
 
-/** Milliseconds between an executor's end and the start of a spare: those that take its place are started by then. */
+/** Milliseconds between an executor's death and the start of a spare, so that its replacements start first. */
 const spareDelayMs = 1000;
 /**
- * Milliseconds since an executor's end in which a spare is kept, because code that ends one does so again. Without one the next
- * is started when it is needed, which takes 0.1 s (measured). A spare is 60 MB resident.
+ * Milliseconds after an executor's death for which a spare is kept, because code that crashes one is likely to do so again.
+ * Without a spare the next executor is started on demand, which takes 0.1 s (measured). A spare takes 60 MB of resident memory.
  */
 const spareKeptMs = 600_000;
-/** Milliseconds without an event after which an executor gives way to a function that has none. */
+/** Milliseconds without an event after which an executor may be closed in favour of a function that has no executor. */
 const evictMs = 1000;
 
 /**
- * The executors. Those of a trust group are its own: nobody else's code or environment comes there, before or after.
- * Once one has died, a warm spare, on which nothing has run, takes the place of the next that does. One that is nobody's any
- * more, or had no event for long, is let go of. Those that the functions without a group share are kept.
+ * The executors. A trust group has a separate executor: no other code or environment is ever loaded there. After a death, a warm
+ * spare on which nothing has run replaces the next executor that dies. Executors that are unused or long idle are closed, except
+ * for the shared ones.
  */
 export class ExecutorPool {
   private readonly settings: ExecutorSettings;
@@ -41,10 +41,10 @@ export class ExecutorPool {
   private readonly died: DiedListener;
   private readonly living = new Set<ExecutorHandle>();
   private readonly shared = new Set<ExecutorHandle>();
-  /** By `group/` and a trust group's name, or `function/` and that of a function that runs alone. */
+  /** Keyed by `group/` and a trust group's name, or by `function/` and the name of a quarantined function. */
   private readonly own = new Map<string, ExecutorHandle>();
   private spare: ExecutorHandle | undefined;
-  /** When an executor ended last on which something had run, in monotonic milliseconds. */
+  /** When an executor that had run code last ended, in monotonic milliseconds. */
   private endedAt = Number.NEGATIVE_INFINITY;
   private lastNumber = 0;
   private closed = false;
@@ -53,19 +53,19 @@ export class ExecutorPool {
     this.settings = settings;
     this.limits = limits;
     this.died = died;
-    // The first function finds it started.
+    // Started in advance for the first function.
     this.spare = this.spawn();
     this.sweepLater();
   }
 
-  /** All that live, those that are about to end as well. */
+  /** All living executors, including those that are about to end. */
   get executors(): readonly ExecutorHandle[] {
     return [...this.living];
   }
 
   /**
-   * The executor of a trust group. For a function without one it is the shared executor with the fewest functions, or a
-   * new one while there is room for one. Undefined where there are too many already, and all are at work.
+   * Returns the executor of a trust group. For a function without one, returns the shared executor with the fewest functions, or
+   * a new one if the maximum is not reached. Returns `undefined` if the maximum is reached and all are busy.
    */
   take(group: string): ExecutorHandle | undefined {
     if (group !== commonGroup) return this.takeOwn(`group/${group}`);
@@ -78,12 +78,12 @@ export class ExecutorPool {
     return usable.reduce((least, executor) => (executor.size < least.size ? executor : least));
   }
 
-  /** The executor that runs this function and nothing else; undefined as above. */
+  /** Returns the executor that runs only this function, or `undefined` as in `take`. */
   takeAlone(name: string): ExecutorHandle | undefined {
     return this.takeOwn(`function/${name}`);
   }
 
-  /** The function runs alone no more: its executor ends once its last event there has. */
+  /** Ends a function's exclusive use of its executor, which ends after its last event there. */
   leaveAlone(name: string): void {
     this.own.delete(`function/${name}`);
   }
@@ -103,14 +103,14 @@ export class ExecutorPool {
     return executor;
   }
 
-  /** Those that only some may use, the leaving ones as well. */
+  /** Number of executors that are not shared, including those that are about to end. */
   private get ownCount(): number {
     const isOwn = (executor: ExecutorHandle) =>
       !executor.isDead && !this.shared.has(executor) && executor !== this.spare;
     return this.executors.filter(isOwn).length;
   }
 
-  /** Lets the one go that has had no event for longest, if it had none for a while. */
+  /** Closes the executor that has been idle for longest, if it was idle for `evictMs`. Returns whether it did. */
   private evict(): boolean {
     const idle = [...this.own.values()].toSorted((a, b) => b.idleMs - a.idleMs)[0];
     if (!idle || idle.idleMs < evictMs) return false;
@@ -145,7 +145,7 @@ export class ExecutorPool {
     return !this.closed && this.settings.clock.monotonic() - this.endedAt < spareKeptMs;
   }
 
-  /** Not at once, so that it does not compete with the work that the others have now. */
+  /** Starts a spare later, so that it does not compete with current work. */
   private spareLater(): void {
     const start = () => {
       if (this.wantsSpare) this.spare ??= this.spawn();

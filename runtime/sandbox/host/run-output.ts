@@ -1,10 +1,10 @@
 import { clean, controlCharacters } from "../../base/wording.ts";
 import { shapeFault } from "./json-shape.ts";
 
-/** How the guest says that an event ended. */
+/** Outcome of an event, as reported by the guest. */
 type DoneKind = "ok" | "requeue" | "partial" | "failed" | "permanent" | "unreadable" | "output" | "deadline" | "cpu";
 
-/** An error as text, as it came: what is shown to a person is to be cleaned first. */
+/** An error as unmodified text. It must be cleaned before it is shown to a person. */
 export interface GuestError {
   readonly name: string;
   readonly message: string;
@@ -14,7 +14,7 @@ export interface GuestError {
 export interface FinishedEvent extends GuestError {
   readonly no: number;
   readonly kind: DoneKind;
-  /** Milliseconds; undefined where the handler did not say. */
+  /** Milliseconds; `undefined` if the handler did not set it. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -43,40 +43,43 @@ export interface GuestMetric {
   readonly labels: string;
 }
 
-/** What an isolate had to tell, checked. */
+/** An isolate's output, validated. */
 export interface RunOutput {
   readonly done: readonly FinishedEvent[];
   readonly calls: readonly GuestCall[];
   readonly logs: readonly GuestLog[];
   readonly metrics: readonly GuestMetric[];
-  /** What was thrown, or rejected and not heard, once its event had ended. */
+  /** Errors that were thrown, and unhandled rejections, after their event had ended. */
   readonly strays: readonly GuestError[];
-  /** How many of the entry's events have not begun: its last ones. */
+  /** How many of the entry's last events have not begun. */
   readonly left: number;
 }
 
-/** Entries of one kind that may come at once; the guest stops itself at 1000 messages in all. */
+/** Maximum entries of one kind in an outbox. The guest stops at 1000 messages in total. */
 const maxEntries = 1100;
-/** Errors that no event is left for: the guest notes one a drain, and the executor may add the one that V8 told it of. */
+/** Maximum errors without an event: the guest reports one per drain, and the executor may add the one that V8 reported. */
 const maxStrays = 2;
-/** Bytes of the head: as many entries, none longer than 200. */
+/** Maximum bytes of the head: the maximum number of entries, each of up to 200 bytes. */
 const maxHead = 256 * 1024;
-/** Lists within each other in it, and values of all of them: of a thousand entries six each. */
+/** Maximum nesting of the head, and number of its values: six for each of a thousand entries, with a margin. */
 const maxDepth = 3;
 const maxValues = 10_000;
-/** Characters of a head that is parsed as it is: whatever its shape, that takes less than looking at it. */
+/** Characters up to which a head is parsed without a check of its shape, because parsing is cheaper whatever the shape. */
 const shortHead = 1000;
-/** Characters of one error, of all calls, and of all log lines and metrics: what the guest keeps to, and a little room. */
+/** Maximum characters of one error, of all calls, and of all log lines and metrics: the guest's own limits plus a margin. */
 const maxError = 8000;
 const maxCalls = 2_200_000;
 const maxWords = 300_000;
-/** Characters of a line's message and of its fields: the guest cuts them at 4096 and 8192, and writes cut JSON as a string. */
+/**
+ * Maximum characters of a line's message and of its fields. The guest cuts them at 4096 and 8192, and writes cut JSON as a
+ * string.
+ */
 const maxMessage = 4200;
 const maxFields = 20_000;
-/** Levels and values of such fields; the guest goes down to 100 levels. */
+/** Maximum nesting and values of such fields. The guest prints up to 100 levels. */
 const maxFieldDepth = 150;
 const maxFieldValues = 10_000;
-/** Characters of a call's operation, of a metric's name, and of a level, a kind or a type. */
+/** Maximum characters of a call's operation, of a metric's name, and of a level, a kind or a type. */
 const maxName = 200;
 
 const kinds: readonly string[] = [
@@ -93,10 +96,10 @@ const levels: readonly string[] = ["debug", "info", "warn", "error"];
 
 const isIndex = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Thrown inside this file for what an honest executor would not send. */
+/** Thrown inside this file for data that an honest executor would not send. */
 class Unfit extends Error {}
 
-/** The texts behind an outbox's head, taken one after another. */
+/** The texts after an outbox's head, read in sequence. */
 class Texts {
   private readonly text: string;
   private at = 0;
@@ -111,7 +114,7 @@ class Texts {
     return this.text.slice(this.at - length, this.at);
   }
 
-  /** Characters taken so far. */
+  /** Number of characters read so far. */
   get taken(): number {
     return this.at;
   }
@@ -122,9 +125,9 @@ class Texts {
 }
 
 /**
- * Reads an outbox; undefined for anything that an honest executor would not send. Checked by hand: it is on the path of
- * every event, and its form is fixed. Only its head is parsed, and that is short. An executor that a guest has taken
- * over must not be able to keep the parent busy with it.
+ * Parses an outbox. Returns `undefined` for anything that an honest executor would not send. Validated by hand, because it is on
+ * the path of every event and its format is fixed. Only its head is parsed, which is short, so that an executor taken over by a
+ * guest cannot keep the parent busy.
  */
 export function readOutbox(bytes: Buffer): RunOutput | undefined {
   try {
@@ -201,7 +204,7 @@ function readFields(length: unknown, texts: Texts): string {
   return fields;
 }
 
-/** A JSON object's text as an object, cleaned; empty for anything else. */
+/** Parses a JSON object and removes control characters. Returns an empty object for anything else. */
 export function cleanObject(text: string): Record<string, unknown> {
   if (text === "") return {};
   try {
@@ -213,12 +216,12 @@ export function cleanObject(text: string): Record<string, unknown> {
   }
 }
 
-/** An escape of a control character in JSON, or of anything else. */
+/** Matches a \u escape in JSON, or any other escape. */
 const escaped = /\\(?:u([0-9a-fA-F]{4})|.)/gs;
 
 /**
- * JSON whose strings hold no control characters. In the text, not in the values: visiting each of these costs ten times as
- * much as the parsing.
+ * Replaces control characters in a JSON text's strings. Works on the text, because visiting each value costs ten times as much as
+ * parsing.
  */
 function cleanJson(text: string): string {
   const visible = text.replace(controlCharacters, (character) => `\\${clean(character)}`);

@@ -15,47 +15,49 @@ import type { Launch } from "./link.ts";
 import type { FunctionVersion } from "./placement.ts";
 import { ExecutorPool } from "./pool.ts";
 
-/** What the sandbox tells about itself, for metrics. */
+/** Callbacks for metrics of the sandbox. */
 export interface SandboxObserver {
-  /** An executor is gone; `culprits` are the functions that were running there. Not called when the sandbox is closed. */
+  /** An executor died; `culprits` are the functions that were running there. Not called when the sandbox is closed. */
   executorDied(reason: DeathReason, culprits: readonly string[]): void;
   /** A function is charged with an executor's death. */
   functionKilled?(name: string): void;
 }
 
 export interface SandboxOptions {
-  /** Executor processes that functions share. One per core is plenty. */
+  /** Number of executor processes that functions share. One per core is enough. */
   readonly executors: number;
-  /** Executors beside those: one for each trust group, and one for each function that runs alone. Default 32. */
+  /** Maximum number of further executors: one for each trust group and for each quarantined function. Default 32. */
   readonly ownExecutors?: number;
   readonly hostCalls: HostCalls;
   readonly output: GuestOutput;
   readonly clock: Clock;
-  /** How executors are started. Default: as children of this process. */
+  /** Starts executors. Default: as children of this process. */
   readonly launch?: Launch;
-  /** Milliseconds without an event after which an isolate is let go of, to be opened at the next. Default 5 minutes. */
+  /** Milliseconds without an event after which an isolate is closed; the next event opens one. Default 5 minutes. */
   readonly idleMs?: number;
-  /** Events after which an isolate is replaced. Default 100,000: five seconds of a busy function, for 5 ms of loading. */
+  /**
+   * Number of events after which an isolate is replaced. Default 100,000: five seconds of a busy function, for 5 ms of loading.
+   */
   readonly recycleEvents?: number;
   readonly observer?: SandboxObserver;
   readonly log: Pick<Logger, "info" | "warn">;
 }
 
-/** Functions whose past is kept, those that are loaded among them: far more than a cluster has. */
+/** Maximum number of functions whose record is kept, including loaded ones: far more than a cluster has. */
 const maxBlames = 10_000;
 
-/** Milliseconds between two looks at what still runs, while closing. */
+/** Milliseconds between two checks of what still runs, while closing. */
 const closePollMs = 10;
 
 /**
- * Runs handlers in isolates, in child processes. A handler that breaks a limit fails its own attempt. One that takes
- * its process down fails its own attempt as well, and its neighbours' attempts are run again, uncounted.
+ * Runs handlers in isolates, in child processes. A handler that breaks a limit fails its own attempt. A handler that crashes its
+ * process also fails its own attempt; attempts of other functions there are interrupted and run again, uncounted.
  */
 export class Sandbox implements Runner, HostedListener {
   private readonly options: SandboxOptions;
   private readonly functions = new Map<string, HostedFunction>();
   private readonly unloaded = new Set<HostedFunction>();
-  /** What functions have to answer for, by name: a function that is taken away and comes again is the same. */
+  /** Records of functions by name. A function that is removed and added again keeps its record. */
   private readonly blames = new Map<string, CircuitBreaker>();
   private readonly mapping: MappingThread;
   private pool: Promise<ExecutorPool> | undefined;
@@ -66,18 +68,17 @@ export class Sandbox implements Runner, HostedListener {
     this.mapping = new MappingThread(options.clock);
   }
 
-  /** Starts the executors ahead of the first function, so that their start-up overlaps with other work. */
+  /** Starts the executors before the first function is loaded, so that their start overlaps with other work. */
   warm(): void {
     this.pool ??= this.open();
-    // Whoever loads a function hears of a failure.
+    // The failure is reported to whoever loads a function.
     this.pool.catch(() => undefined);
   }
 
   /**
-   * Loads a function, or new code in its place once that has loaded; what runs finishes on the old code.
-   * Throws a WatchfireError with the place in the author's file where the module cannot be loaded; a version that was
-   * there before stays.
-   * @param instance what it is called from then on. Default: the function's name
+   * Loads a function, or replaces its code once the new code has loaded. Running attempts finish on the old code. Throws a
+   * WatchfireError with the place in the author's file if the module cannot be loaded; a version that was loaded before stays.
+   * @param instance key of the function from then on. Default: the function's name
    */
   async load(
     manifest: FunctionVersion["manifest"],
@@ -95,12 +96,12 @@ export class Sandbox implements Runner, HostedListener {
     blame.renew(this.options.clock.monotonic());
     const added = new HostedFunction(pool, this.options, blame, version, this);
     await added.load();
-    // Of two that loaded at once, the later stays.
+    // If two loads ran concurrently, the one that finished later stays.
     this.functions.get(instance)?.unload();
     this.functions.set(instance, added);
   }
 
-  /** A runner of some instances alone. `instanceOf`: which one a function's events go to. */
+  /** Returns a runner for some instances. `instanceOf` returns the instance that gets a function's events. */
   instances(instanceOf: (functionName: string) => string): Runner {
     return {
       give: (delivery, listener) => this.giveTo(instanceOf(delivery.function), delivery, listener),
@@ -128,7 +129,7 @@ export class Sandbox implements Runner, HostedListener {
     this.functions.get(instance)?.recall();
   }
 
-  /** Takes an instance away; what runs may finish. */
+  /** Removes an instance. Running attempts may finish. */
   unload(instance: string): void {
     const gone = this.functions.get(instance);
     if (!gone) return;
@@ -138,19 +139,21 @@ export class Sandbox implements Runner, HostedListener {
     if (gone.size > 0) this.unloaded.add(gone);
   }
 
-  /** A hosted function's word: it is charged. Whoever was suspected with it is cleared where it is proven to be the one. */
+  /**
+   * Reports that a function is charged with an executor's death. If it is proven, other suspects of the same deaths are cleared.
+   */
   killed(killer: HostedFunction, isProven: boolean): void {
     this.options.observer?.functionKilled?.(killer.functionName);
     if (!isProven) return;
     for (const other of this.functions.values()) if (other !== killer) other.clear(killer.cases);
   }
 
-  /** How an instance stands; undefined for one that is not loaded. */
+  /** Returns an instance's state, or `undefined` if it is not loaded. */
   status(instance: string): HostedState | undefined {
     return this.functions.get(instance)?.state;
   }
 
-  /** Functions that stand still because they brought executors down, with the seconds that are left, of several instances the most. */
+  /** Returns the parked functions with the remaining seconds; the maximum if a function has several instances. */
   parked(): readonly { readonly name: string; readonly seconds: number }[] {
     const left = new Map<string, number>();
     for (const { functionName, parkedMs } of this.functions.values()) {
@@ -159,12 +162,12 @@ export class Sandbox implements Runner, HostedListener {
     return [...left].map(([name, seconds]) => ({ name, seconds }));
   }
 
-  /** Each executor's process, for metrics. */
+  /** Returns each executor's process, for metrics. */
   async executors(): Promise<readonly { readonly pid: number | undefined; readonly peakMemory: number }[]> {
     return (await this.pool)?.executors.map(({ pid, peakMemory }) => ({ pid, peakMemory })) ?? [];
   }
 
-  /** Waits up to `graceMs` for what runs, then ends every executor; what was still running is interrupted. */
+  /** Waits up to `graceMs` for running attempts, then ends every executor. Attempts that still run are interrupted. */
   async close(graceMs: number): Promise<void> {
     if (this.closed) return;
     this.closed = true;
@@ -180,7 +183,7 @@ export class Sandbox implements Runner, HostedListener {
   private blameOf(name: string): CircuitBreaker {
     const blame = this.blames.get(name) ?? new CircuitBreaker();
     this.blames.delete(name);
-    // The oldest go first.
+    // The oldest records are removed first.
     for (const other of this.blames.keys()) {
       if (this.blames.size < maxBlames) break;
       if (!this.functions.has(other)) this.blames.delete(other);

@@ -1,16 +1,18 @@
 import type { Socket } from "node:net";
 import type { Link, LinkListener } from "./link.ts";
 
-/** Milliseconds after a kill in which the warden should have said that the process is gone. */
+/** Milliseconds after a kill within which the supervisor should report the process' end. */
 const goneMs = 1000;
 
-/** What a link needs of the one connection to the warden. */
+/** The functions of the supervisor's connection that a link uses. */
 interface SupervisorWire {
   cap(id: number, bytes: number): void;
   kill(id: number): void;
 }
 
-/** An executor that a warden started: a connection of its own for bytes, the warden's for power over its life. */
+/**
+ * An executor that a supervisor started. Its data uses a separate connection; it is killed and limited through the supervisor's.
+ */
 export class SocketLink implements Link {
   readonly id: number;
   readonly pid = undefined;
@@ -55,7 +57,7 @@ export class SocketLink implements Link {
     setTimeout(() => this.end("exited", "killed"), goneMs).unref();
   }
 
-  /** The warden has been asked for it: what it should know. From now on the process has so long to speak. */
+  /** Called when the supervisor has been asked for it: sends the memory cap and starts the process' time to connect. */
   started(): void {
     if (this.memoryCap !== undefined) this.warden.cap(this.id, this.memoryCap);
     process.nextTick(() => {
@@ -63,7 +65,7 @@ export class SocketLink implements Link {
     });
   }
 
-  /** Its process has connected; the stream is paused, and flows unless the link is. */
+  /** Receives its process' connection. The stream is paused, and resumed unless the link is paused. */
   joined(stream: Socket): void {
     if (this.over || this.stream) {
       stream.destroy();
@@ -76,7 +78,7 @@ export class SocketLink implements Link {
     for (const { bytes, taken } of this.early.splice(0)) stream.write(bytes, taken);
   }
 
-  /** It is gone. What it had said before may still be on its way; a moment for that. */
+  /** Ends the link. Data sent before the process' end may still arrive for `goneMs`. */
   end(reason: "memory" | "exited", detail: string): void {
     if (this.over) return;
     this.over = true;

@@ -12,26 +12,29 @@ import { framesOf, hearFirstFrame } from "./first-frame.ts";
 import type { Launch } from "./link.ts";
 import { SocketLink } from "./socket-link.ts";
 
-/** Connections that may be saying who they are at once, beside one of each executor that was asked for. */
+/** Maximum number of unidentified connections at once, in addition to one for each requested executor. */
 const maxStrangers = 64;
 
 /**
- * Milliseconds between a warden's end and the next key. The kernel closes process 1's connection microseconds before it ends
- * the other processes of its namespace: none of them is left to read that key.
+ * Milliseconds between a supervisor's end and the next key. The kernel closes process 1's connection microseconds before it ends
+ * the other processes of its namespace. After the delay no such process is left that could read the key.
  */
 const burialMs = 1000;
 
 type DoorLog = Pick<Logger, "info" | "warn" | "error">;
 
-/** Where the warden stands. `lost`: what it had started may live on, so that nobody can be believed to be its successor. */
+/**
+ * State of the connection to the supervisor. `lost`: processes that it started may still live, so no other process can be trusted
+ * to be its successor.
+ */
 type WardenState = "awaited" | "attached" | "gone" | "lost";
 
 /**
- * Executors in a container of their own, over a unix socket in a folder that both containers have: a warden there
- * starts them when asked. Who may connect: a process that can open the socket (0660), and knows the key. The key lies
- * beside the socket only while a warden is awaited, so never while a guest's code runs. A warden serves one parent, and
- * ends with its connection; the next one is new, and so are its executors. While one is attached, whoever else speaks
- * can only be a guest that owns its executor: all ends.
+ * Executors in a separate container, reached by a unix socket in a folder that both containers mount. A supervisor there starts
+ * executors on request. A process may connect if it can open the socket (0660) and knows the key. The key's file exists only
+ * while a supervisor is awaited, so never while a guest's code runs. A supervisor serves one parent and ends with its connection;
+ * its successor is a new process with new executors. While one is attached, any other process that connects must be a guest that
+ * controls its executor, and everything is ended.
  */
 export class SupervisorClient {
   private readonly path: string;
@@ -44,9 +47,9 @@ export class SupervisorClient {
   private state: WardenState = "awaited";
   private found: ExecutorRights | undefined;
   private memory: number | undefined;
-  /** What the next warden must know; empty while none is awaited. */
+  /** Key that the next supervisor must know; empty while no supervisor is awaited. */
   private key = "";
-  /** What the tokens of executors are made with. */
+  /** Secret from which the executors' tokens are computed. */
   private secret: Buffer = randomBytes(32);
   private keyTimer: NodeJS.Timeout | undefined;
   private lastId = 0;
@@ -59,7 +62,9 @@ export class SupervisorClient {
     this.server = createServer((socket) => this.meet(socket));
   }
 
-  /** Listens at a path that is this process' own; a socket that a predecessor left there is replaced. @throws WatchfireError */
+  /**
+   * Listens at a path that belongs to this process. A socket that a predecessor left there is replaced. @throws WatchfireError
+   */
   static async listen(path: string, log: DoorLog, options: ExecutorOptions = {}): Promise<SupervisorClient> {
     const door = new SupervisorClient(path, log, options);
     try {
@@ -70,7 +75,7 @@ export class SupervisorClient {
         door.server.listen(path, resolve);
       });
       chmodSync(path, 0o660);
-      // Its warden may be about to end as well.
+      // Its supervisor may be about to end as well.
       if (hadPredecessor) door.layKeySoon();
       else door.layKey();
     } catch (cause) {
@@ -85,7 +90,7 @@ export class SupervisorClient {
     return door;
   }
 
-  /** Starts an executor as soon as a warden is there. */
+  /** Starts an executor as soon as a supervisor is attached. */
   readonly launch: Launch = (listener) => {
     const id = ++this.lastId;
     const link = new SocketLink(id, this, {
@@ -102,17 +107,17 @@ export class SupervisorClient {
     return link;
   };
 
-  /** Of the executors of the warden that is attached, or was last; undefined before the first. */
+  /** Rights of the executors of the current or last supervisor; `undefined` before the first. */
   get rights(): ExecutorRights | undefined {
     return this.found;
   }
 
-  /** The memory limit of their container, in bytes; undefined where it has none, or none is known. */
+  /** Memory limit of the executors' container in bytes; `undefined` if it has no limit or the limit is unknown. */
   get memoryLimit(): number | undefined {
     return this.memory;
   }
 
-  /** Why no executor can be started, while that is so. */
+  /** The reason why no executor can be started now, else `undefined`. */
   get trouble(): WatchfireError | undefined {
     if (this.state === "attached") return undefined;
     if (this.state === "lost") {
@@ -159,14 +164,17 @@ export class SupervisorClient {
     });
   }
 
-  /** Gives what is wrong with a connection's first frame. Whoever takes the connection over lets it flow. */
+  /**
+   * Checks a connection's first frame. Returns what is wrong with it, else `undefined`. The new owner of the connection resumes
+   * it.
+   */
   private admit(socket: Socket, frame: Frame | undefined): string | undefined {
     const value = frame && parse(frame.header);
     if (frame?.type === wardenFrame.join) {
       const { data } = joining.safeParse(value);
       if (!data || !isSame(data.token, this.tokenOf(data.id))) return "a connection has a token of its own making";
       const link = this.links.get(data.id);
-      // Its executor may have been given up before it came.
+      // Its executor may have been given up before the connection arrived.
       if (link) link.joined(socket);
       else socket.destroy();
       return undefined;
@@ -199,14 +207,17 @@ export class SupervisorClient {
     for (const link of this.links.values()) this.start(link);
   }
 
-  /** A guest owns its executor, and nobody can tell which: the warden's end takes all of them along. */
+  /**
+   * Ends the supervisor's connection, because a guest controls its executor and it is unknown which. The supervisor's end takes
+   * all executors with it.
+   */
   private expose(how: string): void {
     const fault = new WatchfireError("WF_SANDBOX_IMPOSTOR", { what: how, actual: this.path });
     this.log.error({ error: fault.message, code: fault.code }, "executors are ended");
     this.wire?.destroy();
   }
 
-  /** False for what no warden of ours says. */
+  /** Handles a frame of the supervisor. Returns false for a frame that it would never send. */
   private hear({ type, header }: Frame): boolean {
     const value = parse(header);
     if (type === wardenFrame.seen) {
@@ -261,7 +272,10 @@ export class SupervisorClient {
     link.started();
   }
 
-  /** Known to the warden alone; it says it before the executor's process has the connection. */
+  /**
+   * Returns an executor's token. Only the supervisor knows it, and it sends the token before the executor's process has the
+   * connection.
+   */
   private tokenOf(id: number): string {
     return createHmac("sha256", this.secret).update(String(id)).digest("hex");
   }

@@ -3,14 +3,14 @@ import type { Bundle } from "../../bundle/bundle.ts";
 import type { FunctionVersion } from "./placement.ts";
 import { Sandbox } from "./sandbox.ts";
 
-/** Loads functions in an executor, with their limits, to hear whether they can be; no handler is called. */
+/** Loads functions in an executor, with their limits, to check that they can be loaded. No handler is called. */
 export class Trial {
   private readonly sandbox: Sandbox;
 
   constructor(clock: Clock) {
     this.sandbox = new Sandbox({
       executors: 1,
-      // No event is delivered, and nothing is asked or written but on behalf of one.
+      // No event is delivered, so no calls are made and nothing is logged.
       hostCalls: { call: async () => ({ ok: false, error: { type: "ForbiddenError", message: "nothing runs yet" } }) },
       output: { log: () => undefined, metric: () => undefined },
       clock,
@@ -19,9 +19,9 @@ export class Trial {
     this.sandbox.warm();
   }
 
-  /** @throws WatchfireError with the place in the author's file where the module cannot be loaded */
+  /** @throws WatchfireError with the place in the author's file if the module cannot be loaded */
   async load(manifest: FunctionVersion["manifest"], bundle: Bundle): Promise<void> {
-    // There is no secret and no event: one executor does for all trust groups.
+    // Without secrets and events, one executor is enough for all trust groups.
     await this.sandbox.load({ ...manifest, trustGroup: undefined }, bundle, {});
     this.sandbox.unload(manifest.name);
   }

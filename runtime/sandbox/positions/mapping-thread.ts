@@ -5,9 +5,9 @@ import { positionsProgram } from "../positions-program.ts";
 import { QuestionQueue } from "./question-queue.ts";
 import type { MapQuestion, ThreadReply, ThreadRequest } from "./thread-messages.ts";
 
-/** A source map as the thread knows it: one of a function, whose text is read only where the thread does not hold it. */
+/** A function's source map. Its text is only read if the thread does not hold the map. */
 export interface MapSource {
-  /** The function's name, on whose account it is read. */
+  /** Name of the function that is charged for reading it. */
   readonly function: string;
   readonly bundle: { readonly sourceMap: string; readonly sourceMapLength: number };
 }
@@ -15,24 +15,26 @@ export interface MapSource {
 /** Why a question has no answer. */
 export type Refusal = "rate" | "late" | "unreadable";
 
-/** What the map says. */
+/** The answer of a source map. */
 export interface MappedText {
   readonly text: string;
   readonly place: SourceLocation | undefined;
 }
 
-/** MiB of the thread's heap: what it may hold, a map that is being read, and some room. Beyond it V8 ends the thread alone. */
+/** Limit of the thread's heap in MiB: the maps it holds, one being read, and a reserve. Beyond it V8 ends only the thread. */
 const heapMb = 96;
-/** Bytes of the maps that are kept, all functions together: one of 1 MiB at its worst, or 100 ordinary ones. */
+/** Maximum bytes of the maps that are held for all functions: one of 1 MiB in the worst case, or 100 ordinary ones. */
 const mostHeld = 48 * 2 ** 20;
-/** Bytes that a map takes at most, for each character, before it has been read. */
+/** Maximum bytes per character of a map's text, used as an estimate until the map has been read. */
 const mostPerCharacter = 40;
 
-/** Milliseconds that a question waits. A map of 1 MiB is read in 100 to 700; on a machine with ten times its load, in five seconds. */
+/**
+ * Milliseconds that a question waits. A map of 1 MiB takes 100 to 700 ms to read; five seconds on a machine with a tenfold load.
+ */
 const waitMs = 10_000;
-/** Milliseconds of one question after which the thread is stuck, and is replaced. */
+/** Milliseconds after which a thread that has not answered a question is considered stuck and replaced. */
 const stuckMs = 20_000;
-/** Milliseconds without a question after which the thread ends, with all that it holds. */
+/** Milliseconds without a question after which the thread ends and releases its maps. */
 const idleMs = 60_000;
 
 /** A question that waits. */
@@ -43,7 +45,7 @@ interface PendingQuestion {
   settle(result: MappedText | Refusal): void;
 }
 
-/** A question that the thread has. */
+/** The question that the thread is working on. */
 interface Running {
   readonly asked: PendingQuestion;
   readonly sentAt: number;
@@ -52,22 +54,22 @@ interface Running {
 }
 
 /**
- * The one thread that reads source maps, beside the parent's own. It starts with the first question. It has one question at
- * a time; the others wait in a queue that serves the function first that has used the thread least.
+ * The one thread that reads source maps, separate from the main thread. It starts with the first question and gets one question
+ * at a time. The others wait in a queue that serves the function first that has used the thread least.
  */
 export class MappingThread {
   private readonly clock: Clock;
   private readonly queue: QuestionQueue<PendingQuestion>;
   private readonly numbers = new WeakMap<MapSource, number>();
   private readonly unreadable = new WeakSet<MapSource>();
-  /** Bytes of each map that the thread holds, the one that was asked last at the end. */
+  /** Bytes of each map that the thread holds, in order of their last use. */
   private readonly held = new Map<MapSource, number>();
   private forget: number[] = [];
   private lastNumber = 0;
   private worker: Worker | undefined;
   private running: Running | undefined;
   private idle: Timer | undefined;
-  /** Until then no map is read: the thread rests as long as the last one took, so that maps take half a core at most. */
+  /** Until then no map is read. The thread pauses for as long as the last read took, so that maps take at most half a core. */
   private restsUntil = 0;
   private rest: Timer | undefined;
   private closed = false;
@@ -77,7 +79,7 @@ export class MappingThread {
     this.queue = new QuestionQueue(clock);
   }
 
-  /** Asks a function's map. A refusal that is known at once comes at once. */
+  /** Asks a function's map. Returns a refusal synchronously if it is known at once. */
   ask(source: MapSource, question: MapQuestion): Promise<MappedText | Refusal> | Refusal {
     if (this.unreadable.has(source)) return "unreadable";
     if (this.closed) return "late";
@@ -98,7 +100,7 @@ export class MappingThread {
     });
   }
 
-  /** Ends the thread; whoever waits for it is refused. */
+  /** Ends the thread and refuses all waiting questions. */
   async close(): Promise<void> {
     this.closed = true;
     for (const asked of this.queue.clear()) asked.settle("late");
@@ -146,7 +148,7 @@ export class MappingThread {
     this.worker.postMessage(request);
   }
 
-  /** Forgets the maps that were asked longest ago, and another one of the same function: each has one. */
+  /** Evicts the least recently used maps, and any other map of the same function, since each function has one. */
   private makeRoom(source: MapSource, bytes: number): void {
     let sum = [...this.held.values()].reduce((all, one) => all + one, bytes);
     for (const [other, size] of this.held) {
@@ -175,7 +177,7 @@ export class MappingThread {
     worker.on("message", (reply: ThreadReply) => {
       if (this.worker === worker) this.answered(reply);
     });
-    // Out of memory, for the most part.
+    // Mostly out of memory.
     worker.on("error", () => {
       if (this.worker === worker) void this.end("unreadable");
     });
@@ -195,7 +197,7 @@ export class MappingThread {
     this.next();
   }
 
-  /** The running question is over; its function is charged the time. */
+  /** Ends the running question and charges its time to the function. */
   private finish(): Running | undefined {
     const { running } = this;
     this.running = undefined;
@@ -205,7 +207,7 @@ export class MappingThread {
     return running;
   }
 
-  /** Ends the thread. The next question starts another one. A map that it was reading is not read again if it is `unreadable`. */
+  /** Ends the thread; the next question starts another one. With `unreadable`, a map that was being read is not read again. */
   private async end(why: Refusal): Promise<void> {
     const { worker } = this;
     const running = this.finish();

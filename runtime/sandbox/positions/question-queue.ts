@@ -1,36 +1,39 @@
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 
-/** Stacks a second that are mapped for one function, and how many at once. A person reads fewer; an error log repeats them. */
+/**
+ * Number of stacks per second that are mapped for one function, and of those in a burst. A person reads fewer, and an error log
+ * repeats them.
+ */
 export const mappedPerSecond = 10;
 const mappedAtOnce = 20;
 
-/** Characters of all questions that wait. One has 20,000 at most. */
+/** Maximum characters of all waiting questions. One question has at most 20,000. */
 const mostWaiting = 4 * 2 ** 20;
-/** Functions whose use is remembered, beyond those that wait. */
+/** Number of functions whose use is remembered, beyond those with waiting questions. */
 const mostAccounts = 10_000;
-/** Milliseconds after which a function's use of the thread counts half. */
+/** Half-life, in milliseconds, of a function's use of the thread. */
 const halfLifeMs = 10_000;
 
-/** What one function asks, and has used. */
+/** One function's questions and its use of the thread. */
 interface Account<Item> {
   readonly name: string;
   readonly bucket: TokenBucket;
   readonly waiting: { readonly item: Item; readonly length: number }[];
   length: number;
-  /** Milliseconds of the thread until `at`. */
+  /** Milliseconds of the thread that it had used at time `at`. */
   used: number;
   at: number;
 }
 
 /**
- * Questions that wait for the thread. A function asks at its own rate, so that no more of it wait than that rate brings in the
- * time that a question waits. The function that has used the thread least is next.
+ * Queue of questions for the thread. Each function has a rate limit, which also bounds how many of its questions wait. The
+ * function that has used the thread least is served next.
  */
 export class QuestionQueue<Item> {
   private readonly clock: Clock;
   private readonly accounts = new Map<string, Account<Item>>();
-  /** Those with questions. */
+  /** Accounts with waiting questions. */
   private readonly asking = new Set<Account<Item>>();
   private length = 0;
 
@@ -42,12 +45,15 @@ export class QuestionQueue<Item> {
     return this.asking.size;
   }
 
-  /** Takes one from the function's rate, if there is one. */
+  /** Takes a token of the function's rate limit. Returns false if there is no token. */
   mayAsk(name: string): boolean {
     return this.accountOf(name).bucket.take();
   }
 
-  /** Adds a question. Returns those that go in exchange: the oldest of whose questions take the most room. */
+  /**
+   * Adds a question. Returns the questions dropped in exchange: the oldest ones of the function whose questions take the most
+   * room.
+   */
   add(name: string, item: Item, length: number): readonly Item[] {
     const account = this.accountOf(name);
     account.waiting.push({ item, length });
@@ -62,7 +68,10 @@ export class QuestionQueue<Item> {
     return dropped;
   }
 
-  /** The oldest question of the function that has used the thread least, of those that `isFit` allows. */
+  /**
+   * Removes and returns the oldest question of the function that has used the thread least, among those for which `isFit` is
+   * true.
+   */
   take(isFit: (item: Item) => boolean): Item | undefined {
     let least: Account<Item> | undefined;
     let leastUsed = Number.POSITIVE_INFINITY;
@@ -89,7 +98,7 @@ export class QuestionQueue<Item> {
     return all;
   }
 
-  /** A function has used the thread for so many milliseconds. */
+  /** Records that a function has used the thread for `ms` milliseconds. */
   charge(name: string, ms: number): void {
     const account = this.accountOf(name);
     account.used = this.usedBy(account) + ms;
@@ -113,7 +122,7 @@ export class QuestionQueue<Item> {
     const known = this.accounts.get(name);
     const bucket = () => new TokenBucket(clock, mappedAtOnce, mappedPerSecond);
     const account = known ?? { name, bucket: bucket(), waiting: [], length: 0, used: 0, at: clock.monotonic() };
-    // The one that asked last stands at the end.
+    // Moves the function to the end, so that the map is in order of last use.
     this.accounts.delete(name);
     this.accounts.set(name, account);
     for (const [other, { waiting }] of this.accounts) {

@@ -3,39 +3,47 @@ import type { SourceLocation } from "../../base/errors.ts";
 import { entrySource } from "../../bundle/source-path.ts";
 import { bundleFrameOf, mayHoldFrames, mostFrames, rewriteFrames, rewriteStrings } from "./stack-text.ts";
 
-/** Characters of a file's name: Linux' PATH_MAX. A map may name a file by a mebibyte, and each frame would repeat it. */
+/**
+ * Maximum characters of a file's name: Linux' PATH_MAX. A map could contain a name of a mebibyte, and each frame would repeat it.
+ */
 const longestName = 4096;
-/** Characters of all frames of one text, once they have the files' names. Frames beyond are left out. */
+/** Maximum characters of all rewritten frames of one text. Further frames are left out. */
 const mostFrameText = 64 * 1024;
-/** Files of one map: as many as a build takes (`bundle/limits.ts`). Each name is resolved when the map is read. */
+/**
+ * Maximum number of files of one map: the most that a build accepts (`bundle/limits.ts`). Each name is resolved when the map is
+ * read.
+ */
 const mostSources = 10_000;
 
-/** Bytes that one character of `mappings` takes once it is decoded: 37 were measured for maps of the shortest segments. */
+/** Bytes per character of `mappings` once decoded: 37 were measured for maps of the shortest segments. */
 const bytesPerMapping = 40;
-/** Bytes of any map that is kept, however short. */
+/** Minimum bytes counted for a map, however short. */
 const leastBytes = 16 * 1024;
 
-/** One source map, read. Runs on the thread that reads them: a map of 1 MiB takes 100 to 700 ms. */
+/** A parsed source map. Used on the thread that reads them, because a map of 1 MiB takes 100 to 700 ms. */
 export class SourcePositions {
-  /** Bytes that it takes while it is kept, estimated. */
+  /** Estimated bytes of memory that it takes. */
   readonly bytes: number;
-  /** Where the handler begins: the line of its file that has the default export, else the file's first. */
+  /** The place where the handler begins: the line of its file with the default export, else the file's first line. */
   readonly entry: SourceLocation | undefined;
   private readonly trace: TraceMap;
 
-  /** @throws for a text that is no source map */
+  /** @throws if the text is not a source map */
   constructor(text: string) {
     const { version, sources, sourcesContent, mappings } = JSON.parse(text) as RawSourceMap;
     if (version !== 3 || typeof mappings !== "string" || !Array.isArray(sources) || sources.length > mostSources)
       throw new Error("no source map");
     this.entry = entryOf(sources, sourcesContent);
-    // The sources' text is most of a map, and is not asked for again.
+    // The sources' text is most of a map and is not needed again.
     this.trace = new TraceMap({ version, sources, mappings, names: [] });
     const named = sources.reduce((sum, source) => sum + (source?.length ?? 0), 0);
     this.bytes = leastBytes + mappings.length * bytesPerMapping + named * 2;
   }
 
-  /** A stack, or a text that may hold some: frames of the author's code with their places, no others, and the rest as it is. */
+  /**
+   * Rewrites a stack, or a text that may contain one: frames of the author's code get their original places, other frames are
+   * removed, and the rest is unchanged.
+   */
   text(text: string): string {
     let length = 0;
     return rewriteFrames(text, (line) => {
@@ -47,12 +55,12 @@ export class SourcePositions {
     });
   }
 
-  /** The same for each string of a JSON text. */
+  /** Rewrites each string of a JSON text in the same way. */
   json(text: string): string {
     return rewriteStrings(text, (value) => this.text(value));
   }
 
-  /** The place of the topmost frame that is the author's. */
+  /** Returns the place of the topmost frame in the author's code. */
   place(stack: string): SourceLocation | undefined {
     if (!mayHoldFrames(stack)) return undefined;
     for (const line of stack.split("\n", mostFrames)) {
@@ -64,7 +72,7 @@ export class SourcePositions {
 
   private frameOf(text: string): StackFrame | undefined {
     const found = bundleFrameOf(text);
-    // The map takes offence at places that no file has.
+    // `originalPositionFor` throws for positions below 1.
     if (!found || found.line < 1 || found.column < 1) return undefined;
     const { source, line, column } = originalPositionFor(this.trace, { line: found.line, column: found.column - 1 });
     if (source === null || source.endsWith(entrySource) || source.length > longestName) return undefined;
@@ -72,7 +80,7 @@ export class SourcePositions {
   }
 }
 
-/** As much of a source map as is used. */
+/** The used fields of a source map. */
 interface RawSourceMap {
   readonly version: 3;
   readonly sources: (string | null)[];
@@ -95,7 +103,7 @@ function entryOf(
   sources: RawSourceMap["sources"],
   contents: RawSourceMap["sourcesContent"],
 ): SourceLocation | undefined {
-  // The handler is the last of the sources but the generated entry.
+  // The handler is the last source before the generated entry.
   const handler = sources.findLast((source) => source !== null && !source.endsWith(entrySource));
   for (let index = sources.length - 1; index >= 0; index--) {
     const file = sources[index];

@@ -13,13 +13,13 @@ const reasons: Readonly<Record<Refusal, string>> = {
 };
 
 /**
- * Puts the stacks of one version of a function into the author's files. The map is read on another thread. A text without a
- * frame of the version's comes back at once; one that cannot be mapped keeps the bundle's positions and says why.
+ * Maps the stacks of one version of a function to the author's files. The map is read on another thread. A text without a frame
+ * of that version's bundle is returned synchronously. A text that cannot be mapped keeps the bundle's positions and says why.
  */
 export class StackMapper {
   private readonly source: MapSource;
   private readonly thread: Pick<MappingThread, "ask">;
-  /** Kept, since each attempt that a limit ended is told of it. */
+  /** Cached, because each attempt that a limit ended reports it. */
   private begins: { readonly place: SourceLocation | undefined } | undefined;
 
   constructor(
@@ -31,23 +31,23 @@ export class StackMapper {
     this.thread = thread;
   }
 
-  /** A stack, or a text that may hold some: its frames are those of the author's code. */
+  /** Rewrites a stack, or a text that may contain one: its frames become those of the author's code. */
   map(text: string): string | Promise<string> {
     return this.rewritten("text", text, (value, why) => unmappedText(value, why));
   }
 
-  /** The same for each string of a JSON text; the text as it is where it is no JSON. */
+  /** Rewrites each string of a JSON text in the same way. A text that is not JSON is returned unchanged. */
   mapJson(text: string): string | Promise<string> {
     const unmapped = (json: string, why: string) => rewriteStrings(json, (value) => unmappedText(value, why));
     return this.rewritten("json", text, unmapped);
   }
 
-  /** The place of the topmost frame that is the author's; `undefined` where none is known. */
+  /** Resolves to the place of the topmost frame in the author's code, or `undefined` if it is not known. */
   async place(stack: string): Promise<SourceLocation | undefined> {
     return mayHoldFrames(stack) ? placeOf(await this.ask({ kind: "place", text: stack })) : undefined;
   }
 
-  /** Where the handler begins: the line of its file that has the default export, else the file's first. */
+  /** Resolves to the place where the handler begins: the line of its file with the default export, else the file's first line. */
   async entry(): Promise<SourceLocation | undefined> {
     if (this.begins) return this.begins.place;
     const answer = await this.ask({ kind: "entry", text: "" });
@@ -66,7 +66,7 @@ export class StackMapper {
     return answer instanceof Promise ? answer.then(shown) : shown(answer);
   }
 
-  /** The map's answer, or why there is none. */
+  /** Returns the map's answer, or the reason why there is no answer. */
   private ask(question: MapQuestion): Promise<MappedText | string> | string {
     const length = this.source.bundle.sourceMapLength;
     if (length === 0) return "it has no source map";
@@ -83,5 +83,5 @@ const wordsOf = (answer: MappedText | Refusal): MappedText | string =>
 const placeOf = (answer: MappedText | string): SourceLocation | undefined =>
   typeof answer === "string" ? undefined : answer.place;
 
-/** Rounded up, so that what is too large reads larger. */
+/** Rounded up, so that a size above the limit also reads as larger. */
 const mib = (length: number): string => `${Math.ceil((length / 2 ** 20) * 10) / 10}`;

@@ -1,25 +1,25 @@
-/** The script's name of the guest's bootstrap inside isolates; its frames are left out of the stacks that authors see. */
+/** Script name of the guest's bootstrap inside isolates. Its frames are left out of the stacks that authors see. */
 const guestScriptName = "watchfire:guest";
 
-/** How the names of bundles begin. */
+/** Prefix of the bundles' script names. */
 const bundleScripts = "app:///";
-/** A frame of a bundle; everything else in a stack is the runtime's or V8's. */
+/** A frame of a bundle. All other frames are the runtime's or V8's. */
 const bundleFramePattern = /^(\s+at .*?)\(?(app:\/\/\/[^\s:]+):(\d+):(\d+)\)?$/;
-/** A frame of a bundle, of the guest's bootstrap or of V8's own. */
+/** A frame of a bundle, of the guest's bootstrap or of V8 itself. */
 const anyFramePattern = new RegExp(`^\\s+at .*(?:${bundleScripts}|${guestScriptName}|<anonymous>)`);
-/** Characters of a line beyond which it is no frame: V8 writes none so long, and a pattern is tried on no more. */
+/** Maximum characters of a line that is matched as a frame. V8 writes no longer ones, and this bounds the pattern's cost. */
 const longestFrame = 1000;
-/** Frames of one text that are looked at; a guest's stack holds at most 4000 characters. */
+/** Maximum number of frames of one text that are processed. A guest's stack has at most 4000 characters. */
 export const mostFrames = 200;
 
-/** A frame as V8 writes it: what was called, and where in the bundle. Line and column count from 1. */
+/** A frame as V8 writes it: the called function, and the position in the bundle. Line and column count from 1. */
 interface BundleFrame {
   readonly label: string;
   readonly line: number;
   readonly column: number;
 }
 
-/** The frame of a bundle that a line holds. Any text may look like one, so that the numbers may be of no file. */
+/** Parses a line as a frame of a bundle. Any text may look like one, so the position may not exist. */
 export function bundleFrameOf(line: string): BundleFrame | undefined {
   const match = line.length > longestFrame ? null : bundleFramePattern.exec(line);
   if (!match) return undefined;
@@ -27,10 +27,10 @@ export function bundleFrameOf(line: string): BundleFrame | undefined {
   return { label: before.replace(/^\s+at /, "").trim(), line: Number(lineText), column: Number(columnText) };
 }
 
-/** True if a text can hold frames. */
+/** Whether a text can contain frames. */
 export const mayHoldFrames = (text: string): boolean => text.includes(bundleScripts) || text.includes(guestScriptName);
 
-/** Replaces a text's frames, or removes those for which `rewrite` returns `undefined`. Other lines stay as they are. */
+/** Replaces a text's frames, or removes those for which `rewrite` returns `undefined`. Other lines are unchanged. */
 export function rewriteFrames(text: string, rewrite: (line: string) => string | undefined): string {
   let frames = 0;
   return text
@@ -43,14 +43,14 @@ export function rewriteFrames(text: string, rewrite: (line: string) => string | 
     .join("\n");
 }
 
-/** Rewrites each string of a JSON text that can hold frames. Returns any other text as it is. Looks at each character once. */
+/** Rewrites each string of a JSON text that can contain frames. Returns any other text unchanged. Reads each character once. */
 export function rewriteStrings(text: string, rewrite: (value: string) => string): string {
   let rewritten = "";
   let copied = 0;
   try {
     for (let from = text.indexOf('"'); from >= 0; ) {
       const to = endOfString(text, from);
-      // Without an end it is no JSON, and neither is what stands before it.
+      // A string without an end: the text is not JSON.
       if (to < 0) return text;
       const value = JSON.parse(text.slice(from, to)) as string;
       rewritten += text.slice(copied, from) + JSON.stringify(mayHoldFrames(value) ? rewrite(value) : value);
@@ -63,10 +63,10 @@ export function rewriteStrings(text: string, rewrite: (value: string) => string)
   return rewritten + text.slice(copied);
 }
 
-/** How a line begins that says why a stack has the bundle's positions. */
+/** Prefix of a line that says why a stack has the bundle's positions. */
 const noteStart = "    (positions of the bundle: ";
 
-/** The frames of a text with the bundle's positions, without the runtime's own, and a last line that says why. */
+/** Returns a text with the bundle's positions, without the runtime's frames, and with a last line that says why. */
 export function unmappedText(text: string, why: string): string {
   let hasFrames = false;
   const shown = rewriteFrames(text, (line) => {
@@ -77,10 +77,10 @@ export function unmappedText(text: string, why: string): string {
   return hasFrames ? `${shown}\n${noteStart}${why})` : shown;
 }
 
-/** True for a line that tells a position, or why it is one of the bundle. */
+/** Whether a line is a frame, or the note why frames have the bundle's positions. */
 export const isStackLine = (line: string): boolean => /^\s+at /.test(line) || line.startsWith(noteStart);
 
-/** Behind the quotation mark that ends the JSON string which begins at `from`; -1 where none does. */
+/** Returns the index after the quotation mark that ends the JSON string which begins at `from`, or -1 if it has no end. */
 function endOfString(text: string, from: number): number {
   for (let at = from + 1; at < text.length; at++) {
     const code = text.charCodeAt(at);

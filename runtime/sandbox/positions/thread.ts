@@ -1,4 +1,4 @@
-// The program of the thread that reads source maps. It holds the maps that its requests brought, until they are forgotten.
+// Program of the thread that reads source maps. It holds the maps of its requests until it is asked to forget them.
 import { parentPort } from "node:worker_threads";
 import { SourcePositions } from "./source-positions.ts";
 import type { ThreadReply, ThreadRequest } from "./thread-messages.ts";

@@ -13,11 +13,11 @@ import { memoryKills, memoryLimit } from "./container-memory.ts";
 import { cap, keyFile, kill, maxWardenFrame, start, wardenFrame } from "./frames.ts";
 
 /**
- * Milliseconds that a parent which is told to stop as well gets to let its handlers finish, and to hang up. It is a
- * pod's default grace, and more than its drain takes.
+ * Milliseconds that the parent gets to let its handlers finish and to close the connection, when this process is asked to stop.
+ * It is a pod's default grace period, and more than the parent's drain takes.
  */
 const farewellMs = 30_000;
-/** Milliseconds between two tries to reach the parent, and between two words about an executor's memory. */
+/** Milliseconds between two attempts to connect to the parent, and between two reports of an executor's memory. */
 const reconnectMs = 250;
 const seenMs = 1000;
 
@@ -27,9 +27,9 @@ interface WatchedChild {
 }
 
 /**
- * Starts executors in this container for the parent at the other end of a socket, watches their memory, and kills them when
- * told to. Runs no code of any function itself. It tries to connect for ever, and serves one parent: it ends with that
- * connection, since a guest may have left its executor by then. As process 1 of its container it takes everything there along.
+ * Starts executors in this container for the parent at the other end of a socket, watches their memory, and kills them on
+ * request. Runs no function's code itself. It retries until it is connected and serves one parent. When that connection closes it
+ * ends, since a guest may have escaped its executor by then. As process 1 of its container it takes all other processes with it.
  */
 export class Supervisor {
   private readonly path: string;
@@ -38,14 +38,14 @@ export class Supervisor {
   private readonly caps = new Map<number, number>();
   private wire: Socket | undefined;
   private isAttached = false;
-  /** Whether it has started anything: a guest's code may live here. */
+  /** Whether it has started an executor, so that a guest's code may exist in this container. */
   private hasServed = false;
   private farewell: Timer | undefined;
   private readonly memoryKills: () => number;
   private readonly memoryKillsBefore: number;
   private readonly spent = new AbortController();
 
-  /** `kills`: how many processes of this container the kernel has killed for want of memory. */
+  /** `kills` returns how many processes of this container the kernel has killed for lack of memory. */
   constructor(path: string, clock: Clock, kills: () => number = memoryKills) {
     this.path = path;
     this.clock = clock;
@@ -54,11 +54,11 @@ export class Supervisor {
   }
 
   /**
-   * Resolves once the parent has hung up, and all executors are told to end. After `signal` has aborted the parent has
-   * some time for that, in which it may ask for more executors. Handlers that have begun must be able to finish.
-   * @throws WatchfireError WF_SANDBOX_CONTAINER_MEMORY once the kernel has killed an executor because the container is
-   * at its memory limit. With version 2 of cgroups it kills all of the container at once. With version 1 the rest would
-   * go on, and nobody who looks at the pod would see that it happened.
+   * Serves until the parent has closed the connection and all executors have been killed. After `signal` has aborted, the parent
+   * gets `farewellMs` for that and may still start executors, because handlers that have begun must be able to finish.
+   * @throws WatchfireError WF_SANDBOX_CONTAINER_MEMORY if the kernel killed an executor because the container reached its memory
+   * limit. With cgroups version 2 the kernel kills the whole container at once. With version 1 the rest would continue, and the
+   * pod would not show that it happened.
    */
   async serve(signal: AbortSignal): Promise<void> {
     signal.addEventListener("abort", () => this.stop(), { once: true });
@@ -74,7 +74,7 @@ export class Supervisor {
     }
   }
 
-  /** One connection, to its end. */
+  /** Handles one connection until it closes. */
   private attend(): Promise<void> {
     return new Promise((resolve) => {
       const wire = connect(this.path);
@@ -86,7 +86,7 @@ export class Supervisor {
           const key = readFileSync(keyFile(this.path), "utf8");
           this.tell(wardenFrame.greet, { key, rights: rightsIn(dirname(this.path)), memory: memoryLimit() });
         } catch {
-          wire.destroy(); // the key is laid a second after the parent sees the last warden go
+          wire.destroy(); // the parent writes the key a second after the last supervisor disconnected
         }
       });
       wire.on("data", (chunk: Buffer) => {
@@ -113,7 +113,7 @@ export class Supervisor {
     } else if (type === wardenFrame.kill) this.kept.get(kill.parse(value).id)?.child.kill("SIGKILL");
   }
 
-  /** The executor gets a connection of its own as its one descriptor; this process lets go of it unread. */
+  /** Starts an executor with a new connection as its only descriptor. This process closes its copy without reading from it. */
   private start({ id, token, jitless }: { id: number; token: string; jitless: boolean }): void {
     this.hasServed = true;
     const stream = connect(this.path);
@@ -168,7 +168,7 @@ export class Supervisor {
   }
 }
 
-/** What executors may do here, the folder of the socket included. */
+/** The rights of executors here, including access to the socket's folder. */
 function rightsIn(folder: string): Omit<ExecutorRights, "jit"> {
   const { rights } = ownConfinement();
   const isOpen = rights.user === "separate" ? (statSync(folder).mode & 0o002) !== 0 : isWritable(folder);
