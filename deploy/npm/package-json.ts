@@ -9,7 +9,7 @@ interface Manifest {
   readonly [field: string]: unknown;
 }
 
-/** The package.json of a compiled package: where the workspace's names a source, it names what is made of it. */
+/** Returns the package.json of a compiled package, in which paths of sources are replaced by those of the compiled files. */
 export function compiledManifest(folder: string): object {
   const { exports = {}, ...manifest } = readManifest(folder);
   const doors = Object.entries(exports).map(([door, file]) => [door, compiled(file)]);
@@ -26,7 +26,7 @@ function compiled(file: string): object {
   return { types: `${base}.d.ts`, default: `${base}.js` };
 }
 
-/** The package.json of the bundled runtime: it depends on what is not in the bundle, and exports data alone. */
+/** Returns the package.json of the bundled runtime: it depends on the packages outside of the bundle, and exports only data. */
 export function bundledManifest(folder: string, external: readonly string[]): object {
   const { exports: _, dependencies = {}, ...manifest } = readManifest(folder);
   const kept = Object.entries(dependencies).filter(([name]) => external.includes(name));
@@ -36,12 +36,12 @@ export function bundledManifest(folder: string, external: readonly string[]): ob
     exports: { "./function.schema.json": "./function.schema.json", "./package.json": "./package.json" },
     scripts: { preinstall: "node bin/preinstall.js" },
     files: ["bin", "sandbox", "function.schema.json", "THIRD-PARTY-LICENSES", "CHANGELOG.md"],
-    // What its binaries are for; the launcher tells an older one what is needed.
+    // Node versions that its programs support; on an older one the launcher says what is needed.
     engines: { node: "^24 || ^26" },
   };
 }
 
-/** The package.json of the program that begins a project: it depends on nothing. */
+/** Returns the package.json of the program that creates a project: it has no dependencies. */
 export function createManifest(folder: string): object {
   const { exports: _, dependencies: __, ...manifest } = readManifest(folder);
   return {
