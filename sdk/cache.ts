@@ -2,27 +2,27 @@ import type { KindName, ObjectOf, Stored } from "./kinds.ts";
 import type { Ref, TypedRef } from "./kube.ts";
 import type { KubeObject } from "./object.ts";
 
-/** What a look into the cache takes. */
+/** Query of the cache. */
 export interface CacheQuery {
   apiVersion: string;
   kind: string;
-  /** Left out: all namespaces that the manifest's `reads` names. */
+  /** Default: all namespaces that the manifest's `reads` names. */
   namespace?: string;
   /** The API's query form: `app=web,tier!=cache`. */
   labelSelector?: string;
-  /** One index of the manifest, and the value to have there: `{ byNode: "node-1" }`. */
+  /** One index of the manifest, and the value to look up: `{ byNode: "node-1" }`. */
   index?: Record<string, string>;
 }
 
-/** A CacheQuery whose apiVersion and kind say the items' type. */
+/** A CacheQuery whose apiVersion and kind determine the items' type. */
 export type TypedCacheQuery<A extends string, K extends string> = Omit<CacheQuery, "apiVersion" | "kind"> &
   KindName<A, K>;
 
-/** How old what the cache says is. */
+/** Age of the cache's data. */
 export interface CacheAge {
-  /** The objects are those of this moment; empty for a kind that is not installed. */
+  /** The resourceVersion that the objects reflect; empty for a kind that is not installed. */
   resourceVersion: string;
-  /** Milliseconds since the API server last said anything of this source: a change, a bookmark (each minute), a list. */
+  /** Milliseconds since the API server last sent anything for this source: a change, a bookmark (each minute), or a list. */
   ageMs: number;
 }
 
@@ -32,17 +32,17 @@ export interface CachedList<T> extends CacheAge {
 }
 
 /**
- * The objects that the manifest's `reads` names, in the runtime's memory, current by a watch. No call of it asks the API
- * server, and each answers at once, without `await`. What `reads` does not name is a ForbiddenError; a selector that cannot be
- * read, and an answer of more than 16 MiB, are an InvalidError.
+ * The objects that the manifest's `reads` selects, kept in the runtime's memory and updated by a watch. Calls never ask the API
+ * server and return at once, without `await`. Objects outside of `reads` cause a ForbiddenError; a malformed selector, and an
+ * answer of more than 16 MiB, an InvalidError.
  */
 export interface Cache {
-  /** The object; undefined where there is none. */
+  /** Returns the object; `undefined` if it does not exist. */
   get<A extends string, K extends string>(ref: TypedRef<A, K>): Stored<ObjectOf<A, K>> | undefined;
   get<T extends KubeObject>(ref: Ref): Stored<T> | undefined;
-  /** The objects of a kind: all, or those of a namespace, with labels, or with a value in an index. */
+  /** Returns the objects of a kind: all, or those of a namespace, with labels, or with a value in an index. */
   list<A extends string, K extends string>(query: TypedCacheQuery<A, K>): CachedList<Stored<ObjectOf<A, K>>>;
   list<T extends KubeObject>(query: CacheQuery): CachedList<Stored<T>>;
-  /** How old the objects of a kind are. */
+  /** Returns the age of the data about a kind. */
   age(kind: { apiVersion: string; kind: string }): CacheAge;
 }

@@ -4,12 +4,12 @@ import type { UnknownObject } from "./object.ts";
 import type { Call } from "./operations.ts";
 import type { RawKube } from "./raw-kube.ts";
 
-/** Attempts of `retryOnConflict`, and its delays: as client-go's `retry.DefaultRetry` (util/retry/util.go). */
+/** Attempts of `retryOnConflict`, with the delays of client-go's `retry.DefaultRetry` (util/retry/util.go). */
 const conflictAttempts = 5;
 const conflictDelayMs = 10;
 const conflictJitter = 0.1;
 
-/** What the client needs of its surroundings. */
+/** Dependencies of the client. */
 export interface ClientParts {
   readonly call: Call;
   /** Resolves after that many milliseconds. */
@@ -18,15 +18,15 @@ export interface ClientParts {
   readonly random?: () => number;
 }
 
-/** `ctx.kube` over a carrier of calls: the sandbox passes its own, the test harness another. */
+/** Creates `ctx.kube` on top of a function that carries calls: the sandbox passes its own, the test harness another. */
 export function createKube({ call, pause, random = Math.random }: ClientParts): Kube {
   const kube: RawKube = {
     get: (ref) => call("kube.get", { ref }),
     list: async (query) => {
       const list = await call("kube.list", query);
-      // The API says it once for all; without it an item could not be given to update or apply.
+      // The API states apiVersion and kind once per list; without them an item could not be passed to update or apply.
       const { apiVersion, kind } = query;
-      // In place: in a copy, a number that cannot be held exactly would no longer know its text.
+      // Assigned in place: a copy would lose the text of numbers that cannot be held exactly.
       for (const item of list.items) if (item.kind === undefined) Object.assign(item, { apiVersion, kind });
       return list;
     },
@@ -52,6 +52,6 @@ export function createKube({ call, pause, random = Math.random }: ClientParts): 
       }
     },
   };
-  // A caller names the type it expects, or the kind's own is meant; nothing on the way could check it.
+  // A caller may name the expected type, or the kind's own type is used; neither can be checked at run time.
   return kube as Kube;
 }

@@ -1,26 +1,26 @@
-/** One condition of a status, as `metav1.Condition` has it (apimachinery `pkg/apis/meta/v1/types.go`). */
+/** One condition of a status, as in `metav1.Condition` (apimachinery `pkg/apis/meta/v1/types.go`). */
 export interface Condition {
-  /** In CamelCase, one condition of a type: `Ready`. */
+  /** Type in CamelCase, unique among the conditions: `Ready`. */
   type: string;
   status: "True" | "False" | "Unknown";
-  /** Of the object's `metadata.generation` that the condition is about. */
+  /** The object's `metadata.generation` that the condition refers to. */
   observedGeneration?: number;
   /** When `status` last changed: RFC 3339, whole seconds. */
   lastTransitionTime: string;
-  /** Why, as one word in CamelCase. */
+  /** Reason, as one word in CamelCase. */
   reason: string;
-  /** Why, for people; may be empty. */
+  /** Explanation for people; may be empty. */
   message: string;
 }
 
-/** A condition whose time follows from the one before it. */
+/** A condition whose transition time is derived from the previous one. */
 export type NewCondition = Omit<Condition, "lastTransitionTime">;
 
 /**
- * The conditions of a status after one of them is set. Conditions of other types stay as they are, and `lastTransitionTime`
- * moves with `status` alone. Gives the same array back where it says so already: then nothing need be written.
+ * Returns the conditions of a status with one of them set. Conditions of other types stay unchanged, and `lastTransitionTime`
+ * changes only with `status`. Returns the same array if nothing changes, in which case nothing needs to be written.
  *
- * @param conditions as the object has them; undefined: none
+ * @param conditions the object's conditions; undefined: empty
  * @param now the time of a transition; default: now
  */
 export function setCondition(

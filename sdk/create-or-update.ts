@@ -5,19 +5,19 @@ import type { KubeObject } from "./object.ts";
 import { controllerOf } from "./owner.ts";
 import { getOrUndefined } from "./reading.ts";
 
-/** An object that was brought to its wanted state. */
+/** Result of creating or updating an object. */
 export interface Kept<T> {
   readonly object: Stored<T>;
   readonly change: "created" | "updated" | "unchanged";
 }
 
 /**
- * Brings one object to what it should be, by server-side apply. Fields that `wanted` names are set. Those that an
- * earlier call named and this one does not are removed, and fields of others stay. Fields that others set are taken
- * over. Needs `get`, `patch`, and `create` where it creates.
+ * Creates an object or updates it to its desired state, by server-side apply. Sets the fields in `wanted`, removes those that an
+ * earlier call set and this one does not, and keeps fields of others. Takes over fields in `wanted` that others have set. Needs
+ * `get`, `patch`, and `create` if it creates.
  *
- * @param wanted the fields that the function cares for, whole, with apiVersion, kind and name
- * @throws AlreadyExistsError where `wanted` has a controller among its owners, and an object of that name is not the same one's
+ * @param wanted all the fields that the function manages, with apiVersion, kind and name
+ * @throws AlreadyExistsError if `wanted` has a controller among its owners, and an existing object of that name has another one
  */
 export function createOrUpdate<T extends KubeObject = never>(
   kube: Kube,

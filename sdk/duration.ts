@@ -5,8 +5,8 @@ export type Duration = number | string;
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 };
 
 /**
- * Milliseconds of a duration, or `undefined` where the text is not one.
- * Numbers with a unit, one after another, as in Go and in Kubernetes: `1h30m`. A bare number in text is refused, since it says no unit.
+ * Returns the milliseconds of a duration, or `undefined` if the text is malformed. A text consists of numbers with units, as in
+ * Go and in Kubernetes: `1h30m`. A number without a unit is refused in text.
  */
 export function parseDuration(duration: Duration): number | undefined {
   if (typeof duration === "number") return Number.isFinite(duration) && duration >= 0 ? duration : undefined;

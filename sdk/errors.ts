@@ -1,14 +1,14 @@
 import { brand } from "./brand.ts";
 import { type Duration, parseDuration } from "./duration.ts";
 
-/** Thrown by a handler: the event can never succeed. It is not retried and goes to the function's `onFailure`. */
+/** Thrown by a handler: the event can never succeed. It is not retried and is passed to the function's `onFailure`. */
 export class PermanentError extends Error {
   static {
     brand(PermanentError, "PermanentError");
   }
 }
 
-/** Thrown by a handler: try again after this long, instead of after the backoff. The attempt counts. */
+/** Thrown by a handler: retry after this time instead of the backoff. The attempt counts. */
 export class RetryAfter extends Error {
   static {
     brand(RetryAfter, "RetryAfter");
@@ -17,7 +17,7 @@ export class RetryAfter extends Error {
   /** Milliseconds until the next attempt. */
   readonly delayMs: number;
 
-  /** Throws a TypeError for a text that is no duration. */
+  /** Throws a TypeError for a text that is not a duration. */
   constructor(delay: Duration, message?: string, options?: ErrorOptions) {
     const delayMs = parseDuration(delay);
     if (delayMs === undefined) {
@@ -28,23 +28,23 @@ export class RetryAfter extends Error {
   }
 }
 
-/** What a failed call of `ctx.kube` or `ctx.events` is made from. */
+/** Fields of a failed call of `ctx.kube` or `ctx.events`. */
 export interface KubeErrorInit extends ErrorOptions {
-  /** The HTTP status; 0 where no response came. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status?: number;
-  /** The `reason` of the API server's Status, such as `NotFound`; empty where it gave none. */
+  /** The `reason` of the API server's Status, such as `NotFound`; empty if absent. */
   readonly reason?: string;
 }
 
-/** A call of `ctx.kube` failed. The classes below say how; any other failure is this one. */
+/** A failed call of `ctx.kube`. Subclasses exist for the common causes; every other failure has this class. */
 export class KubeError extends Error {
   static {
     brand(KubeError, "KubeError");
   }
 
-  /** The HTTP status; 0 where no response came. */
+  /** The HTTP status; 0 if there was no response. */
   readonly status: number;
-  /** The `reason` of the API server's Status, such as `NotFound`; empty where it gave none. */
+  /** The `reason` of the API server's Status, such as `NotFound`; empty if absent. */
   readonly reason: string;
 
   constructor(message: string, init: KubeErrorInit = {}) {
@@ -75,7 +75,7 @@ export class ConflictError extends KubeError {
   }
 }
 
-/** 400 or 422: the call's arguments or the object are not acceptable; trying again as it is cannot help. */
+/** 400 or 422: the call's arguments or the object are invalid; an unchanged retry cannot succeed. */
 export class InvalidError extends KubeError {
   static {
     brand(InvalidError, "InvalidError");
@@ -88,7 +88,10 @@ export class ForbiddenError extends KubeError {
     brand(ForbiddenError, "ForbiddenError");
   }
 
-  /** `runtime`: the manifest does not grant it, and nothing was sent. `apiserver`: the runtime's own account may not do it. */
+  /**
+   * `runtime`: the manifest does not grant the call, and nothing was sent. `apiserver`: the runtime's own account lacks the
+   * right.
+   */
   readonly refusedBy: "runtime" | "apiserver";
   /** The rule to add, as one YAML line: to the manifest's `permissions`, or to the runtime's role. */
   readonly missingRule?: string;
@@ -109,7 +112,7 @@ export class TooManyRequestsError extends KubeError {
     brand(TooManyRequestsError, "TooManyRequestsError");
   }
 
-  /** Milliseconds that the server asks to wait, where it says so. */
+  /** Milliseconds to wait, if the server says so. */
   readonly retryAfterMs?: number;
 
   constructor(message: string, init: KubeErrorInit & { readonly retryAfterMs?: number } = {}) {
@@ -118,20 +121,20 @@ export class TooManyRequestsError extends KubeError {
   }
 }
 
-/** No answer in time: the call's limit, the attempt's end, or 504 from the API server. A write may have happened. */
+/** No answer in time: the call's limit, the attempt's end, or 504 from the API server. A write may have been made. */
 export class TimeoutError extends KubeError {
   static {
     brand(TimeoutError, "TimeoutError");
   }
 }
 
-/** `ctx.fetch` failed before there was a response: refused by the manifest's `egress`, or the network's fault. */
+/** `ctx.fetch` failed before there was a response: the manifest's `egress` refused it, or the network failed. */
 export class FetchError extends Error {
   static {
     brand(FetchError, "FetchError");
   }
 
-  /** True where the manifest's `egress` does not allow it: trying again cannot help. */
+  /** True if the manifest's `egress` does not allow the request: a retry cannot succeed. */
   readonly refused: boolean;
 
   constructor(message: string, init: ErrorOptions & { readonly refused?: boolean } = {}) {
@@ -140,7 +143,7 @@ export class FetchError extends Error {
   }
 }
 
-/** A failure as it travels from the runtime to the handler: a class's name and its fields. */
+/** An error in transit from the runtime to the handler: its class's name and its fields. */
 export interface ErrorDescription {
   readonly type: string;
   readonly message: string;
@@ -161,7 +164,7 @@ const classes: Readonly<Record<string, new (message: string, init: object) => Er
   FetchError,
 };
 
-/** The typed error that a description names; a plain Error for a name that is not known. */
+/** Returns the typed error of a description; a plain Error for an unknown name. */
 export function errorFrom(description: ErrorDescription): Error {
   const type = Object.hasOwn(classes, description.type) ? classes[description.type] : undefined;
   if (!type) return new Error(description.message);

@@ -1,4 +1,4 @@
-/** JSON whose whole numbers are exact. Used inside the sandbox as well: see `primordials.guest.ts` for what it may not call. */
+/** JSON with exact whole numbers. Also used inside the sandbox: `primordials.guest.ts` lists what it must not call. */
 import { InvalidError } from "./errors.ts";
 import { sourceAt, sourceMark } from "./whole-number.ts";
 
@@ -10,32 +10,32 @@ const create: (prototype: null) => object = Object.create;
 const text = String;
 const exec: (pattern: RegExp, text: string) => unknown = bind.call(call, RegExp.prototype.exec);
 
-/** Matches JSON that may have a whole number of 2^53 or more: such a number has 16 digits. */
+/** Matches JSON that may contain a whole number of 2^53 or more, which has at least 16 digits. */
 const longNumber = /[-:,[\s]\d{16}/;
-/** JSON writes numbers from here on with an exponent, and every reader takes them for floating-point numbers. */
+/** From this number on JSON uses an exponent, and readers treat the number as floating-point. */
 const firstWithExponent = 1e21;
-/** The API server keeps whole numbers of 64 bits, and makes floating-point numbers of others. */
+/** Largest whole number of the API server; it treats larger ones as floating-point numbers. */
 const maxInt64 = 2n ** 63n - 1n;
 
-/** Who reads and writes: one attempt. */
+/** State of one reader and writer: one attempt. */
 export interface NumbersReader {
-  /** The texts of the inexact numbers that were read, by the number; empty where one number stands for several texts. */
+  /** Texts of the inexact numbers that were read, by the number; empty if one number stands for several texts. */
   numbers: Record<number, string> | undefined;
 }
 
-/** Whether a number is whole, and may stand for others as well: JavaScript has only some of those beyond 2^53. */
+/** Whether a number is whole and may stand for several whole numbers: beyond 2^53, JavaScript can represent only some. */
 export const isInexact = (value: number): boolean =>
   isInteger(value) && !isSafeInteger(value) && value < firstWithExponent && value > -firstWithExponent;
 
 const bare = <T extends object>(): T => create(null) as T;
 
-/** Defines a property by a descriptor that inherits nothing. Returns false where it cannot. */
+/** Defines a property by a descriptor without prototype. Returns false if that is impossible. */
 function define(holder: object, key: PropertyKey, descriptor: PropertyDescriptor): boolean {
   setPrototypeOf(descriptor, null);
   return defineProperty(holder, key, descriptor);
 }
 
-/** A number of a text, where it stands. */
+/** A number in a text, and its location. */
 interface Found {
   readonly holder: object;
   readonly key: string;
@@ -44,8 +44,8 @@ interface Found {
 }
 
 /**
- * Parses JSON. A whole number that JavaScript cannot hold exactly is read as the nearest that it can. It keeps its text for
- * `writeJson`, until something is assigned to its field. Texts without numbers of 16 digits cost one match of a pattern.
+ * Parses JSON. A whole number that JavaScript cannot hold exactly is read as the nearest one that it can, and keeps its text for
+ * `writeJson` until its field is assigned. Texts without numbers of 16 digits cost one match of a pattern.
  */
 export function parseJson(json: string, reader: NumbersReader): unknown {
   if (exec(longNumber, json) === null) return parse(json);
@@ -69,7 +69,10 @@ function remember(reader: NumbersReader, number: number, source: string): void {
   reader.numbers[number] = known === undefined || known === source ? source : "";
 }
 
-/** Has a field keep its number's text. Its getter has it: so a copy of the value has it not, nor has the field once it is set. */
+/**
+ * Stores a number's text in its field, on the field's getter. A copy of the value does not have the text, nor does the field
+ * after an assignment.
+ */
 function keep({ holder, key, number, source }: Found): void {
   const { get, set } = {
     get: () => number,
@@ -82,16 +85,16 @@ function keep({ holder, key, number, source }: Found): void {
   define(holder, key, { get, set, enumerable: true, configurable: true });
 }
 
-/** Moves a member of an object that `parseJson` gave, with the text of its number. */
+/** Moves a member of an object returned by `parseJson`, together with its number's text. */
 export function moveMember(from: object, to: object, key: string): void {
   define(to, key, getOwnPropertyDescriptor(from, key) as PropertyDescriptor);
 }
 
 /**
- * Writes JSON. A number that JavaScript cannot hold exactly is written as the text that was read for it. A copy of
- * it is known by its value, if this reader has read that value in one text alone. A BigInt is written by its digits.
+ * Writes JSON. A number that JavaScript cannot hold exactly is written with the text that was read for it. A copy of such a
+ * number is recognised by its value, if this reader has read that value with one text only. A BigInt is written with its digits.
  *
- * @param what whose arguments they are, for the error
+ * @param what the arguments' owner, for the error
  * @throws InvalidError for any other whole number of 2^53 or more, and for a BigInt of more than 64 bits
  */
 export function writeJson(value: unknown, reader: NumbersReader, what: string): string | undefined {
@@ -99,9 +102,9 @@ export function writeJson(value: unknown, reader: NumbersReader, what: string): 
     const json = stringify(value);
     if (json === undefined || exec(longNumber, json) === null) return json;
   } catch {
-    // It has a BigInt, or fails again.
+    // It contains a BigInt, or will fail again below.
   }
-  // What the value at hand lies in, outermost first, and by which keys.
+  // Ancestors of the current value, outermost first, and their keys.
   const holders = bare<Record<number, unknown>>();
   const keys = bare<Record<number, string>>();
   let depth = 0;
@@ -124,7 +127,7 @@ export function writeJson(value: unknown, reader: NumbersReader, what: string): 
   });
 }
 
-/** Such as `object.spec.ids[0]`. */
+/** Returns a path such as `object.spec.ids[0]`. */
 function pathOf(keys: Record<number, string>, depth: number, last: string): string {
   let path = "";
   for (let at = 1; at <= depth; at++) {

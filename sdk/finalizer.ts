@@ -4,18 +4,18 @@ import type { Kube } from "./kube.ts";
 import type { KubeObject } from "./object.ts";
 import { getOrUndefined } from "./reading.ts";
 
-/** Writes of one call, when others write the object as well: as many as `retryOnConflict` makes. */
+/** Write attempts of one call when others write the object as well, as in `retryOnConflict`. */
 const attempts = 5;
 
 /**
- * Sees to it that an object has a finalizer, so that a delete waits until `removeFinalizer` takes it away. Writes nothing
- * where the object has it, and where it is being deleted: Kubernetes takes no new finalizer then. Needs `patch`, and `get`
- * where others write the object at the same time.
+ * Adds a finalizer to an object, so that a delete waits until `removeFinalizer` is called. Writes nothing if the object has the
+ * finalizer, or is being deleted: Kubernetes accepts no new finalizer then. Needs `patch`, and `get` if others write the object
+ * at the same time.
  *
- * @param object as the cluster gave it
+ * @param object as returned by the cluster
  * @param finalizer a qualified name: `shop.example/cleanup`
- * @returns the object as it is then
- * @throws NotFoundError where the object is gone
+ * @returns the resulting object
+ * @throws NotFoundError if the object is gone
  */
 export async function ensureFinalizer<T extends KubeObject>(
   kube: Kube,
@@ -30,10 +30,10 @@ export async function ensureFinalizer<T extends KubeObject>(
 }
 
 /**
- * Takes a finalizer off an object; a deleted object goes with its last one. Writes nothing where the object lacks it, or is
- * gone. Needs `patch`, and `get` where others write the object at the same time.
+ * Removes a finalizer from an object; a deleted object disappears with its last one. Writes nothing if the object lacks it, or is
+ * gone. Needs `patch`, and `get` if others write the object at the same time.
  *
- * @returns the object as it is then; undefined where it is gone
+ * @returns the resulting object; undefined if it is gone
  */
 export async function removeFinalizer<T extends KubeObject>(
   kube: Kube,
@@ -47,7 +47,7 @@ export async function removeFinalizer<T extends KubeObject>(
 
 type Finalized = { readonly metadata: { readonly finalizers?: string[]; readonly deletionTimestamp?: string } };
 
-/** Writes the finalizers that `next` gives; undefined: nothing to write. The version keeps others' finalizers in place. */
+/** Writes the finalizers that `next` returns; `undefined`: no write. The resourceVersion protects others' finalizers. */
 async function change<T extends KubeObject>(
   kube: Kube,
   object: Stored<T>,
@@ -58,7 +58,7 @@ async function change<T extends KubeObject>(
   const ref = { apiVersion, kind, name, ...(namespace !== undefined && { namespace }) };
   let current: Stored<T> | undefined = object;
   for (let attempt = 1; ; attempt++) {
-    // An object of the same name that came after this one is another's.
+    // A later object with the same name is a different one.
     if (!current || current.metadata.uid !== uid) return undefined;
     const finalizers = next(current);
     if (!finalizers) return current;

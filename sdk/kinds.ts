@@ -1,10 +1,10 @@
-/** Which type an apiVersion and a kind stand for. Types only. */
+/** Types for apiVersions and kinds. Types only. */
 import type { BuiltInKinds } from "./kubernetes/served.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 
 /**
- * The kinds that have a type, by `<apiVersion>/<kind>`. Kinds of one's own join by declaration merging:
- * `declare module "@watchfire/sdk" { interface Kinds { "shop.example/v1/Shop": Shop } }`.
+ * The kinds that have a type, by `<apiVersion>/<kind>`. Add your own kinds by declaration merging: `declare module
+ * "@watchfire/sdk" { interface Kinds { "shop.example/v1/Shop": Shop } }`.
  */
 export interface Kinds extends BuiltInKinds {}
 
@@ -26,12 +26,12 @@ export type KindIn<A extends string> = keyof Kinds extends infer Key
     : never
   : never;
 
-/** The type of a kind; an object of which nothing more is known where it has none. */
+/** The type of a kind; for other kinds, an object with unknown fields. */
 export type ObjectOf<A extends string, K extends string> = `${A}/${K}` extends keyof Kinds
   ? Kinds[`${A}/${K}`]
   : UnknownObject;
 
-/** An object as the API server stores and gives it: its metadata is there. */
+/** An object as the API server stores and returns it: its metadata is present. */
 export type Stored<T = UnknownObject> = T & {
   readonly apiVersion: string;
   readonly kind: string;
@@ -44,13 +44,13 @@ export type Stored<T = UnknownObject> = T & {
   };
 };
 
-/** An apiVersion and a kind as literals: an editor completes them, and any other is taken as well. */
+/** An apiVersion and a kind as literals: editors complete the known ones, and any other is accepted as well. */
 export interface KindName<A extends string, K extends string> {
   apiVersion: A | ApiVersion;
   kind: K | KindIn<A>;
 }
 
-/** A value as it may be written: for a number also a BigInt, which is exact beyond 2^53. */
+/** A value to be written: a number may also be a BigInt, which is exact beyond 2^53. */
 export type Writable<T> = T extends number
   ? number extends T
     ? T | bigint
@@ -59,6 +59,6 @@ export type Writable<T> = T extends number
     ? { [Field in keyof T]: Writable<T[Field]> }
     : T;
 
-/** An object to be written, whose own apiVersion and kind say which fields it may have. */
+/** An object to be written, whose apiVersion and kind determine its fields. */
 export type Written<A extends string, K extends string> = { apiVersion: A; kind: K } & Writable<ObjectOf<A, K>> &
   KubeObject;

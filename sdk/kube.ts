@@ -1,7 +1,7 @@
 import type { KindName, ObjectOf, Stored, Writable, Written } from "./kinds.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 
-/** Names one object. `namespace` is left out for cluster-scoped kinds alone. */
+/** Names one object. `namespace` is omitted only for cluster-scoped kinds. */
 export interface Ref {
   apiVersion: string;
   kind: string;
@@ -9,19 +9,19 @@ export interface Ref {
   namespace?: string;
 }
 
-/** What a list takes. */
+/** Query of a list. */
 export interface ListQuery {
   apiVersion: string;
   kind: string;
-  /** Left out: all namespaces, which the manifest must grant. */
+  /** Default: all namespaces, which the manifest must grant. */
   namespace?: string;
   /** The API's query form: `app=web,tier!=cache`. */
   labelSelector?: string;
   /** The API's query form: `metadata.name!=kube-root-ca.crt`. */
   fieldSelector?: string;
-  /** At most this many items; the rest follow with `continue`. Left out: all of them, in an answer of at most 16 MiB. */
+  /** Most items per page; the rest follow with `continue`. Default: all of them, in an answer of at most 16 MiB. */
   limit?: number;
-  /** `metadata.continue` of the page before. */
+  /** `metadata.continue` of the previous page. */
   continue?: string;
 }
 
@@ -39,14 +39,14 @@ export interface JsonPatchOperation {
   value?: unknown;
 }
 
-/** How a patch is read. `merge` (RFC 7386) is the default; `strategic` holds for built-in kinds only. */
+/** Type of a patch. `merge` (RFC 7386) is the default; `strategic` works for built-in kinds only. */
 export type PatchType = "merge" | "strategic" | "json";
 
-/** What a delete takes beyond the object's name. */
+/** Options of a delete. */
 export interface DeleteOptions {
-  /** What becomes of the objects it owns; the kind's own default where left out. */
+  /** Handling of the objects it owns. Default: the kind's own. */
   propagationPolicy?: "Background" | "Foreground" | "Orphan";
-  /** The delete is refused with a ConflictError where the object is another one by now. */
+  /** If these do not match, the object was replaced or changed, and the delete fails with a ConflictError. */
   preconditions?: { uid?: string; resourceVersion?: string };
 }
 
@@ -56,15 +56,16 @@ export interface Scale extends KubeObject {
   status?: { replicas: number; selector?: string };
 }
 
-/** A Ref whose apiVersion and kind say the object's type. */
+/** A Ref whose apiVersion and kind determine the object's type. */
 export type TypedRef<A extends string, K extends string> = Omit<Ref, "apiVersion" | "kind"> & KindName<A, K>;
 
-/** A ListQuery whose apiVersion and kind say the items' type. */
+/** A ListQuery whose apiVersion and kind determine the items' type. */
 export type TypedQuery<A extends string, K extends string> = Omit<ListQuery, "apiVersion" | "kind"> & KindName<A, K>;
 
 /**
- * A write of a whole object. A whole number may be a BigInt; a number beyond 2^53 that may be rounded is an InvalidError. A literal is checked against the type of its apiVersion and kind: a field that the kind does
- * not have is an error. A type that is named, as in `create<Shop>(…)`, is taken instead.
+ * Writes a whole object. A whole number may be a BigInt; a number beyond 2^53 that may be rounded is an InvalidError. A literal
+ * is checked against the type of its apiVersion and kind: unknown fields are an error. An explicit type argument, as in
+ * `create<Shop>(…)`, is used instead.
  */
 export interface Write<Options = never> {
   <T extends KubeObject = never>(object: NoInfer<Writable<T>>, ...options: OptionsOf<Options>): Promise<Stored<T>>;
@@ -75,32 +76,32 @@ export interface Write<Options = never> {
   ): Promise<Stored<ObjectOf<A, K>>>;
 }
 
-/** An object whose type leaves its apiVersion open: there is no kind to check it against. */
+/** An object whose type does not fix its apiVersion, so that there is no kind to check it against. */
 type Unnamed<T extends KubeObject> = string extends NonNullable<T["apiVersion"]> ? T : never;
 
 type OptionsOf<Options> = [Options] extends [never] ? [] : [options?: Options];
 
-/** Alters the object in place, or gives another. */
+/** Changes the object in place, or returns another. */
 // biome-ignore lint/suspicious/noConfusingVoidType: a change may return nothing, which is the common case
 export type Change<T> = (object: Stored<T>) => Writable<T> | void | Promise<Writable<T> | void>;
 
 /**
- * The cluster, as far as the manifest's `permissions` grant it. Every call is checked in the runtime before anything is
- * sent: what no rule grants is a ForbiddenError that names the missing rule. Writes carry the field manager
- * `watchfire:<function>`. Each call can throw the errors of this package; `signal` of the context ends calls under way.
+ * The cluster, as far as the manifest's `permissions` allow. Every call is checked in the runtime before anything is sent:
+ * without a matching rule it fails with a ForbiddenError that names the missing rule. Writes use the field manager
+ * `watchfire:<function>`. Calls can throw the errors of this package; the context's `signal` ends calls in progress.
  */
 export interface Kube {
-  /** The object; NotFoundError where there is none. Needs `get`. */
+  /** Returns the object, or throws NotFoundError. Needs `get`. */
   get<A extends string, K extends string>(ref: TypedRef<A, K>): Promise<Stored<ObjectOf<A, K>>>;
   get<T extends KubeObject>(ref: Ref): Promise<Stored<T>>;
-  /** The objects of a kind, or one page of them. Each carries its apiVersion and kind. Needs `list`. */
+  /** Returns the objects of a kind, or one page of them. Each has its apiVersion and kind. Needs `list`. */
   list<A extends string, K extends string>(query: TypedQuery<A, K>): Promise<ObjectList<Stored<ObjectOf<A, K>>>>;
   list<T extends KubeObject>(query: ListQuery): Promise<ObjectList<Stored<T>>>;
-  /** Creates it and gives it back as stored; AlreadyExistsError where the name is taken. Needs `create`. */
+  /** Creates an object and returns it as stored; AlreadyExistsError if the name is taken. Needs `create`. */
   create: Write;
-  /** Replaces it. With `metadata.resourceVersion`, a change in between is a ConflictError. Needs `update`. */
+  /** Replaces an object. With `metadata.resourceVersion`, an intermediate change causes a ConflictError. Needs `update`. */
   update: Write;
-  /** Changes some fields: an object for `merge` and `strategic`, a list of operations for `json`. Needs `patch`. */
+  /** Changes some fields: pass an object for `merge` and `strategic`, a list of operations for `json`. Needs `patch`. */
   patch<A extends string, K extends string>(
     ref: TypedRef<A, K>,
     patch: object | JsonPatchOperation[],
@@ -111,22 +112,25 @@ export interface Kube {
     patch: object | JsonPatchOperation[],
     options?: { type?: PatchType },
   ): Promise<Stored<T>>;
-  /** Server-side apply; creates what is not there. `force` takes over fields of other managers. Needs `patch`, and `create` where it creates. */
+  /**
+   * Applies an object server-side, creating it if it is missing. `force` takes over fields of other managers. Needs `patch`, and
+   * `create` if it creates.
+   */
   apply: Write<{ force?: boolean }>;
-  /** Deletes it; gives the API's answer, a Status or the object that now waits for its finalizers. Needs `delete`. */
+  /** Deletes an object; returns the API's answer, a Status or the object that now waits for its finalizers. Needs `delete`. */
   delete(ref: Ref, options?: DeleteOptions): Promise<UnknownObject>;
-  /** Replaces its status alone. Needs `update` on `<resource>/status`. */
+  /** Replaces an object's status only. Needs `update` on `<resource>/status`. */
   updateStatus: Write;
-  /** Merges into its status alone: `{ status: { … } }`. Needs `patch` on `<resource>/status`. */
+  /** Merges into an object's status only: `{ status: { … } }`. Needs `patch` on `<resource>/status`. */
   patchStatus<A extends string, K extends string>(ref: TypedRef<A, K>, patch: object): Promise<Stored<ObjectOf<A, K>>>;
   patchStatus<T extends KubeObject>(ref: Ref, patch: object): Promise<Stored<T>>;
-  /** Its scale. Needs `get` on `<resource>/scale`. */
+  /** Returns an object's scale. Needs `get` on `<resource>/scale`. */
   getScale(ref: Ref): Promise<Scale>;
   /** Sets the number of replicas. Needs `patch` on `<resource>/scale`. */
   setScale(ref: Ref, replicas: number): Promise<Scale>;
   /**
-   * Reads the object, lets `change` alter it (or return another in its place), and updates it. On a ConflictError it
-   * does so again, up to five times in all, with backoff and jitter. Needs `get` and `update`.
+   * Reads the object, lets `change` modify it (or return a replacement), and updates it. After a ConflictError it starts over, up
+   * to five attempts in all, with backoff and jitter. Needs `get` and `update`.
    */
   retryOnConflict<A extends string, K extends string>(
     ref: TypedRef<A, K>,

@@ -1,2 +1,2 @@
-/** The stable types of Kubernetes as the API's JSON has them. Types only: importing them adds nothing to a bundle. */
+/** The stable types of Kubernetes, as in the API's JSON. Types only: importing them adds nothing to a bundle. */
 export type * from "./kubernetes/types.ts";

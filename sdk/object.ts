@@ -1,6 +1,6 @@
-/** What every object of Kubernetes has. Types only. */
+/** Fields that all Kubernetes objects share. Types only. */
 
-/** Metadata of an object, as JSON carries it: timestamps are text. */
+/** Metadata of an object, as in JSON: timestamps are text. */
 export interface ObjectMeta {
   name?: string;
   namespace?: string;
@@ -17,7 +17,7 @@ export interface ObjectMeta {
   ownerReferences?: OwnerReference[];
 }
 
-/** Names an owner of an object: when the last owner is gone, the object is collected. */
+/** Reference to an owner of an object: when the last owner is gone, the object is garbage-collected. */
 export interface OwnerReference {
   apiVersion: string;
   kind: string;
@@ -27,14 +27,14 @@ export interface OwnerReference {
   blockOwnerDeletion?: boolean;
 }
 
-/** What every Kubernetes object has. */
+/** Fields of every Kubernetes object. */
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;
   metadata?: ObjectMeta;
 }
 
-/** An object of which nothing more is known. */
+/** An object with unknown fields. */
 export interface UnknownObject extends KubeObject {
   [field: string]: unknown;
 }

@@ -2,8 +2,8 @@ import type { DeleteOptions, ListQuery, ObjectList, PatchType, Ref, Scale } from
 import type { KubeObject, UnknownObject } from "./object.ts";
 
 /**
- * What a handler's side asks of the runtime, by operation: the JSON it sends and the JSON it gets.
- * One place for both ends; the runtime checks every argument all the same.
+ * Requests of a handler's side to the runtime, by operation: the JSON of the arguments and of the result. Shared by both ends;
+ * the runtime validates every argument all the same.
  */
 export interface Operations {
   "kube.get": { args: { ref: Ref }; result: UnknownObject };
@@ -21,12 +21,12 @@ export interface Operations {
   fetch: { args: FetchArguments; result: FetchResult };
 }
 
-/** The name of an operation. */
+/** Name of an operation. */
 export type Operation = keyof Operations;
 
 /** A Kubernetes Event to write. */
 export interface EmitArguments {
-  /** Of the object only what names it is sent. */
+  /** Only the fields that identify the object are sent. */
   object: {
     apiVersion: string;
     kind: string;
@@ -50,16 +50,16 @@ export interface FetchArguments {
   redirect?: "follow" | "error" | "manual";
 }
 
-/** Bytes of a request's body. */
+/** Limit of a request's body, in bytes. */
 const maxBody = 1024 * 1024;
 
-/** What is wrong with a body of so many bytes; undefined where nothing is. */
+/** Returns what is wrong with a body of this size; `undefined` if it is accepted. */
 export const bodyFault = (bytes: number): string | undefined =>
   bytes > maxBody ? `the body has ${bytes} bytes, larger than the ${maxBody} that a request may have` : undefined;
 
-/** Its response, whole. */
+/** A complete HTTP response. */
 export interface FetchResult {
-  /** The URL that answered, after redirects. */
+  /** URL that answered, after redirects. */
   url: string;
   redirected: boolean;
   status: number;
@@ -69,5 +69,5 @@ export interface FetchResult {
   body: string;
 }
 
-/** Carries one operation to the runtime; rejects with a typed error. */
+/** Sends one operation to the runtime; rejects with a typed error. */
 export type Call = <O extends Operation>(operation: O, args: Operations[O]["args"]) => Promise<Operations[O]["result"]>;

@@ -1,12 +1,12 @@
 import type { KubeObject, OwnerReference } from "./object.ts";
 
 /**
- * A reference to an object's owner, for `metadata.ownerReferences` of what it owns: when the last owner is gone, Kubernetes
- * deletes the object. An owner lies in the same namespace, or is cluster-scoped.
+ * Returns a reference to an object's owner, for the `metadata.ownerReferences` of an owned object: when the last owner is gone,
+ * Kubernetes deletes the object. An owner must be in the same namespace, or cluster-scoped.
  *
- * @param owner as the cluster gave it: with apiVersion, kind, name and uid
- * @param options `controller`: it manages the object, as one owner at most does; default true
- * @throws TypeError where the owner does not say one of the four
+ * @param owner as returned by the cluster: with apiVersion, kind, name and uid
+ * @param options `controller`: it manages the object, which at most one owner may do; default true
+ * @throws TypeError if the owner lacks one of the four
  */
 export function ownerReference(owner: KubeObject, { controller = true } = {}): OwnerReference {
   const { apiVersion, kind, metadata: { name, uid } = {} } = owner;
@@ -19,6 +19,6 @@ export function ownerReference(owner: KubeObject, { controller = true } = {}): O
   return { apiVersion, kind, name, uid, ...(controller && { controller }) };
 }
 
-/** The owner that manages an object; undefined where it has none. */
+/** Returns the owner that manages an object; undefined if there is no such owner. */
 export const controllerOf = (object: KubeObject): OwnerReference | undefined =>
   object.metadata?.ownerReferences?.find(({ controller }) => controller);

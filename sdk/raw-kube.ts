@@ -1,7 +1,7 @@
 import type { DeleteOptions, JsonPatchOperation, ListQuery, ObjectList, PatchType, Ref, Scale } from "./kube.ts";
 import type { UnknownObject } from "./object.ts";
 
-/** `Kube` without a type for each kind: how it is implemented, and how a test stands in for one of its calls. */
+/** `Kube` without a type for each kind, for its implementation and for tests that replace one of its calls. */
 export interface RawKube {
   get(ref: Ref): Promise<UnknownObject>;
   list(query: ListQuery): Promise<ObjectList<UnknownObject>>;

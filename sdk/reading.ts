@@ -3,10 +3,10 @@ import type { ObjectOf, Stored } from "./kinds.ts";
 import type { Kube, ListQuery, Ref, TypedQuery, TypedRef } from "./kube.ts";
 import type { KubeObject } from "./object.ts";
 
-/** Objects of one page, as client-go's pager asks for them (tools/pager/pager.go, `defaultPageSize`). */
+/** Objects per page, as in client-go's pager (tools/pager/pager.go, `defaultPageSize`). */
 const pageSize = 500;
 
-/** The object, or undefined where there is none. Needs `get`. */
+/** Returns the object, or undefined if it does not exist. Needs `get`. */
 export function getOrUndefined<A extends string, K extends string>(
   kube: Kube,
   ref: TypedRef<A, K>,
@@ -16,15 +16,16 @@ export async function getOrUndefined(kube: Kube, ref: Ref): Promise<Stored | und
   try {
     return await kube.get(ref);
   } catch (error) {
-    // A kind that the cluster does not serve is another fault than an object that is not there.
+    // A kind that the cluster does not serve is a different error from a missing object.
     if (error instanceof NotFoundError && error.reason !== "NotServed") return undefined;
     throw error;
   }
 }
 
 /**
- * All objects that a query selects, page after page; a list that expires between two pages is asked for whole. All of them
- * are held in the handler's memory: where they may be many, call `kube.list` with `limit` and `continue`. Needs `list`.
+ * Returns all objects that a query selects, reading page by page; if a list expires between two pages, it is read again in one
+ * piece. All objects are held in the handler's memory: if there may be many, call `kube.list` with `limit` and `continue`. Needs
+ * `list`.
  */
 export function listAll<A extends string, K extends string>(
   kube: Kube,

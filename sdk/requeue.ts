@@ -1,7 +1,7 @@
 import { brand } from "./brand.ts";
 import { type Duration, parseDuration } from "./duration.ts";
 
-/** What a handler returns to be run again after a time. It is no failure, and counts no attempt. */
+/** Returned by a handler to be run again after a time. It is not a failure, and does not count as an attempt. */
 export class RequeueAfter {
   static {
     brand(RequeueAfter, "RequeueAfter");
@@ -10,7 +10,7 @@ export class RequeueAfter {
   /** Milliseconds until then. */
   readonly delayMs: number;
 
-  /** Throws a TypeError for a text that is no duration. */
+  /** Throws a TypeError for a text that is not a duration. */
   constructor(delay: Duration) {
     const delayMs = parseDuration(delay);
     if (delayMs === undefined) {
@@ -21,8 +21,9 @@ export class RequeueAfter {
 }
 
 /**
- * Asks to be run again after this long: `return requeueAfter("30s")`. It is no failure, counts no attempt, and survives a
- * restart of the runtime. A reconciler's key that changes sooner runs sooner. An event comes again as it was,
- * `redelivered`, and later events of its object wait for it. At most 366 days. Throws a TypeError for a text that is no duration.
+ * Requests another run after this time: `return requeueAfter("30s")`. It is not a failure, does not count as an attempt, and
+ * survives a restart of the runtime. A reconciler's key that changes earlier runs earlier. An event is delivered again unchanged,
+ * as `redelivered`, and later events of its object wait for it. At most 366 days. Throws a TypeError for a text that is not a
+ * duration.
  */
 export const requeueAfter = (delay: Duration): RequeueAfter => new RequeueAfter(delay);

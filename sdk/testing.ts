@@ -1,4 +1,4 @@
-/** Unit tests of handlers and reconcilers: runs one with objects in memory, and records what it did. */
+/** Unit tests of handlers and reconcilers: runs one with objects in memory, and records its calls. */
 import type { Cache, CacheQuery } from "./cache.ts";
 import { createKube } from "./client.ts";
 import { PermanentError, RetryAfter } from "./errors.ts";
@@ -42,13 +42,13 @@ export {
 } from "./testing/fixture.ts";
 export type { DeclaredRead } from "./testing/memory-cache.ts";
 
-/** What a handler meets in a test. */
+/** Options of a test run. */
 export interface RunOptions {
-  /** The objects that exist. The event's own object is added, unless it was deleted or is listed here. */
+  /** The existing objects. The event's own object is added, unless it was deleted or is listed here. */
   readonly objects?: readonly KubeObject[];
-  /** The manifest's `reads`: what `ctx.cache` may show of the objects. Without it, every look is refused. */
+  /** The manifest's `reads`, which select the objects in `ctx.cache`. Without it, every access is refused. */
   readonly reads?: readonly DeclaredRead[];
-  /** Calls that the test answers itself, such as `{ patch: async () => { throw new ConflictError("…") } }`. */
+  /** Calls that the test implements itself, such as `{ patch: async () => { throw new ConflictError("…") } }`. */
   readonly kube?: Partial<RawKube>;
   readonly env?: Readonly<Record<string, string>>;
   /** Without it, every fetch fails. */
@@ -62,19 +62,19 @@ export interface RecordedCall {
   readonly arguments: readonly unknown[];
 }
 
-/** What a handler did. */
+/** Record of a handler's run. */
 export interface Run {
-  /** As the runtime would take it: `failed` is tried again, `permanent` is not. */
+  /** Outcome in the runtime's terms: `failed` is retried, `permanent` is not. */
   readonly outcome: "ok" | "failed" | "permanent";
-  /** What it threw. */
+  /** The error that it threw. */
   readonly error?: unknown;
-  /** For a RetryAfter: the milliseconds it asks for. */
+  /** For a RetryAfter: its delay in milliseconds. */
   readonly retryAfterMs?: number;
-  /** Of one that returned `requeueAfter(…)`: the milliseconds until it is to run again. */
+  /** If it returned `requeueAfter(…)`: the delay in milliseconds. */
   readonly requeueAfterMs?: number;
-  /** Every call of `ctx.kube`, in order: those that failed, and those that `retryOnConflict` makes, included. */
+  /** Every call of `ctx.kube`, in order, including failed ones and those made by `retryOnConflict`. */
   readonly calls: readonly RecordedCall[];
-  /** The objects as it left them. */
+  /** The objects after the run. */
   readonly objects: readonly UnknownObject[];
   readonly logs: readonly { level: string; message: string; fields: Record<string, unknown> }[];
   readonly metrics: readonly { name: string; value: number; labels: Record<string, string> }[];
@@ -82,7 +82,7 @@ export interface Run {
   readonly events: readonly (Omit<EmitArguments, "object"> & { readonly object: KubeObject })[];
 }
 
-/** An event of which a test gives what matters to it. */
+/** An event of which a test passes only the relevant fields. */
 export type TestEvent<T> =
   T extends Triggers<infer ByName>
     ? { [Name in keyof ByName & string]: AnyGiven<ByName[Name]> & { readonly trigger: Name } }[keyof ByName & string]
@@ -98,9 +98,9 @@ type Given<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & {
 };
 
 /**
- * Runs a handler once. Never rejects for what the handler throws: that is `error`.
- * Left out of the event: type Modified, trigger `test`, first attempt. Of a Scheduled: `scheduledFor` is the time as `Date`
- * has it, which a test may set with the fake timers of its runner.
+ * Runs a handler once. Never rejects for an error thrown by the handler, which is returned as `error`. Defaults of the event:
+ * type Modified, trigger `test`, first attempt. For a Scheduled, `scheduledFor` defaults to the time of `Date`, which a test may
+ * set with the fake timers of its runner.
  */
 export async function runHandler<T = UnknownObject>(
   handler: Handler<T>,
@@ -110,15 +110,15 @@ export async function runHandler<T = UnknownObject>(
   return record((ctx, reader) => handler(complete(event, reader), ctx), ownOf([event]), options);
 }
 
-/** What a handler of batches did. */
+/** Record of a batch handler's run. */
 export interface BatchRun extends Run {
-  /** The ids of the events that are to be tried again: those that the handler named, or where it threw, all. */
+  /** Ids of the events to be retried: those that the handler named, or all if it threw. */
   readonly failed: readonly string[];
 }
 
 /**
- * Runs a handler of batches once, on these events: as one batch, which is not halved where it fails. Left out of an event is
- * the same as in `runHandler`, but its id, which is `test-0` for the first.
+ * Runs a batch handler once, on these events: as one batch, which is not halved on failure. Defaults are those of `runHandler`,
+ * except the id, which is `test-0` for the first.
  */
 export async function runBatch<T = UnknownObject>(
   handler: BatchHandler<T>,
@@ -141,20 +141,20 @@ export async function runBatch<T = UnknownObject>(
   return { ...run, failed };
 }
 
-/** The objects that events are about, as far as they exist. */
+/** Returns the existing objects that events are about. */
 function ownOf<T>(events: readonly TestEvent<T>[]): KubeObject[] {
   return (events as readonly Partial<Given<KubeObject>>[]).flatMap(({ type, object }) =>
     object === undefined || type === "Deleted" ? [] : (object as KubeObject),
   );
 }
 
-/** A run of a key of which a test gives what matters to it: its object, or where that is gone its key. */
+/** A run of a key of which a test passes only the relevant fields: its object, or if that is gone its key. */
 export type TestReconciliation<T> = Partial<Omit<Reconciliation<T>, "object" | "key">> &
   ({ readonly object: Writable<T>; readonly key?: Key } | { readonly object?: undefined; readonly key: Key });
 
 /**
- * Runs a reconciler once. Never rejects for what it throws: that is `error`. Left out of the run: the object's key, one
- * Modified of the trigger `test` as its cause, first attempt.
+ * Runs a reconciler once. Never rejects for an error that it throws, which is returned as `error`. Defaults of the run: the
+ * object's key, one Modified of the trigger `test` as its cause, first attempt.
  */
 export async function runReconciler<T = UnknownObject>(
   reconciler: Reconciler<T>,
@@ -172,10 +172,10 @@ export async function runReconciler<T = UnknownObject>(
 }
 
 /**
- * Runs a handler, a handler of batches or a reconciler on a fixture, with objects in memory. A fixture is a file of its
- * `events/`, or an event alone. Gives what is not as the fixture expects: nothing where all is. An `event` is given alone, `events` as one
- * batch, a `run` to a reconciler. `reads`: the manifest's, where it uses `ctx.cache`. `watchfire test` does the same in the
- * sandbox, where the manifest's permissions and egress count.
+ * Runs a handler, a batch handler or a reconciler on a fixture, with objects in memory, and returns the differences from its
+ * expectation; empty if there are no differences. A fixture is a file of its `events/`, or an event alone. An `event` is passed
+ * alone, `events` as one batch, a `run` to a reconciler. `reads`: the manifest's, if it uses `ctx.cache`. `watchfire test` does
+ * the same in the sandbox, where the manifest's permissions and egress apply.
  */
 export async function runFixture(
   handler: Handler<never> | BatchHandler<never> | Reconciler<never>,
@@ -203,7 +203,7 @@ export async function runFixture(
     );
   }
   const { error, requeueAfterMs, retryAfterMs, failed } = run;
-  // Of a batch that ended well, an event that it names is tried again as if it had failed.
+  // A batch may succeed and still name failed events, which are retried.
   const isNamed = run.outcome === "ok" && failed !== undefined && failed.length > 0;
   const outcome = isNamed ? "failed" : run.outcome;
   const said = isNamed
@@ -214,15 +214,15 @@ export async function runFixture(
   return differencesOf(expect, { outcome, ...said, requeueAfterMs, retryAfterMs, failed, calls });
 }
 
-/** Options of a run whose calls somebody is told of, as the runtime is. */
+/** Options of a run whose calls are reported, as in the runtime. */
 interface Heard extends RunOptions {
   readonly hear?: (call: FixtureCall) => void;
 }
 
-/** What tests have, and this package names no platform for. */
+/** Globals of test environments; this package has no platform's types. */
 const Responses = globalThis as unknown as { Response: new (body: string, init: { status: number }) => FetchResponse };
 
-/** Calls a function of the user's with a context, and notes what it does. `own`: the objects that it is about. */
+/** Calls a user's function with a context, and records its calls. `own`: the objects that it is about. */
 async function record(
   call: (ctx: Context, reader: NumbersReader) => unknown,
   own: readonly KubeObject[],
@@ -294,7 +294,7 @@ async function record(
   }
 }
 
-/** Tells of each look into the cache, and gives what this reader reads there. */
+/** Reports each access to the cache, and returns the values as this reader reads them. */
 function heard(cache: Cache, reader: NumbersReader, hear: (call: FixtureCall) => void): Cache {
   const { get, list, age } = cache as unknown as Record<keyof Cache, (arg: object) => never>;
   return {
@@ -319,13 +319,13 @@ function complete<T>(event: TestEvent<T>, reader: NumbersReader): EventOf<T> {
     return structuredClone({ ...defaults, scheduledFor: new Date().toISOString(), ...event }) as unknown as EventOf<T>;
   }
   const { resourceVersion = "1" } = (event as Given<KubeObject>).object.metadata ?? {};
-  // A test gives of an object what matters to it; what the API server would add may be missing.
+  // A test passes only the relevant fields of an object; those that the API server would add may be missing.
   const { object, oldObject, ...more } = event as Given<KubeObject>;
   const given = { object: readBy(reader, object), ...(oldObject && { oldObject: readBy(reader, oldObject) }) };
   return { ...structuredClone({ ...defaults, resourceVersion, ...more }), ...given } as EventOf<T>;
 }
 
-/** Whether it says enough to be kept, and is not there yet. */
+/** Whether an object has enough fields to be stored, and is not stored yet. */
 function isNew(object: KubeObject, objects: readonly KubeObject[]): boolean {
   const same = ({ kind, metadata }: KubeObject) =>
     kind === object.kind &&
@@ -334,7 +334,10 @@ function isNew(object: KubeObject, objects: readonly KubeObject[]): boolean {
   return Boolean(object.apiVersion && object.kind && object.metadata?.name) && !objects.some(same);
 }
 
-/** Notes each call before it is made; in place, so that the calls within `retryOnConflict` are noted, and given, as well. */
+/**
+ * Records each call before it is made. It wraps the object in place, so that calls made by `retryOnConflict` are recorded as
+ * well.
+ */
 function recorded(kube: Kube, calls: RecordedCall[]): Kube {
   for (const [name, method] of Object.entries(kube)) {
     const noted = (...args: unknown[]) => {

@@ -1,16 +1,18 @@
 const { getOwnPropertyDescriptor, setPrototypeOf } = Reflect;
 
-/** On the getter of a number that JavaScript cannot hold exactly: its text, as it was read. */
+/** Property of the getter of a number that JavaScript cannot hold exactly: the number's original text. */
 export const sourceMark = Symbol.for("@watchfire/sdk/number");
 
-/** The text of a field's number that JavaScript cannot hold exactly, if the field is as it was read; undefined of any other. */
+/**
+ * Returns the text of a field's number that JavaScript cannot hold exactly, if the field is unchanged; undefined for any other.
+ */
 export function sourceAt(holder: object, key: PropertyKey): string | undefined {
   const get = own(holder, key)?.get;
   const source: unknown = get && own(get, sourceMark)?.value;
   return typeof source === "string" ? source : undefined;
 }
 
-/** A property's descriptor, which inherits nothing: this file runs inside the sandbox as well. */
+/** Returns a property's descriptor without a prototype: this file also runs inside the sandbox. */
 function own(holder: object, key: PropertyKey): PropertyDescriptor | undefined {
   const descriptor = getOwnPropertyDescriptor(holder, key);
   if (descriptor !== undefined) setPrototypeOf(descriptor, null);
@@ -18,11 +20,11 @@ function own(holder: object, key: PropertyKey): PropertyDescriptor | undefined {
 }
 
 /**
- * Reads a whole number exactly, also one beyond 2^53, where JavaScript's numbers have gaps: `wholeNumber(object.spec, "id")`.
+ * Reads a whole number exactly, even one beyond 2^53, where JavaScript's numbers have gaps: `wholeNumber(object.spec, "id")`.
  *
- * @param holder the object or the array that has the number, as the event or a call gave it; a copy has the rounded number
+ * @param holder the object or array that contains the number, as returned by the event or a call; a copy has the rounded number
  * @param key the field, or the index
- * @throws RangeError where there is no whole number, or only a rounded one is left of it
+ * @throws RangeError if there is no whole number, or only a rounded one is left
  */
 export function wholeNumber(holder: object, key: PropertyKey): bigint {
   const source = sourceAt(holder, key);

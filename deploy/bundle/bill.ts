@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 
-/** A part of what is shipped. */
+/** A component of a shipped artifact. */
 export interface Component {
   readonly name: string;
   readonly version: string;
@@ -8,14 +8,14 @@ export interface Component {
   readonly licence: string;
   /** Such as `pkg:npm/zod@4.6.7`. */
   readonly purl: string;
-  /** By which lists of vulnerabilities know it, where its purl does not say it. */
+  /** CPE by which vulnerability lists know it, if its purl does not suffice. */
   readonly cpe?: string;
 }
 
-/** The purl of an npm package. */
+/** Returns the purl of an npm package. */
 export const npmPurl = (name: string, version: string): string => `pkg:npm/${name.replace("@", "%40")}@${version}`;
 
-/** A bill of materials in CycloneDX 1.5. */
+/** Returns a bill of materials in CycloneDX 1.5. */
 export function bill(
   what: { readonly name: string; readonly version: string },
   components: readonly Component[],

@@ -4,20 +4,19 @@ import { filesInside, guestScriptMade, httpRequired } from "./plugins.ts";
 
 export const runtimeSources = join(import.meta.dirname, "../../runtime");
 
-/** A form in which the runtime leaves the checkout. */
+/** Options of one form in which the runtime is shipped. */
 export interface BundleOptions {
-  /** The program `bin/watchfire.js`, and others beside it, by name; each is made of a file. */
+  /** Entry files by program name: `bin/watchfire.js`, and further programs. */
   readonly programs: Readonly<Record<"watchfire", string>>;
-  /** What this form does otherwise than the sources. */
+  /** Plugins for the differences between this form and the sources. */
   readonly plugins: Plugin[];
-  /** Packages that are installed beside it, besides esbuild and isolated-vm. */
+  /** Packages that are installed alongside, in addition to esbuild and isolated-vm. */
   readonly external?: readonly string[];
 }
 
 /**
- * Bundles the runtime into JavaScript in `folder`, laid out so that code finds its neighbours where the sources have
- * them. That is `bin/watchfire.js`, `sandbox/executor/main.js`, `sandbox/positions/thread.js`, and in `sandbox` the code that they share. Gives
- * the files that went in.
+ * Bundles the runtime into JavaScript in `folder`, laid out so that relative paths work as in the sources: `bin/watchfire.js`,
+ * `sandbox/executor/main.js`, `sandbox/positions/thread.js`, and the code that they share in `sandbox`. Returns the input files.
  */
 export async function bundleRuntime(folder: string, options: BundleOptions): Promise<string[]> {
   const { metafile } = await build({
@@ -40,7 +39,7 @@ export async function bundleRuntime(folder: string, options: BundleOptions): Pro
     metafile: true,
     external: ["esbuild", "isolated-vm", ...(options.external ?? [])],
     banner: {
-      // Packages in CommonJS ask for Node's modules by `require`.
+      // CommonJS packages load Node's modules by `require`.
       js: `import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);`,
     },
     plugins: [guestScriptMade, ...options.plugins, httpRequired, filesInside],

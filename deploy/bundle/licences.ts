@@ -2,12 +2,12 @@ import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Component, npmPurl } from "./bill.ts";
 
-/** A package that files belong to. */
+/** A package with bundled files. */
 interface BundledPackage extends Component {
   readonly folder: string;
 }
 
-/** The packages that `files` belong to. */
+/** Returns the packages that `files` belong to. */
 export function packagesOf(files: readonly string[]): BundledPackage[] {
   const folders = new Set(files.flatMap((file) => file.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+/)?.[0] ?? []));
   return [...folders].sort().map((folder) => {
@@ -16,7 +16,7 @@ export function packagesOf(files: readonly string[]): BundledPackage[] {
   });
 }
 
-/** The licences of all packages that `files` belong to. */
+/** Returns the licences of all packages that `files` belong to. */
 export function licencesOf(files: readonly string[]): string {
   const texts = packagesOf(files).map(({ name, version, licence, folder }) => {
     const found = globSync("{LICENSE,LICENCE,license,NOTICE}*", { cwd: folder });

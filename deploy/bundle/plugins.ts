@@ -4,7 +4,7 @@ import type { Plugin } from "esbuild";
 import { material } from "../../runtime/cli/new-project/material.ts";
 import { guestScript } from "../../runtime/sandbox/host/guest-script.ts";
 
-/** The guest's script is made here, instead of at each start. */
+/** Embeds the guest's script, instead of bundling it at each start. */
 export const guestScriptMade: Plugin = {
   name: "guest-script",
   setup({ onLoad }) {
@@ -17,7 +17,7 @@ export const guestScriptMade: Plugin = {
   },
 };
 
-/** The templates are read here, and put inside. */
+/** Embeds the templates. */
 export const templatesInside: Plugin = {
   name: "templates",
   setup({ onLoad }) {
@@ -28,8 +28,8 @@ export const templatesInside: Plugin = {
 };
 
 /**
- * `node:http` comes by `require`. An `import` of it makes Node read all that it exports. For `WebSocket` Node then loads
- * an undici of its own, which takes 13 MB and 30 ms.
+ * Loads `node:http` by `require`. An `import` would make Node read all its exports, and for `WebSocket` Node then loads its
+ * built-in undici, which takes 13 MB and 30 ms.
  */
 export const httpRequired: Plugin = {
   name: "http",
@@ -41,10 +41,10 @@ export const httpRequired: Plugin = {
   },
 };
 
-/** A file that a module names beside it without reading it there: it is only written. */
+/** Files that a module refers to without reading them: only their paths are used. */
 const outside = ["function.schema.json"];
 
-/** Files that a module reads from beside it are put into it. */
+/** Embeds the files that a module reads from its own folder. */
 export const filesInside: Plugin = {
   name: "files",
   setup({ onLoad }) {

@@ -2,7 +2,7 @@ import { bill } from "../bundle/bill.ts";
 import { packagesOf } from "../bundle/licences.ts";
 import { copied } from "./packages.ts";
 
-/** The image's bill of materials: what was bundled, what was copied, and Node. The base image has one of its own. */
+/** Returns the image's bill of materials: bundled code, copied packages, and Node. The base image has a separate one. */
 export function imageBill(inputs: readonly string[], version: string): object {
   const parts = packagesOf([...inputs, ...copied]).map(({ folder: _, ...component }) => component);
   const node = process.versions.node;

@@ -2,20 +2,20 @@ import { join } from "node:path";
 import type { Plugin } from "esbuild";
 import { bundleRuntime, runtimeSources as runtime } from "../bundle/bundle.ts";
 
-/** What a pod and its operator need. The embedded cluster, and what works on a project's sources, stay out. */
+/** Commands that a pod and its operator need. The embedded cluster, and commands that use a project's sources, are excluded. */
 const commands = [
   ...["start", "executor", "validate", "rbac", "doctor"],
   ...["explain", "runs", "logs", "redeliver", "pause", "dead-letters", "slots"],
 ];
 
-/** Bundles the runtime as an image has it. Gives the files that went in. */
+/** Bundles the runtime for an image. Returns the input files. */
 export const bundleImage = (folder: string): Promise<string[]> =>
   bundleRuntime(folder, {
     programs: { watchfire: join(import.meta.dirname, "entry.ts") },
     plugins: [noBuilders, commandsOfThePod],
   });
 
-/** Nothing is built beside a pod's token: the image has no compiler. */
+/** Excludes the builders: the image has no compiler, so nothing is built next to a pod's token. */
 const noBuilders: Plugin = {
   name: "builders",
   setup({ onLoad }) {
@@ -35,7 +35,7 @@ const noBuilders: Plugin = {
   },
 };
 
-/** The other commands say that they are not here. */
+/** Replaces the other commands by a message that they are not in the image. */
 const commandsOfThePod: Plugin = {
   name: "commands",
   setup({ onResolve, onLoad }) {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The packages that cannot be bundled, and the files of them that the image's platform needs. */
+/** Packages that cannot be bundled, with the files that the image's platform needs. */
 const packages: Readonly<Record<string, readonly string[]>> = {
   "isolated-vm": [
     "package.json",
@@ -17,7 +17,7 @@ const packages: Readonly<Record<string, readonly string[]>> = {
 /** The folders that they are copied from. */
 export const copied: readonly string[] = Object.keys(packages).map((name) => join(root, "node_modules", name));
 
-/** Copies what cannot be bundled into a `node_modules` folder. */
+/** Copies these packages into a `node_modules` folder. */
 export function copyPackages(folder: string): void {
   for (const [name, files] of Object.entries(packages)) {
     copy(files, join(root, "node_modules", name), join(folder, name));

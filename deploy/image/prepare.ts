@@ -1,5 +1,5 @@
-// npm run image: prepares deploy/.image/, which deploy/Dockerfile copies into an image. It holds the runtime as
-// JavaScript, the packages that cannot be bundled, and Node. So building the image needs no network and runs nothing.
+// npm run image: prepares deploy/.image/, which deploy/Dockerfile copies into an image: the runtime as JavaScript, the packages
+// that cannot be bundled, and Node. Building the image therefore needs no network and runs no commands.
 import {
   chmodSync,
   copyFileSync,
@@ -33,7 +33,8 @@ writeFileSync(join(context, "sbom.cdx.json"), `${JSON.stringify(imageBill(inputs
 renameSync(join(app, "bin/watchfire.js"), join(app, "bin/watchfire"));
 chmodSync(join(app, "bin/watchfire"), 0o755);
 copyFileSync(process.execPath, join(context, "node"));
-// The image's user may start it and not read it: the kernel then lets no process of that user trace or read another one.
+// The image's user may execute the file but not read it; the kernel then forbids that user's processes to trace or read each
+// other.
 chmodSync(join(context, "node"), 0o711);
 
 const bytes = globSync("**", { cwd: context, withFileTypes: true })

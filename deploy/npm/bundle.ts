@@ -4,10 +4,10 @@ import { programBody } from "../../runtime/bundle/program-script.ts";
 import { bundleRuntime, runtimeSources } from "../bundle/bundle.ts";
 import { templatesInside } from "../bundle/plugins.ts";
 
-/** What is no part of the bundle: native code, and packages that are published by themselves. */
+/** Packages outside of the bundle: native code, and packages that are published separately. */
 export const external = ["esbuild", "isolated-vm", "@watchfire/cluster", "@watchfire/sdk"];
 
-/** Who keeps positions on NATS installs its client. */
+/** The NATS client; users who store checkpoints on NATS install it. */
 const natsClient = ["@nats-io/transport-node", "@nats-io/jetstream", "@nats-io/obj"];
 
 const programs = {
@@ -15,16 +15,16 @@ const programs = {
   preinstall: join(runtimeSources, "bin/preinstall.js"),
 };
 
-/** Bundles the runtime as its package has it: with every command. Gives the files that went in. */
+/** Bundles the runtime for its npm package, with every command. Returns the input files. */
 export const bundlePackage = (folder: string): Promise<string[]> =>
   bundleRuntime(folder, {
     programs,
     plugins: [builderProgramMade, templatesInside, noFormatter],
-    // It reads files beside it at run time, and the bundle would not have them.
+    // It reads files from its own folder at run time, which the bundle would not contain.
     external: ["@watchfire/cluster", ...natsClient],
   });
 
-/** Bundles `create-watchfire` into one program, templates and all. Gives the files that went in. */
+/** Bundles `create-watchfire` into one program that includes the templates. Returns the input files. */
 export async function bundleCreate(folder: string, sources: string): Promise<string[]> {
   const { metafile } = await build({
     entryPoints: { "create-watchfire": join(sources, "main.js") },
@@ -32,7 +32,7 @@ export async function bundleCreate(folder: string, sources: string): Promise<str
     bundle: true,
     format: "esm",
     platform: "node",
-    // It says what an older Node needs, so that it runs on one.
+    // It tells users of an older Node what is needed, so it must run there.
     target: "node20",
     legalComments: "none",
     metafile: true,
@@ -41,7 +41,7 @@ export async function bundleCreate(folder: string, sources: string): Promise<str
   return Object.keys(metafile.inputs);
 }
 
-/** `watchfire types` lays its files out by itself: what it compiles schemas with brings a formatter of 9 MB. */
+/** Removes the formatter of the schema compiler, which takes 9 MB: `watchfire types` formats its files itself. */
 const noFormatter: Plugin = {
   name: "formatter",
   setup({ onResolve, onLoad }) {
@@ -52,7 +52,7 @@ const noFormatter: Plugin = {
   },
 };
 
-/** The builder's program is made here, instead of at each start. */
+/** Embeds the builder's program, instead of bundling it at each start. */
 const builderProgramMade: Plugin = {
   name: "builder-program",
   setup({ onLoad }) {

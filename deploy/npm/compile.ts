@@ -8,9 +8,9 @@ const require = createRequire(import.meta.url);
 const tsc = join(dirname(require.resolve("typescript/package.json")), "bin/tsc");
 
 /**
- * Compiles a package's sources into `<to>/dist`, with declarations and maps, and puts the sources into `<to>/src`, where
- * the maps find them.
- * @throws what tsc says
+ * Compiles a package's sources into `<to>/dist`, with declarations and maps, and copies the sources to `<to>/src`, where the maps
+ * refer to.
+ * @throws the errors of tsc
  */
 export function compile({ folder, without, assets, within }: CompiledPackage, to: string): void {
   const sources = sourcesOf(folder).filter((file) => !without.includes(file));
@@ -57,7 +57,7 @@ const settings = (to: string) => ({
   exclude: [],
 });
 
-/** Declarations keep the sources' `./x.ts`; what is there is `./x.js`, with its declaration beside it. */
+/** Rewrites imports of `./x.ts`, which tsc keeps in declarations, to `./x.js`. */
 function importJavaScript(file: string): void {
   const text = readFileSync(file, "utf8");
   writeFileSync(file, text.replace(/(from |import\()"(\.{1,2}\/[^"]*)\.ts"/g, '$1"$2.js"'));

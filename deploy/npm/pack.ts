@@ -1,4 +1,4 @@
-// npm run pack: makes the packages that are published, as tarballs in deploy/.packages/.
+// npm run pack: creates the packages to be published, as tarballs in deploy/.packages/.
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { compile, copy } from "./compile.ts";
 import { bundledManifest, compiledManifest, createManifest } from "./package-json.ts";
 import { compiled, create, licence, output, type Package, runtime } from "./packages.ts";
 
-/** What `npm pack --json` says of a tarball. */
+/** Output of `npm pack --json` for a tarball. */
 interface Packed {
   readonly filename: string;
   readonly size: number;
@@ -16,8 +16,8 @@ interface Packed {
 }
 
 /**
- * Makes every package, and its tarball in `folder`; gives the tarballs' paths. The packages themselves are made within the
- * checkout, where the compiler finds what they import.
+ * Creates every package, and its tarball in `folder`; returns the tarballs' paths. The packages are created within the checkout,
+ * where the compiler finds their imports.
  */
 export async function packAll(folder: string): Promise<string[]> {
   rmSync(output, { recursive: true, force: true });
@@ -37,7 +37,7 @@ export async function packAll(folder: string): Promise<string[]> {
 
 const folderOf = ({ name }: Package): string => join(output, name.replace("@watchfire/", ""));
 
-/** The package's folder with what every package has. */
+/** Creates the package's folder with the files that every package has. */
 function begin(each: Package, manifest: object): string {
   const to = folderOf(each);
   mkdirSync(to, { recursive: true });

@@ -35,7 +35,7 @@ function compiled(file: string): object {
   return { types: `${base}.d.ts`, default: `${base}.js` };
 }
 
-/** The package.json of the bundled runtime: it depends on what is not in the bundle, and exports data alone. */
+/** Returns the package.json of the bundled runtime: it depends on the packages outside of the bundle, and exports only data. */
 export function bundledManifest(folder: string, external: readonly string[]): object {
   const { exports: _, dependencies = {}, ...manifest } = readManifest(folder);
   const kept = Object.entries(dependencies).filter(([name]) => external.includes(name));
@@ -45,12 +45,12 @@ export function bundledManifest(folder: string, external: readonly string[]): ob
     exports: { "./function.schema.json": "./function.schema.json", "./package.json": "./package.json" },
     scripts: { preinstall: "node bin/preinstall.js" },
     files: ["bin", "sandbox", "function.schema.json", "THIRD-PARTY-LICENSES", "CHANGELOG.md"],
-    // What its binaries are for; the launcher tells an older one what is needed.
+    // Node versions that its programs support; on an older one the launcher says what is needed.
     engines: { node: "^24 || ^26" },
   };
 }
 
-/** The package.json of the program that begins a project: it depends on nothing. */
+/** Returns the package.json of the program that creates a project: it has no dependencies. */
 export function createManifest(folder: string): object {
   const { exports: _, dependencies: __, ...manifest } = readManifest(folder);
   return {

@@ -2,24 +2,24 @@ import { join } from "node:path";
 
 const root = join(import.meta.dirname, "../..");
 
-/** One package to be published. */
+/** A package to be published. */
 export interface Package {
   readonly name: string;
-  /** Its sources, absolute. */
+  /** Absolute path of its sources. */
   readonly folder: string;
 }
 
-/** A package that is compiled file by file, for programs that import it. */
+/** A package that is compiled file by file, because programs import it. */
 export interface CompiledPackage extends Package {
-  /** Folders and files below it that are no part of the package. */
+  /** Folders and files below it that are not part of the package. */
   readonly without: readonly string[];
-  /** Files that its modules read from beside them. */
+  /** Files that its modules read from their own folder. */
   readonly assets: readonly string[];
   /** Unpublished packages of the workspace whose sources become a folder of this package. */
   readonly within: readonly Package[];
 }
 
-/** The packages that are compiled file by file, each after those that it depends on. */
+/** The packages that are compiled file by file, each after its dependencies. */
 export const compiled: readonly CompiledPackage[] = [
   { name: "@watchfire/sdk", folder: join(root, "sdk"), without: [], assets: [], within: [] },
   {
@@ -31,13 +31,13 @@ export const compiled: readonly CompiledPackage[] = [
   },
 ];
 
-/** The command line, which nobody imports: bundled, as in the image. */
+/** The command line, which is never imported: bundled, as in the image. */
 export const runtime: Package = { name: "@watchfire/runtime", folder: join(root, "runtime") };
 
-/** What begins a project: one bundled program. */
+/** The program that creates a project: one bundled file. */
 export const create: Package = { name: "create-watchfire", folder: join(root, "deploy/create") };
 
-/** Where packages and tarballs are made. */
+/** Output folder of packages and tarballs. */
 export const output = join(root, "deploy/.packages");
 
 export const licence = join(root, "LICENSE");

@@ -1,9 +1,11 @@
-// npm run release:advisories: refuses to release what has an advisory of a high grade against it, by npm's own list. Of what is shipped:
-// the packages of the lock file that are no one's development alone.
+// npm run release:advisories: refuses a release with an advisory of high severity in npm's list. Checks the shipped packages:
+// those of the lock file except development dependencies.
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 
-/** Advisories that were looked at, and do not touch what is shipped: each with why, and the day from which it counts again. */
+/**
+ * Advisories that were examined and do not affect shipped code: each with the reason, and the day on which the exception ends.
+ */
 export const accepted: readonly Accepted[] = [];
 
 export interface Accepted {
@@ -14,7 +16,7 @@ export interface Accepted {
   readonly until: string;
 }
 
-/** What `npm audit --json` says, as far as it is read here. */
+/** The fields of `npm audit --json` that are read. */
 export interface Audit {
   readonly error?: { readonly summary?: string };
   readonly message?: string;
@@ -31,7 +33,7 @@ interface Via {
 
 const grave = new Set(["high", "critical"]);
 
-/** What keeps a release back, in words; nothing where it may go on. A registry that gives no list keeps it back as well. */
+/** Returns the reasons against a release; empty if there is no reason. A registry without an advisory list counts as a reason. */
 export function graveIn(audit: Audit, exceptions: readonly Accepted[], today: string): string[] {
   const { vulnerabilities, error, message } = audit;
   if (!vulnerabilities)

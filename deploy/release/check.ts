@@ -1,4 +1,4 @@
-// npm run release:check -- TAG: refuses a tag that is not the version of all that would be published.
+// npm run release:check -- TAG: refuses a tag that differs from the version of anything to be published.
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { compiled, create, runtime } from "../npm/packages.ts";
@@ -12,7 +12,7 @@ function isAt(version: string, file: string): boolean {
   return text === mentionsAt(version, text);
 }
 
-/** What keeps `tag` from being published, in words; nothing where it may be. */
+/** Returns the reasons against publishing `tag`; empty if there is no reason. */
 export function faultsOf(tag: string): string[] {
   const version = versionOf(runtime.folder);
   const chart = readFileSync(join(root, "deploy/chart/Chart.yaml"), "utf8");

@@ -1,11 +1,12 @@
-// npm run release:pin -- DIGEST: writes deploy/.packages/functions.Dockerfile, which begins with the release's image by its digest.
+// npm run release:pin -- DIGEST: writes deploy/.packages/functions.Dockerfile, which is based on the release's image by its
+// digest.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { output, runtime } from "../npm/packages.ts";
 
 const file = "functions.Dockerfile";
 
-/** The Dockerfile with the runtime's image of this version and digest as its default. Throws where the digest is none. */
+/** Returns the Dockerfile with the runtime's image of this version and digest as its default. Throws for a malformed digest. */
 export function pinned(text: string, version: string, digest: string): string {
   if (!/^sha256:[0-9a-f]{64}$/.test(digest)) throw new Error(`no digest: ${digest}`);
   const image = `ghcr.io/watchfire/watchfire:${version}@${digest}`;

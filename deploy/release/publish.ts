@@ -1,9 +1,9 @@
-// npm run release:publish -- WORDS: publishes every package, made anew, with these words for `npm publish`.
+// npm run release:publish -- ARGUMENTS: packs and publishes every package, passing these arguments to `npm publish`.
 import { execFileSync } from "node:child_process";
 import { packAll } from "../npm/pack.ts";
 import { output } from "../npm/packages.ts";
 
-/** Publishes tarballs, in this order; gives what npm calls each of them, such as `@watchfire/sdk@1.2.3`. */
+/** Publishes tarballs, in this order; returns their npm names, such as `@watchfire/sdk@1.2.3`. */
 export const publish = (tarballs: readonly string[], words: readonly string[]): string[] =>
   tarballs.map((tarball) =>
     execFileSync("npm", ["publish", tarball, "--access", "public", ...words], {

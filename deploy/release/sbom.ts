@@ -14,13 +14,16 @@ interface Bill {
   readonly components: readonly Component[];
 }
 
-/** What npm says of a package and all that it depends on; what is bundled into it is among them. A workspace has no dev dependencies. */
+/**
+ * Returns npm's bill of materials for a package and all its dependencies, including bundled ones. A workspace has no dev
+ * dependencies.
+ */
 export function packageBill(name: string): Bill {
   const words = ["sbom", "--sbom-format", "cyclonedx", "--package-lock-only", "--workspace", name];
   const { metadata, components, ...rest } = JSON.parse(
     execFileSync("npm", words, { cwd: join(import.meta.dirname, "../.."), encoding: "utf8", stdio: "pipe" }),
   ) as Bill;
-  // npm calls a workspace by its folder, and the whole by the checkout's.
+  // npm names a workspace after its folder, and the whole after the checkout's.
   const named = components.map((component) => ({ ...component, name: nameIn(component.purl) }));
   return {
     ...rest,
@@ -29,7 +32,7 @@ export function packageBill(name: string): Bill {
   };
 }
 
-/** The package's name in `pkg:npm/%40scope/name@1.0.0`. */
+/** Returns the package's name from `pkg:npm/%40scope/name@1.0.0`. */
 const nameIn = (purl: string): string => decodeURIComponent(purl.slice("pkg:npm/".length, purl.lastIndexOf("@")));
 
 if (import.meta.main) {

@@ -1,4 +1,4 @@
-// Part of npm run release:version: gives the version that `changeset version` wrote to what follows the packages.
+// Part of npm run release:version: copies the version that `changeset version` wrote to all files that follow the packages.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runtime } from "../npm/packages.ts";
@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, "../..");
 const checkout = join(root, "package.json");
 const chart = join(root, "deploy/chart/Chart.yaml");
 
-/** Files that show the version beside Watchfire's name: in a banner, an image, a tarball. */
+/** Files that mention the version next to Watchfire's name: in a banner, an image, a tarball. */
 export const mentions: readonly string[] = [
   "README.md",
   "runtime/docs/deploying.md",
@@ -17,11 +17,11 @@ export const mentions: readonly string[] = [
   "runtime/cli/new-project/templates/common/Dockerfile",
 ];
 
-/** A Chart.yaml with this version: the chart's own, its runtime's, and its image's. */
+/** Returns a Chart.yaml with this version: the chart's own, its runtime's, and its image's. */
 export const chartAt = (version: string, text: string): string =>
   text.replace(/^(version|appVersion): .*$/gm, `$1: ${version}`).replace(/^( +image: .*:).*$/m, `$1${version}`);
 
-/** A text in which each mention, such as `watchfire:1.2.3` or `watchfire-sdk-1.2.3.tgz`, has this version. */
+/** Returns a text in which each mention, such as `watchfire:1.2.3` or `watchfire-sdk-1.2.3.tgz`, has this version. */
 export const mentionsAt = (version: string, text: string): string =>
   text.replace(/\b(watchfire(?:-[a-z]+)?[-: ])\d+\.\d+\.\d+\b/g, `$1${version}`);
 

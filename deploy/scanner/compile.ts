@@ -6,17 +6,20 @@ import { dirname, join } from "node:path";
 
 const folder = join(import.meta.dirname, "../../runtime/informer/scan/wasm");
 
-/** The file that holds the module. */
+/** Path of the file that contains the module. */
 export const compiledFile = join(folder, "scanner.compiled.ts");
 
-/** Pages of 64 KiB: the scratch space, 2 MiB of text, and as many cuts as that may have. A longer text makes it grow. */
+/**
+ * Initial memory in pages of 64 KiB: the scratch space, 2 MiB of text, and as many cuts as that may have. A longer text makes it
+ * grow.
+ */
 const pages = 75;
 
-/** The text of `compiledFile`, made from the sources beside it. */
+/** Returns the content of `compiledFile`, compiled from the sources in its folder. */
 export function compiledModule(): string {
   const to = mkdtempSync(join(tmpdir(), "watchfire-scanner-"));
   const outFile = join(to, "scanner.wasm");
-  // The compiler is run, not imported: its types would change those of all our files.
+  // Path of the compiler. It is run and not imported, because its types would affect those of all our files.
   const compiler = join(dirname(createRequire(import.meta.url).resolve("assemblyscript/package.json")), "bin/asc.js");
   const options = ["-O3", "--noAssert", "--runtime", "stub", "--enable", "simd", "--initialMemory", String(pages)];
   try {

@@ -1,4 +1,4 @@
-// npm run scanner: compiles runtime/informer/scan/wasm/ to the module that is checked in beside it.
+// npm run scanner: compiles runtime/informer/scan/wasm/ to the module that is committed in the same folder.
 import { writeFileSync } from "node:fs";
 import { compiledFile, compiledModule } from "./compile.ts";
 

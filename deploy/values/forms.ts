@@ -1,6 +1,6 @@
 import { kubernetesForm } from "./kubernetes.ts";
 
-/** A part of a JSON Schema. Its patterns are read by Go's regexp, which knows no lookahead. */
+/** A part of a JSON Schema. Its patterns are evaluated by Go's regexp, which does not support lookahead. */
 export type Form = Readonly<Record<string, unknown>>;
 
 const text = (pattern: string, rest: Form = {}): Form => ({ type: "string", pattern: `^${pattern}$`, ...rest });
@@ -12,13 +12,15 @@ const subdomain = "[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])
 const byte = "(25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])";
 const group = "[0-9A-Fa-f]{1,4}";
 const some = `(${group}(:${group}){0,6})?`;
-/** How many groups there are beside a `::` only the API server counts: a pattern that did would fill the screen. */
+/**
+ * Groups of an IPv6 address. Only the API server checks their number around a `::`; a pattern that did so would fill the screen.
+ */
 const groups = `(${group}:){7}${group}|${some}::${some}`;
 
-/** Above it a file's number is no longer the one that was written: Helm reads it as a double. */
+/** Largest whole number: Helm reads numbers as doubles, so a larger one would be changed. */
 const maximum = Number.MAX_SAFE_INTEGER;
 
-/** Kubernetes' form of amounts (apimachinery `api/resource.Quantity`), without a sign. */
+/** Kubernetes' format of quantities (apimachinery `api/resource.Quantity`), without a sign. */
 const quantity = {
   type: ["string", "number"],
   minimum: 0,
@@ -29,17 +31,17 @@ const quantity = {
 const forms: Readonly<Record<string, Form>> = {
   /** RFC 1123, or empty. */
   dnsLabel: text(`(${label})?`),
-  /** A Service's name begins with a letter (RFC 1035); 52 characters leave room for what a StatefulSet appends. */
+  /** A Service's name begins with a letter (RFC 1035); 52 characters leave room for the suffix that a StatefulSet appends. */
   serviceName: text("([a-z]([-a-z0-9]*[a-z0-9])?)?", { maxLength: 52 }),
   /** RFC 1123, or empty; 240 characters leave room for `-checkpoint-0`. */
   accountName: text(`(${subdomain})?`, { maxLength: 240 }),
   storageClass: text(`(-|${subdomain})?`, { maxLength: 253 }),
   objectName: text(`(${subdomain})?`, { maxLength: 253 }),
-  /** As OCI's distribution has it. A whole number is one as well: `--set image.tag=1` makes it one. */
+  /** As in OCI's distribution specification. Also a whole number, because `--set image.tag=1` produces one. */
   imageTag: { type: ["string", "integer"], minimum: 0, maximum, pattern: "^([A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?$" },
   quantity,
   cidr: text(`(${byte}([.]${byte}){3}/(3[0-2]|[12]?[0-9])|(${groups})/(12[0-8]|1[01][0-9]|[1-9]?[0-9]))`),
-  /** As the Prometheus operator's definitions have it. */
+  /** As in the Prometheus operator's definitions. */
   duration: text(`(0|(${["y", "w", "d", "h", "m", "s", "ms"].map((unit) => `([0-9]+${unit})?`).join("")}))`, {
     minLength: 1,
   }),
@@ -48,12 +50,12 @@ const forms: Readonly<Record<string, Form>> = {
     additionalProperties: text(`(${qualified})?`),
     propertyNames: { pattern: `^(${subdomain}/)?${qualified}$` },
   },
-  /** What has a name, and whatever else the cluster's Kubernetes knows. */
+  /** An object with a name, and any other fields that the cluster's Kubernetes knows. */
   named: { type: "object", required: ["name"], properties: { name: text(label) } },
 };
 
 /**
- * The JSON Schema of that name: one of `forms`, or a type of Kubernetes by its OpenAPI name. Throws where there is none.
+ * Returns the JSON Schema of that name: one of `forms`, or a type of Kubernetes by its OpenAPI name. Throws for an unknown name.
  */
 export function formOf(name: string): Form {
   const form = forms[name] ?? kubernetesForm(name, replaced);
@@ -61,7 +63,7 @@ export function formOf(name: string): Form {
   return form;
 }
 
-/** Where Kubernetes' own schema says less than what it takes. */
+/** Replacements for types whose published schema is looser than the API server's own checks. */
 const replaced: Readonly<Record<string, Form>> = {
   "io.k8s.apimachinery.pkg.api.resource.Quantity": quantity,
   "io.k8s.api.networking.v1.IPBlock": {

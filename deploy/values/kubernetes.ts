@@ -2,9 +2,9 @@ import { builtInData } from "../../runtime/cluster/schema/built-in.ts";
 import { isObject, type Json, type JsonObject } from "../../runtime/cluster/schema/json.ts";
 
 /**
- * The schema that a real API server publishes for a type, such as `io.k8s.api.core.v1.SecurityContext`, made fit for
- * values. It is whole, without references, and refuses fields that the type does not have. Types in `replaced` are
- * taken from there. Undefined for a name that is no type's.
+ * Returns the schema that a real API server publishes for a type, such as `io.k8s.api.core.v1.SecurityContext`, adapted to chart
+ * values: complete, without references, and refusing unknown fields. Types in `replaced` are taken from there. `undefined` for an
+ * unknown name.
  */
 export function kubernetesForm(
   name: string,
@@ -24,7 +24,7 @@ function strict(schema: JsonObject, replaced: Readonly<Record<string, object>>):
     const name = only.slice(prefix.length);
     return replaced[name] ?? inner(builtInData().schemas[name]);
   }
-  // A port's name or number: the types alone, since Helm says of an alternative only that none fits.
+  // A port's name or number: merged into one list of types, because for alternatives Helm's error only says that nothing matches.
   if (Array.isArray(oneOf)) return { type: oneOf.flatMap((each) => (isObject(each) ? (each.type ?? []) : [])) };
   return {
     type,

@@ -2,7 +2,7 @@ import type { Value } from "./values.ts";
 
 const marked = /(<!-- values -->\n)[\s\S]*?(\n<!-- \/values -->)/;
 
-/** The chart's README with its table of values made anew. */
+/** Returns the chart's README with a regenerated table of values. */
 export function refreshed(readme: string, values: readonly Value[]): string {
   if (!marked.test(readme)) throw new Error("the chart's README has no section `values`");
   return readme.replace(marked, (_, before: string, after: string) => `${before}${table(values)}${after}`);
@@ -17,7 +17,7 @@ function rowsOf({ name, description, default: value, children, schema }: Value, 
   const full = `${path}${name}`;
   const meaning = [description, choices(schema)].filter((text) => text !== "").join(" ");
   const own = `| \`${full}\` | ${children ? "" : `\`${JSON.stringify(value)}\``} | ${cell(meaning)} |`;
-  // A group without a word of its own needs no row.
+  // A group without a description needs no row.
   if (!children) return [own];
   return [...(description === "" ? [] : [own]), ...children.flatMap((child) => rowsOf(child, `${full}.`))];
 }

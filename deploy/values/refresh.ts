@@ -1,4 +1,4 @@
-// npm run chart: makes the chart's values.schema.json, and the table of its README, from the comments of values.yaml.
+// npm run chart: generates the chart's values.schema.json, and the table in its README, from the comments of values.yaml.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { refreshed } from "./readme.ts";

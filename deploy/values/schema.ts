@@ -1,6 +1,6 @@
 import type { Value } from "./values.ts";
 
-/** A JSON Schema of draft 7, which every Helm reads. Names that values.yaml does not have are refused, at any depth. */
+/** Returns a JSON Schema of draft 7, which every Helm reads. Names that values.yaml does not have are refused, at any depth. */
 export function schemaOf(values: readonly Value[]): object {
   return {
     $schema: "http://json-schema.org/draft-07/schema#",
@@ -15,7 +15,10 @@ function group(values: readonly Value[]): object {
   return { type: "object", additionalProperties: false, ...(required.length > 0 && { required }), properties };
 }
 
-/** Helm takes away a value that is set to null: where empty means something, that is then meant. */
+/**
+ * Whether a value is required. Helm removes a value that is set to null, so a value for which empty has a meaning must be
+ * optional.
+ */
 function isNeeded({ default: value, children }: Value): boolean {
   if (children) return true;
   return Array.isArray(value) ? value.length > 0 : typeof value !== "object" && Boolean(value);

@@ -6,24 +6,24 @@ import { type Form, formOf } from "./forms.ts";
 
 export const chart = join(import.meta.dirname, "../chart");
 
-/** One value of values.yaml, with what its comment says. */
+/** One value of values.yaml, with the information in its comment. */
 export interface Value {
   readonly name: string;
-  /** The comment's prose, on one line; empty where there is none. */
+  /** The comment's prose, on one line; empty if absent. */
   readonly description: string;
-  /** What a line `@schema {…}` of the comment adds to the value's JSON Schema, the form that it names included. */
+  /** Additions to the value's JSON Schema from a line `@schema {…}` of the comment, with the named form resolved. */
   readonly schema: Form;
   readonly default: unknown;
-  /** Of a group of values; absent where the value is given whole. */
+  /** Values of a group; absent if the value is given as a whole. */
   readonly children?: readonly Value[];
 }
 
 const marker = "@schema";
 
-/** `{"form": NAME}` stands for the form of that name, for a list's items as well. */
+/** `{"form": NAME}` stands for the form of that name, also for a list's items. */
 const said = z.looseObject({ form: z.string().optional(), items: z.record(z.string(), z.unknown()).optional() });
 
-/** The values in the file's order. Throws where a `@schema` line is no JSON object, or names no form. */
+/** Returns the values in the file's order. Throws if a `@schema` line is not a JSON object, or names an unknown form. */
 export function readValues(text = readFileSync(join(chart, "values.yaml"), "utf8")): Value[] {
   const document = parseDocument(text);
   if (document.errors[0]) throw document.errors[0];
@@ -34,9 +34,9 @@ export function readValues(text = readFileSync(join(chart, "values.yaml"), "utf8
 function valuesOf(map: YAMLMap): Value[] {
   return map.items.map((item, index) => {
     const { key, value } = item as Pair<Scalar<string>>;
-    // The comment of a map's first key is the map's own for the parser.
+    // The parser attaches the comment of a map's first key to the map.
     const comment = key.commentBefore ?? (index === 0 ? map.commentBefore : undefined) ?? "";
-    // An empty line ends what is said about something else, such as the file.
+    // An empty line separates the comment from an earlier one about something else, such as the file.
     const lines = (comment.split(/\n\s*\n/).at(-1) ?? "").split("\n").map((line) => line.trim());
     const annotation = lines.find((line) => line.startsWith(marker))?.slice(marker.length);
     const schema = annotation === undefined ? {} : written(JSON.parse(annotation));

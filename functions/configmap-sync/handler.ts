@@ -11,13 +11,13 @@ export default defineHandler<Sync>(async (event, ctx) => {
   const copy = event.trigger === "copies" ? event.object : undefined;
   const known = ctx.cache.list(config).items.filter(({ metadata: { uid } }) => !copy || uid === labels?.[label]);
   if (copy && event.type === "Modified" && known.every((source) => textOf(source) === textOf(copy))) return; // intact
-  const failures: unknown[] = []; // a namespace that refuses its copy keeps no other from its own
+  const failures: unknown[] = []; // a namespace that refuses its copy does not affect the others
   if (event.trigger === "sources") failures.push(...(await sync(event.object, ctx, event.type === "Deleted")));
   else for (const source of known) failures.push(...(await sync(source, ctx, false, copy ? namespace : name)));
   if (failures.length > 0) throw failures[0];
 });
 
-/** Brings the copies of a source, in all namespaces or in one, to what it says. Gives what went wrong. */
+/** Updates the copies of a source, in all namespaces or in one. Returns the errors. */
 async function sync(source: Stored<V1ConfigMap>, { kube, cache, events }: Context, isGone: boolean, place?: string) {
   const { data, binaryData, metadata: from } = source;
   const labelSelector = isGone ? "" : from.annotations?.[annotation]?.trim();
@@ -31,7 +31,7 @@ async function sync(source: Stored<V1ConfigMap>, { kube, cache, events }: Contex
   } catch (error) {
     if (!(error instanceof InvalidError)) throw error;
     await warn("BadSelector", `annotation ${annotation} is not a label selector: ${error.message}`);
-    return []; // what is there stays until it can be read
+    return []; // existing copies stay until the source can be read
   }
   const { name, uid } = from;
   const selectors = { labelSelector: `${label}=${uid}`, fieldSelector: `metadata.name=${name}` };
@@ -39,7 +39,7 @@ async function sync(source: Stored<V1ConfigMap>, { kube, cache, events }: Contex
   const failures: unknown[] = [];
   for (const namespace of new Set([...wanted, ...copies.map(({ metadata }) => metadata.namespace ?? "")])) {
     const copy = copies.find(({ metadata }) => metadata.namespace === namespace);
-    const { resourceVersion, uid: own } = copy?.metadata ?? {}; // one that was changed since is not written
+    const { resourceVersion, uid: own } = copy?.metadata ?? {}; // a copy that has changed since is not written
     const labels = { [label]: uid, "app.kubernetes.io/managed-by": "configmap-sync" };
     const annotations = { "sync.watchfire.dev/source": `${from.namespace}/${name}` };
     const target = { ...config, metadata: { name, namespace, resourceVersion, labels, annotations } };

@@ -1,7 +1,7 @@
 import { defineBatchHandler, RetryAfter } from "@watchfire/sdk";
 import type { V1Pod } from "@watchfire/sdk/kubernetes";
 
-/** Of each container that loops: where it is, how often it was started again, and how it ended last. */
+/** Returns a line for each container that loops: its place, its number of restarts, and how it ended last. */
 function linesOf({ metadata, status }: V1Pod): string[] {
   const looping = (status?.containerStatuses ?? []).filter(
     ({ state }) => state?.waiting?.reason === "CrashLoopBackOff",
@@ -22,7 +22,7 @@ export default defineBatchHandler<V1Pod>(async (events, ctx) => {
   }
   const body = JSON.stringify({ text: ["In a crash loop:", ...lines].join("\n") });
   const response = await ctx.fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body });
-  // The webhook's trouble is no Pod's: all of them wait, and none is looked for as the one to blame.
+  // The webhook's failure is not caused by a Pod: all of them wait, and the batch is not halved to find a culprit.
   if (response.status === 429 || response.status >= 500) throw new RetryAfter("30s", `it answers ${response.status}`);
   if (!response.ok) throw new Error(`the webhook answers ${response.status}`);
 });

@@ -12,13 +12,13 @@ import {
   setCondition,
 } from "@watchfire/sdk";
 
-/** As crd.yaml has it. */
+/** As defined in crd.yaml. */
 interface MyApp extends KubeObject {
   spec: { appName: string; version: string; replicas?: number };
   status?: { observedGeneration?: number; replicas?: number; conditions?: readonly Condition[] };
 }
 const finalizer = "my.domain/config-map";
-/** Takes one kind of error for "none". */
+/** Converts one kind of error to `undefined`. */
 const noneOn = (type: typeof NotFoundError) => (error: unknown) => {
   if (!(error instanceof type)) throw error;
 };

@@ -13,7 +13,7 @@ export default defineHandler<Scheduled>(async (event, ctx) => {
     const end = endOf(pod);
     if (after === undefined || end === undefined || end + after > now) continue;
     try {
-      // Not another Pod of that name, which came meanwhile.
+      // Does not delete another Pod of the same name that was created meanwhile.
       await ctx.kube.delete({ apiVersion: "v1", kind: "Pod", name, namespace }, { preconditions: { uid } });
       removed++;
     } catch (error) {

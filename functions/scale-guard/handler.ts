@@ -11,7 +11,7 @@ export default defineHandler<V1Deployment>(async (event, ctx) => {
 
   const range = parseRange(text);
   if (!range) {
-    // The owner has to mend it, and mending it brings the next event: nothing to retry.
+    // The owner has to fix it, which causes the next event: a retry is useless.
     await ctx.events.emit(deployment, {
       type: "Warning",
       reason: "BadRange",
@@ -27,7 +27,7 @@ export default defineHandler<V1Deployment>(async (event, ctx) => {
     namespace: deployment.metadata?.namespace,
   };
   try {
-    // Asked now, not taken from the event: it may have been scaled again since.
+    // Read now instead of from the event: the object may have been scaled again since.
     const scale = await ctx.kube.getScale(ref);
     const found = scale.spec?.replicas ?? 0;
     const wanted = Math.min(Math.max(found, range.min), range.max);

@@ -3,7 +3,7 @@ export interface Range {
   readonly max: number;
 }
 
-/** Reads `2-5`, or `3` for exactly three; undefined where it is neither, or where the first exceeds the second. */
+/** Parses `2-5`, or `3` for exactly three; undefined if it is neither, or if the first exceeds the second. */
 export function parseRange(text: string): Range | undefined {
   const match = /^\s*(\d{1,9})(?:\s*-\s*(\d{1,9}))?\s*$/.exec(text);
   if (!match) return undefined;

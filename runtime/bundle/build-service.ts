@@ -5,22 +5,22 @@ import { WatchfireError } from "../base/errors.ts";
 
 type Exact<O extends BuildOptions> = Parameters<typeof build<O>>[0];
 
-/** How often a build is made anew because esbuild's process ended under it. */
+/** Repetitions of a build because esbuild's process ended during it. */
 const rebuilds = 2;
 
-/** esbuild's process. It starts with the first build, serves them all, and esbuild itself starts no other when it dies. */
+/** esbuild's process. It starts with the first build and serves all builds; esbuild itself does not restart it when it dies. */
 let service: ChildProcess | undefined;
-/** Builds that are made anew, one after the other: one that takes the process down each time is to fail alone. */
+/** Chain of repeated builds, which run one after the other, so that a build that ends the process each time fails alone. */
 let anew: Promise<unknown> = Promise.resolve();
 
-// Of a service that sees its parent leave amid a build, Go prints the stacks of all its routines.
+// If its parent disappears during a build, the Go program would print the stacks of all its goroutines.
 process.on("exit", () => service?.kill("SIGKILL"));
 
 /**
- * esbuild's `build`, which survives the end of esbuild's process: a terminal's Ctrl-C reaches it too, and the kernel may
- * choose it when memory is short.
+ * esbuild's `build`, which survives the end of esbuild's process: a terminal's Ctrl-C reaches it too, and the kernel may kill it
+ * when memory is short.
  * @throws BuildFailure as `build` does
- * @throws WatchfireError WF_BUNDLE_BROKEN_OFF when its process ended under this build each time
+ * @throws WatchfireError WF_BUNDLE_BROKEN_OFF if its process ended during this build each time
  */
 export async function buildInService<O extends BuildOptions>(options: Exact<O>): Promise<BuildResult<O>> {
   const first = await attempt(options);
@@ -37,7 +37,7 @@ export async function buildInService<O extends BuildOptions>(options: Exact<O>):
   throw new WatchfireError("WF_BUNDLE_BROKEN_OFF", { what, cause });
 }
 
-/** One build, or why its process could not end it. */
+/** Runs one build, or returns why its process could not complete it. */
 async function attempt<O extends BuildOptions>(
   options: Exact<O>,
 ): Promise<{ readonly result?: BuildResult<O>; readonly cause?: Error }> {
@@ -47,13 +47,13 @@ async function attempt<O extends BuildOptions>(
     return { result: await building };
   } catch (error) {
     if (!(error instanceof Error) || (error as Partial<BuildFailure>).errors) throw error;
-    // Of several builds that it takes along, the first clears it away.
+    // The first of the affected builds clears the dead service away.
     if (used === service) await stop();
     return { cause: error };
   }
 }
 
-/** Begins a build, and takes note of the process where this is the build that starts it. */
+/** Begins a build, and records the process if this build starts it. */
 function begin<O extends BuildOptions>(options: Exact<O>): Promise<BuildResult<O>> {
   const note = (message: unknown): void => {
     service = (message as { process: ChildProcess }).process;

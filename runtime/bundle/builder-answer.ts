@@ -2,12 +2,15 @@ import { z } from "zod";
 import { type ErrorCode, errorCodes, WatchfireError } from "../base/errors.ts";
 import { faultLimit, fileCountLimit, mapLimit, scriptLimit } from "./limits.ts";
 
-/** Of a path, and of what is said of a fault. */
+/** Longest path, and longest text of a fault. */
 const textLimit = 8192;
-/** Of an answer's head: as many paths as there may be, of 400 bytes each. Whatever it holds, to parse it takes 0.3 s. */
+/**
+ * Limit of an answer's head, in bytes: the maximum number of paths, at 400 bytes each. Whatever it contains, parsing it takes at
+ * most 0.3 s.
+ */
 const headLimit = 4 * 1024 * 1024;
 
-/** The most that the frames of an answer may have, in bytes. */
+/** Limits of an answer's frames, in bytes. */
 export const answerLimits: readonly number[] = [headLimit, scriptLimit, mapLimit];
 
 const text = z.string().max(textLimit);
@@ -26,11 +29,11 @@ const headSchema = z.discriminatedUnion("type", [
   z.strictObject({ type: z.literal("refused"), faults: z.array(faultSchema).min(1).max(faultLimit) }),
 ]);
 
-/** @throws an error of any kind for what no builder says */
+/** @throws an error of any kind for a head that a builder would not send */
 export const readHead = (bytes: Buffer): z.output<typeof headSchema> =>
   headSchema.parse(JSON.parse(bytes.toString("utf8")));
 
-/** The faults of one build as one error. */
+/** Combines the faults of one build into one error. */
 export function faultOf(faults: readonly z.output<typeof faultSchema>[]): WatchfireError {
   const [first, ...more] = faults.map(
     ({ code, what, place, hint }) =>

@@ -12,7 +12,7 @@ import type { Project } from "./project.ts";
 import { bundleOf } from "./script-bundle.ts";
 import { displayPath } from "./source-path.ts";
 
-/** A builder that ended amid a build, though nobody asked it to. */
+/** A builder ended during a build without having been asked to. */
 export class BuilderEnded extends Error {}
 
 interface PendingBuild {
@@ -21,7 +21,10 @@ interface PendingBuild {
   readonly settled: PromiseWithResolvers<Bundle>;
 }
 
-/** One builder: a process that builds one function at a time, and is killed with esbuild's where a build takes too much. */
+/**
+ * One builder: a process that builds one function at a time. It is killed, together with esbuild's process, if a build exceeds a
+ * limit.
+ */
 export class BuilderProcess {
   private readonly project: Project;
   private readonly clock: Clock;
@@ -42,7 +45,7 @@ export class BuilderProcess {
     this.watches = this.processes.map(
       ({ pid }) => new MemoryWatch(pid, memoryLimit, (detail) => this.exceed(`memory: ${detail}`)),
     );
-    // The first frame is a greeting, then come answers.
+    // The first frame is a greeting, the others belong to answers.
     const limit = (index: number) => (index === 0 ? 0 : (answerLimits[(index - 1) % answerLimits.length] ?? 0));
     this.reader = new BuildFrameReader(limit, (frame, index) => this.hear(frame, index));
     this.stream.on("data", (chunk: Buffer) => this.receive(chunk));
@@ -52,7 +55,7 @@ export class BuilderProcess {
       child.on("exit", (code, signal) => this.end(new BuilderEnded(signal ?? `status ${code}`)));
       child.unref();
     }
-    this.ready.promise.catch(() => undefined); // whoever builds hears of it
+    this.ready.promise.catch(() => undefined); // the caller of `bundle` gets the error
     this.hold(false);
   }
 
@@ -61,9 +64,9 @@ export class BuilderProcess {
   }
 
   /**
-   * Builds a handler. Not before the build before has ended.
+   * Builds a handler. Must not be called before the previous build has ended.
    * @throws WatchfireError of the bundle section
-   * @throws BuilderEnded where its process ended
+   * @throws BuilderEnded if its process ended
    */
   async bundle(handler: string, signal?: AbortSignal): Promise<Bundle> {
     const build: PendingBuild = { handler, frames: [], settled: Promise.withResolvers() };
@@ -93,7 +96,7 @@ export class BuilderProcess {
     this.end(new BuilderEnded("it was closed"));
   }
 
-  /** Whether the runtime's process goes on for its sake. */
+  /** Sets whether this process keeps the runtime's process alive. */
   private hold(isHeld: boolean): void {
     this.stream[isHeld ? "ref" : "unref"]();
   }

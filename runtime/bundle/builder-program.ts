@@ -8,16 +8,17 @@ import { buildLimit, memoryLimit } from "./limits.ts";
 import type { Project } from "./project.ts";
 import { isBelow } from "./sources.ts";
 
-/** The two processes of a builder: Node with the builder's program, and the esbuild that it speaks to. */
+/** The two processes of a builder: Node with the builder's program, and the esbuild process that it uses. */
 interface BuilderProcesses {
-  /** Speaks over descriptor 3. */
+  /** Communicates over descriptor 3. */
   readonly node: ChildProcess;
   readonly esbuild: ChildProcess;
 }
 
 /**
- * esbuild is a program in Go, whose collector by itself runs several times in a small build, on every core. So it has its
- * builder's share of the cores, and more memory before it collects. With much in use it collects as often as it has to.
+ * esbuild is a program in Go, whose garbage collector would run several times in a small build, on every core. So it is limited
+ * to its builder's share of the cores, and may use more memory before it collects. With much memory in use it collects as often
+ * as necessary.
  */
 const goSettings = {
   GOMAXPROCS: `${Math.max(1, Math.floor(availableParallelism() / buildLimit))}`,
@@ -25,12 +26,12 @@ const goSettings = {
   GOMEMLIMIT: `${memoryLimit / 2}`,
 };
 
-/** Else V8 compiles and collects on other threads as well: a start of 1,000 functions then takes a twentieth more CPU. */
+/** Otherwise V8 compiles and collects on other threads as well: a start of 1,000 functions then takes a twentieth more CPU. */
 const nodeFlags = ["--single-threaded", "--permission"];
 
 let script: Promise<string> | undefined;
 
-/** Starts a builder for a project, with nothing of the runtime's environment, credentials or rights. */
+/** Starts a builder for a project, without the runtime's environment, credentials and rights. */
 export function startBuilder(project: Project): BuilderProcesses {
   const { binary, version, folder } = installedEsbuild();
   const esbuild = inNoFolder((cwd) =>
@@ -43,22 +44,22 @@ export function startBuilder(project: Project): BuilderProcesses {
   );
   const main = fileURLToPath(new URL(`./builder/main${extname(import.meta.url)}`, import.meta.url));
   const read = outermost([...project.roots.map(({ path }) => path), folder]);
-  // Node would look for files of its own only; a link's end is looked for through the open file.
+  // For a link, Node would check only its own path; the target is found through the open file, hence /proc.
   const rights = [...read.flatMap((path) => [path, join(path, "*")]), "/proc/self/fd/*"];
   const node = spawn(
     process.execPath,
     [...nodeFlags, ...rights.map((path) => `--allow-fs-read=${path}`), "--input-type=module", "-"],
     {
       cwd: "/",
-      // The library asks whether it is there, and starts nothing.
+      // The library checks that the binary exists, but does not start it.
       env: { TZ: "UTC", ESBUILD_BINARY_PATH: join(folder, "bin", "esbuild") },
       argv0: "watchfire builder",
-      // Ctrl-C reaches a terminal's whole group.
+      // Ctrl-C reaches a terminal's whole process group.
       detached: true,
       stdio: ["pipe", "ignore", "ignore", "pipe", esbuild.stdin ?? "ignore", esbuild.stdout ?? "ignore"],
     },
   );
-  // The builder alone holds them now.
+  // From now on only the builder holds these streams.
   esbuild.stdin?.destroy();
   esbuild.stdout?.destroy();
   node.stdin?.on("error", () => undefined);
@@ -69,7 +70,10 @@ export function startBuilder(project: Project): BuilderProcesses {
   return { node, esbuild };
 }
 
-/** Node denies a folder itself where it was given one below it first (24.21 and 26.10), as `node_modules` after a package of it. */
+/**
+ * Returns the outermost folders. Node denies access to a folder that is listed after one below it, such as `node_modules` after
+ * one of its packages (24.21 and 26.10).
+ */
 const outermost = (folders: readonly string[]): string[] =>
   folders.filter((folder) => !folders.some((other) => other !== folder && isBelow(other, folder)));
 
@@ -78,15 +82,15 @@ function builderScript(main: string): Promise<string> {
   script ??= import("./program-script.ts")
     .then(({ programScript }) => programScript(main))
     .catch((error: unknown) => {
-      script = undefined; // no failure is kept
+      script = undefined; // a failure is not kept
       throw error;
     });
   return script;
 }
 
 /**
- * Starts a process in a folder that is gone by then. For an import whose name is put together, esbuild looks through
- * folders from its own on. There it finds neither that one nor one above it.
+ * Starts a process in a folder that is then deleted. For an import with a computed name, esbuild searches folders from its
+ * working directory upwards; here it finds neither that folder nor its parents.
  */
 function inNoFolder(start: (cwd: string) => ChildProcess): ChildProcess {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-builder-"));
@@ -97,7 +101,7 @@ function inNoFolder(start: (cwd: string) => ChildProcess): ChildProcess {
   }
 }
 
-/** esbuild as npm has installed it for this platform. */
+/** Returns the esbuild that npm has installed for this platform. */
 function installedEsbuild(): { readonly binary: string; readonly version: string; readonly folder: string } {
   const packageFile = createRequire(import.meta.url).resolve("esbuild/package.json");
   const { version } = JSON.parse(readFileSync(packageFile, "utf8")) as { version: string };

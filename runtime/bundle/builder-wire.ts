@@ -2,36 +2,36 @@ import type { Writable } from "node:stream";
 import type { WatchfireError } from "../base/errors.ts";
 import type { Root } from "./sources.ts";
 
-// What the runtime and its builder say to each other: frames of a length (uint32, little endian) and as many bytes. A request
-// is one of JSON. The builder's first frame is empty; then an answer is three: a head of JSON, the script, its source map.
+// Protocol between the runtime and its builder: frames of a length (uint32, little endian) and as many bytes. A request is one
+// frame of JSON. The builder's first frame is empty; each answer is three frames: a head of JSON, the script, its source map.
 
-/** What is to be built. */
+/** A request for a build. */
 export interface BuildRequest {
-  /** The functions folder as people name it, absolute. */
+  /** The functions folder as users name it, absolute. */
   readonly folder: string;
-  /** Where that really lies. */
+  /** Its real path. */
   readonly realFolder: string;
-  /** What may be read. */
+  /** Folders that may be read. */
   readonly roots: readonly Root[];
-  /** A folder from which the runtime's own packages are found. */
+  /** Folder from which the runtime's own packages are found. */
   readonly ownFolder: string;
-  /** Absolute. */
+  /** Absolute path. */
   readonly handler: string;
-  /** What places are named relative to. */
+  /** Folder that places are shown relative to. */
   readonly workingFolder: string;
 }
 
-/** A fault as it travels. */
+/** Serialises a fault. */
 export function packFault({ code, detail: { what, place, hint } }: WatchfireError) {
   return { code, what, ...(place && { place }), ...(hint !== undefined && { hint }) };
 }
 
-/** How an answer begins. */
+/** Head of an answer. */
 export type AnswerHead =
   | { readonly type: "built"; readonly inputs: readonly string[] }
   | { readonly type: "refused"; readonly faults: readonly ReturnType<typeof packFault>[] };
 
-/** Writes a frame for each payload, in one write: each write may wake the other process. */
+/** Writes a frame for each payload, all in one write, because each write may wake the other process. */
 export function writeFrames(stream: Writable, ...payloads: readonly Uint8Array[]): void {
   stream.cork();
   for (const payload of payloads) {
@@ -43,7 +43,7 @@ export function writeFrames(stream: Writable, ...payloads: readonly Uint8Array[]
   stream.uncork();
 }
 
-/** Puts frames together from a stream's chunks. */
+/** Assembles frames from a stream's chunks. */
 export class BuildFrameReader {
   private readonly limit: (index: number) => number;
   private readonly heard: (frame: Buffer, index: number) => void;
@@ -52,7 +52,7 @@ export class BuildFrameReader {
   private index = 0;
   private expected: number | undefined;
 
-  /** `limit`: the most bytes of the frame of an index, from 0. */
+  /** `limit`: returns the most bytes of the frame with this index, counted from 0. */
   constructor(limit: (index: number) => number, heard: (frame: Buffer, index: number) => void) {
     this.limit = limit;
     this.heard = heard;

@@ -6,26 +6,26 @@ import type { Bundle } from "./bundle.ts";
 import { buildLimit, idleMs, slowMs } from "./limits.ts";
 import { readProject } from "./project.ts";
 
-/** How often a build is made anew because its builder ended under it. */
+/** Repetitions of a build because its builder ended during it. */
 const rebuilds = 2;
 
-/** Slow builds beside those. */
+/** Most slow builds, in addition to the regular ones. */
 const slowLimit = 8;
 
 export interface BuildersOptions {
   /** The functions folder. */
   readonly folder: string;
   readonly clock: Clock;
-  /** How long a builder waits for the next build, in milliseconds; with its esbuild it takes 70 MB. Default a minute. */
+  /** How long a builder waits for the next build, in milliseconds; with its esbuild it takes 70 MB. Default: one minute. */
   readonly idleMs?: number;
 }
 
-/** Builds the functions of one folder in processes that can read that folder and its packages, and nothing else. */
+/** Builds the functions of one folder in processes that can read only that folder and its packages. */
 export class Builders {
   private readonly options: BuildersOptions;
   private readonly idle = new Map<BuilderProcess, Timer>();
   private readonly busy = new Set<BuilderProcess>();
-  /** Wakes one build that waits for its turn. Who is woken, or waits no more, is not here. */
+  /** Functions that each wake one waiting build. A build that was woken or has stopped waiting is removed. */
   private readonly waiting = new Set<() => void>();
   private running = 0;
   private slow = 0;
@@ -41,12 +41,11 @@ export class Builders {
   }
 
   /**
-   * Bundles a function's handler and all it imports into one script for an isolate.
-   * TypeScript and JavaScript; npm packages installed beside the functions are included.
-   * @param signal ends the build; it then rejects with the signal's reason
-   * @throws WatchfireError whose `faults` are all that an isolate could not run, and all that may not be read, each
-   * with file, line and column. WF_BUNDLE_LIMIT where the build takes too much; WF_BUNDLE_BROKEN_OFF where its process
-   * ended each time
+   * Bundles a function's handler and everything it imports into one script for an isolate. Supports TypeScript, JavaScript, and
+   * npm packages installed next to the functions.
+   * @param signal ends the build, which then rejects with the signal's reason
+   * @throws WatchfireError whose `faults` are all code that an isolate could not run and all files that must not be read, each
+   * with file, line and column. WF_BUNDLE_LIMIT if the build exceeds a limit; WF_BUNDLE_BROKEN_OFF if its process ended each time
    */
   async bundle({ handler }: Pick<FunctionManifest, "handler">, signal?: AbortSignal): Promise<Bundle> {
     await this.turn(signal);
@@ -66,7 +65,7 @@ export class Builders {
     }
   }
 
-  /** Ends all builders, the builds that are under way, and those that wait. */
+  /** Ends all builders, running builds, and waiting builds. */
   close(): void {
     this.closed = true;
     for (const builder of [...this.idle.keys(), ...this.busy]) builder.close();
@@ -119,7 +118,7 @@ export class Builders {
     this.idle.set(builder, this.options.clock.after(this.options.idleMs ?? idleMs, expire, { unref: true }));
   }
 
-  /** Waits until a build may begin. One that takes long gives its turn away, up to a number of them. */
+  /** Waits until a build may begin. A build that takes long releases its place, up to `slowLimit` of them. */
   private async turn(signal?: AbortSignal): Promise<void> {
     signal?.throwIfAborted();
     while (this.running - this.slow >= buildLimit || this.running >= buildLimit + slowLimit) {
@@ -127,7 +126,7 @@ export class Builders {
       this.waiting.add(wake);
       signal?.addEventListener("abort", () => wake(), { once: true });
       await promise;
-      // Whoever was woken, and leaves, passes its turn on.
+      // A woken build that was aborted passes its place on.
       if (signal?.aborted && !this.waiting.delete(wake)) this.next();
       signal?.throwIfAborted();
     }

@@ -1,17 +1,17 @@
-// Door: what bundling gives to the sandbox.
+// Door: the result of bundling, for the sandbox.
 
 /** One function's code, ready for an isolate. */
 export interface Bundle {
-  /** One script that leaves the handler where the guest's entry finds it. */
+  /** Script that stores the handler where the guest's entry finds it. */
   readonly script: string;
   /** Source map (JSON) of the script; it never enters the isolate. */
   readonly sourceMap: string;
-  /** Characters of the source map; the map itself may have to be unpacked first. */
+  /** Length of the source map in characters; the map itself may have to be unpacked first. */
   readonly sourceMapLength: number;
   /** sha256 of the script, hex: names the code version in logs, status and caches. */
   readonly hash: string;
   /** The files that went in, absolute; the dev server watches them. */
   readonly inputs: readonly string[];
-  /** Whether the code mentions `oldObject`; only then is it looked up and handed over. */
+  /** Whether the code mentions `oldObject`; only then is it looked up and passed. */
   readonly usesOldObject: boolean;
 }

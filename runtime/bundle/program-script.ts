@@ -3,15 +3,15 @@ import { buildInService } from "./build-service.ts";
 import { placed } from "./program-place.ts";
 
 /**
- * A program of the runtime's own, whose file is `main`, as one script in JavaScript for the standard input of a Node.
- * To strip the types of its files anew would take each such process 85 ms of CPU, half of its start. Node's compile
- * cache is closed to a process without write access.
+ * Bundles one of the runtime's own programs, whose file is `main`, into a JavaScript script for the standard input of a Node
+ * process. Stripping the types of its files would take each such process 85 ms of CPU, half of its start. Node's compile cache is
+ * not available to a process without write access.
  */
 export async function programScript(main: string, plugins: Plugin[] = []): Promise<string> {
   return placed(await programBody(main, plugins), main);
 }
 
-/** The script without its place: for a package, which makes it when it is packed. */
+/** Returns the script without its path: for a package, which bundles it when it is packed. */
 export async function programBody(main: string, plugins: Plugin[] = []): Promise<string> {
   const result = await buildInService({
     entryPoints: [main],

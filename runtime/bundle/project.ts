@@ -6,16 +6,16 @@ import { systemReason } from "../base/wording.ts";
 import type { BuildRequest } from "./builder-wire.ts";
 import { isBelow, type Root } from "./sources.ts";
 
-/** What the functions of one folder are built from. */
+/** The files that functions of one folder are built from. */
 export type Project = Pick<BuildRequest, "folder" | "realFolder" | "roots" | "ownFolder">;
 
 const sdk = "@watchfire/sdk";
 
 /**
- * Finds what builds of a functions folder may read: that folder, and the `node_modules` of the folders above it. The
- * packages that are linked from those (a workspace's, or `npm install ./path`) belong to it, and the runtime's own SDK.
- * What somebody links from within the functions folder is none of these.
- * @throws WatchfireError WF_MANIFEST_FOLDER where there is no such folder
+ * Finds the folders that builds of a functions folder may read: that folder, and the `node_modules` of the folders above it. Also
+ * packages that are linked from those (of a workspace, or by `npm install ./path`), and the runtime's own SDK. Links from within
+ * the functions folder do not count.
+ * @throws WatchfireError WF_MANIFEST_FOLDER if there is no such folder
  */
 export function readProject(functions: string): Project {
   const folder = resolve(functions);
@@ -53,7 +53,7 @@ function foldersAbove(folder: string): string[] {
   return above === folder ? [] : [above, ...foldersAbove(above)];
 }
 
-/** A whole `node_modules` may be a link to another. One that is not there may be made later. */
+/** A whole `node_modules` may be a link to another, and a missing one may be created later. */
 function withRealPath(folder: string): string[] {
   try {
     const real = realpathSync(folder);
@@ -63,7 +63,7 @@ function withRealPath(folder: string): string[] {
   }
 }
 
-/** The folders that links in a `node_modules` lead to, each of which says by its name that it is that package. */
+/** Returns the folders that links in a `node_modules` lead to, if the package name there matches the link. */
 function linkedPackages(installed: string): string[] {
   const names = entries(installed).flatMap((entry) => {
     if (!entry.name.startsWith("@")) return entry.isSymbolicLink() ? [entry.name] : [];
@@ -76,7 +76,7 @@ function linkedPackages(installed: string): string[] {
       const { name: claimed } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as { name?: unknown };
       return claimed === name ? [folder] : [];
     } catch {
-      return []; // a link that leads nowhere, or to what is no package
+      return []; // the link leads nowhere, or not to a package
     }
   });
 }
@@ -89,7 +89,7 @@ function entries(folder: string): Dirent[] {
   }
 }
 
-/** The real folder of the package that a file belongs to. */
+/** Returns the real folder of the package that a file belongs to. */
 function packageFolder(file: string): string {
   const real = realpathSync(file);
   const isPackage = (folder: string) => entries(folder).some(({ name }) => name === "package.json");

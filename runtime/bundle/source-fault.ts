@@ -1,6 +1,6 @@
 import type { ErrorCode } from "../base/errors.ts";
 
-/** Why a file may not go into a build. No word of it comes from that file. */
+/** Reason why a file must not go into a build. It never quotes the file. */
 export class SourceFault extends Error {
   readonly code: Extract<ErrorCode, `WF_BUNDLE_${string}`>;
   readonly path: string | undefined;
@@ -12,7 +12,7 @@ export class SourceFault extends Error {
   }
 }
 
-/** A fault of our own that travels through esbuild as a message's `detail`. */
+/** A fault of our own, which travels through esbuild as a message's `detail`. */
 export interface BuildFault {
   readonly code: ErrorCode;
   readonly hint?: string;

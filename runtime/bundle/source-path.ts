@@ -1,9 +1,9 @@
 import { isAbsolute, relative, resolve } from "node:path";
 
-/** The name of the generated entry in messages and maps. */
+/** Name of the generated entry in messages and maps. */
 export const entrySource = "watchfire-entry";
 
-/** A path as a person would name it: relative to the working directory where it lies below it, else absolute. */
+/** Returns a path as shown to users: relative to the working directory if it is below it, otherwise absolute. */
 export function displayPath(file: string, workingFolder: string): string {
   const absolute = resolve(workingFolder, file);
   const below = relative(workingFolder, absolute);

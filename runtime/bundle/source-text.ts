@@ -9,15 +9,15 @@ const sourceMapSchema = z.looseObject({
 
 type ParsedSourceMap = z.infer<typeof sourceMapSchema>;
 
-/** Maps that were read, for as long as their bundles are there. */
+/** Parsed maps, kept as long as their bundles. */
 const read = new WeakMap<Pick<Bundle, "sourceMap">, ParsedSourceMap>();
 
 /**
- * The text of a file as it was when the bundle was built, by the name that stacks have. Undefined for a file that is
- * none of the bundle's, and for a package's.
+ * Returns the text of a file when the bundle was built, by its name in stacks. `undefined` for a file that is not in the bundle,
+ * and for one of a package.
  */
 export function sourceText(bundle: Pick<Bundle, "sourceMap" | "sourceMapLength">, file: string): string | undefined {
-  // A stack names no file of a map that is not applied.
+  // Stacks do not name files of a map that is not applied.
   if (/(?:^|\/)node_modules\//.test(file) || bundle.sourceMapLength > appliedMapLimit) return undefined;
   const map = read.get(bundle) ?? sourceMapSchema.parse(JSON.parse(bundle.sourceMap));
   read.set(bundle, map);

@@ -14,29 +14,32 @@ import { systemReason } from "../base/wording.ts";
 import { fileCountLimit, fileLimit, inputLimit } from "./limits.ts";
 import { SourceFault } from "./source-fault.ts";
 
-/** A folder that builds may read, with all that lies below it. */
+/** A folder that builds may read, with everything below it. */
 export interface Root {
   /** Its real path. */
   readonly path: string;
-  /** How the names of its files begin in scripts and maps, the same on any machine; "" for the functions folder. */
+  /** Prefix of its files' names in scripts and maps, the same on any machine; "" for the functions folder. */
   readonly label: string;
-  /** Names with a leading dot are settings and credentials rather than code, except in what npm has installed. */
+  /**
+   * Hides names with a leading dot, which are settings and credentials rather than code; not used for folders that npm has
+   * installed.
+   */
   readonly hidesDotNames: boolean;
 }
 
-/** A file that went in. */
+/** A file that went into the build. */
 interface InputFile {
   /** Its real path. */
   readonly file: string;
   readonly contents: Buffer;
 }
 
-/** Neither waits for a pipe's writer nor takes a terminal. */
+/** Neither waits for a pipe's writer nor acquires a controlling terminal. */
 const openFlags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (constants.O_NOCTTY ?? 0);
 
 /**
- * The files that one build may read: regular ones whose real path lies below a root, as many and as large as the limits
- * say. What is checked is the open file, so that none can be exchanged between the check and the reading.
+ * The files that one build may read: regular files whose real path is below a root, within the limits on number and size. The
+ * open file is checked, so that it cannot be replaced between the check and the reading.
  */
 export class Sources {
   private readonly roots: readonly Root[];
@@ -49,17 +52,17 @@ export class Sources {
     this.openFile = openFile;
   }
 
-  /** The files that were read, by their real paths. */
+  /** Real paths of the files that were read. */
   get files(): readonly string[] {
     return [...new Set([...this.read.values()].map(({ file }) => file))];
   }
 
-  /** The root that a path lies below, as it is written; undefined where it lies outside of all. */
+  /** Returns the root above a path as written; `undefined` if it is outside of all roots. */
   rootOf(path: string): Root | undefined {
     return this.roots.find(({ path: root }) => isBelow(root, path));
   }
 
-  /** `path`: how the file is told of. @throws SourceFault where a real path may not be read */
+  /** Checks a real path. `path`: the file's name in faults. @throws SourceFault if the real path must not be read */
   admit(real: string, path = real): void {
     const root = this.rootOf(real);
     if (!root) throw outside(path);
@@ -68,7 +71,7 @@ export class Sources {
     throw new SourceFault("WF_BUNDLE_HIDDEN", what, path);
   }
 
-  /** The same name for the same file on any machine. */
+  /** Returns a file's name, which is the same on any machine. */
   nameOf(real: string): string {
     const root = this.rootOf(real);
     if (!root) return real;
@@ -77,8 +80,8 @@ export class Sources {
   }
 
   /**
-   * What is at a path, links followed; undefined where nothing is, or it lies outside.
-   * @throws SourceFault for what is neither file nor folder, and where the system does not say
+   * Returns the status of a path, following links; `undefined` if nothing exists there, or it is outside of the roots.
+   * @throws SourceFault for anything but a file or folder, and if the system refuses the call
    */
   stat(path: string): Stats | undefined {
     if (!this.rootOf(path)) return undefined;
@@ -125,7 +128,7 @@ export class Sources {
   }
 }
 
-/** Where an open file lies; undefined where that is not known for certain. */
+/** Returns the real path of an open file; `undefined` if it cannot be determined with certainty. */
 function realPathOf(descriptor: number, path: string, { dev, ino }: Stats): string | undefined {
   if (process.platform === "linux") return readlinkSync(`/proc/self/fd/${descriptor}`);
   const real = realpathSync.native(path);
@@ -133,12 +136,12 @@ function realPathOf(descriptor: number, path: string, { dev, ino }: Stats): stri
   return there?.dev === dev && there.ino === ino ? real : undefined;
 }
 
-/** What the system refuses is a fault of the file: without a word of it, the builder would end and nobody would know why. */
+/** Converts a system error to a fault of the file; otherwise the builder would end without a reason. */
 function told<T>(path: string, ask: () => T): T {
   try {
     return ask();
   } catch (error) {
-    // Node's own refusals have no number: to a look-up, what lies there is not there.
+    // Node's own permission errors have no number: for a look-up, such a path does not exist.
     if (!(error instanceof Error && "errno" in error)) throw error;
     throw new SourceFault("WF_BUNDLE_UNREADABLE", systemReason(error), path);
   }
@@ -147,7 +150,10 @@ function told<T>(path: string, ask: () => T): T {
 export const isBelow = (folder: string, path: string): boolean =>
   path === folder || path.startsWith(folder.endsWith(sep) ? folder : folder + sep);
 
-/** A mounted ConfigMap's `..data` is none, and what lies in `node_modules` is a package manager's. */
+/**
+ * Whether a path contains a hidden name. A mounted ConfigMap's `..data` does not count, nor names in `node_modules`, which a
+ * package manager created.
+ */
 function hasHiddenPart(path: string): boolean {
   for (const part of path.split(sep)) {
     if (part === "node_modules") return false;

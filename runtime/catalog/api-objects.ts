@@ -5,16 +5,16 @@ import { applyBody, applyType } from "../kube/apply-body.ts";
 import { resourcePath } from "../kube/resource.ts";
 import type { KubeRequest, KubeTransport } from "../kube/transport.ts";
 
-/** Whose fields they are, in `managedFields`. */
+/** Field manager of the fields that `deploy` sets, in `managedFields`. */
 const fieldManager = "watchfire-deploy";
 
-/** Requests at once. */
+/** Concurrent requests. */
 const parallel = 8;
 
-/** What is written is answered within this, in milliseconds, so that nobody's lock ends under a request. */
+/** Time limit of a write, in milliseconds, so that no lock expires while a request is running. */
 const writeMs = 10_000;
 
-/** Objects of one answer: twenty of the largest ConfigMaps are within what an answer may be. */
+/** Objects per page: twenty of the largest ConfigMaps stay within the limit of an answer. */
 const pageSize = 20;
 
 const rbac = { group: "rbac.authorization.k8s.io", version: "v1" } as const;
@@ -28,10 +28,10 @@ const resources = {
   RoleBinding: { ...rbac, plural: "rolebindings", namespaced: true },
 } as const;
 
-/** A kind that is deployed. */
+/** A kind that `deploy` writes. */
 export type DeployedKind = keyof typeof resources;
 
-/** An object as it is applied. */
+/** An object to be applied. */
 export interface AppliedObject {
   readonly apiVersion: string;
   readonly kind: string;
@@ -63,18 +63,18 @@ const pageSchema = z.looseObject({
   items: z.array(foundSchema),
 });
 
-/** Reads and writes the objects of a deployment. What the API server refuses is a WF_DEPLOYED_REFUSED that names the object. */
+/** Reads and writes the objects of a deployment. An API server's refusal becomes a WF_DEPLOYED_REFUSED that names the object. */
 export class ApiObjects {
   private readonly transport: KubeTransport;
   private readonly guard: () => Promise<void>;
 
-  /** `guard` is awaited before each `apply` and `delete`, which it keeps from happening by throwing. */
+  /** `guard` is awaited before each `apply` and `delete`, and prevents it by throwing. */
   constructor(transport: KubeTransport, guard: () => Promise<void> = async () => undefined) {
     this.transport = transport;
     this.guard = guard;
   }
 
-  /** Server-side apply of each, as many at once as is polite; `applied` is told of each that is done. */
+  /** Applies each object by server-side apply, eight at a time; `applied` is called for each one done. */
   async apply(objects: readonly AppliedObject[], applied?: (found: ClusterObject) => void): Promise<void> {
     await each(objects, async (object) => {
       await this.guard();
@@ -83,7 +83,10 @@ export class ApiObjects {
     });
   }
 
-  /** Whether the API server would apply each. Of a binding it cannot say so while the role is not there. */
+  /**
+   * Checks by dry run whether the API server would apply each object. For a binding, the answer is only known once its role
+   * exists.
+   */
   async tryApply(objects: readonly AppliedObject[]): Promise<void> {
     await each(objects, async (object) => {
       await this.patch(object, "All").catch((error: unknown) => {
@@ -104,7 +107,7 @@ export class ApiObjects {
     });
   }
 
-  /** Those of the objects that are in the cluster, as they are there. */
+  /** Returns those of the objects that exist in the cluster, in their current form. */
   async find(objects: readonly Named[]): Promise<ClusterObject[]> {
     const found: ClusterObject[] = [];
     await each(objects, async (object) => {
@@ -119,8 +122,8 @@ export class ApiObjects {
   }
 
   /**
-   * Puts an object in the place of the one of this resourceVersion, or where there is none.
-   * @throws WatchfireError WF_DEPLOYED_CONFLICT where it is not of that resourceVersion any more
+   * Replaces the object with this resourceVersion, or creates it if `resourceVersion` is `undefined`.
+   * @throws WatchfireError WF_DEPLOYED_CONFLICT if it has another resourceVersion by now
    */
   async replace(object: AppliedObject, resourceVersion: string | undefined): Promise<ClusterObject> {
     const metadata = { ...object.metadata, ...(resourceVersion && { resourceVersion }) };
@@ -133,7 +136,7 @@ export class ApiObjects {
     });
   }
 
-  /** Deletes just these; one that is gone, or another by now, is left. */
+  /** Deletes exactly these objects; one that is gone, or was replaced by another, is left alone. */
   async delete(objects: readonly ClusterObject[]): Promise<void> {
     await each(objects, async (object) => {
       await this.guard();
@@ -147,7 +150,7 @@ export class ApiObjects {
     });
   }
 
-  /** Every object of a kind that a selector selects; undefined where listing them is not allowed. */
+  /** Returns every object of a kind that a selector selects; `undefined` if listing is forbidden. */
   async list(kind: DeployedKind, labelSelector: string, namespace?: string): Promise<ClusterObject[] | undefined> {
     const path = resourcePath(resources[kind], namespace);
     const found: ClusterObject[] = [];
@@ -175,7 +178,10 @@ export class ApiObjects {
   }
 }
 
-/** Does something with each, eight at a time. After the first failure no more is begun, and what was begun has ended. */
+/**
+ * Runs an action for each item, eight at a time. After the first failure no more are started; resolves or rejects when those that
+ * were started have ended.
+ */
 async function each<T>(items: readonly T[], act: (item: T) => Promise<void>): Promise<void> {
   const rest = items.values();
   let failed = false;
@@ -193,7 +199,7 @@ async function each<T>(items: readonly T[], act: (item: T) => Promise<void>): Pr
 }
 
 function refused(name: string, error: unknown): unknown {
-  // Who is asking, and not what for, is what a 401 is about.
+  // A 401 concerns the user, not the object.
   if (!(error instanceof ApiError) || error.status === 401) return error;
   const code = error.status === 409 ? "WF_DEPLOYED_CONFLICT" : "WF_DEPLOYED_REFUSED";
   return new WatchfireError(code, { what: `${name}: ${error.message}`, cause: error });
@@ -207,6 +213,6 @@ function pathOf({ kind, metadata }: Named): string {
   return resourcePath(resource, metadata.namespace, metadata.name);
 }
 
-/** `Role team-a/watchfire-greet.watchfire`. */
+/** Returns `Role team-a/watchfire-greet.watchfire`. */
 export const nameOf = ({ kind, metadata: { name, namespace } }: Named): string =>
   `${kind} ${[namespace, name].filter(Boolean).join("/")}`;

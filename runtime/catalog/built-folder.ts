@@ -14,16 +14,16 @@ import type { SigningKey, TrustedKeys } from "./signature.ts";
 const files = { manifest: "function.yaml", script: "handler.js", sourceMap: "handler.js.map" } as const;
 const fileNames: ReadonlySet<string> = new Set(Object.values(files));
 
-/** Bytes of each part: a manifest is a page of text. */
+/** Limits of each part, in bytes: a manifest is a page of text. */
 const limits = { manifest: 1024 * 1024, script: scriptLimit, sourceMap: mapLimit } as const;
 
-/** Bytes of the lock: as many functions as a deployment's index names. */
+/** Limit of the lock, in bytes: the same number of functions as in a deployment's index. */
 const lockLimit = 1024 * 1024;
 const signatureLimit = 4096;
 
 /**
- * What the signature of a lock says. It is for every runtime that trusts the key, and of no time. The same sources give
- * the same bytes, and an image that is rolled back runs.
+ * Statement that a lock's signature signs. It is for every runtime that trusts the key, and has no time, so that the same sources
+ * give the same bytes, and an image that is rolled back runs.
  */
 const statementOf = (lock: string) => ({ purpose: "built-functions", audience: "", serial: 0, content: lock }) as const;
 
@@ -36,20 +36,20 @@ const lockSchema = z.strictObject({
     }),
 });
 
-/** One built function: its parts, and what is made of them. */
+/** One built function: its parts, and the values derived from them. */
 interface BuiltFunction {
   readonly name: string;
-  /** Of the three parts; the same as of the deployed function. */
+  /** Hash of the three parts; the same as for the deployed function. */
   readonly sha256: string;
-  /** Its manifest's file, and that file's text. */
+  /** The manifest's file name, and its text. */
   readonly file: string;
   readonly manifest: string;
   readonly bundle: Bundle;
 }
 
 /**
- * Writes functions into a folder, in the place of those that an earlier build wrote there. The same parts and key give the same bytes.
- * @throws WatchfireError WF_BUILD_FOLDER where the folder holds anything else, or cannot be written
+ * Writes functions into a folder and removes those that an earlier build wrote there. The same parts and key give the same bytes.
+ * @throws WatchfireError WF_BUILD_FOLDER if the folder holds anything else, or cannot be written
  */
 export function writeBuilt(
   folder: string,
@@ -74,7 +74,7 @@ export function writeBuilt(
     const lock = lockText(functions);
     writeFileSync(join(half, lockName), lock);
     if (key) writeFileSync(join(half, lockSignatureName), key.sign(statementOf(lock)));
-    // What was there goes when all is written.
+    // The old content is removed only after everything has been written.
     rmSync(out, { recursive: true, force: true });
     mkdirSync(dirname(out), { recursive: true });
     renameSync(half, out);
@@ -84,7 +84,7 @@ export function writeBuilt(
   }
 }
 
-/** One line a function, so that a person can read what changed. */
+/** Formats one line per function, so that a person can read what changed. */
 function lockText(functions: readonly (FunctionParts & { readonly name: string })[]): string {
   const rows = functions
     .map(({ name, ...parts }) => ({ name, sha256: hashOf(parts) }))
@@ -94,9 +94,9 @@ function lockText(functions: readonly (FunctionParts & { readonly name: string }
 }
 
 /**
- * Reads what a build wrote, by name, and checks it against the lock: nothing may differ, lack or be added. With `trust`, one of
- * these keys must have signed the lock.
- * @throws WatchfireError WF_BUILD_UNTRUSTED; WF_BUILD_DAMAGED with all that differs
+ * Reads the functions that a build wrote, by name, and checks them against the lock: any difference, omission or addition is an
+ * error. With `trust`, one of these keys must have signed the lock.
+ * @throws WatchfireError WF_BUILD_UNTRUSTED; WF_BUILD_DAMAGED with all differences
  */
 export function readBuilt(folder: string, trust?: TrustedKeys): ReadonlyMap<string, BuiltFunction> {
   const lock = readLock(folder, trust);
@@ -126,11 +126,11 @@ export function readBuilt(folder: string, trust?: TrustedKeys): ReadonlyMap<stri
   return built;
 }
 
-/** What is in a folder beside what a build writes. */
+/** Finds the entries of a folder that a build does not write. */
 function added(folder: string, known: ReadonlySet<string>): WatchfireError[] {
   return (
     readdirSync(folder)
-      // A mounted volume's own links have dots.
+      // The links that a mounted volume contains begin with a dot.
       .filter((name) => !known.has(name) && !name.startsWith("."))
       .map((name) => damaged(join(folder, name), "was not built"))
   );

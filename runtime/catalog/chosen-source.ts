@@ -1,6 +1,6 @@
 import type { FunctionSet, FunctionSource } from "./function-source.ts";
 
-/** Of another source the functions of these names alone. What is not chosen is not gone: its positions stay. */
+/** Restricts another source to functions with these names. The others do not count as removed: their checkpoints stay. */
 export class ChosenSource implements FunctionSource {
   private readonly source: FunctionSource;
   private readonly names: ReadonlySet<string>;
@@ -14,7 +14,7 @@ export class ChosenSource implements FunctionSource {
     const { functions, rejected, faults } = await this.source.read(signal);
     return {
       functions: functions.filter(({ manifest: { name } }) => this.names.has(name)),
-      // One without a name may be a chosen one.
+      // A function without a name may be one of those chosen.
       rejected: rejected.filter(({ name }) => name === undefined || this.names.has(name)),
       faults,
       complete: false,

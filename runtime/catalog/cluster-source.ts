@@ -15,13 +15,13 @@ import { indexName, selectorOf } from "./names.ts";
 import { type OpenedFunction, openFunction } from "./opened-function.ts";
 import { placeOf } from "./packed-function.ts";
 
-/** What all labelled ConfigMaps together may take in memory until they are opened: a hundred of the largest. */
+/** Limit of the memory for labelled ConfigMaps that are not opened yet, in bytes: a hundred of the largest. */
 const heldLimit = 128 * 1024 * 1024;
 
-/** How often the source's state is looked at while the first list is waited for, in milliseconds. */
+/** Interval at which the informer's state is checked while waiting for the first list, in milliseconds. */
 const lookMs = 250;
 
-/** States in which a source has said why it cannot list. */
+/** States in which the informer has explained why it cannot list. */
 const explained: ReadonlySet<SourceState> = new Set(["missing", "forbidden", "degraded"]);
 
 const nothing = { functions: [], rejected: [], faults: [] } as const;
@@ -31,30 +31,30 @@ interface ClusterSourceOptions {
   /** The runtime's own namespace. */
   readonly namespace: string;
   readonly account: string;
-  /** What it believes of an index. Default: everything. */
+  /** Verifies an index. Default: every index is accepted. */
   readonly trust?: IndexTrust | undefined;
   readonly clock: Clock;
   readonly log: Pick<Logger, "error" | "info">;
-  /** Called when another set is to be read. */
+  /** Called when another set is available. */
   readonly changed: () => void;
 }
 
-/** One ConfigMap with our label, as it was last received. */
+/** One ConfigMap with our label, as last received. */
 interface Held {
   readonly resourceVersion: ResourceVersion;
-  /** Absent once it was opened, and where too much is held. */
+  /** Absent once it has been opened, and if too much is held. */
   readonly body?: Buffer;
-  /** What it was opened as, for an entry of the index. */
+  /** The opened function, for an entry of the index. */
   readonly opened?: { readonly entry: IndexEntry; readonly as: OpenedFunction };
 }
 
 /**
- * The functions that `watchfire deploy` wrote into the runtime's namespace. The index says which belong together. A set
- * is taken up when each of its ConfigMaps is there and holds what the index says; until then the one before stays.
+ * The functions that `watchfire deploy` wrote into the runtime's namespace. The index lists the functions of a set. A set is used
+ * once each of its ConfigMaps exists and matches the index; until then the previous set stays.
  */
 export class ClusterSource implements FunctionSource, Subscriber {
   readonly id = "deployed-functions";
-  /** Nothing is kept over a restart: the cluster has it. */
+  /** Nothing is persisted over a restart, because the cluster has it. */
   readonly resumeFrom = undefined;
   readonly congested = undefined;
   private readonly options: ClusterSourceOptions;
@@ -65,7 +65,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
   private readonly listed = Promise.withResolvers<void>();
   private isListed = false;
   private heldEmpty = false;
-  /** The set taken up last, and whether all of it could be opened. */
+  /** The set in use, and whether all of it could be opened. */
   private taken: { readonly set: FunctionSet; readonly whole: boolean; readonly is: string } | undefined;
   private fault: WatchfireError | undefined;
 
@@ -79,7 +79,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     return this.fault ?? this.unread;
   }
 
-  /** Why nobody can say what is deployed now. What was taken up runs on. */
+  /** Why the deployed set is unknown, if it is. The set in use keeps running. */
   private get unread(): WatchfireError | undefined {
     const source = this.status;
     if (!source || !explained.has(source.state)) return undefined;
@@ -88,13 +88,13 @@ export class ClusterSource implements FunctionSource, Subscriber {
     return new WatchfireError(source.state === "forbidden" ? "WF_KUBE_FORBIDDEN" : "WF_KUBE_PROTOCOL", { what });
   }
 
-  /** The first call begins to watch. It waits for the first list, or for the source's saying why there is none. */
+  /** The first call begins to watch. It waits for the first list, or for the informer's reason why there is no list. */
   async read(signal: AbortSignal): Promise<FunctionSet> {
     this.watch ??= this.options.watches.subscribe(this.spec, this);
     while (!this.isListed && !explained.has(this.state)) {
       await Promise.race([this.listed.promise, pause(this.options.clock, lookMs, signal)]);
     }
-    // What could not be read may hold anything: nothing is gone on its word.
+    // An unreadable set may contain any function, so no function counts as removed.
     return this.taken?.set ?? { ...nothing, complete: false };
   }
 
@@ -118,7 +118,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
         bodies.set(meta.name, bytes <= heldLimit ? Buffer.from(body) : Buffer.alloc(0));
       },
       end: () => {
-        // A server whose cache is empty says that nothing is there: that is believed when it is said twice.
+        // A server with an empty cache reports no objects; that is believed only when reported twice.
         if (found.size === 0 && this.held.size > 0 && !this.heldEmpty) {
           this.heldEmpty = true;
           return "held";
@@ -160,7 +160,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     this.held.delete(name);
   }
 
-  /** Takes the set up that the index names now, where it is another one and whole. */
+  /** Uses the set that the index names now, if it is another one and complete. */
   private consider(): void {
     const entries = this.entries();
     if (!entries) return;
@@ -170,7 +170,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     const whole = damage === undefined;
     if (damage) {
       this.say(damage);
-      // With nothing to fall back on, each stands or falls alone.
+      // Without a previous set, each function is used or rejected on its own.
       if (this.taken) return;
     }
     if (whole) this.fault = undefined;
@@ -187,7 +187,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     this.options.changed();
   }
 
-  /** So that no older index is taken up after this one. A data folder that cannot be written says so by itself. */
+  /** Records the index, so that no older one is accepted after it. A data folder that cannot be written is reported elsewhere. */
   private remember(): void {
     const { account, trust, log } = this.options;
     const index = parsed(this.held.get(indexName(account))?.body);
@@ -199,7 +199,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     }
   }
 
-  /** Undefined where nothing can be concluded: what was taken up stays. */
+  /** Returns the entries of the index; `undefined` if they are unknown, in which case the set in use stays. */
   private entries(): readonly IndexEntry[] | undefined {
     const { account, trust } = this.options;
     const name = indexName(account);
@@ -216,7 +216,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
         return undefined;
       }
       if (this.held.size === (held ? 1 : 0)) return [];
-      // The first deployment is under way: its index comes last.
+      // The first deployment is in progress: its index is written last.
       if (this.taken?.is === "[]") {
         this.fault = undefined;
         return undefined;
@@ -237,7 +237,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     }
   }
 
-  /** Opened once: what came of it is kept in the place of the bytes. */
+  /** Opens an entry once; the result replaces the bytes. */
   private open(entry: IndexEntry): OpenedFunction {
     const held = this.held.get(entry.configMap);
     if (held?.opened && JSON.stringify(held.opened.entry) === JSON.stringify(entry)) return held.opened.as;

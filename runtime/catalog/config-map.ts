@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** What is read of a ConfigMap; anybody may have written it. */
+/** The part of a ConfigMap that is read; anybody may have written it. */
 const schema = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),
@@ -10,10 +10,10 @@ const schema = z.looseObject({
   binaryData: z.record(z.string(), z.string()).default({}),
 });
 
-/** A ConfigMap as the API server gives it. */
+/** A ConfigMap returned by the API server. */
 export type ConfigMap = z.output<typeof schema>;
 
-/** Undefined for what is none. */
+/** Returns `undefined` for anything but a ConfigMap. */
 export function readConfigMap(value: unknown): ConfigMap | undefined {
   return schema.safeParse(value).data;
 }

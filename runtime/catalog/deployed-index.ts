@@ -6,7 +6,7 @@ import type { ConfigMap } from "./config-map.ts";
 import { indexName, labelsOf } from "./names.ts";
 import { placeOf } from "./packed-function.ts";
 
-/** As many as one index of 1 MiB could name, about; a runtime of this many would want a second one. */
+/** Most functions of one runtime: about as many as an index of 1 MiB can name. */
 const functionLimit = 2000;
 
 const key = "functions.json";
@@ -31,13 +31,15 @@ const schema = z.strictObject({
 /** One function of the deployed set. */
 export type IndexEntry = z.output<typeof schema>["functions"][number];
 
-/** The index's text: one line a function, so that a person can read what changed. */
+/** Formats the index: one line per function, so that a person can read what changed. */
 export function indexText(entries: readonly IndexEntry[]): string {
   const rows = entries.toSorted((a, b) => (a.name < b.name ? -1 : 1)).map((entry) => `  ${JSON.stringify(entry)}`);
   return `{"version":1,"functions":[\n${rows.join(",\n")}\n]}\n`;
 }
 
-/** The ConfigMap that names the set, the one thing that changes in place. Without data it names none yet. */
+/**
+ * Returns the ConfigMap that names the deployed set, the only object that is changed in place. Without data it names no set yet.
+ */
 export function indexConfigMap(account: string, namespace: string, data: Readonly<Record<string, string>>) {
   return {
     apiVersion: "v1",
@@ -47,7 +49,7 @@ export function indexConfigMap(account: string, namespace: string, data: Readonl
   } satisfies AppliedObject;
 }
 
-/** The data of an index that names these, and what signs it if it is to be signed. */
+/** Returns the data of an index with these entries, and its signature if a signer is given. */
 export function indexData(
   entries: readonly IndexEntry[],
   sign?: (content: string) => string,
@@ -56,13 +58,13 @@ export function indexData(
   return { [key]: content, ...(sign && { [signatureKey]: sign(content) }) };
 }
 
-/** What a signature of the index is of: its text as it lies there. */
+/** Returns the signed content of an index: its text, unparsed. */
 export const contentOf = ({ data }: ConfigMap): string => data[key] ?? "";
 
-/** The text of the index's signature, if there is one. */
+/** Returns the text of the index's signature, if any. */
 export const signatureOf = ({ data }: ConfigMap): string | undefined => data[signatureKey];
 
-/** Whether an index names no set yet: the first deployment has begun and has not ended. */
+/** Whether an index names no set yet: the first deployment is in progress. */
 export const isUnset = ({ data }: ConfigMap): boolean => Object.keys(data).length === 0;
 
 /** @throws WatchfireError WF_DEPLOYED_INDEX */

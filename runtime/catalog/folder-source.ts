@@ -12,19 +12,19 @@ export class FolderSource implements FunctionSource {
   private readonly code: FunctionCode;
   private ahead: Promise<FunctionSet> | undefined;
 
-  /** `code`: of the same folder. */
+  /** `code`: code of the same folder. */
   constructor(folder: string, code: FunctionCode) {
     this.folder = folder;
     this.code = code;
   }
 
   /**
-   * Reads, and builds each function in other processes as soon as its manifest was read: the first `read` gives that, or why
-   * it failed.
+   * Begins to read, and builds each function in other processes as soon as its manifest has been read. The first `read` returns
+   * the result or rejects with the failure.
    */
   begin(): void {
     this.ahead = this.lookAndBuild();
-    this.ahead.catch(() => undefined); // whoever reads hears of it
+    this.ahead.catch(() => undefined); // the caller of `read` gets the error
   }
 
   read(): Promise<FunctionSet> {
@@ -44,7 +44,7 @@ export class FolderSource implements FunctionSource {
       });
       return { ...set, functions };
     } finally {
-      // Another function claims the name of each that is left, or nothing could be read.
+      // The remaining bundles are of functions whose name another claims, or nothing could be read.
       for (const bundle of begun.values()) bundle.abandon();
     }
   }
@@ -70,23 +70,23 @@ export class FolderSource implements FunctionSource {
       })),
       rejected: rejected.map((each) => ({ ...each, origin: { type: "folder", manifest: each.file } })),
       faults,
-      // A manifest without a name that can be a function's may be anybody's.
+      // A manifest without a valid function name may belong to any function.
       complete: faults.length === 0 && rejected.every(({ name }) => name !== undefined),
     };
   }
 }
 
-/** A function's code that is being built before anybody asks for it. */
+/** A function's code that is built before it is requested. */
 class BundleAhead {
   private readonly controller = new AbortController();
   private bundle: Promise<Bundle> | undefined;
 
   constructor(code: FunctionCode, manifest: FunctionManifest) {
     this.bundle = code.bundle(manifest, this.controller.signal);
-    this.bundle.catch(() => undefined); // whoever asks for it hears of it
+    this.bundle.catch(() => undefined); // the caller of `bundle` gets the error
   }
 
-  /** The offer whose first bundle is this one. */
+  /** Returns the offer with this one as its first bundle. */
   offered(offer: FunctionOffer): FunctionOffer {
     return {
       ...offer,

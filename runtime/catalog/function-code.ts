@@ -9,18 +9,18 @@ import type { TrustedKeys } from "./signature.ts";
 
 /** The code of a folder's functions. */
 export interface FunctionCode {
-  /** The manifests' texts by file, as they were checked with the code; undefined: the folder's own count, as they are. */
+  /** The manifests' texts by file, as they were verified together with the code; `undefined`: read them from the folder. */
   readonly manifests?: ReadonlyMap<string, string>;
   /** @throws WatchfireError of the bundle section */
   bundle(manifest: Pick<FunctionManifest, "name" | "handler">, signal?: AbortSignal): Promise<Bundle>;
-  /** Ends what builds. */
+  /** Ends the builders. */
   close(): void;
 }
 
 /**
- * The code of a folder: as it was built, where `watchfire build` wrote that folder, else built from its sources. With `trust`,
- * only what one of these keys signed: never sources.
- * @throws WatchfireError WF_BUILD_DAMAGED where what was built is not whole, WF_BUILD_UNTRUSTED
+ * Opens the code of a folder: prebuilt if `watchfire build` wrote the folder, otherwise built from sources. With `trust`, only
+ * code signed by one of these keys, and never sources.
+ * @throws WatchfireError WF_BUILD_DAMAGED if the built code is incomplete, WF_BUILD_UNTRUSTED
  */
 export function openCode(
   folder: string,
@@ -32,14 +32,14 @@ export function openCode(
   return trust ? noCode : new Builders({ folder, clock, ...options });
 }
 
-/** Of a folder that holds nothing that is signed. Whatever comes to lie there later has no part in it. */
+/** Code of a folder without anything signed. Files added later are ignored. */
 const noCode: FunctionCode = {
   manifests: new Map(),
   bundle: () => Promise.reject(new WatchfireError("WF_BUILD_UNTRUSTED", { what: "there is no signature" })),
   close: () => {},
 };
 
-/** Code that was built before, checked and read once. */
+/** Prebuilt code, verified and read once. */
 class BuiltCode implements FunctionCode {
   readonly manifests: ReadonlyMap<string, string>;
   private readonly folder: string;

@@ -2,10 +2,12 @@ import { createHash } from "node:crypto";
 import { relative, resolve } from "node:path";
 import { entrySource } from "../bundle/source-path.ts";
 
-/** Bytes of a source map that is unpacked. Earlier versions deployed such; now none is above `appliedMapLimit`. */
+/**
+ * Limit of an unpacked source map, in bytes. Earlier versions deployed maps of this size; now maps stay below `appliedMapLimit`.
+ */
 export const mapLimit = 8 * 1024 * 1024;
 
-/** What one function is made of, wherever it is kept; `sourceMap` is "" where it was left out. */
+/** Parts of one function, however it is stored; `sourceMap` is "" if omitted. */
 export interface FunctionParts {
   /** The manifest's own text. */
   readonly manifest: string;
@@ -13,7 +15,7 @@ export interface FunctionParts {
   readonly sourceMap: string;
 }
 
-/** sha256 in hex. Each part has its length before it, so that none can pass for the end of another. */
+/** Returns the sha256 of the parts in hex. Each part is preceded by its length, so that the boundaries are unambiguous. */
 export function hashOf({ manifest, script, sourceMap }: FunctionParts): string {
   const hash = createHash("sha256");
   for (const part of [manifest, script, sourceMap]) hash.update(`${Buffer.byteLength(part)}:`).update(part);
@@ -21,8 +23,8 @@ export function hashOf({ manifest, script, sourceMap }: FunctionParts): string {
 }
 
 /**
- * A source map without the sources' text, which is most of it, and without this machine's paths.
- * @param root absolute; what the map's files are named relative to
+ * Returns a source map without the sources' text, which is most of it, and without local paths.
+ * @param root absolute path that the map's files are named relative to
  */
 export function portableMap(sourceMap: string, root: string): string {
   const { sourcesContent: _, ...map } = JSON.parse(sourceMap) as { sources: string[]; sourcesContent?: unknown };

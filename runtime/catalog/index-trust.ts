@@ -10,7 +10,7 @@ import type { TrustedKeys } from "./signature.ts";
 
 const seenSchema = z.object({ audience: z.string(), serial: z.int().min(0) });
 
-/** For whom an index is signed: a runtime, so that none passes for another's. */
+/** Returns the audience of an index's signature: one runtime, so that no index is accepted by another. */
 export const audienceOf = (namespace: string, account: string): string => `${namespace}/${account}`;
 
 interface IndexTrustOptions {
@@ -22,8 +22,8 @@ interface IndexTrustOptions {
 }
 
 /**
- * Believes an index that a trusted key signed for this runtime, and that is no older than one that it took up before.
- * An old signed index names code that was replaced for a reason.
+ * Verifies an index: a trusted key must have signed it for this runtime, and it must not be older than one that was accepted
+ * before. An old signed index names code that was replaced for a reason.
  */
 export class IndexTrust {
   private readonly keys: TrustedKeys;
@@ -39,7 +39,7 @@ export class IndexTrust {
     this.newest = this.kept();
   }
 
-  /** Whether a signed index was ever taken up: that there is none is then somebody's doing. */
+  /** Whether a signed index was ever accepted. If so, an absent index is suspicious. */
   get hasSeen(): boolean {
     return this.newest > 0;
   }
@@ -54,7 +54,7 @@ export class IndexTrust {
     });
   }
 
-  /** Remembers an index that was taken up. */
+  /** Records an accepted index. */
   took(index: ConfigMap): void {
     const serial = this.serialOf(index);
     if (serial <= this.newest) return;
@@ -82,7 +82,7 @@ export class IndexTrust {
     });
   }
 
-  /** Of another runtime's folder nothing is taken over. */
+  /** The serial in another runtime's folder is ignored. */
   private kept(): number {
     const file = fileIn(this.folder);
     let text: string;
@@ -101,7 +101,7 @@ export class IndexTrust {
   }
 }
 
-/** Whoever can damage the file must not thereby bring back old code. */
+/** Damaging the file must not make old code acceptable. */
 const lost = (file: string, cause: unknown): WatchfireError =>
   new WatchfireError("WF_DEPLOYED_SERIAL", {
     what: "it does not hold the audience and serial of an index",

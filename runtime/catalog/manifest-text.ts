@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { parseAllDocuments } from "yaml";
 import type { FunctionManifest } from "../manifest/function.ts";
 
-/** A checked manifest as its author wrote it: the file, or where it holds several documents, that function's. */
+/** Returns the author's text of a checked manifest: the file, or that function's document in a file with several. */
 export function manifestText({ name, file }: Pick<FunctionManifest, "name" | "file">): string {
   const text = readFileSync(file, "utf8");
   const documents = [...parseAllDocuments(text)].filter((document) => document.contents !== null);

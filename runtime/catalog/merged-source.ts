@@ -1,12 +1,12 @@
 import type { Logger } from "../observe/log.ts";
 import type { FunctionSet, FunctionSource } from "./function-source.ts";
 
-/** Two sources as one: of two functions of one name the `upper` source's runs, also while it is refused. */
+/** Merges two sources: of two functions with one name, the one from `upper` runs, even while it is refused. */
 export class MergedSource implements FunctionSource {
   private readonly lower: FunctionSource;
   private readonly upper: FunctionSource;
   private readonly log: Pick<Logger, "warn">;
-  /** Names of which the log has said that one hides the other. */
+  /** Names for which the log already says that one function hides the other. */
   private hidden = new Set<string>();
 
   constructor(lower: FunctionSource, upper: FunctionSource, log: Pick<Logger, "warn">) {

@@ -1,33 +1,36 @@
 import { boundedName } from "../access/account.ts";
 
-/** A label's value may be this long (apimachinery `validation.LabelValueMaxLength`). */
+/** Longest value of a label (apimachinery `validation.LabelValueMaxLength`). */
 const labelLimit = 63;
 
-/** Of an object's name, less the hash and its dash. */
+/** Longest stem of an object's name, without the hash and its dash. */
 const stemLimit = 253 - 17;
 
-/** What is on everything that is made for one runtime: its account, and its namespace. What lacks either is another's. */
+/**
+ * Label on everything that is created for one runtime, which its account and its namespace identify. An object without either
+ * belongs to another.
+ */
 export const runtimeLabel = "watchfire.dev/runtime";
 const namespaceLabel = "watchfire.dev/namespace";
 export const functionLabel = "watchfire.dev/function";
-/** On accounts and rights: those that `watchfire rbac` prints lack it, and are left alone. */
+/** Label on accounts and rights that `deploy` created. Those printed by `watchfire rbac` lack it, and are left alone. */
 export const deployedLabel = "watchfire.dev/deployed";
 
-/** The runtime's account as a label's value. */
+/** Returns the runtime's account as a label value. */
 export const accountLabel = (account: string): string => boundedName(account, labelLimit);
 
-/** Selects what was deployed for the runtime of an account, within its own namespace. */
+/** Returns the selector of objects deployed for the runtime of an account, within its own namespace. */
 export const selectorOf = (account: string): string => `${runtimeLabel}=${accountLabel(account)}`;
 
-/** The labels by which anything, wherever it lies, is the one runtime's. */
+/** Returns the labels that identify one runtime's objects in any namespace. */
 export const labelsOf = (account: string, namespace: string): Readonly<Record<string, string>> => ({
   [runtimeLabel]: accountLabel(account),
   [namespaceLabel]: namespace,
 });
 
-/** The ConfigMap that names the deployed set: `watchfire-functions`. */
+/** Returns the name of the ConfigMap that names the deployed set: `watchfire-functions`. */
 export const indexName = (account: string): string => boundedName(`${account}-functions`, stemLimit);
 
-/** A function's ConfigMap, by its content: `watchfire-copy-labels-0f343b0931126a20`. */
+/** Returns the name of a function's ConfigMap, by its content: `watchfire-copy-labels-0f343b0931126a20`. */
 export const configMapName = (account: string, functionName: string, sha256: string): string =>
   `${boundedName(`${account}-${functionName}`, stemLimit)}-${sha256.slice(0, 16)}`;

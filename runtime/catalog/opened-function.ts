@@ -10,14 +10,14 @@ import type { FunctionOffer, Origin, RejectedOffer } from "./function-source.ts"
 import { placeOf, sourceMapOf, unpackFunction } from "./packed-function.ts";
 
 /**
- * What became of one entry of the index. `refused`: its content is what was deployed, but this runtime cannot run it;
- * `damaged`: its content is missing or is not what was deployed.
+ * Result of opening one entry of the index. `refused`: its content is what was deployed, but this runtime cannot run it;
+ * `damaged`: its content is missing or differs from what was deployed.
  */
 export type OpenedFunction =
   | { readonly type: "offer"; readonly offer: FunctionOffer }
   | { readonly type: "refused" | "damaged"; readonly rejected: RejectedOffer };
 
-/** Opens what an entry names; nothing of the ConfigMap is believed but what the entry's hash vouches for. */
+/** Opens an entry; only content of the ConfigMap that matches the entry's hash is trusted. */
 export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined): OpenedFunction {
   const file = placeOf(entry.configMap);
   if (!configMap) return damaged(entry, fault("is not there", file));
@@ -35,7 +35,7 @@ export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined
   if (!manifest) return { type: "refused", rejected: { name: entry.name, file, faults, origin: originOf(entry) } };
   if (manifest.name !== entry.name) return damaged(entry, fault(`is the manifest of ${manifest.name}`, file));
   const unpacked = sourceMapOf(configMap);
-  // Many maps whole, for stacks that may never come, would be more than the runtime's container may hold.
+  // The map is unpacked on demand: many whole maps, for stacks that may never occur, could exceed the container's memory.
   const bundle: Bundle = {
     ...bundleOf(parts.script, ""),
     sourceMapLength: parts.sourceMap.length,

@@ -7,18 +7,18 @@ import type { ConfigMap } from "./config-map.ts";
 import { type FunctionParts, hashOf, mapLimit, portableMap } from "./function-parts.ts";
 import { configMapName, functionLabel, labelsOf } from "./names.ts";
 
-/** What the API server takes in one ConfigMap, all values together (`core.MaxSecretSize`, which holds for both). */
+/** Limit of one ConfigMap in the API server, all values together, in bytes (`core.MaxSecretSize`, which applies to both). */
 const configMapLimit = 1024 * 1024;
 
 const keys = { manifest: "function.yaml", script: "handler.js.gz", sourceMap: "handler.js.map.gz" } as const;
 
 export interface PackedFunction {
   readonly name: string;
-  /** Of the three parts; the ConfigMap's name holds its beginning. */
+  /** Hash of the three parts; the ConfigMap's name contains its beginning. */
   readonly sha256: string;
-  /** Of all values in the ConfigMap. */
+  /** Size of all values in the ConfigMap. */
   readonly bytes: number;
-  /** Places in stacks are then those of the bundle. */
+  /** True if the map was left out; places in stacks are then those in the bundle. */
   readonly withoutSourceMap: boolean;
   readonly configMap: AppliedObject;
 }
@@ -26,19 +26,20 @@ export interface PackedFunction {
 interface PackOptions {
   readonly account: string;
   readonly namespace: string;
-  /** Absolute; what the source map's files are named relative to. */
+  /** Absolute path that the source map's files are named relative to. */
   readonly root: string;
 }
 
 /**
- * Makes a function's ConfigMap. The same content gives the same name, on any machine.
+ * Creates a function's ConfigMap. The same content gives the same name on any machine.
  * @param manifest the manifest's own text
  * @throws WatchfireError WF_DEPLOYED_TOO_LARGE
  */
 export function packFunction(name: string, manifest: string, bundle: Bundle, options: PackOptions): PackedFunction {
   const { account, namespace, root } = options;
   const whole = { manifest, script: bundle.script, sourceMap: portableMap(bundle.sourceMap, root) };
-  // Code that fits without its map had better run than not. A map that no stack would be mapped by takes room for nothing.
+  // Code that fits only without its map is deployed without it. A map that is too large to be applied to stacks would waste
+  // space.
   const fits = sizeOf(whole) <= configMapLimit && whole.sourceMap.length <= appliedMapLimit;
   const parts = fits ? whole : { ...whole, sourceMap: "" };
   const bytes = sizeOf(parts);
@@ -69,7 +70,7 @@ export function packFunction(name: string, manifest: string, bundle: Bundle, opt
 }
 
 /**
- * Takes a ConfigMap apart, whoever wrote it. Parts that are missing, unreadable or longer than they may be are a fault.
+ * Unpacks a ConfigMap, whoever wrote it. Parts that are missing, unreadable or too long are a fault.
  * @throws WatchfireError WF_DEPLOYED_DAMAGED
  */
 export function unpackFunction({ metadata, data, binaryData }: ConfigMap): FunctionParts & { readonly sha256: string } {
@@ -89,13 +90,16 @@ export function unpackFunction({ metadata, data, binaryData }: ConfigMap): Funct
   return { ...parts, sha256: hashOf(parts) };
 }
 
-/** The source map alone, of a ConfigMap that was taken apart before: its gzipped form is all that need be kept. */
+/**
+ * Returns a function that unpacks only the source map of a ConfigMap that was unpacked before, so that only its gzipped form has
+ * to be kept.
+ */
 export function sourceMapOf({ binaryData }: Pick<ConfigMap, "binaryData">): () => string {
   const packed = Buffer.from(binaryData[keys.sourceMap] ?? "", "base64");
   return () => (packed.length === 0 ? "" : gunzipSync(packed, { maxOutputLength: mapLimit }).toString("utf8"));
 }
 
-/** How a ConfigMap is named in faults. */
+/** Returns the place of a ConfigMap in faults. */
 export const placeOf = (configMap: string): string => `configmap/${configMap}`;
 
 function sizeOf({ manifest, script, sourceMap }: FunctionParts): number {

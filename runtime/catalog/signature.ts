@@ -4,19 +4,19 @@ import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import { systemReason } from "../base/wording.ts";
 
-/** A file of a hundred keys is below it. */
+/** Limit of a key file, in bytes; a file of a hundred keys is smaller. */
 const keyFileLimit = 64 * 1024;
 
-/** Begins every message, so that nothing that the key signs elsewhere passes for a statement. */
+/** Prefix of every signed message, so that nothing the key signs elsewhere can pass as a statement. */
 const domain = "watchfire.dev/signature/v1";
 
-/** What a signature says: this content is meant for that reader, and came after all of a smaller serial. */
+/** Statement of a signature: this content is meant for that reader, and is newer than all content with a smaller serial. */
 export interface Statement {
-  /** What is signed; a signature of one purpose never passes for another's. */
+  /** Purpose of the content; a signature for one purpose is never accepted for another. */
   readonly purpose: "deployed-functions" | "built-functions";
-  /** For whom: a runtime as `namespace/account`. Empty: for every runtime that trusts the key. */
+  /** The reader: a runtime as `namespace/account`. Empty: every runtime that trusts the key. */
   readonly audience: string;
-  /** Grows from one signing to the next; a safe integer. */
+  /** Increases with each signature; a safe integer. */
   readonly serial: number;
   readonly content: string;
 }
@@ -32,7 +32,7 @@ const signatureSchema = z.strictObject({
 /** A private key that signs. */
 export class SigningKey {
   private readonly key: KeyObject;
-  /** Whoever trusts this trusts what the key signs. */
+  /** The public half: trusting this means trusting what the key signs. */
   readonly trusted: TrustedKeys;
 
   private constructor(key: KeyObject) {
@@ -50,7 +50,7 @@ export class SigningKey {
     return new SigningKey(ed25519(file, () => createPrivateKey(pem)));
   }
 
-  /** The signature's text: JSON in one line. */
+  /** Returns the signature's text: JSON on one line. */
   sign(statement: Statement): string {
     const signature = sign(null, messageOf(statement), this.key).toString("base64");
     const [key] = this.trusted.fingerprints;
@@ -58,7 +58,7 @@ export class SigningKey {
   }
 }
 
-/** The public keys of which a signature by any one counts. */
+/** Public keys, of which any one may have signed. */
 export class TrustedKeys {
   private readonly keys: ReadonlyMap<string, KeyObject>;
 
@@ -84,12 +84,12 @@ export class TrustedKeys {
     return new TrustedKeys(keys);
   }
 
-  /** For people: `SHA256:` and the hash of each key, as `signature.json` names it. */
+  /** Returns `SHA256:` and the hash of each key, as `signature.json` names it. */
   get fingerprints(): readonly string[] {
     return [...this.keys.keys()];
   }
 
-  /** The statement's serial where a trusted key signed it; else why it does not count. */
+  /** Returns the statement's serial if a trusted key signed it; otherwise the reason for refusing it. */
   verify(signature: string | undefined, statement: Omit<Statement, "serial">): number | { readonly why: string } {
     if (signature === undefined) return { why: "there is no signature" };
     const read = readSignature(signature);
@@ -110,7 +110,7 @@ function readSignature(text: string): z.output<typeof signatureSchema> | undefin
   }
 }
 
-/** Each part with its length before it, so that none can pass for the end of another. */
+/** Serialises a statement. Each part is preceded by its length, so that the boundaries are unambiguous. */
 function messageOf({ purpose, audience, serial, content }: Statement): Buffer {
   const parts = [domain, purpose, audience, String(serial), content];
   return Buffer.from(parts.map((part) => `${Buffer.byteLength(part)}:${part}`).join(""), "utf8");

@@ -1,10 +1,10 @@
 import { styleText } from "node:util";
 import { table } from "./table.ts";
 
-/** One line of the banner's table. */
+/** One row of the banner's table. */
 interface BannerFunction {
   readonly name: string;
-  /** Such as `v1/ConfigMap in team-a`; one line each. */
+  /** One line each, such as `v1/ConfigMap in team-a`. */
   readonly triggers: readonly string[];
   readonly handler: string;
   readonly limits: string;
@@ -12,17 +12,17 @@ interface BannerFunction {
 
 export interface Banner {
   readonly version: string;
-  /** From the start of the process, in milliseconds; undefined where it is not ready yet. */
+  /** Milliseconds from the start of the process; `undefined` if it is not ready yet. */
   readonly readyMs: number | undefined;
   readonly cluster: string;
   readonly functions: readonly BannerFunction[];
-  /** What stands in the place of a table without a row. */
+  /** Text shown instead of an empty table. */
   readonly empty: string;
   /** Label and what to type or open. */
   readonly hints: readonly (readonly [label: string, text: string])[];
 }
 
-/** What `watchfire dev` prints once it is ready, or has waited for that. */
+/** Returns what `watchfire dev` prints once it is ready, or has waited long enough. */
 export function renderBanner(banner: Banner): string {
   const { readyMs } = banner;
   const readiness =

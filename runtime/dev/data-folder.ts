@@ -5,7 +5,7 @@ import { makeFolder } from "../base/folder.ts";
 import { systemReason } from "../base/wording.ts";
 
 /**
- * Makes the data folder where there is none, and has git ignore all of it; a folder that is there is left as it is.
+ * Creates the data folder if it is missing, and makes git ignore all of it; an existing folder is left unchanged.
  * @throws WatchfireError WF_DEV_CLUSTER_FILES
  */
 export function makeDataFolder(folder: string): void {

@@ -3,10 +3,10 @@ import { watch } from "chokidar";
 import type { Clock, Timer } from "../base/clock.ts";
 import { systemReason } from "../base/wording.ts";
 
-/** An editor writes a file in several steps; what comes within this time is one change. Milliseconds. */
+/** Time within which several writes count as one change, in milliseconds: an editor writes a file in several steps. */
 const quietMs = 60;
 
-/** So long an empty file may be one that is about to be written: editors truncate first. Milliseconds. */
+/** How long an empty file may be about to be written, in milliseconds: editors truncate first. */
 const emptyMs = 2_000;
 
 interface FolderWatchOptions {
@@ -14,14 +14,14 @@ interface FolderWatchOptions {
   readonly signal: AbortSignal;
   /** Called once after each burst of changes, and once when the watch is in place. */
   readonly changed: () => void;
-  /** Called where something cannot be watched, with why. */
+  /** Called with the reason if something cannot be watched. */
   readonly failed: (reason: string) => void;
 }
 
 /**
- * Watches all files below `folder`, installed packages and dot files left out, until the signal aborts. A change is told of
- * when every file of the burst is quiet: it has stopped growing, and it is not just truncated. Links are not followed: what
- * they lead to is no part of the folder, or is watched where it lies.
+ * Watches all files below `folder`, except installed packages and dot files, until the signal aborts. A change is reported when
+ * every file of the burst is quiet: it has stopped growing, and was not just truncated. Links are not followed: their targets are
+ * not part of the folder, or are watched in their own place.
  */
 export function watchFolder(folder: string, options: FolderWatchOptions): void {
   const { clock, signal, changed, failed } = options;
@@ -33,7 +33,7 @@ export function watchFolder(folder: string, options: FolderWatchOptions): void {
   });
   const burst = new Burst(clock, changed);
   watcher.on("all", (_, path) => burst.add(path));
-  // What was saved while the watch was being set up was seen by nobody.
+  // Changes made while the watch was being set up were not seen.
   watcher.on("ready", () => burst.add());
   watcher.on("error", (error) => failed(systemReason(error)));
   signal.addEventListener("abort", () => {
@@ -42,11 +42,11 @@ export function watchFolder(folder: string, options: FolderWatchOptions): void {
   });
 }
 
-/** Changes that come together. */
+/** Changes that occur together. */
 class Burst {
   private readonly clock: Clock;
   private readonly over: () => void;
-  /** What was seen of each file last; undefined where it is gone, or was not looked at. */
+  /** Last known state of each file; `undefined` if it is gone or was not examined. */
   private readonly seen = new Map<string, string | undefined>();
   private began = 0;
   private timer: Timer | undefined;
@@ -86,7 +86,7 @@ class Burst {
   }
 }
 
-/** A file's size in bytes and the time of its last change; undefined for what is gone or is no file. */
+/** Returns a file's size in bytes and the time of its last change; `undefined` if it is gone or not a file. */
 function looks(path: string): string | undefined {
   try {
     const stats = statSync(path);

@@ -1,13 +1,13 @@
-/** What a key of the terminal does. */
+/** Action of a key of the terminal. */
 export interface Key {
   /** One character. */
   readonly key: string;
-  /** In a few words. */
+  /** Description of a few words. */
   readonly does: string;
   act(): void | Promise<void>;
 }
 
-/** The part of a terminal's input that keys need. */
+/** The part of a terminal's input that is used. */
 interface KeyInput {
   setRawMode(mode: boolean): unknown;
   on(event: "data", listener: (bytes: Buffer) => void): unknown;
@@ -16,19 +16,22 @@ interface KeyInput {
   pause(): unknown;
 }
 
-/** Ctrl-C: in raw mode it is a character, and nobody else's signal. */
+/** Ctrl-C: in raw mode it is a character instead of a signal. */
 const interrupt = "\u0003";
 
 interface KeysOptions {
   readonly input: KeyInput;
   readonly keys: readonly Key[];
-  /** Asks the process to end: Ctrl-C. */
+  /** Asks the process to end; called for Ctrl-C. */
   readonly quit: () => void;
-  /** Hears why an action failed, and the list of keys where another is pressed. */
+  /** Called with the reason if an action failed, and with the list of keys if another key is pressed. */
   readonly say: (text: string) => void;
 }
 
-/** Acts on single keys until the returned function is called. One action at a time; keys pressed meanwhile are dropped. */
+/**
+ * Runs actions for single keys until the returned function is called. One action runs at a time; keys pressed meanwhile are
+ * ignored.
+ */
 export function listenToKeys({ input, keys, quit, say }: KeysOptions): () => void {
   let busy = false;
   const press = async (pressed: string) => {
@@ -45,7 +48,7 @@ export function listenToKeys({ input, keys, quit, say }: KeysOptions): () => voi
     busy = false;
   };
   const hear = (bytes: Buffer) => {
-    // An arrow or a function key is a sequence, and none of ours.
+    // An arrow or a function key is an escape sequence, which is not handled here.
     if (bytes[0] === 0x1b) return;
     for (const each of bytes.toString()) void press(each);
   };
@@ -59,5 +62,5 @@ export function listenToKeys({ input, keys, quit, say }: KeysOptions): () => voi
   };
 }
 
-/** The keys on one line: `r replay the last event, q quit`. */
+/** Formats the keys on one line: `r replay the last event, q quit`. */
 export const keyList = (keys: readonly Key[]): string => keys.map(({ key, does }) => `${key} ${does}`).join(", ");

@@ -1,10 +1,10 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { delimiter, join } from "node:path";
 
-/** Where kubectl comes from. */
+/** Page that explains how to install kubectl. */
 export const kubectlPage = "https://kubernetes.io/docs/tasks/tools/";
 
-/** The path of the kubectl that a shell would run; undefined where there is none. */
+/** Returns the path of the kubectl that a shell would run; `undefined` if there is no kubectl. */
 export function findKubectl(path: string | undefined): string | undefined {
   const names = process.platform === "win32" ? ["kubectl.exe"] : ["kubectl"];
   const folders = (path ?? "").split(delimiter).filter((folder) => folder !== "");

@@ -1,12 +1,15 @@
 import { connect } from "node:net";
 import { readKubeconfig } from "../kube/kubeconfig-file.ts";
 
-/** The embedded cluster is on loopback: it answers in a millisecond, or nobody is there. Milliseconds. */
+/**
+ * Time limit of a connection, in milliseconds. The embedded cluster is on loopback: it answers within a millisecond, or is not
+ * running.
+ */
 const connectMs = 1_000;
 
 /**
- * The `host:port` of the server that a kubeconfig names, where nothing listens at it; undefined where something does, and where
- * the file does not tell.
+ * Returns the `host:port` of a kubeconfig's server if nothing listens there; `undefined` if something does, or if the file does
+ * not say.
  */
 export async function silentServer(kubeconfig: string): Promise<string | undefined> {
   const read = await readKubeconfig(kubeconfig).catch(() => undefined);

@@ -18,11 +18,11 @@ const objectSchema = z.looseObject({
 /** An object that a file declares, and where. */
 export interface SampleObject {
   readonly object: z.infer<typeof objectSchema>;
-  /** A fault at the place of one of its fields, or of the nearest above it. */
+  /** Creates a fault at one of its fields, or at the nearest existing parent. */
   fault(path: Path, what: string, hint?: string): WatchfireError;
 }
 
-/** The objects of a YAML file, in its order. @throws WatchfireError WF_DEV_SAMPLE, with the place */
+/** Reads the objects of a YAML file, in order. @throws WatchfireError WF_DEV_SAMPLE, with the place */
 export function readSamples(file: string): SampleObject[] {
   return readDocuments(textOf(file), file).map((document) => {
     const [broken] = document.faults;
@@ -42,13 +42,13 @@ export function readSamples(file: string): SampleObject[] {
   });
 }
 
-/** Whether a file declares objects of this kind and no others; of a broken one, whether it says so of itself. */
+/** Whether a file declares only objects of this kind; for a file with errors, whether it seems to. */
 export function declaresOnly(file: string, kind: string): boolean {
   let text: string;
   try {
     text = textOf(file);
   } catch {
-    return false; // it is no text
+    return false; // it is not text
   }
   const saysKind = new RegExp(`^kind: *["']?${kind}\\b`, "m").test(text);
   const isOfKind = ({ value, faults }: ManifestDocument) =>

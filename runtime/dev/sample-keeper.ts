@@ -8,7 +8,7 @@ import type { SampleRecord } from "./sample-record.ts";
 import { applySamples } from "./samples.ts";
 
 interface SampleKeeperOptions {
-  /** The files of the manifests that were accepted, as of now. */
+  /** Returns the files of the manifests accepted so far. */
   readonly manifests: () => readonly string[];
   readonly transport: KubeTransport;
   readonly record: SampleRecord;
@@ -17,7 +17,9 @@ interface SampleKeeperOptions {
   readonly log: Logger;
 }
 
-/** Brings the samples of the functions into the embedded cluster, as functions come and as files are mended. Tells of each trouble once. */
+/**
+ * Applies the functions' samples to the embedded cluster, as functions are added and files corrected. Reports each problem once.
+ */
 export class SampleKeeper {
   private readonly options: SampleKeeperOptions;
   private readonly told = new Set<string>();
@@ -27,7 +29,7 @@ export class SampleKeeper {
     this.options = options;
   }
 
-  /** Applies what is new. One look at a time; never rejects. */
+  /** Applies new samples. One call runs at a time; never rejects. */
   look(): Promise<void> {
     this.last = this.last.then(() => this.apply());
     return this.last;
@@ -36,7 +38,7 @@ export class SampleKeeper {
   private async apply(): Promise<void> {
     const { manifests, transport, record, data, log } = this.options;
     try {
-      const discovery = new Discovery(transport, systemClock); // a definition may have come since the last look
+      const discovery = new Discovery(transport, systemClock); // a definition may have been added since the last call
       const { faults, gone } = await applySamples(manifests(), transport, discovery, record);
       for (const fault of faults) this.once(fault.message, (error) => log.warn({ error }, "sample not applied"));
       for (const sample of gone) {

@@ -5,12 +5,15 @@ import { systemReason } from "../base/wording.ts";
 
 const recordFile = "samples";
 
-/** Which samples an embedded cluster has had: what its user deletes stays deleted. Kept in the data folder, a line for each file. */
+/**
+ * Record of the samples that an embedded cluster has had, so that objects deleted by the user stay deleted. Kept in the data
+ * folder, one line per file.
+ */
 export class SampleRecord {
   private readonly folder: string;
   private readonly names: Set<string>;
 
-  /** @param isNew the folder's cluster begins empty, so that no sample is there */
+  /** @param isNew whether the folder's cluster is new, so that no sample exists in it */
   constructor(folder: string, isNew: boolean) {
     this.folder = folder;
     this.names = new Set(isNew ? [] : read(join(folder, recordFile)));
@@ -31,7 +34,7 @@ export class SampleRecord {
     }
   }
 
-  /** A project that is moved whole has had them still. */
+  /** Names a sample relative to the project, so that the record stays valid when the whole project is moved. */
   private nameOf(sample: string): string {
     return relative(this.folder, sample);
   }
@@ -41,6 +44,6 @@ function read(file: string): string[] {
   try {
     return readFileSync(file, "utf8").trim().split("\n");
   } catch {
-    return []; // none was applied yet
+    return []; // no sample has been applied yet
   }
 }

@@ -11,27 +11,27 @@ import type { KubeTransport } from "../kube/transport.ts";
 import { declaresOnly, readSamples, type SampleObject } from "./sample-file.ts";
 import type { SampleRecord } from "./sample-record.ts";
 
-/** Beside a function's manifest: objects for it to react to. */
+/** File next to a function's manifest with objects for the function to react to. */
 const sampleFile = "sample.yaml";
 
-/** When a sample was last emitted by hand. */
+/** Annotation with the time at which a sample was last emitted by hand. */
 const emittedAnnotation = "watchfire.dev/emitted";
 
-/** Of a CustomResourceDefinition, its name is enough here; the API server checks the rest. */
+/** Only the name of a CustomResourceDefinition is checked here; the API server checks the rest. */
 const definitionKind = "CustomResourceDefinition";
 
-/** What a look at the samples came to. */
+/** Result of applying the samples. */
 interface SampleReport {
-  /** WF_DEV_SAMPLE: what could not be applied, and is tried again at the next look. */
+  /** WF_DEV_SAMPLE: samples that could not be applied, and are tried again next time. */
   readonly faults: readonly WatchfireError[];
-  /** The files that the record has and an object of which is gone. */
+  /** Recorded files of which an object is gone. */
   readonly gone: readonly string[];
 }
 
 /**
- * Applies the samples that lie beside the manifests, in the order of their documents and after the definitions beside
- * them. So a newcomer sees a function run without typing anything. Only for a cluster that is ours: the embedded one;
- * and each sample once, as the record has it.
+ * Applies the samples next to the manifests, in the order of their documents and after the definitions in the same folder, so
+ * that a new user sees a function run without typing anything. Only used with the embedded cluster; each sample is applied once,
+ * as recorded.
  */
 export async function applySamples(
   manifestFiles: readonly string[],
@@ -58,8 +58,8 @@ export async function applySamples(
 }
 
 /**
- * Applies the samples beside the manifests once more, with an annotation that says when (`stamp`). So each is a change, or
- * an object that comes back. Gives the objects' names.
+ * Applies the samples next to the manifests again, with an annotation holding the time (`stamp`), so that each causes a change or
+ * recreates an object. Returns the objects' names.
  * @throws WatchfireError WF_DEV_SAMPLE
  */
 export async function emitSamples(
@@ -84,7 +84,7 @@ export async function emitSamples(
 const samplesBeside = (manifestFiles: readonly string[]): string[] =>
   [...new Set(manifestFiles.map((file) => join(dirname(file), sampleFile)))].filter(existsSync);
 
-/** Whether an object of it is not there. */
+/** Whether an object of the file does not exist. */
 async function isGone(file: string, transport: KubeTransport, discovery: Discovery): Promise<boolean> {
   for (const { object } of readSamples(file)) {
     const found = await discovery.resolve(object.apiVersion, object.kind);
@@ -99,14 +99,14 @@ async function isGone(file: string, transport: KubeTransport, discovery: Discove
   return false;
 }
 
-/** Applies the CustomResourceDefinitions that lie beside a file. @throws WatchfireError WF_DEV_SAMPLE */
+/** Applies the CustomResourceDefinitions in the folder of a file. @throws WatchfireError WF_DEV_SAMPLE */
 export async function applyDefinitions(file: string, transport: KubeTransport, discovery: Discovery): Promise<void> {
   for (const definitions of definitionsBeside(file)) {
     for (const each of readSamples(definitions)) await apply(each, transport, discovery);
   }
 }
 
-/** The other files of a folder whose documents are all CustomResourceDefinitions. */
+/** Returns the other files of a folder that contain only CustomResourceDefinitions. */
 function definitionsBeside(file: string): string[] {
   const folder = dirname(file);
   return readdirSync(folder)
@@ -135,10 +135,10 @@ async function apply({ object, fault }: SampleObject, transport: KubeTransport, 
   }
 }
 
-/** A mistaken name is for the API server to refuse. */
+/** An invalid name is left for the API server to refuse. */
 const pathOf = ({ metadata: { name, namespace } }: SampleObject["object"], resource: Resource): string =>
   resourcePath(resource, namespace, name);
 
-/** The path that an API server writes, such as `spec.ports[0].name`. */
+/** Parses a path written by an API server, such as `spec.ports[0].name`. */
 const pathIn = (field: string): Path =>
   (field.match(/[^.[\]]+/g) ?? []).map((step) => (/^\d+$/.test(step) ? Number(step) : step));

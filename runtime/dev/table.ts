@@ -2,9 +2,9 @@ import { styleText } from "node:util";
 import { clean } from "../base/wording.ts";
 
 /**
- * Left-aligned columns, two spaces apart; the header is dimmed where the terminal can.
- * @returns a line for the header and for each row, fit for a terminal: control characters of a cell are written out, a line
- *   break or a tab is a space
+ * Formats left-aligned columns, two spaces apart; the header is dimmed if the terminal supports it.
+ * @returns a line for the header and for each row, safe for a terminal: control characters of a cell are escaped, and a line
+ * break or tab becomes a space
  */
 export function table(header: readonly string[], rows: readonly (readonly string[])[]): string[] {
   const shown = rows.map((row) => row.map((cell) => clean(cell.replace(/[\n\t]/g, " "))));

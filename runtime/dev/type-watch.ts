@@ -5,20 +5,23 @@ import { WatchfireError } from "../base/errors.ts";
 import { frameAt } from "../observe/code-frame.ts";
 import type { Logger } from "../observe/log.ts";
 
-/** A compiler takes a core for a second or more: changes in a row are one, and a start is over by then. Milliseconds. */
+/**
+ * Delay before a check, in milliseconds. A compiler uses a core for a second or more, so several changes share one check, and a
+ * start is over by then.
+ */
 const quietMs = 1_000;
 
 /** A function whose handler's types are checked. */
 interface CheckedFunction {
   readonly name: string;
-  /** Absolute. */
+  /** Absolute path. */
   readonly handler: string;
-  /** It cannot be built, which has been told of: the compiler would only say so again. */
+  /** True if it cannot be built, which has been reported already; the compiler would only repeat it. */
   readonly isBroken: boolean;
 }
 
 export interface TypeWatchOptions {
-  /** Gives the faults of the folder's types as they are now; it stops when the signal aborts. */
+  /** Returns the present type errors of the folder; stops when the signal aborts. */
   readonly check: (handlers: readonly string[], signal: AbortSignal) => Promise<readonly WatchfireError[]>;
   readonly functions: () => readonly CheckedFunction[];
   readonly clock: Clock;
@@ -26,7 +29,9 @@ export interface TypeWatchOptions {
   readonly log: Pick<Logger, "info" | "warn">;
 }
 
-/** Warns of wrong types while the code runs all the same. One check at a time; each fault is told once while it lasts. */
+/**
+ * Warns about type errors while the code runs all the same. One check runs at a time; each error is reported once while it lasts.
+ */
 export class TypeWatch {
   private readonly options: TypeWatchOptions;
   private timer: Timer | undefined;
@@ -39,7 +44,7 @@ export class TypeWatch {
     options.signal.addEventListener("abort", () => this.timer?.cancel());
   }
 
-  /** The folder's code may have changed. */
+  /** Reports that the folder's code may have changed. */
   changed(): void {
     const { clock, signal } = this.options;
     this.timer?.cancel();
@@ -85,12 +90,12 @@ export class TypeWatch {
 
 const isBelow = (folder: string, file: string): boolean => resolve(file).startsWith(`${resolve(folder)}${sep}`);
 
-/** The code at a fault, as it is on disk; undefined where it cannot be shown. */
+/** Returns the code at a fault, as on disk; `undefined` if it cannot be shown. */
 function frameOf({ detail: { place } }: WatchfireError): string | undefined {
   if (place?.line === undefined || place.column === undefined) return undefined;
   try {
     return frameAt(readFileSync(place.file, "utf8"), place.line, place.column);
   } catch {
-    return undefined; // it is gone by now
+    return undefined; // the file is gone by now
   }
 }

@@ -14,15 +14,15 @@ import { type SourceLocation, WatchfireError } from "../base/errors.ts";
 import { lowerFirst } from "../base/wording.ts";
 import { keyOf, type Path, showPath } from "./path.ts";
 
-/** Aliases may unfold to this many nodes; a manifest of hundreds of triggers has fewer. */
+/** Limit on the nodes that aliases expand to; a manifest of hundreds of triggers has fewer. */
 const mostNodes = 10_000;
 
-/** Where an offset of the file stands. */
+/** Returns the place of an offset in the file. */
 type Locate = (offset: number | undefined) => SourceLocation;
 
 /**
- * What is wrong with a document before its fields are looked at, in the order of the file.
- * @param lenient a key that is given twice is no fault, and neither is a tag that is not known
+ * Finds faults of a document before its fields are examined, in the order of the file.
+ * @param lenient accepts duplicate keys and unknown tags
  */
 export function documentFaults(document: Document.Parsed, locate: Locate, lenient: boolean): readonly WatchfireError[] {
   const syntax = syntaxFault(document, lenient ? document.errors : [...document.errors, ...document.warnings], locate);
@@ -32,7 +32,7 @@ export function documentFaults(document: Document.Parsed, locate: Locate, lenien
   return structure.faults;
 }
 
-/** One fault a document: after the first, a parser mostly stumbles over what that one left behind. */
+/** Returns one fault per document: after the first, most errors are its consequences. */
 function syntaxFault(
   document: Document.Parsed,
   errors: readonly YAMLError[],
@@ -42,7 +42,7 @@ function syntaxFault(
   if (!first) return undefined;
   const fault = (at: number | undefined, what: string, hint?: string): WatchfireError =>
     new WatchfireError("WF_MANIFEST_SYNTAX", { what, place: locate(at), ...(hint !== undefined && { hint }) });
-  // Of a quote that is not closed the end is told, and before that what its beginning is taken for.
+  // For a missing closing quote, the parser reports the end of the text, and before it errors caused by the opening quote.
   if (errors.some(({ message }) => /^Missing closing ['"]quote/.test(message))) {
     return fault(lastQuote(document), "this quote is not closed", "close it");
   }
@@ -63,11 +63,11 @@ function lastQuote(document: Document.Parsed): number | undefined {
   return at;
 }
 
-/** Finds keys that are given twice, and aliases that stand for nothing, for themselves, or for too much. */
+/** Finds duplicate keys, and aliases that refer to nothing, to themselves, or to too much. */
 class Structure {
   readonly faults: WatchfireError[] = [];
   private readonly locate: Locate;
-  /** By name: the newest anchor met so far. */
+  /** The newest anchor seen so far, by name. */
   private readonly anchors = new Map<string, Node>();
   private readonly sizes = new Map<Node, number>();
   private readonly open = new Set<Node>();
@@ -79,7 +79,7 @@ class Structure {
     this.lenient = lenient;
   }
 
-  /** Returns how many nodes it stands for, aliases unfolded. */
+  /** Returns the number of nodes that a node expands to, aliases included. */
   measure(node: unknown, path: Path): number {
     if (isPair(node)) return this.measure(node.key, path) + this.measure(node.value, [...path, keyOf(node.key)]);
     if (!isNode(node)) return 0;

@@ -20,19 +20,19 @@ import { keyOf, type Path } from "./path.ts";
 
 /** One YAML document of a file. */
 export interface ManifestDocument {
-  /** Its content as plain data; undefined where the document has faults of syntax. */
+  /** Its content as plain data; `undefined` if the document has syntax errors. */
   readonly value: unknown;
   readonly faults: readonly WatchfireError[];
-  /** Where the value at a path stands; where there is none, its nearest parent. */
+  /** Returns the place of the value at a path, or of its nearest existing parent. */
   place(path: Path): SourceLocation;
-  /** Where the key itself stands: for a field that should not be there. */
+  /** Returns the place of the key itself, for a field that should not be there. */
   placeOfKey(path: Path): SourceLocation;
 }
 
 /**
- * Splits a file into its documents; empty ones are left out, but not all of them: a file that says nothing has a fault.
- * Faults of syntax belong to their document alone.
- * @param file the name that faults show
+ * Splits a file into its documents. Empty documents are omitted, unless all are empty, which is a fault. A syntax error affects
+ * only its own document.
+ * @param file the name shown in faults
  */
 export function readDocuments(text: string, file: string): ManifestDocument[] {
   const documents = parse(text, file, {}).filter(
@@ -42,17 +42,17 @@ export function readDocuments(text: string, file: string): ManifestDocument[] {
   return [unread({ file, line: 1, column: 1 }, "WF_MANIFEST_NOT_A_FUNCTION", "the file declares nothing")];
 }
 
-/** How another reader of YAML than this one takes a document. */
+/** How another YAML reader interprets a document. */
 export interface Dialect {
-  /** The tags that its scalars have. */
+  /** Tags that scalars are resolved to. */
   readonly schema: SchemaOptions;
-  /** Of a key that stands twice in a map the last value counts, and an unknown tag for nothing. */
+  /** Accepts duplicate keys, of which the last value counts, and ignores unknown tags. */
   readonly lenient: boolean;
 }
 
 /**
- * The first document of a file, and nothing of what follows it; undefined where the file has none.
- * @param file the name that faults show
+ * Reads the first document of a file and ignores the rest; `undefined` if the file has no document.
+ * @param file the name shown in faults
  */
 export const readFirstDocument = (text: string, file: string, dialect: Dialect): ManifestDocument | undefined =>
   parse(text, file, dialect)[0];
@@ -73,13 +73,16 @@ function parse(text: string, file: string, { schema, lenient = false }: Partial<
   return (Array.isArray(parsed) ? parsed : []).map((document) => new ParsedDocument(document, lines, file, lenient));
 }
 
-/** Stands for a file of which nothing can be read. */
+/** Stands for a file that cannot be read at all. */
 function unread(place: SourceLocation, code: ErrorCode, what: string): ManifestDocument {
   const faults = [new WatchfireError(code, { what, place })];
   return { value: undefined, faults, place: () => place, placeOfKey: () => place };
 }
 
-/** Puts in the place of each BigInt a number, or what stands for its digits. Each node is visited once, whatever its aliases. */
+/**
+ * Replaces each BigInt by a number, or by a value that keeps its digits if a number cannot hold it. Each node is visited once,
+ * even if aliases refer to it.
+ */
 const withNumbers = (document: Document.Parsed): void =>
   visit(document, {
     Scalar: (_, node) => {
@@ -114,7 +117,7 @@ class ParsedDocument implements ManifestDocument {
     return this.at(isNode(pair?.key) ? pair.key.range?.[0] : this.offset(path));
   }
 
-  /** Of the value, or of the nearest parent that is there. */
+  /** Returns the offset of the value, or of its nearest existing parent. */
   private offset(path: Path): number | undefined {
     for (let length = path.length; length > 0; length--) {
       const node = this.nodeAt(path.slice(0, length));

@@ -1,10 +1,10 @@
-/** A manifest is about ten levels deep. */
+/** Deepest nesting that is accepted. A manifest has about ten levels. */
 const deepest = 100;
 
 /**
- * Where a text nests deeper than any manifest does, counted from 1; undefined where it does not. It is asked before a
- * parser, whose recursion a hostile file could use to end the process. A full stack in V8's regular expressions is
- * fatal. Counts indentation, brackets, and the indicators `- `, `? ` and `: ` of one line, whatever they stand in.
+ * Returns where a text is nested too deeply, counted from 1; `undefined` if it is not. Must be called before parsing: a hostile
+ * file could otherwise use the parser's recursion to end the process, because a stack overflow in V8's regular expressions is
+ * fatal. Counts indentation, brackets, and the indicators `- `, `? ` and `: ` of one line, wherever they occur.
  */
 export function tooDeep(text: string): { readonly line: number; readonly column: number } | undefined {
   const indents: number[] = [];

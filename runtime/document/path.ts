@@ -3,7 +3,7 @@ import { isScalar } from "yaml";
 /** A path into a document: keys and indices. */
 export type Path = readonly PropertyKey[];
 
-/** A path as people write it: `spec.triggers[0].watch.kind`. */
+/** Formats a path for people: `spec.triggers[0].watch.kind`. */
 export function showPath(path: Path): string {
   let shown = "";
   for (const step of path) {
@@ -15,7 +15,7 @@ export function showPath(path: Path): string {
   return shown;
 }
 
-/** The value at a path of plain data; undefined where there is none. */
+/** Returns the value at a path of plain data; `undefined` if it does not exist. */
 export function valueAt(value: unknown, path: Path): unknown {
   let current = value;
   for (const step of path) {
@@ -25,5 +25,5 @@ export function valueAt(value: unknown, path: Path): unknown {
   return current;
 }
 
-/** A key's node as the text that it is in plain data. */
+/** Returns a key's node as the text that it has in plain data. */
 export const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);

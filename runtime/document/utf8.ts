@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 
 /**
- * A file's text. YAML may be UTF-16 as well; here a file is UTF-8, as all that reads it beside the runtime expects.
+ * Decodes a file's text. YAML may be UTF-16 too; here only UTF-8 is accepted, as by the other tools that read these files.
  * @throws WatchfireError `code` at the first byte that is not UTF-8
  */
 export function decodeUtf8(bytes: Buffer, file: string, code: ErrorCode): string {

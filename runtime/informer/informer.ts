@@ -22,7 +22,7 @@ import type { Semaphore } from "./stream/semaphore.ts";
 import { ServedKind } from "./stream/served-kind.ts";
 import { type Brought, type StaleSuspicion, Stream, type StreamParts } from "./stream/stream.ts";
 
-/** What a source is given; all sources of a cluster have the same. */
+/** Dependencies of an informer; all informers of a cluster share them. */
 export interface InformerContext {
   readonly transport: KubeTransport;
   readonly discovery: Discovery;
@@ -35,20 +35,20 @@ export interface InformerContext {
   readonly rewinds: Rewinds;
 }
 
-/** A watch that runs. */
+/** A running watch. */
 export interface RunningStream {
   readonly resource: Resource;
-  /** Undefined: all namespaces, or a cluster-scoped kind. */
+  /** `undefined`: all namespaces, or a cluster-scoped kind. */
   readonly namespace: string | undefined;
-  /** The one name that it asks for; undefined: any. */
+  /** The one object name that it requests; `undefined`: any. */
   readonly name: string | undefined;
-  /** Ends it and begins it again where it was: the server may refuse it by now. */
+  /** Closes the watch and opens it again at the same position; the server may refuse it by now. */
   readonly reconnect: () => void;
 }
 
 /**
- * What exists and what changes, for all who listen to the same. Who has a position is in a stream, who needs a list is with
- * the lister, and everybody is in one of the two. This decides who goes where; its parts decide how they get on.
+ * One list and watch shared by subscribers. A subscriber with a position is in a stream; one that needs a list is with the
+ * lister; each is in exactly one of the two. This class assigns the subscribers; streams and lister do the work.
  */
 export class Informer {
   readonly spec: SourceSpec;
@@ -59,12 +59,12 @@ export class Informer {
   private readonly rewind: RewindCheck;
   private readonly streamParts: StreamParts;
   private readonly streams = new Set<Stream>();
-  /** The server's newest resourceVersion, as it was last asked. */
+  /** The server's newest resourceVersion in its last answer. */
   private serverAt: ResourceVersion | undefined;
-  /** What is to end before the source has: streams that were dissolved, connections that nobody needs. */
+  /** Work that must end before the source does: dissolved streams and connections that are no longer needed. */
   private readonly ending = new Set<Promise<unknown>>();
   private readonly stopping = new AbortController();
-  /** Those who have stepped aside, and will come back. */
+  /** Suspended subscribers, which will join again. */
   readonly aside = new Set<Subscriber>();
 
   constructor(spec: SourceSpec, context: InformerContext) {
@@ -120,7 +120,7 @@ export class Informer {
     };
   }
 
-  /** Adds a listener: to a stream at its position, or without one to the next list. */
+  /** Adds a subscriber: to a stream at its position, or to the next list if it has no position. */
   subscribe(subscriber: Subscriber): void {
     if (this.kind.isAbsent) subscriber.kindIsMissing?.();
     if (this.serverAt !== undefined) subscriber.serverIsAt?.(this.serverAt);
@@ -129,7 +129,7 @@ export class Informer {
       this.lister.ask([this.applicant(subscriber, undefined, "initial")]);
       return;
     }
-    // A stream is silent for it until its position comes, which may be one that will never come.
+    // A stream delivers nothing to the subscriber until it reaches its position, which may be one that never arrives.
     const ahead = [...this.streams].every((stream) => stream.at === undefined || isNewer(at, stream.at));
     this.rewind.due ||= ahead;
     this.place([{ subscriber, at }]);
@@ -144,7 +144,7 @@ export class Informer {
     return false;
   }
 
-  /** Removes a listener. @returns how many are left; the others notice nothing. */
+  /** Removes a subscriber. @returns how many are left; they are not affected. */
   leave(subscriber: Subscriber): number {
     this.lister.leave(subscriber);
     for (const stream of [...this.streams]) {
@@ -155,7 +155,7 @@ export class Informer {
     return this.size;
   }
 
-  /** Ends the source for good: its connections are closed and no timer is left when this resolves. */
+  /** Stops the source for good. Resolves when its connections are closed and no timer is left. */
   async stop(): Promise<void> {
     this.stopping.abort(new Error("the source stops"));
     for (const stream of [...this.streams]) this.dissolve(stream);
@@ -163,7 +163,7 @@ export class Informer {
     this.health.stop();
   }
 
-  /** The streams that run. */
+  /** Returns the running streams. */
   running(): RunningStream[] {
     return [...this.streams].flatMap(({ connected }) => {
       if (!connected) return [];
@@ -193,7 +193,7 @@ export class Informer {
     for (const { subscriber } of this.lister.applicants) yield subscriber;
   }
 
-  /** The newest position that anybody has, or resourceVersion that anybody knows of: no server's newest is older. */
+  /** The newest resourceVersion that any subscriber has or knows; no current answer of a server can be older. */
   private get newest(): ResourceVersion | undefined {
     let newest = this.health.received;
     const consider = (version: ResourceVersion | undefined) => {
@@ -212,7 +212,7 @@ export class Informer {
     return { subscriber, at, reason, dueAt: this.context.clock.monotonic() };
   }
 
-  /** Each to a stream that it does not disturb, or to one of its own, which joins the others when it has caught up. */
+  /** Assigns each to a stream that it does not disturb, or to a new stream, which joins the others when it has caught up. */
   private place(placed: readonly Placed[]): void {
     for (const each of placed) {
       const stream = [...this.streams].find((stream) => stream.suits(each.at));
@@ -221,7 +221,7 @@ export class Informer {
     }
   }
 
-  /** A list is complete: whom it was for goes on where it ends. */
+  /** Handles a complete list: its subscribers continue from where it ends. */
   private listed({ subscribers, at, brought }: Handover): void {
     if (this.covers(at)) this.rewind.due = false;
     if (![...this.streams].some((stream) => stream.at !== undefined)) this.health.received = at;
@@ -243,7 +243,7 @@ export class Informer {
     this.await(connection.ended);
   }
 
-  /** Something ends by itself, but not before the source has. */
+  /** Tracks work that ends by itself, but must end before the source does. */
   private await(work: Promise<unknown>): void {
     const ended: Promise<unknown> = work.finally(() => this.ending.delete(ended));
     this.ending.add(ended);
@@ -254,7 +254,7 @@ export class Informer {
     return newest === undefined || isUpTo(newest, at);
   }
 
-  /** A stream runs: it joins another that is no further on, and catches up with one that is. */
+  /** Handles a running stream: joins it with another that is not further on, and lets it catch up with one that is. */
   private runs(stream: Stream): void {
     if (stream.size === 0) this.dissolve(stream);
     for (const other of this.streams) {
@@ -265,7 +265,10 @@ export class Informer {
     }
   }
 
-  /** Before a stream connects: another that runs may serve its members as well, and those that wait may share its connection. */
+  /**
+   * Called before a stream connects. A running stream may serve its members as well, and waiting streams may share its
+   * connection.
+   */
   private moved(stream: Stream): boolean {
     for (const other of this.streams) {
       if (other === stream) continue;
@@ -301,7 +304,7 @@ export class Informer {
     for (const stream of [...this.streams]) if (stream.size === 0) this.dissolve(stream);
   }
 
-  /** Everybody who is in a stream needs a list. */
+  /** Moves all members of streams to the lister. */
   private giveUpStreams(reason: ListReason): void {
     const placed = [...this.streams].flatMap((stream) => this.dissolve(stream));
     this.lister.ask(placed.map(({ subscriber, at }) => this.applicant(subscriber, at, reason)));
@@ -311,7 +314,7 @@ export class Informer {
     const { newest } = this;
     if (newest === undefined) return;
     this.giveUpStreams("relist");
-    // Where the source stops meanwhile, nobody is to be told.
+    // If the source stops meanwhile, no subscriber needs the notice.
     await this.lister.removed(newest).catch(() => {});
   }
 
@@ -320,7 +323,7 @@ export class Informer {
     this.lister.explain(cause);
     this.giveUpStreams("rv-rewind");
     this.lister.rewind();
-    // What was received, and said, is of a time that is no more.
+    // The received resourceVersion, and what the server said, belong to the state that was undone.
     this.health.received = undefined;
     this.serverAt = undefined;
     for (const subscriber of [...this.subscribers(), ...this.aside]) subscriber.rewound?.();

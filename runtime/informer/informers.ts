@@ -7,15 +7,18 @@ import { NewestVersions } from "./list/newest-versions.ts";
 import { Rewinds } from "./rewinds.ts";
 import { Semaphore } from "./stream/semaphore.ts";
 
-/** One subscriber's place at a source. */
+/** One subscriber's place at an informer. */
 export interface Watch {
-  /** Leaves; the last to leave ends the source and waits until its connection is closed. */
+  /** Removes the subscriber. If it is the last, stops the source and waits until its connection is closed. */
   close(): Promise<void>;
 }
 
 type InformersOptions = Pick<InformerContext, "transport" | "discovery" | "clock" | "random" | "observer">;
 
-/** The sources of one cluster: whoever needs the same list and watch shares it. At most four lists run at once over all. */
+/**
+ * The informers of one cluster: subscribers with the same list and watch share one. At most four lists run at once over all of
+ * them.
+ */
 export class Informers {
   private readonly context: InformerContext;
   private readonly sources = new Map<string, Informer>();
@@ -27,7 +30,7 @@ export class Informers {
     this.context = { ...options, listSlots, newestVersions, turnstile: new Semaphore(), rewinds: new Rewinds() };
   }
 
-  /** Starts to hand a source's list and changes to `subscriber`, beginning in a later turn of the event loop. */
+  /** Starts to deliver a source's list and changes to `subscriber`, beginning in a later turn of the event loop. */
   subscribe(spec: SourceSpec, subscriber: Subscriber): Watch {
     const key = sourceKey(spec);
     let left = false;
@@ -45,7 +48,7 @@ export class Informers {
       await room();
       join();
     };
-    // In a turn of its own: it may be asked for while a change is handed out.
+    // Deferred to another turn of the event loop, because it may be called while a change is delivered.
     subscriber.placed?.({ stepAside: (room) => setImmediate(() => void stepAside(room)) });
     join();
     const close = () => {
@@ -55,22 +58,22 @@ export class Informers {
     return { close };
   }
 
-  /** How often sources of a kind have found that the cluster's state went back. */
+  /** Returns how often sources of a kind have found that the cluster's state went back. */
   rewindsOf(kind: Pick<SourceSpec, "apiVersion" | "kind">): number {
     return this.context.rewinds.of(kind);
   }
 
-  /** The streams that run. */
+  /** Returns the running streams. */
   streams(): RunningStream[] {
     return [...this.sources.values()].flatMap((source) => source.running());
   }
 
-  /** How every source stands. */
+  /** Returns the status of every source. */
   status(): SourceStatus[] {
     return [...this.sources.values()].map((source) => source.status());
   }
 
-  /** Ends every source. */
+  /** Stops every source. */
   async close(): Promise<void> {
     this.closed = true;
     const sources = [...this.sources.values()];

@@ -15,22 +15,25 @@ interface NamespaceScopeOptions {
   /** The selector that namespaces must match. */
   readonly labelSelector: string;
   readonly clock: Clock;
-  /** Whether a namespace is to be followed at all. Default: each is. */
+  /** Whether to follow a namespace at all. Default: follow all. */
   concerns?(namespace: string): boolean;
-  /** Whether a complete list of the namespaces may count; where it may not, a second one is asked for after 30 s. */
+  /** Whether to accept a complete list of the namespaces. If not, a second one is requested after 30 s. */
   believes(namespaces: readonly string[]): boolean;
-  /** The first complete list: all of these will enter. */
+  /** Reports the first complete list: all of these will enter. */
   begin?(namespaces: readonly string[]): void;
   enter(namespace: string): void;
   leave(namespace: string, reason: LeaveReason): void;
-  /** All of the first complete list have entered. */
+  /** All namespaces of the first complete list have entered. */
   ready?(): void;
 }
 
-/** Follows the namespaces whose labels match a selector, and says which come and go, thousands of them in many turns of the event loop. */
+/**
+ * Follows the namespaces whose labels match a selector, and reports which enter and leave. Thousands are spread over many turns
+ * of the event loop.
+ */
 export class NamespaceInformer implements Subscriber {
   readonly id: string;
-  /** Nothing is kept over a restart: the namespaces are few. */
+  /** Nothing is persisted over a restart: namespaces are few. */
   readonly resumeFrom = undefined;
   /** The source it follows. */
   readonly spec: SourceSpec;
@@ -49,7 +52,7 @@ export class NamespaceInformer implements Subscriber {
     this.watch = watches.subscribe(this.spec, this);
   }
 
-  /** The namespaces in scope now. */
+  /** Namespaces in scope now. */
   get namespaces(): readonly string[] {
     return [...this.current];
   }
@@ -82,7 +85,7 @@ export class NamespaceInformer implements Subscriber {
     };
   }
 
-  /** Stops following; namespaces in scope are not left. */
+  /** Stops following; namespaces in scope are not reported as left. */
   async close(): Promise<void> {
     this.turns.cancel();
     await this.watch.close();
@@ -119,7 +122,10 @@ export class NamespaceInformer implements Subscriber {
   }
 }
 
-/** Leaving the selector comes as DELETED as well; only a deletion has its time in the metadata. */
+/**
+ * A namespace that stops matching the selector is reported as DELETED as well; only a real deletion has a deletion time in the
+ * metadata.
+ */
 function leaveReason(change: Change): LeaveReason {
   const object = JSON.parse(change.body.toString("utf8")) as { metadata?: { deletionTimestamp?: unknown } };
   return object.metadata?.deletionTimestamp === undefined ? "unselected" : "deleted";

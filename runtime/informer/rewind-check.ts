@@ -5,7 +5,10 @@ import type { SourceSpec } from "./fanout/source-spec.ts";
 import type { NewestVersions } from "./list/newest-versions.ts";
 import type { CurrentVersion } from "./stream/current-version.ts";
 
-/** Where the server could not say it is asked twice more, within 30 s unless it wants longer; then when the next connection is made. */
+/**
+ * Delays before the two further questions after one that the server could not answer, in milliseconds, unless the server asks for
+ * longer: within 30 s. After that, the question is asked again with the next connection.
+ */
 const askAgainMs = [5000, 10_000];
 
 interface RewindParts {
@@ -14,25 +17,28 @@ interface RewindParts {
   readonly newestVersions: NewestVersions;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
-  /** The newest resourceVersion that anybody at the source knows of. */
+  /** Returns the newest resourceVersion known to any subscriber of the source. */
   newest(): ResourceVersion | undefined;
-  /** Complete lists so far. */
+  /** Returns the number of complete lists so far. */
   lists(): number;
-  /** It is known that they went back, and all is being listed anew. */
+  /** Returns true while a full relist after a rewind is under way. */
   relisting(): boolean;
-  /** resourceVersions went back. */
+  /** Called when resourceVersions went back. */
   rewound(): void;
-  /** The server's newest resourceVersion, where none went back. */
+  /** Called with the server's newest resourceVersion if there was no rewind. */
   answered(resourceVersion: ResourceVersion): void;
 }
 
 /**
- * Finds out whether the server's resourceVersions went back, as they do when a cluster is restored from a backup. A
- * watch from a position in the future is accepted and stays silent. So the server is asked for its newest
- * resourceVersion beside the stream that runs.
+ * Detects that the server's resourceVersions went back, as they do when a cluster is restored from a backup. A watch from a
+ * position in the future is accepted and stays silent. The server is therefore asked for its newest resourceVersion while the
+ * stream runs.
  */
 export class RewindCheck {
-  /** Whether a stream that resumes is to be checked: it is the first, the connection broke, or somebody came from ahead. */
+  /**
+   * True if the next stream that resumes must be checked: it is the first, the connection broke, or a subscriber joined with a
+   * newer position.
+   */
   due = true;
   private readonly parts: RewindParts;
   private running: Promise<void> | undefined;
@@ -43,15 +49,15 @@ export class RewindCheck {
     this.parts = parts;
   }
 
-  /** Asks. */
+  /** Asks the server. */
   ask(resource: Resource): void {
     this.again?.cancel();
-    // The answer to a question that is out may be older than the reason to ask.
+    // The answer to a pending question may be older than the reason to ask again.
     if (this.running) this.due = true;
     else this.running = this.run(resource);
   }
 
-  /** Asks no more: resolves when no connection and no timer is left. The source's signal aborts before. */
+  /** Stops asking. Resolves when no connection and no timer is left. The source's signal must have aborted before. */
   async stop(): Promise<void> {
     this.again?.cancel();
     await this.running;
@@ -82,7 +88,7 @@ export class RewindCheck {
 
   private async answer(resource: Resource): Promise<CurrentVersion> {
     const { spec, newestVersions, signal } = this.parts;
-    // Both as they are now: what is learnt meanwhile is newer than the question.
+    // Both are read now: what is learnt later is newer than the question.
     const [newest, lists] = [this.parts.newest(), this.parts.lists()];
     const answer = await newestVersions.ask(resource, spec, signal);
     if (answer.version !== undefined && !signal.aborted) this.judge(answer.version, newest, lists);
@@ -91,7 +97,7 @@ export class RewindCheck {
 
   private judge(current: ResourceVersion, newest: ResourceVersion | undefined, lists: number): void {
     if (newest === undefined || !isNewer(newest, current)) this.parts.answered(current);
-    // A list that was completed meanwhile knows better than this answer.
+    // A list completed meanwhile is better evidence than this answer.
     else if (this.parts.lists() === lists && !this.parts.relisting()) this.parts.rewound();
   }
 }

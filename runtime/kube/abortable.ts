@@ -1,4 +1,4 @@
-/** Waits for `work`, but no longer than until the signal aborts: then it rejects with the signal's reason. */
+/** Waits for `work`, or rejects with the signal's reason as soon as the signal aborts. */
 export function abortable<T>(work: T | PromiseLike<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const onAbort = () => reject(signal.reason);

@@ -2,20 +2,20 @@ import { z } from "zod";
 import { ApiError } from "./api-error.ts";
 import type { KubeTransport } from "./transport.ts";
 
-/** One thing that may be asked of the API server, as its authorizers see it. */
+/** One access that the API server's authorizers can be asked about. */
 export interface ResourceAccess {
   /** "" for the core group. */
   readonly group: string;
-  /** The plural, with `/` and the subresource where there is one. */
+  /** The plural, followed by `/` and the subresource, if any. */
   readonly resource: string;
   readonly verb: string;
-  /** Undefined: a collection, or objects of any name. */
+  /** `undefined`: a collection, or objects of any name. */
   readonly name: string | undefined;
-  /** Undefined: cluster-scoped, or all namespaces. */
+  /** `undefined`: cluster-scoped, or all namespaces. */
   readonly namespace: string | undefined;
 }
 
-/** A rule as the API server tells it; `*` may stand for all of a kind. */
+/** A rule as the API server reports it; `*` in a list stands for everything. */
 export interface GrantedRule {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -23,11 +23,11 @@ export interface GrantedRule {
   readonly verbs: readonly string[];
 }
 
-/** Whose rights are asked for: the connection's own, or another's, which needs the right to ask that. */
+/** Whose rights are reviewed: the connection's own, or those of another user, which requires the right to ask. */
 type ReviewedUser = "self" | { readonly user: string; readonly groups: readonly string[] };
 
 const answerLimit = 4 * 1024 * 1024;
-/** It is asked again soon: an answer that is late is none. */
+/** Time limit, in milliseconds. The question is asked again soon, so a late answer is useless. */
 const timeoutMs = 5_000;
 
 const rulesSchema = z.looseObject({
@@ -46,8 +46,8 @@ const rulesSchema = z.looseObject({
 const answerSchema = z.looseObject({ status: z.looseObject({ allowed: z.boolean() }) });
 
 /**
- * The rules that hold for the connection's own account in a namespace (SelfSubjectRulesReview, which every account may
- * ask). There may be more than these: authorizers other than RBAC do not list theirs.
+ * Returns the rules that hold for the connection's own account in a namespace (SelfSubjectRulesReview, which every account may
+ * request). The list may be incomplete: authorizers other than RBAC do not report theirs.
  */
 export async function ownRules(
   transport: KubeTransport,
@@ -63,7 +63,7 @@ export async function ownRules(
   }));
 }
 
-/** Whether the API server would allow it, all its authorizers asked. */
+/** Whether the API server would allow the access, after asking all its authorizers. */
 export async function isAllowed(
   transport: KubeTransport,
   { group, resource, verb, name, namespace }: ResourceAccess,
@@ -79,7 +79,7 @@ export async function isAllowed(
 
 const userSchema = z.looseObject({ status: z.looseObject({ userInfo: z.looseObject({ username: z.string() }) }) });
 
-/** Whom the API server takes the connection for; undefined where it does not say, as before Kubernetes 1.28. */
+/** Returns the user that the API server takes the connection for; `undefined` if it does not say, as before Kubernetes 1.28. */
 export async function ownUser(transport: KubeTransport): Promise<string | undefined> {
   const body = JSON.stringify({ apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" });
   const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";

@@ -5,14 +5,19 @@ import { ApiError } from "./api-error.ts";
 import { resourcePath } from "./resource.ts";
 import type { KubeTransport, TokenSource } from "./transport.ts";
 
-/** The shortest life that an API server gives (`pkg/apis/authentication/validation`, MinTokenAgeSec), in seconds. */
+/** Shortest token life that an API server accepts (`pkg/apis/authentication/validation`, MinTokenAgeSec), in seconds. */
 const lifeSeconds = 600;
-/** The kubelet's share (`pkg/kubelet/token/token_manager.go`); up to a tenth of the life earlier, so that many do not renew together. */
+/**
+ * Share of a token's life after which it is renewed: the kubelet's (`pkg/kubelet/token/token_manager.go`), up to a tenth of the
+ * life earlier, so that many tokens are not renewed together.
+ */
 const renewAt = 0.8;
 const jitter = 0.1;
-/** A renewal that failed is tried again after this; a token that is refused is not replaced more often. Milliseconds. */
+/**
+ * Delay before a failed renewal is retried, and the shortest time between two replacements of refused tokens, in milliseconds.
+ */
 const retryMs = 5_000;
-/** A token is a kilobyte or two. */
+/** Limit of an answer, in bytes. A token has a kilobyte or two. */
 const answerLimit = 64 * 1024;
 
 const tokenSchema = z.looseObject({
@@ -21,10 +26,10 @@ const tokenSchema = z.looseObject({
 });
 
 interface AccountTokenParts {
-  /** Whoever may make the token: the runtime's own connection. */
+  /** Connection that creates the token: the runtime's own. */
   readonly transport: KubeTransport;
   readonly namespace: string;
-  /** The ServiceAccount's name. */
+  /** Name of the ServiceAccount. */
   readonly account: string;
   readonly clock: Clock;
   readonly random: Random;
@@ -32,16 +37,16 @@ interface AccountTokenParts {
 
 interface KeptToken {
   readonly token: string;
-  /** On the monotonic clock. */
+  /** Start of the token's life, on the monotonic clock. */
   readonly since: number;
   readonly renewFrom: number;
   readonly until: number;
 }
 
 /**
- * The short-lived token of one ServiceAccount, by TokenRequest, for the API server's own audience. The next request
- * after 80 % of its life renews it, while the old one is still in use. It is renewed once more where the server refuses
- * it. One request at a time. It lives in memory alone.
+ * The short-lived token of one ServiceAccount, obtained by TokenRequest for the API server's own audience. The first request
+ * after 80 % of its life renews it, while the old one stays in use. It is also renewed when the server refuses it. At most one
+ * TokenRequest runs at a time. The token is kept in memory only.
  */
 export class AccountToken implements TokenSource {
   private readonly parts: AccountTokenParts;
@@ -53,12 +58,14 @@ export class AccountToken implements TokenSource {
     this.parts = parts;
   }
 
-  /** @throws WatchfireError WF_KUBE_FORBIDDEN where there is no such account or no right to act as it; WF_KUBE_UNREACHABLE */
+  /**
+   * @throws WatchfireError WF_KUBE_FORBIDDEN if the account does not exist or the runtime may not act as it; WF_KUBE_UNREACHABLE
+   */
   async token(): Promise<string> {
     const { kept } = this;
     const now = this.parts.clock.monotonic();
     if (!kept || now >= kept.until) return (await this.ask()).token;
-    // It is good for another two minutes: nobody waits for its successor.
+    // The token is valid for another two minutes, so nobody waits for its successor.
     if (now >= kept.renewFrom && now - this.failedAt >= retryMs) this.ask().catch(() => undefined);
     return kept.token;
   }

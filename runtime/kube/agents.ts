@@ -4,29 +4,34 @@ import type { Clock, Timer } from "../base/clock.ts";
 import type { TlsMaterial } from "./identity.ts";
 import type { KubeRequest } from "./transport.ts";
 
-/** A dead peer is found in about 25 s: Node probes ten times, a second apart, after this long without traffic. */
+/**
+ * Idle time before Node probes a connection, in milliseconds. With ten probes a second apart, a dead peer is found in about 25 s.
+ */
 const keepAliveDelayMs = 15_000;
 const connectTimeoutMs = 10_000;
-/** client-go's default for reads and writes is one h2 connection; on h1 this many keep a busy handler from queueing. */
+/**
+ * Connections for reads and writes. client-go's default is one HTTP/2 connection; on HTTP/1.1 this many keep a busy handler from
+ * queueing.
+ */
 const restConnections = 16;
-/** Agents of replaced certificates are closed after the longest watch that may still use them. */
+/** Delay before agents of replaced certificates are closed, in milliseconds: the longest watch that may still use them. */
 const retireMs = 600_000;
 
 type Purpose = NonNullable<KubeRequest["purpose"]>;
 type Agency = Readonly<Record<Purpose, Dispatcher>>;
 
 /**
- * The connections to one server. Requests with the same TLS material share an agent; a rotated certificate gets new
- * ones and the old are closed 10 minutes later. Watches have an agent of their own, on HTTP/1.1, so that each holds one
- * connection: a stalled or slow one cannot hold up another. So have functions' calls, as many connections as are asked
- * for. Their number is bounded where they are made, and one function could hold all of a smaller number.
+ * Connection pools to one server. Requests with the same TLS material share an agent; a rotated certificate gets new agents, and
+ * the old ones are closed 10 minutes later. Watches have a separate agent on HTTP/1.1, so that each has its own connection and a
+ * stalled or slow watch cannot delay another. Functions' calls have a separate agent without a limit: their number is limited
+ * where they are made, and under a smaller limit one function could take every connection.
  */
 export class Agents {
   private readonly proxy: string | undefined;
   private readonly clock: Clock;
   private readonly agencies = new Map<string, Agency>();
   private readonly retiring = new Set<Timer>();
-  /** What each user of the pool has now: the runtime, and all functions' accounts together. */
+  /** Current TLS material of each user of the pool: the runtime, and all functions' accounts together. */
   private readonly current = new Map<string, { readonly tls: TlsMaterial; readonly key: string }>();
 
   /** @param proxy the URL of an http, https or socks5 proxy. */
@@ -35,7 +40,9 @@ export class Agents {
     this.clock = clock;
   }
 
-  /** The agent for these credentials and this purpose. Only a user's own newer material retires what that user had. */
+  /**
+   * Returns the agent for these credentials and this purpose. Newer material retires only the previous material of the same user.
+   */
   for(tls: TlsMaterial, purpose: Purpose, user = ""): Dispatcher {
     const before = this.current.get(user);
     const key = before && tls === before.tls ? before.key : hash(tls);

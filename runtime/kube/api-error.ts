@@ -4,22 +4,19 @@ import { type ResourceVersion, resourceVersionIn } from "../base/resource-versio
 import { cut } from "../base/wording.ts";
 import type { KubeResponse } from "./transport.ts";
 
-/**
- * Error bodies are read up to here and the rest is thrown away. A Status is a few hundred bytes, and a proxy's page is
- * not ours to keep.
- */
+/** Largest part of an error body that is read, in bytes; the rest is discarded. A Status has a few hundred bytes. */
 const bodyLimit = 64 * 1024;
 
-/** How much of a body that is no Status is shown to people; the length kopf uses for the same (`errors.py`). */
+/** Length of the excerpt shown of a body that is not a Status, in characters; kopf uses the same (`errors.py`). */
 const textLimit = 256;
 
-/** A server cannot park us for longer than this, in milliseconds, whatever its Retry-After says. */
+/** Upper bound for a server's Retry-After, in milliseconds. */
 const retryAfterCapMs = 60_000;
 
-/** Besides those from 500 on: they pass, or are a matter of credentials, and say nothing of the server. */
+/** Transient statuses besides those from 500 on: they pass, or concern credentials, and say nothing about the server. */
 const passing: ReadonlySet<number> = new Set([401, 408, 429]);
 
-/** Servers that are not written in Go send null for what is absent. */
+/** Servers that are not written in Go send null for absent values. */
 const absent = <Schema extends z.ZodType>(schema: Schema) => schema.nullish().transform((value) => value ?? undefined);
 
 const statusSchema = z.object({
@@ -46,23 +43,23 @@ const statusSchema = z.object({
 /** `details` of a metav1.Status, as the server sent it. */
 type StatusDetails = NonNullable<z.infer<typeof statusSchema>["details"]>;
 
-/** What an API server, or something before it, answered instead of what was asked for. */
+/** Error answer of an API server, or of a proxy before it. */
 export class ApiError extends Error {
   override readonly name: string = "ApiError";
   /** The HTTP status, or the code of an in-stream Status. */
   readonly status: number;
-  /** `Expired`, `Forbidden`, …; empty where the body was no Status, or one that gives none. */
+  /** `Expired`, `Forbidden`, …; empty if the body was not a Status, or a Status without a reason. */
   readonly reason: string;
   readonly isStatus: boolean;
   readonly details: StatusDetails | undefined;
-  /** How long the server asks us to wait, at most 60 000; undefined where it asks nothing. */
+  /** Wait that the server asks for, in milliseconds, at most 60 000; `undefined` if it does not ask. */
   readonly retryAfterMs: number | undefined;
 
   constructor(fault: {
     status: number;
     message: string;
     reason?: string | undefined;
-    /** Whether the body was a Status. Default: where there is a reason. */
+    /** Whether the body was a Status. Default: true if there is a reason. */
     isStatus?: boolean;
     details?: StatusDetails | undefined;
     retryAfterMs?: number | undefined;
@@ -76,29 +73,29 @@ export class ApiError extends Error {
   }
 
   /**
-   * Whether a server said it that is no API server, and not for a while, as a gateway does: an API server gives a Status.
-   * Of a path that it does not have, it gives none either.
+   * Whether the answer came from a server that is not an API server, such as a gateway, and is not transient. An API server sends
+   * a Status, except for a path that it does not have.
    */
   get isForeign(): boolean {
     return !this.isStatus && this.status < 500 && !passing.has(this.status);
   }
 
-  /** History from before the asked-for resourceVersion is gone. */
+  /** The history from the requested resourceVersion is gone. */
   get expired(): boolean {
     return this.status === 410 || this.reason === "Expired" || this.reason === "Gone";
   }
 
   /**
-   * Where the server's history begins, which the watch cache tells with an expired resourceVersion (apiserver
-   * `watch_cache_history.go`). etcd itself does not, so that it is undefined where a kind is not cached.
+   * Start of the server's history, which the watch cache reports with an expired resourceVersion (apiserver
+   * `watch_cache_history.go`). etcd does not report it, so this is `undefined` for a kind that is not cached.
    */
   get oldestResourceVersion(): ResourceVersion | undefined {
     return resourceVersionIn(/too old resource version: \d+ \((\d+)\)/.exec(this.message)?.[1]);
   }
 
   /**
-   * The server has not seen the asked-for resourceVersion yet. Servers before 1.19 said so in words alone
-   * (client-go `reflector.go`, isTooLargeResourceVersionError).
+   * The server has not reached the requested resourceVersion yet. Servers before 1.19 report this only in the message (client-go
+   * `reflector.go`, isTooLargeResourceVersionError).
    */
   get tooLargeResourceVersion(): boolean {
     if (this.details?.causes?.some((cause) => cause.reason === "ResourceVersionTooLarge")) return true;
@@ -107,10 +104,10 @@ export class ApiError extends Error {
 }
 
 /**
- * Reads a Status out of text that should be one: a response's body or the object of an in-stream ERROR event.
- * @param status what to assume where the text has no code.
- * @param retryAfter the Retry-After header, seconds or an HTTP date.
- * @param nowMs wall time, to which a date is compared.
+ * Reads a Status from text that should be one: a response's body or the object of an ERROR event in a stream.
+ * @param status the status to assume if the text has no code.
+ * @param retryAfter the Retry-After header, in seconds or as an HTTP date.
+ * @param nowMs wall time that a date is compared with.
  */
 export function parseStatus(text: string, status: number, retryAfter?: string, nowMs = Date.now()): ApiError {
   const parsed = statusSchema.safeParse(parseJson(text));
@@ -131,14 +128,14 @@ export function parseStatus(text: string, status: number, retryAfter?: string, n
   });
 }
 
-/** Reads a failed response to its end, so that its socket is free again, and says what it meant. */
+/** Reads a failed response to its end, which frees its socket, and converts it to an ApiError. */
 export async function readApiError(response: KubeResponse, nowMs = Date.now()): Promise<ApiError> {
   const text = await readLimited(response.body);
   const header = response.headers["retry-after"];
   return parseStatus(text, response.status, Array.isArray(header) ? header[0] : header, nowMs);
 }
 
-/** The first 64 KiB of a body as text; what follows, and a failure of the socket, is dropped. */
+/** Returns the first 64 KiB of a body as text. The rest, and a failure of the socket, are ignored. */
 export async function readLimited(body: Readable, limit = bodyLimit): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -149,14 +146,17 @@ export async function readLimited(body: Readable, limit = bodyLimit): Promise<st
       if (size >= limit) break;
     }
   } catch {
-    // The status line already says what failed; a body cut short adds nothing.
+    // The status line already says what failed; a truncated body adds nothing.
   } finally {
     body.destroy();
   }
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Milliseconds to wait by a Retry-After header; undefined for none, garbage, or a date that has passed. */
+/**
+ * Returns the milliseconds to wait according to a Retry-After header; `undefined` if it is absent, unreadable, or a date in the
+ * past.
+ */
 function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined;
   const trimmed = header.trim();

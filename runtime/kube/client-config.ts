@@ -11,44 +11,44 @@ import type { LoadedKubeconfig } from "./kubeconfig-loading.ts";
 import { type OidcSettings, oidcSettings } from "./oidc.ts";
 import { type Pem, pem, type TlsSource, textOf } from "./tls-files.ts";
 
-// From merged kubeconfigs to one connection, in the steps of client-go. `client_config.go` chooses context, cluster and user.
-// `validation.go` refuses what contradicts itself. `rest/transport.go` and `transport/round_trippers.go` say which of a
-// user's credentials counts. Entries that the context does not name are not looked at.
+// Derives one connection from merged kubeconfigs, in the steps of client-go. `client_config.go` chooses context, cluster and
+// user. `validation.go` refuses contradictions. `rest/transport.go` and `transport/round_trippers.go` determine which of a user's
+// credentials counts. Entries that the context does not name are ignored.
 
-/** Where the Authorization header of a connection comes from. */
+/** Source of a connection's Authorization header. */
 export type AuthorizationSource =
-  /** The file is read again and again, and the token counts while it cannot be read. One of the two may be empty. */
+  /** The file is read repeatedly; while it cannot be read, the token is used. One of the two may be empty. */
   | { readonly by: "token"; readonly token: string; readonly file: string }
   | { readonly by: "password"; readonly username: string; readonly password: string }
-  /** A plugin may return a client certificate, with a token or without one. */
+  /** A plugin may return a client certificate, a token, or both. */
   | { readonly by: "exec"; readonly spec: ExecSpec; readonly cluster: ExecCluster | undefined }
   | { readonly by: "oidc"; readonly settings: OidcSettings };
 
-/** How to reach one cluster, and as whom. */
+/** How to reach one cluster, and as which user. */
 export interface ClientConfig {
-  /** The context's name. */
+  /** Name of the context. */
   readonly context: string;
-  /** The context's namespace, or `default`. */
+  /** Namespace of the context, or `default`. */
   readonly namespace: string;
-  /** `http` or `https`, with the path below which the API lies. */
+  /** `http` or `https` URL, including the path below which the API is served. */
   readonly server: string;
   /** The kubeconfig's own proxy: an http, https or socks5 URL. */
   readonly proxy: string | undefined;
-  /** Whether answers may be compressed. */
+  /** Whether responses may be compressed. */
   readonly compression: boolean;
   readonly impersonation: Impersonation | undefined;
   readonly tls: TlsSource;
   readonly authorization: AuthorizationSource | undefined;
 }
 
-/** No credentials travel over plain HTTP. */
+/** Credentials are not sent over plain HTTP. */
 const withoutTls: TlsSource = { serverName: "", insecure: false };
 
 /**
- * Chooses what a connection needs of merged kubeconfigs.
- * @param asked the context to use in place of the current one
- * @returns undefined where no context is asked for and none is current
- * @throws WatchfireError WF_KUBE_CONFIG where kubectl would refuse it as well
+ * Selects the connection settings from merged kubeconfigs.
+ * @param asked the context to use instead of the current one
+ * @returns `undefined` if no context is requested and the kubeconfig has no current one
+ * @throws WatchfireError WF_KUBE_CONFIG for a configuration that kubectl would refuse as well
  */
 export async function clientConfig(
   { config, files }: LoadedKubeconfig,
@@ -71,7 +71,7 @@ export async function clientConfig(
   const user = config.users.get(context.user);
   const url = await checkedServer(cluster, new Chosen("cluster", context.cluster, cluster.file));
   const secure = url.protocol === "https:";
-  // Over plain HTTP a user who is missing says no more than one who is there.
+  // Over plain HTTP a missing user makes no difference.
   if (!user && secure) throw absent(chosen, "user", context.user, config.users);
   if (user) await checkUser(user, new Chosen("user", context.user, user.file));
   const own = secure && user && (await authorizationSource(cluster, user, new Chosen("user", context.user, user.file)));
@@ -87,13 +87,13 @@ export async function clientConfig(
   };
 }
 
-/** A name and a password in the server's URL count before everything that the user has. */
+/** A user name and password in the server's URL take precedence over all credentials of the user. */
 function loginOf({ username, password }: URL): AuthorizationSource | undefined {
   if (username === "" && password === "") return undefined;
   return { by: "password", username: decodeURIComponent(username), password: decodeURIComponent(password) };
 }
 
-/** Of the entry in use: makes the faults. */
+/** The entry in use; creates its faults. */
 class Chosen {
   private readonly title: string;
   private readonly file: string;
@@ -103,7 +103,7 @@ class Chosen {
     this.file = file;
   }
 
-  /** @param what goes on where its name ends */
+  /** @param what the message after the entry's name */
   refused(
     what: string,
     hint?: string,
@@ -120,7 +120,7 @@ function absent(context: Chosen, kind: string, name: string, known: ReadonlyMap<
   return context.refused(`names the ${kind} ${JSON.stringify(name)}, which is not there`, hint);
 }
 
-/** `validateClusterInfo`. Returns the server's URL. */
+/** Validates a cluster (`validateClusterInfo`). Returns the server's URL. */
 async function checkedServer(cluster: KubeconfigCluster, chosen: Chosen): Promise<URL> {
   const { server, "proxy-url": proxy, "insecure-skip-tls-verify": insecure } = cluster;
   const hint = "write its address as `server: https://HOST:PORT`";
@@ -139,14 +139,17 @@ async function checkedServer(cluster: KubeconfigCluster, chosen: Chosen): Promis
   return url;
 }
 
-/** `DefaultServerURL`: a host without a scheme is one of plain HTTP. Where Node's URL mends what Go refuses, so do we. */
+/**
+ * Parses a server URL (`DefaultServerURL`): a host without a scheme means plain HTTP. URLs that Node would correct and Go refuses
+ * are refused.
+ */
 function serverUrl(server: string): URL | undefined {
   const [, scheme = "", authority = "", rest = ""] = /^(https?:\/\/|)([^/?#]+)(.*)$/i.exec(server) ?? [];
   const text = scheme === "" ? `http://${server}` : server;
   if (/[\s\\]/.test(authority) || (scheme === "" && !/^\/?(?:$|[?#])/.test(rest)) || !URL.canParse(text))
     return undefined;
   const url = new URL(text);
-  // 127.1 and 2130706433 are addresses to Node alone.
+  // 127.1 and 2130706433 are addresses to Node but not to Go.
   if (isIPv4(url.hostname) && authority.replace(/^.*@|:\d*$/g, "") !== url.hostname) return undefined;
   try {
     url.pathname = posix.normalize(decodeURIComponent(url.pathname));
@@ -156,7 +159,7 @@ function serverUrl(server: string): URL | undefined {
   return url;
 }
 
-/** `validateAuthInfo`. */
+/** Validates a user (`validateAuthInfo`). */
 async function checkUser(user: KubeconfigUser, chosen: Chosen): Promise<void> {
   if (user.token && (user.username || user.password)) {
     throw chosen.refused("has both a token and a username or password", "leave one of the two");
@@ -193,14 +196,14 @@ function checkExec(exec: ExecSpec, chosen: Chosen): void {
   }
 }
 
-/** client-go says that the data override the file, and refuses both together. */
+/** client-go documents that the data override the file, but refuses both together. */
 function checkPem(given: Pem | undefined, field: string, chosen: Chosen): void {
   if (given?.file && given.data.length > 0) {
     throw chosen.refused(`has both ${field} and ${field}-data`, "leave one of the two");
   }
 }
 
-/** A file that is not there would show as a cluster that does not answer. */
+/** Refuses a missing file, which would otherwise look like a cluster that does not answer. */
 async function checkFile(file: string, field: string, chosen: Chosen): Promise<void> {
   if (file === "") return;
   await access(file, constants.R_OK).catch((cause: NodeJS.ErrnoException) => {
@@ -226,15 +229,15 @@ function tlsSource(cluster: KubeconfigCluster, user: KubeconfigUser): TlsSource 
 }
 
 /**
- * A token counts before a password, and both count before a plugin, which a client certificate keeps from running as well.
- * A user with none of them is one whom kubectl asks for a name and a password.
+ * Selects the credentials. A token takes precedence over a password, and both over a plugin; a client certificate also keeps a
+ * plugin from running. A user without any of them is one whom kubectl asks for a name and a password.
  */
 async function authorizationSource(
   cluster: KubeconfigCluster,
   user: KubeconfigUser,
   chosen: Chosen,
 ): Promise<AuthorizationSource | undefined> {
-  // What cannot be used is refused even where something else counts.
+  // An unusable section is refused even if other credentials are used.
   if (user.exec && !execVersions.includes(user.exec.apiVersion)) {
     throw chosen.refused(`has an exec section whose apiVersion is neither ${execVersions.join(" nor ")}`);
   }
@@ -265,14 +268,14 @@ async function authorizationSource(
   );
 }
 
-/** Before v1 a plugin that does not say it may take the terminal where there is one. */
+/** Before v1, a plugin without this field may use the terminal, if there is one. */
 const interactiveMode = ({ apiVersion, interactiveMode: mode }: ExecSpec): string =>
   mode || (/\/v1(?:alpha1|beta1)$/.test(apiVersion) ? "IfAvailable" : "");
 
 const execVersions = ["client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1"];
 const execExtension = "client.authentication.k8s.io/exec";
 
-/** `ConfigToExecCluster`: the authority of a file is told as data. */
+/** Returns a plugin's source (`ConfigToExecCluster`): an authority given as a file is passed as data. */
 async function execSource(cluster: KubeconfigCluster, spec: ExecSpec): Promise<AuthorizationSource> {
   if (!spec.provideClusterInfo) return { by: "exec", spec, cluster: undefined };
   const { server, "tls-server-name": serverName, "proxy-url": proxy } = cluster;
@@ -281,7 +284,7 @@ async function execSource(cluster: KubeconfigCluster, spec: ExecSpec): Promise<A
     by: "exec",
     spec,
     cluster: {
-      // Below a path, without query and fragment.
+      // If the URL has a path, its query and fragment are removed.
       server: /^https?:\/\/[^/?#]+\/[^?#]/i.test(server) ? server.replace(/[?#].*$/, "") : server,
       ...(serverName && { "tls-server-name": serverName }),
       ...(cluster["insecure-skip-tls-verify"] && { "insecure-skip-tls-verify": true }),

@@ -1,19 +1,19 @@
 import { WatchfireError } from "../base/errors.ts";
 import { ApiError } from "./api-error.ts";
 
-/** Of OpenSSL's verification (Node's `tls`: "X509 certificate error codes"): the server's certificate is not good. */
+/** OpenSSL's verification errors (Node's `tls`: "X509 certificate error codes"): the server's certificate is not trusted. */
 const untrusted = /SELF_SIGNED|UNABLE_TO_(GET|VERIFY|DECRYPT)|ALTNAME|HOSTNAME_MISMATCH|INVALID_CA|^CERT_/;
 
-/** Alerts by which the server refuses ours. */
+/** TLS alerts by which the server refuses our certificate. */
 const refused = /^ERR_SSL_.*(CERTIFICATE|UNKNOWN_CA|ACCESS_DENIED)/;
 
 /**
- * Why a cluster cannot be used, by a code that tells what a person has to mend (credentials, trust) from what time may.
- * `server` is named in the message.
+ * Converts a connection error to a WatchfireError, whose code separates failures that a person must fix (credentials, trust) from
+ * transient ones. `server` appears in the message.
  */
 export function contactFault(error: unknown, server: string): WatchfireError {
   if (error instanceof ApiError) {
-    // Its status is what a gateway would say of such an answer; the server itself said that all was well.
+    // The status was derived from an unreadable body; the server itself reported success.
     if (error.reason === "NotJSON") {
       return new WatchfireError("WF_KUBE_PROTOCOL", { what: `${server}: ${error.message}`, cause: error });
     }
@@ -36,7 +36,7 @@ export function contactFault(error: unknown, server: string): WatchfireError {
   return new WatchfireError("WF_KUBE_UNREACHABLE", { what, cause: error });
 }
 
-/** The code of the innermost cause. */
+/** Returns the code of the innermost cause. */
 function tlsCode(error: unknown): string {
   if (!(error instanceof Error)) return "";
   if (error.cause instanceof Error) return tlsCode(error.cause);

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Resource } from "./resource.ts";
 
-/** Asks for everything in one document (apidiscovery.k8s.io/v2, stable since 1.30), or the older form instead. */
+/** Accept header that asks for everything in one document (apidiscovery.k8s.io/v2, stable since 1.30), or for the older form. */
 export const aggregatedAccept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 
 const aggregatedSchema = z.looseObject({
@@ -54,8 +54,8 @@ export interface GroupVersion {
 }
 
 /**
- * Reads an aggregated document. A group version that the server marks stale is left out, so that it is asked for by
- * itself. Its own server was unreachable when the document was made. Undefined where it is no such document.
+ * Reads an aggregated discovery document; `undefined` if it is of another form. A group version that the server marks stale is
+ * omitted, so that it is requested separately: its own server was unreachable when the document was made.
  */
 export function readAggregated(document: unknown): GroupVersion[] | undefined {
   const parsed = aggregatedSchema.safeParse(document);
@@ -79,7 +79,7 @@ export function readAggregated(document: unknown): GroupVersion[] | undefined {
   });
 }
 
-/** Reads the APIResourceList of one group version; undefined where it is none. */
+/** Reads the APIResourceList of one group version; `undefined` if it is of another form. */
 export function readLegacy(document: unknown, group: string, version: string): GroupVersion | undefined {
   const parsed = legacySchema.safeParse(document);
   if (!parsed.success) return undefined;

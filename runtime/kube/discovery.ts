@@ -7,32 +7,35 @@ import { aggregatedAccept, type GroupVersion, readAggregated, readLegacy } from 
 import type { Resource } from "./resource.ts";
 import type { KubeTransport } from "./transport.ts";
 
-/** What a server serves changes with its CustomResourceDefinitions: kubectl keeps its answer as long. */
+/**
+ * How long discovery results are kept, in milliseconds, as kubectl does: a server's kinds change with its
+ * CustomResourceDefinitions.
+ */
 const keepMs = 600_000;
 
-/** Whether a kind is served. `NotServed` is no failure: its CustomResourceDefinition may be installed later. */
+/** Result of a look-up. `NotServed` is not a failure: the CustomResourceDefinition may be installed later. */
 export type Lookup = { readonly type: "Served"; readonly resource: Resource } | NotServed;
 
 export interface NotServed {
   readonly type: "NotServed";
-  /** Which of the two is not known. */
+  /** Which of the two is not served. */
   readonly unknown: "apiVersion" | "kind";
-  /** The one that was probably meant. */
+  /** The name that was probably meant. */
   readonly near: string | undefined;
-  /** In words: the group version, or the kind within it, is missing; and the one that was probably meant. */
+  /** Message: the group version, or the kind within it, is missing; and the name that was probably meant. */
   readonly reason: string;
 }
 
 interface KeptGroupVersion {
   readonly at: number;
-  /** Undefined: the server answered 404. */
+  /** `undefined`: the server answered 404. */
   readonly found: GroupVersion | undefined;
 }
 
 /**
- * Turns apiVersion and kind into path, scope and verbs. One aggregated document answers for everything; what it lacks
- * is asked for by itself, because a kind installed a second ago shows there first. Answers are kept 10 minutes;
- * that something is missing is never kept. Calls that overlap share one request.
+ * Resolves apiVersion and kind to path, scope and verbs. One aggregated document answers for everything; a group version that it
+ * lacks is requested separately, because a kind installed a second ago appears there first. Results are kept for 10 minutes, but
+ * absence is never kept. Overlapping calls share one request.
  */
 export class Discovery {
   private readonly transport: KubeTransport;
@@ -47,33 +50,39 @@ export class Discovery {
     this.clock = clock;
   }
 
-  /** Throws what the transport throws; a kind that is not served is an answer. */
+  /** Throws what the transport throws; an unserved kind is a result, not an error. */
   async resolve(apiVersion: string, kind: string): Promise<Lookup> {
     const found = await this.groupVersion(apiVersion);
     if (!found)
       return unserved("apiVersion", apiVersion, this.kept.keys(), `the API server does not serve ${apiVersion}`);
     const named = found.resources.filter((resource) => resource.kind === kind);
-    // A kind may lie behind several paths; the one that can be watched is meant.
+    // A kind may have several paths; the one that can be watched is meant.
     const resource = named.find((each) => each.verbs.includes("watch")) ?? named[0];
     if (resource) return { type: "Served", resource };
-    // Asked for again next time; until then the group version counts as served.
+    // Requested again next time; until then the group version counts as served.
     this.kept.set(apiVersion, { found, at: Number.NEGATIVE_INFINITY });
     return lacking(found, kind);
   }
 
-  /** Without asking the server: a kind that is missing from what was read of its group version. Undefined: not known. */
+  /**
+   * Looks for a missing kind without asking the server: returns a result if the kind's group version was read and lacks it,
+   * otherwise `undefined`.
+   */
   missing(apiVersion: string, kind: string): NotServed | undefined {
     const found = this.fromKept(apiVersion);
     return found && !found.resources.some((resource) => resource.kind === kind) ? lacking(found, kind) : undefined;
   }
 
-  /** Everything that the server's aggregated document names; nothing of a server that has none. Throws what the transport throws. */
+  /**
+   * Returns everything that the server's aggregated document names; empty if the server has no such document. Throws what the
+   * transport throws.
+   */
   async served(): Promise<readonly GroupVersion[]> {
     if (this.clock.monotonic() - this.allAt >= keepMs) await this.loadAll();
     return [...this.kept.values()].flatMap(({ found }) => found ?? []);
   }
 
-  /** Forgets a group version: a request by what it said was answered 404. */
+  /** Discards a group version, after a request based on it was answered with 404. */
   invalidate(apiVersion: string): void {
     this.kept.delete(apiVersion);
   }
@@ -115,7 +124,10 @@ export class Discovery {
     }
   }
 
-  /** Undefined where they are not told in such a form. Throws WF_KUBE_PROTOCOL where no API server answers: each has this path. */
+  /**
+   * Reads the groups; `undefined` if the server does not have this form. Throws WF_KUBE_PROTOCOL if no API server answers,
+   * because every API server has this path.
+   */
   private groups(headers: Readonly<Record<string, string>> = {}): Promise<unknown> {
     return this.transport.json<unknown>({ method: "GET", path: "/apis", headers }).catch((error: unknown) => {
       if (error instanceof ApiError && error.isForeign) throw contactFault(error, `${this.transport.description}/apis`);
@@ -128,7 +140,7 @@ export class Discovery {
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
     const document = await this.transport.json<unknown>({ method: "GET", path }).catch(absent);
     if (document === undefined) {
-      // A proxy, or any other server, says the same of a path in the same words.
+      // A proxy, or any other server, may answer a 404 with the same words.
       await this.groups();
       return undefined;
     }
@@ -154,7 +166,7 @@ function unserved(unknown: NotServed["unknown"], word: string, known: Iterable<s
   return { type: "NotServed", unknown, near, reason };
 }
 
-/** Throws WF_KUBE_NOT_WATCHABLE for a kind that is served, but not to watchers: metrics and access reviews are such. */
+/** Throws WF_KUBE_NOT_WATCHABLE for a kind that is served but cannot be watched, such as metrics and access reviews. */
 export function assertWatchable(resource: Resource): void {
   const missing = ["list", "watch"].filter((verb) => !resource.verbs.includes(verb));
   if (missing.length === 0) return;
@@ -164,7 +176,7 @@ export function assertWatchable(resource: Resource): void {
   });
 }
 
-/** Throws WF_KUBE_CLUSTER_SCOPED for a kind that is in no namespace: a watch of one would be a watch of everything. */
+/** Throws WF_KUBE_CLUSTER_SCOPED for a cluster-scoped kind if a namespace is given: the watch would cover everything. */
 export function assertIn(namespace: string | undefined, resource: Resource): void {
   if (namespace === undefined || resource.namespaced) return;
   throw new WatchfireError("WF_KUBE_CLUSTER_SCOPED", {
@@ -172,12 +184,12 @@ export function assertIn(namespace: string | undefined, resource: Resource): voi
   });
 }
 
-/** `v1` or `apps/v1`. */
+/** Returns `v1` or `apps/v1`. */
 export function apiVersionOf(of: Pick<Resource, "group" | "version">): string {
   return of.group === "" ? of.version : `${of.group}/${of.version}`;
 }
 
-/** The reverse of `apiVersionOf`. */
+/** Inverse of `apiVersionOf`. */
 export function splitApiVersion(apiVersion: string): { group: string; version: string } {
   const slash = apiVersion.indexOf("/");
   return slash < 0
@@ -185,7 +197,7 @@ export function splitApiVersion(apiVersion: string): { group: string; version: s
     : { group: apiVersion.slice(0, slash), version: apiVersion.slice(slash + 1) };
 }
 
-/** 404 means that it is not served, 406 that the server knows no aggregated form. */
+/** Accepts 404 (not served) and 406 (the server does not support the aggregated form); rethrows other errors. */
 function absent(error: unknown): undefined {
   if (error instanceof ApiError && (error.status === 404 || error.status === 406)) return undefined;
   throw error;

@@ -11,14 +11,20 @@ import { goYaml } from "./go-yaml.ts";
 import type { ExecSpec } from "./kubeconfig-file.ts";
 import { pairFault } from "./tls-files.ts";
 
-/** A plugin that asks a person, or a dead network, must not hold every watch for ever. */
+/**
+ * Time limit of a plugin run, in milliseconds: a plugin that waits for input, or for a dead network, must not block every watch
+ * forever.
+ */
 const runLimitMs = 30_000;
-/** Credentials are renewed this long before they end, so that no request travels with ones that lapse on the way. */
+/**
+ * How long before their expiry credentials are renewed, in milliseconds, so that no request travels with credentials that expire
+ * on the way.
+ */
 const leewayMs = 60_000;
-/** An ExecCredential holds a token and a certificate: far below this, in bytes. */
+/** Limit of a plugin's output, in bytes. An ExecCredential holds a token and a certificate, which are far smaller. */
 const outputLimit = 1024 * 1024;
 
-/** What the plugin is told of the cluster, where its section asks for it. */
+/** Description of the cluster passed to the plugin, if its section asks for it. */
 export interface ExecCluster {
   readonly server: string;
   readonly "certificate-authority-data"?: string;
@@ -26,14 +32,14 @@ export interface ExecCluster {
   readonly "insecure-skip-tls-verify"?: boolean;
   readonly "proxy-url"?: string;
   readonly "disable-compression"?: boolean;
-  /** What the cluster's section holds for its plugin: the extension `client.authentication.k8s.io/exec`, or null. */
+  /** The plugin's configuration in the cluster's section: the extension `client.authentication.k8s.io/exec`, or null. */
   readonly config: unknown;
 }
 
-/** Binary programs of every system have a zero byte in so many. */
+/** Bytes examined to recognise a binary program: on every system it has a zero byte among these. */
 const headBytes = 256;
 
-/** `time.RFC3339`, which takes a fraction of a second as well. */
+/** Timestamp as in Go's `time.RFC3339`, which also accepts a fraction of a second. */
 const timestamp = z.iso.datetime({ offset: true });
 const text = z
   .string()
@@ -54,20 +60,20 @@ const answerSchema = z.looseObject({
     .nullish(),
 });
 
-/** What a plugin gave: a token, a client certificate, or both. */
+/** Credentials from a plugin: a token, a client certificate, or both. */
 interface ExecCredential {
-  /** Empty where there is none. */
+  /** Empty if absent. */
   readonly token: string;
   /** PEM. */
   readonly client?: { readonly cert: string; readonly key: string };
-  /** Milliseconds since 1970; without it the credentials are good until the server refuses them. */
+  /** Expiry in milliseconds since 1970; absent: valid until the server refuses them. */
   readonly ends?: number;
 }
 
 /**
- * Credentials from a client-go exec plugin, one process at a time however many requests wait. It is killed after 30 s.
- * It runs again 60 s before its credentials end, or after the server refused them. While a renewal fails, credentials
- * that have not ended stay in use.
+ * Credentials from a client-go exec plugin. One process runs at a time, however many requests wait, and is killed after 30 s. It
+ * runs again 60 s before its credentials expire, or after the server refused them. While a renewal fails, credentials that have
+ * not expired stay in use.
  */
 export class ExecPlugin {
   private readonly spec: ExecSpec;
@@ -78,7 +84,7 @@ export class ExecPlugin {
   private refused = false;
   private running: Promise<ExecCredential> | undefined;
 
-  /** @param cluster what the plugin is told of the cluster; undefined where its section does not ask for it */
+  /** @param cluster description of the cluster for the plugin; `undefined` if its section does not ask for it */
   constructor(
     spec: ExecSpec,
     cluster: ExecCluster | undefined,
@@ -139,27 +145,27 @@ export class ExecPlugin {
     const output = await new Promise<string>((resolve, reject) => {
       const child = execFile(program, args, options, (error, stdout, stderr) => {
         timer.cancel();
-        // The error's own message repeats the arguments, which may hold a secret.
+        // The error's own message repeats the arguments, which may contain a secret.
         if (error) reject(this.fault(`failed (${ending(error)}): ${stderr.trim().slice(0, 256)}`));
         else resolve(stdout);
       });
-      // A plugin that asks on its standard input gets an end of file, not an answer.
+      // A plugin that reads its standard input gets an end of file.
       child.stdin?.end();
     });
     return this.credentialOf(output);
   }
 
-  /** A name without a slash is looked for on the runtime's PATH, whatever the section says of the plugin's own. */
+  /** A name without a slash is searched on the runtime's PATH, even if the section sets another PATH for the plugin. */
   private async program(): Promise<string> {
     const { command, installHint } = this.spec;
     const path = command.includes("/") ? "" : (this.environment.PATH ?? "");
     const program = await findProgram(command, path);
     if (program !== undefined) return program;
-    // The hint is shown to a terminal, and is somebody else's text.
+    // The hint is foreign text and is shown on a terminal, so it is cleaned.
     throw this.fault("is not there, or is no program", clean(installHint) || undefined);
   }
 
-  /** The output may hold a token: neither it nor a parser's message is shown. */
+  /** The output may contain a token, so neither it nor a parser's message is shown. */
   private credentialOf(output: string): ExecCredential {
     const answer = answerSchema.safeParse(parsed(output));
     if (!answer.success) throw this.fault("did not print an ExecCredential");
@@ -187,7 +193,7 @@ export class ExecPlugin {
   }
 }
 
-/** What a plugin printed as plain data: JSON, or as Kubernetes' own decoder has it, YAML. */
+/** Parses a plugin's output as JSON, or as YAML, which Kubernetes' own decoder accepts too. */
 function parsed(output: string): unknown {
   try {
     if (/^[ \t\r\n]*\{/.test(output)) return JSON.parse(output);
@@ -198,12 +204,12 @@ function parsed(output: string): unknown {
   }
 }
 
-/** The file to run: the command itself where it is a path, or the first of that name in the folders of `path`. */
+/** Finds the program: the command itself if it is a path, otherwise the first match in the folders of `path`. */
 async function findProgram(command: string, path: string): Promise<string | undefined> {
   if (command.includes("/")) return (await isProgram(command)) ? command : undefined;
   for (const folder of path.split(delimiter)) {
     const file = join(folder || ".", command);
-    // Go runs no program of the current folder that it was not told to (`exec.ErrDot`).
+    // Go does not run a program of the current folder that was found through PATH (`exec.ErrDot`).
     if (await isProgram(file)) return isAbsolute(file) ? file : undefined;
   }
   return undefined;
@@ -217,7 +223,7 @@ async function isProgram(file: string): Promise<boolean> {
     return false;
   }
   const head = await headOf(file).catch(() => undefined);
-  // A shell's `exec` takes any other text for a script; Go's does not, and so kubectl refuses it.
+  // A shell's `exec` treats any other text as a script; Go's does not, so kubectl refuses it.
   return head === undefined || head.toString("latin1", 0, 2) === "#!" || head.includes(0);
 }
 

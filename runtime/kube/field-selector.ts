@@ -1,12 +1,12 @@
 import { objectName } from "./names.ts";
 
-/** A value as a field selector has it (apimachinery `fields.EscapeValue`). */
+/** Escapes a value for a field selector (apimachinery `fields.EscapeValue`). */
 export const escapedValue = (value: string): string => value.replace(/[\\,=]/g, "\\$&");
 
 /**
- * The one name that a list or a watch with this field selector asks for; undefined where objects of other names may be among
- * them. For authorizers it is the request's name, so that a rule with `resourceNames` grants it. As the API server does it
- * (apiserver `endpoints/request/requestinfo.go`), that is the first equation on `metadata.name` in the order of the terms' texts.
+ * Returns the one name that a list or watch with this field selector requests; `undefined` if it may contain objects of other
+ * names. Authorizers see it as the request's name, so a rule with `resourceNames` can grant it. As in the API server (apiserver
+ * `endpoints/request/requestinfo.go`), it is the first equation on `metadata.name` in the order of the terms' texts.
  */
 export function requiredName(selector: string): string | undefined {
   const terms = selector.match(/(?:[^,\\]|\\.)+/gs) ?? [];

@@ -1,13 +1,13 @@
 import type { ScalarTag } from "yaml";
 import type { Dialect } from "../document/document.ts";
 
-// How Go's reader of kubeconfigs and of plugins' answers (go.yaml.in/yaml/v2, `resolve.go`) takes a scalar without quotes.
-// It is YAML 1.1: `yes` and `012` are no texts. So a token of digits alone is as little a text to us as it is to kubectl.
+// Scalars without quotes as Go's reader of kubeconfigs and plugin output takes them (go.yaml.in/yaml/v2, `resolve.go`). It
+// follows YAML 1.1: `yes` and `012` are not strings. A token of digits alone is therefore refused, as by kubectl.
 
 const number =
   /^[-+]?(?:0[xX][\da-fA-F_]{1,16}|0[bB][01_]+|0[oO][0-7_]+|\d[\d_]*(?:\.[\d_]*)?(?:[eE][-+]?[\d_]+)?|\.\d[\d_]*(?:[eE][-+]?\d+)?|\.(?:inf|Inf|INF))$|^\.(?:nan|NaN|NAN)$/;
 
-/** A number too large for Go is a text to it, and one that JSON cannot hold a fault. */
+/** A number too large for Go is a string to it; a number that JSON cannot hold is a fault. */
 function numberOf(text: string, fault: (message: string) => void): number | string {
   const [, sign = "", digits = ""] = /^([-+]?)(.*)$/.exec(text.replaceAll("_", "")) ?? [];
   if (/^\.(?:inf|nan)$/i.test(digits)) fault(`${text} is no number that kubectl takes`);
@@ -23,7 +23,7 @@ const scalar = (type: string, test: RegExp, resolve: ScalarTag["resolve"]): Scal
   resolve,
 });
 
-/** YAML as kubectl reads it: the last of a key's values counts, and a list or map may be merged into another by `<<`. */
+/** YAML dialect of kubectl: the last value of a duplicate key counts, and `<<` merges another list or map. */
 export const goYaml: Dialect = {
   lenient: true,
   schema: {

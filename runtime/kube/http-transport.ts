@@ -11,34 +11,37 @@ import { bearer, type Credentials, type Identity, withoutClient } from "./identi
 import { withLastLook } from "./last-look.ts";
 import type { KubeRequest, KubeResponse, KubeTransport, SharedTransport, TokenSource } from "./transport.ts";
 
-/** Some proxies hold a watch's headers back until its first event (client-go `reflector.go` allows for it too). */
+/**
+ * Time limit for the headers of a watch, in milliseconds. Some proxies hold them back until the first event (client-go
+ * `reflector.go` allows for it too).
+ */
 const watchHeadersTimeoutMs = 90_000;
 const restTimeoutMs = 30_000;
 const jsonLimit = 64 * 1024 * 1024;
-/** Credentials are looked up again after this long: reading certificate files for each of a burst of calls is waste. */
+/** How long credentials are reused, in milliseconds: reading certificate files for each of a burst of calls would be waste. */
 const credentialsMs = 1000;
 
 interface HttpTransportOptions {
-  /** `https://host:port`, with a path where the API lies below one. */
+  /** `https://host:port`, followed by the path below which the API is served, if any. */
   readonly server: string;
   readonly identity: Identity;
   readonly clock: Clock;
-  /** Sent as User-Agent: `watchfire/` and the version. */
+  /** User-Agent header: `watchfire/` and the version. */
   readonly userAgent: string;
   readonly description: string;
-  /** The URL of an http, https or socks5 proxy. */
+  /** URL of an http, https or socks5 proxy. */
   readonly proxy?: string | undefined;
-  /** Whether answers to requests other than watches may be compressed; default true. */
+  /** Whether responses to requests other than watches may be compressed; default true. */
   readonly compression?: boolean;
 }
 
-/** Another's connections, and as which of their users. */
+/** Borrowed connections of another transport, and the user of its pool. */
 interface Lent {
   readonly agents: Agents;
   readonly user: string;
 }
 
-/** A KubeTransport over pooled connections, asking the identity for credentials as requests are made. */
+/** KubeTransport over pooled connections; asks the identity for credentials at each request. */
 export class HttpTransport implements SharedTransport {
   readonly description: string;
   private readonly options: HttpTransportOptions;
@@ -135,8 +138,8 @@ export class HttpTransport implements SharedTransport {
   }
 
   /**
-   * Credentials were refused: once, they are asked for past every cache, because a rotated token looks the same as a
-   * wrong one. Not where others, whose requests were refused as well, have renewed them already.
+   * Renews refused credentials, once and past every cache, because a rotated token is indistinguishable from a wrong one. Does
+   * nothing if another refused request has renewed them already.
    */
   private async renew(refused: Credentials): Promise<void> {
     const current = await this.credentials();
@@ -166,7 +169,7 @@ export class HttpTransport implements SharedTransport {
   }
 }
 
-/** Aborts a request when its caller does or its time is up, and leaves neither timer nor listener behind. */
+/** Aborts a request when its caller aborts or its time limit passes; leaves neither timer nor listener behind. */
 class RequestLimit {
   private readonly controller = new AbortController();
   private readonly stop: () => void;
@@ -198,12 +201,12 @@ class RequestLimit {
   }
 }
 
-/** With a code, as a socket's own errors have one: what it ends is the network's fault. */
+/** Has a code, as a socket's own errors do, so that it counts as a network failure. */
 function timeout(ms: number): Error {
   return Object.assign(new Error(`timeout after ${ms} ms`), { code: "ETIMEDOUT" });
 }
 
-/** The body without its content coding. Watches ask for none, but a proxy in between may add one. */
+/** Decodes the body's content coding. Watches request no coding, but a proxy may add one. */
 function decoded(response: Dispatcher.ResponseData): Readable {
   const header = response.headers["content-encoding"];
   const coding = (Array.isArray(header) ? header.join() : (header ?? "identity")).trim().toLowerCase();
@@ -246,7 +249,7 @@ function queryString(query: KubeRequest["query"]): string {
   return entries.length === 0 ? "" : `?${new URLSearchParams(entries)}`;
 }
 
-/** `ECONNREFUSED connect ECONNREFUSED 127.0.0.1:1`: the code and the words of the innermost cause. */
+/** Returns the code and message of the innermost cause: `ECONNREFUSED connect ECONNREFUSED 127.0.0.1:1`. */
 export function networkFailure(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const inner = error instanceof AggregateError ? error.errors[0] : error.cause;

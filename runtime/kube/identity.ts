@@ -1,43 +1,44 @@
-/** The TLS side of a connection, in Node's own terms. Which fields are set is what tells one pool from another. */
+/** TLS settings of a connection, in Node's terms. Differences in these fields separate connection pools. */
 export interface TlsMaterial {
   readonly ca?: string | Buffer;
   readonly cert?: string | Buffer;
   readonly key?: string | Buffer;
-  /** Any certificate of `ca` ends the chain, as in Go, also one that is not signed by itself. */
+  /** Lets any certificate of `ca` end the chain, as in Go, even one that is not self-signed. */
   readonly allowPartialTrustChain?: boolean;
-  /** The name to expect in the server's certificate, where it is not the host's. */
+  /** Name to expect in the server's certificate, if not the host's. */
   readonly servername?: string;
   readonly rejectUnauthorized?: boolean;
 }
 
-/** What one request needs to be let in. Never logged. */
+/** Credentials of one request. Never logged. */
 export interface Credentials {
   /** Authorization and impersonation headers. */
   readonly headers: Readonly<Record<string, string | string[]>>;
   readonly tls: TlsMaterial;
 }
 
-/** Who we are to one cluster. Asked before every request, because tokens and certificates rotate. */
+/** Identity towards one cluster. Queried before every request, because tokens and certificates rotate. */
 export interface Identity {
   credentials(): Promise<Credentials>;
-  /** Forgets what is cached: the server refused it. Calls that overlap do the work once. */
+  /** Discards cached credentials that the server refused. Overlapping calls do the work once. */
   refresh(): Promise<void>;
 }
 
-/** An identity that never changes. */
+/** Returns an identity that never changes. */
 export function fixedIdentity(credentials: Credentials): Identity {
   return { credentials: async () => credentials, refresh: async () => {} };
 }
 
-/** The Authorization header of a bearer token. */
+/** Returns the Authorization header of a bearer token. */
 export const bearer = (token: string): string => `Bearer ${token}`;
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
 const noHeaderText = /[\u0000-\u0008\u000a-\u001f\u007f]/;
 
 /**
- * A text as a header's value: its bytes in UTF-8, as Go sends them, each as the character that Node's HTTP makes that byte of.
- * @returns undefined where the text holds a control character, such as a newline, which no header may have
+ * Returns a text as a header value: its UTF-8 bytes, as Go sends them, each as the character that Node's HTTP encodes as that
+ * byte.
+ * @returns `undefined` if the text contains a control character, such as a newline, which a header must not have
  */
 export const headerText = (text: string): string | undefined =>
   noHeaderText.test(text) ? undefined : Buffer.from(text).toString("latin1");
@@ -46,8 +47,8 @@ const clientParts = ["cert", "key"] as const;
 const withoutParts = new WeakMap<TlsMaterial, TlsMaterial>();
 
 /**
- * The server's side of it alone. A client certificate speaks louder than a token (the API server tries it first), so
- * that a request which carries both is its owner's. The same object for the same, which spares the pool a comparison.
+ * Returns the TLS settings without the client certificate. The API server tries a client certificate before a token, so a request
+ * with both would act as the certificate's owner. Returns the same object for the same input, which spares the pool a comparison.
  */
 export function withoutClient(tls: TlsMaterial): TlsMaterial {
   if (clientParts.every((part) => tls[part] === undefined)) return tls;

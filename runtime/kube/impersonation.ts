@@ -1,23 +1,23 @@
 import type { KubeconfigUser } from "./kubeconfig-file.ts";
 
-/** Whom to act as. */
+/** The user to impersonate. */
 export interface Impersonation {
   readonly user: string;
-  /** Empty where there is none. */
+  /** Empty if absent. */
   readonly uid: string;
   readonly groups: readonly string[];
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** The impersonation of a kubeconfig's user; undefined for one who acts as himself. */
+/** Returns the impersonation of a kubeconfig's user; `undefined` for a user without impersonation. */
 export function impersonationOf(user: KubeconfigUser): Impersonation | undefined {
   const { as, "as-uid": uid, "as-groups": groups, "as-user-extra": extra } = user;
   return as ? { user: as, uid, groups, extra } : undefined;
 }
 
 /**
- * The headers of an impersonation (`ImpersonatingRoundTripper`). Without groups and the rest we would act as the named user
- * with other rights than kubectl has by the same file.
+ * Returns the headers of an impersonation (`ImpersonatingRoundTripper`). Without groups, uid and extra, the runtime would act
+ * with other rights than kubectl does with the same file.
  */
 export function impersonationHeaders({ user, uid, groups, extra }: Impersonation): Record<string, string | string[]> {
   return {
@@ -30,7 +30,7 @@ export function impersonationHeaders({ user, uid, groups, extra }: Impersonation
   };
 }
 
-/** A header's name holds few characters: the others are percent-encoded, as client-go does (`transport/round_trippers.go`). */
+/** Percent-encodes characters that a header name must not contain, as client-go does (`transport/round_trippers.go`). */
 function escapedKey(key: string): string {
   const plain = /[!#$&'*+.^_`|~0-9A-Za-z-]/;
   return [...Buffer.from(key.toLowerCase())]

@@ -4,13 +4,13 @@ import type { ClientConfig } from "./client-config.ts";
 import { exists } from "./kubeconfig-loading.ts";
 import { pem } from "./tls-files.ts";
 
-/** Where the kubelet puts a pod's own account. */
+/** Folder where the kubelet mounts the credentials of a pod's own account. */
 const accountFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
 
 /**
- * The connection of a pod to its own cluster, as its own account (client-go's `InClusterConfig`).
- * @param folder where the account's token is
- * @returns undefined where this is no pod, or one without an account
+ * Returns the connection of a pod to its own cluster, with its own account (client-go's `InClusterConfig`).
+ * @param folder folder of the account's token
+ * @returns `undefined` outside of a pod, or in a pod without an account
  */
 export async function inClusterConfig(
   environment: Readonly<Record<string, string | undefined>>,

@@ -8,9 +8,9 @@ import { showPath } from "../document/path.ts";
 import { decodeUtf8 } from "../document/utf8.ts";
 import { goYaml } from "./go-yaml.ts";
 
-// A kubeconfig file as client-go decodes it (`tools/clientcmd/api/v1/types.go`, `loader.go`). Null stands for a field that
-// is not there, and unknown fields are passed over. One value of a wrong type makes the whole file useless, whoever uses it.
-// Of a value that cannot be used only the place is told: it may be a credential.
+// A kubeconfig file as client-go decodes it (`tools/clientcmd/api/v1/types.go`, `loader.go`). Null counts as an absent field, and
+// unknown fields are ignored. One value of a wrong type makes the whole file unusable for every user. Errors name only the place
+// of an unusable value, because the value may be a credential.
 
 const text = z
   .string({ error: "expected a text" })
@@ -35,14 +35,14 @@ const struct = <Shape extends z.ZodRawShape>(shape: Shape) =>
 
 const base64 = /^(?:[A-Za-z\d+/]{4})*(?:[A-Za-z\d+/]{2}==|[A-Za-z\d+/]{3}=)?$/;
 
-/** Whether Go's `encoding/base64` takes a text: line breaks count for nothing, the padding is complete. */
+/** Whether Go's `encoding/base64` accepts a text: line breaks are ignored, and the padding must be complete. */
 export function isBase64(text: string): boolean {
   return base64.test(text.replace(/[\r\n]/g, ""));
 }
 
 const data = text.refine(isBase64, { error: "expected base64" }).transform((value) => Buffer.from(value, "base64"));
 
-/** A list whose entries have names, as a map. */
+/** Converts a list of named entries to a map. */
 const named = <Key extends string, Value extends z.ZodType>(key: Key, value: Value) =>
   listOf(struct({ name: text, [key]: value } as { name: typeof text } & Record<Key, Value>)).transform(
     (items, context) => {
@@ -126,13 +126,13 @@ const schema = z.preprocess(
   ),
 );
 
-/** The file in which an entry stands. */
+/** The file that contains an entry. */
 interface Located {
   readonly file: string;
 }
-/** A cluster of a kubeconfig: how to reach it. A text that is not there is empty, a path absolute. */
+/** A cluster of a kubeconfig: how to reach it. Absent texts are empty, paths absolute. */
 export type KubeconfigCluster = z.infer<typeof cluster> & Located;
-/** A user of a kubeconfig: who to be there. A text that is not there is empty, a path absolute. */
+/** A user of a kubeconfig: who to be there. Absent texts are empty, paths absolute. */
 export type KubeconfigUser = z.infer<typeof user> & Located;
 /** The `exec` section of a kubeconfig's user. */
 export type ExecSpec = NonNullable<z.infer<typeof exec>>;
@@ -146,8 +146,8 @@ export interface Kubeconfig {
 }
 
 /**
- * Reads a kubeconfig, and says of one that cannot be used what is wrong with it and where.
- * @returns undefined where there is no such file
+ * Reads a kubeconfig; the error for an unusable one says what is wrong and where.
+ * @returns `undefined` if the file does not exist
  * @throws WatchfireError WF_KUBE_CONFIG
  */
 export async function readKubeconfig(file: string): Promise<Kubeconfig | undefined> {
@@ -172,7 +172,7 @@ export async function readKubeconfig(file: string): Promise<Kubeconfig | undefin
   return resolved(read.data, file);
 }
 
-/** PowerShell writes UTF-16, with a byte order mark, and kubectl reads it. */
+/** Decodes UTF-16 with a byte order mark as well: PowerShell writes it, and kubectl reads it. */
 function decode(bytes: Buffer, file: string): string {
   const mark = bytes.toString("latin1", 0, 2);
   if (mark === "\xff\xfe") return new TextDecoder("utf-16le").decode(bytes);
@@ -180,7 +180,10 @@ function decode(bytes: Buffer, file: string): string {
   return decodeUtf8(bytes, file, "WF_KUBE_CONFIG");
 }
 
-/** A path is relative to the folder of the file that it stands in; a plugin's name without a slash is looked for on PATH. */
+/**
+ * Makes paths absolute: they are relative to the folder of their file. A plugin's name without a slash is left alone, because it
+ * is searched on PATH.
+ */
 function resolved(config: z.infer<typeof schema>, file: string): Kubeconfig {
   const folder = dirname(resolve(file));
   const absolute = (path: string) => (path === "" || path.startsWith("/") ? path : resolve(folder, path));
@@ -215,6 +218,6 @@ function shapeFault({ issues }: z.ZodError, document: ManifestDocument | undefin
   return configFault({ what: issue?.message ?? "it cannot be used", place, path: showPath(path) });
 }
 
-/** A kubeconfig's fault. */
+/** Returns the error of an unusable kubeconfig. */
 export const configFault = (detail: WatchfireError["detail"]): WatchfireError =>
   new WatchfireError("WF_KUBE_CONFIG", detail);

@@ -8,35 +8,35 @@ import { OidcToken } from "./oidc.ts";
 import { TlsFiles } from "./tls-files.ts";
 import { TokenFile } from "./token-file.ts";
 
-/** What one request is signed with: an Authorization header, and of plugins a client certificate. */
+/** Credentials of one request: an Authorization header, and for plugins a client certificate. */
 interface Signature {
   readonly authorization?: string | undefined;
   readonly client?: Pick<TlsMaterial, "cert" | "key"> | undefined;
 }
 
 interface Signer {
-  /** What can be checked before a signature is needed. */
+  /** Checks whatever can be checked before credentials are needed. */
   check?(): Promise<void>;
   sign(): Promise<Signature>;
-  /** The server refused the last signature. */
+  /** Discards the last credentials, which the server refused. */
   forget(): void;
 }
 
-/** The identity of a kubeconfig's user, or of a pod's own account. */
+/** Identity of a kubeconfig's user, or of a pod's own account. */
 export class KubeconfigIdentity implements Identity {
   private readonly tls: TlsFiles;
   private readonly signer: Signer;
   private readonly impersonation: Readonly<Record<string, string | string[]>>;
   private withClient: { readonly base: TlsMaterial; readonly client: object; readonly tls: TlsMaterial } | undefined;
 
-  /** @param environment is the plugins' own, and names the proxy on the way to an identity provider */
+  /** @param environment environment of plugins, and source of the proxy towards an identity provider */
   constructor(config: ClientConfig, environment: Readonly<Record<string, string | undefined>>, clock: Clock) {
     this.tls = new TlsFiles(config.tls);
     this.signer = signerOf(config.authorization, environment, clock);
     this.impersonation = config.impersonation ? impersonationHeaders(config.impersonation) : {};
   }
 
-  /** Reads the certificates' files. @throws WatchfireError WF_KUBE_CONFIG where they cannot be used */
+  /** Reads the certificate files. @throws WatchfireError WF_KUBE_CONFIG if they cannot be used */
   async check(): Promise<void> {
     await Promise.all([this.tls.read(), this.signer.check?.()]);
   }
@@ -51,7 +51,7 @@ export class KubeconfigIdentity implements Identity {
     this.signer.forget();
   }
 
-  /** The same object for the same, which spares the pool a comparison. */
+  /** Returns the same object for the same input, which spares the pool a comparison. */
   private with(base: TlsMaterial, client: Pick<TlsMaterial, "cert" | "key">): TlsMaterial {
     if (this.withClient?.base !== base || this.withClient.client !== client) {
       this.withClient = { base, client, tls: { ...base, ...client } };

@@ -3,27 +3,27 @@ import { homedir } from "node:os";
 import { delimiter, join } from "node:path";
 import { configFault, type Kubeconfig, readKubeconfig } from "./kubeconfig-file.ts";
 
-/** Where kubeconfigs are looked for. */
+/** Locations of kubeconfigs. */
 interface KubeconfigSource {
-  /** A kubeconfig file. Without one: the files of `environment.KUBECONFIG`, or ~/.kube/config. */
+  /** Path of a kubeconfig file. Default: the files of `environment.KUBECONFIG`, or ~/.kube/config. */
   readonly file?: string | undefined;
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
-/** Several kubeconfigs as one. */
+/** Several kubeconfigs merged into one. */
 export interface LoadedKubeconfig {
   readonly config: Kubeconfig;
-  /** The files that were looked for, as a fault names them. */
+  /** The files that were searched, for error messages. */
   readonly files: string;
-  /** Whether any of them is there. */
+  /** Whether any of them exists. */
   readonly found: boolean;
 }
 
 /**
- * Reads the kubeconfigs that are in force and merges them, as client-go's ClientConfigLoadingRules do (`loader.go`). Of each
- * list of KUBECONFIG, the first file to name a cluster, a user, a context or the current context wins. Files that are not
- * there are passed over, but not one that was named by itself.
- * @throws WatchfireError WF_KUBE_CONFIG where a file cannot be used
+ * Reads the kubeconfigs in force and merges them, as client-go's ClientConfigLoadingRules do (`loader.go`). For each cluster,
+ * user and context, and for the current context, the first file of KUBECONFIG that defines it wins. Missing files are ignored,
+ * except one that was named explicitly.
+ * @throws WatchfireError WF_KUBE_CONFIG if a file cannot be used
  */
 export async function loadKubeconfigs({ file, environment }: KubeconfigSource): Promise<LoadedKubeconfig> {
   const files = file ? [file] : precedence(environment);
@@ -45,7 +45,7 @@ export async function loadKubeconfigs({ file, environment }: KubeconfigSource): 
 
 type Entries = [Kubeconfig["clusters"], Kubeconfig["users"], Kubeconfig["contexts"]];
 
-/** KUBECONFIG takes the place of ~/.kube/config even where it names no file that is there. */
+/** KUBECONFIG replaces ~/.kube/config even if its files do not exist. */
 function precedence(environment: KubeconfigSource["environment"]): string[] {
   const { KUBECONFIG: listed, HOME: home } = environment;
   if (listed) return [...new Set(listed.split(delimiter))].filter((path) => path !== "");
@@ -56,7 +56,7 @@ function mergeFirstWins<Entry>(into: Map<string, Entry>, from: ReadonlyMap<strin
   for (const [name, entry] of from) if (!into.has(name)) into.set(name, entry);
 }
 
-/** Whether a file, or what else has that path, is there. */
+/** Whether a path exists, as a file or otherwise. */
 export const exists = (path: string): Promise<boolean> =>
   stat(path).then(
     () => true,

@@ -10,27 +10,30 @@ import { proxyFromEnvironment } from "./proxy.ts";
 import type { SharedTransport } from "./transport.ts";
 
 interface KubeconfigOptions {
-  /** A kubeconfig file. Without one: `environment.KUBECONFIG`, or ~/.kube/config; where these name no context, the pod's own account. */
+  /**
+   * Path of a kubeconfig file. Default: `environment.KUBECONFIG`, or ~/.kube/config; if these name no context, the pod's own
+   * account.
+   */
   readonly file?: string | undefined;
-  /** The context to use; the kubeconfig's current one where absent. */
+  /** Context to use. Default: the kubeconfig's current one. */
   readonly context?: string | undefined;
-  /** KUBECONFIG, the proxies' variables, and what exec plugins are started with. */
+  /** KUBECONFIG, the proxy variables, and the environment that exec plugins get. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock?: Clock;
 }
 
-/** A connection made from a kubeconfig, and what else it says. */
+/** A connection made from a kubeconfig, with its context. */
 interface KubeconfigConnection {
   readonly transport: SharedTransport;
   /** `in-cluster` for a pod's own account. */
   readonly context: string;
-  /** The context's namespace, or `default`. */
+  /** Namespace of the context, or `default`. */
   readonly defaultNamespace: string;
 }
 
 /**
- * Connects as a kubeconfig says, to the server and with the credentials that kubectl would use by the same files.
- * @throws WatchfireError WF_KUBE_CONFIG where no usable configuration is found
+ * Connects as a kubeconfig says: to the same server and with the same credentials as kubectl with the same files.
+ * @throws WatchfireError WF_KUBE_CONFIG if no usable configuration is found
  */
 export async function connectKubeconfig(options: KubeconfigOptions): Promise<KubeconfigConnection> {
   const { environment, clock = systemClock } = options;

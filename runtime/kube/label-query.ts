@@ -4,15 +4,15 @@ import { isLabelKey, isLabelValue } from "./names.ts";
 /** An object's labels. */
 export type Labels = Readonly<Record<string, string>>;
 
-/** One requirement of a selector: whether labels meet it. */
+/** One requirement of a selector: returns whether labels meet it. */
 type Requirement = (labels: Labels) => boolean;
 
-/** Requirements of one selector: far above a real one. */
+/** Most requirements of one selector: far above any real one. */
 const mostRequirements = 100;
 
 /**
- * A label selector in the API's query form (`a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`, joined by commas), as a
- * function of labels. "" takes all.
+ * Compiles a label selector in the API's query form (`a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`, joined by commas)
+ * to a function of labels. "" selects everything.
  * @throws WatchfireError WF_READS_SELECTOR
  */
 export function labelQuery(selector: string): (labels: Labels) => boolean {
@@ -28,7 +28,7 @@ function requirement(term: string): Requirement | undefined {
     const [, key = "", operator, list = ""] = set;
     const values = list.split(",").map((value) => value.trim());
     if (!isLabelKey(key) || !values.every(isLabelValue)) return undefined;
-    // As in the API, what lacks the label is in none of the sets.
+    // As in the API, labels without the key are in no set.
     const isIn: Requirement = (labels) => Object.hasOwn(labels, key) && values.includes(labels[key] as string);
     return operator === "in" ? isIn : (labels) => !isIn(labels);
   }

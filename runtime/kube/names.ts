@@ -1,4 +1,4 @@
-/** The forms that Kubernetes gives to names (apimachinery `util/validation`). */
+/** Name formats of Kubernetes (apimachinery `util/validation`). */
 
 /** RFC 1123 label: names of functions, triggers and namespaces. At most 63 characters. */
 export const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
@@ -13,24 +13,27 @@ export const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[
  */
 export const objectName = /^(?!\.{1,2}$)[^/%\p{Cs}]{1,1024}$/u;
 
-/** `v1`, `apps/v1`, `my.domain/v1beta1`. A group's version may be any RFC 1035 label, such as `stable`; the core group's is like `v1`. */
+/**
+ * apiVersion: `v1`, `apps/v1`, `my.domain/v1beta1`. A group's version may be any RFC 1035 label, such as `stable`; the core
+ * group's has the form `v1`.
+ */
 export const apiVersion =
   /^(?:v[0-9][a-z0-9]{0,61}|[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?)$/;
 
 /**
- * A kind, such as `ConfigMap`. A definition's may be any RFC 1035 label in small and capital letters (apiextensions
- * `ValidateCustomResourceDefinitionNames`). An aggregated API server's is the name of a Go type, which may hold `_`.
+ * Kind, such as `ConfigMap`. A definition's kind may be any RFC 1035 label, with capital letters too (apiextensions
+ * `ValidateCustomResourceDefinitionNames`). An aggregated API server's is the name of a Go type, which may contain `_`.
  */
 export const kind = /^[A-Za-z](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?$/;
 
 const qualifiedPart = /^[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
 
-/** A label's key: a name, before it a DNS subdomain and `/` where it has a prefix. */
+/** Whether a text is a label key: a name, optionally after a DNS subdomain and `/`. */
 export function isLabelKey(key: string): boolean {
   const slash = key.indexOf("/");
   if (slash === -1) return qualifiedPart.test(key);
   return dnsSubdomain.test(key.slice(0, slash)) && qualifiedPart.test(key.slice(slash + 1));
 }
 
-/** A label's value: empty, or up to 63 characters of letters, digits, `-`, `_` and `.`. */
+/** Whether a text is a label value: empty, or up to 63 characters of letters, digits, `-`, `_` and `.`. */
 export const isLabelValue = (value: string): boolean => value === "" || qualifiedPart.test(value);

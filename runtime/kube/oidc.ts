@@ -8,32 +8,32 @@ import { isBase64, type KubeconfigUser } from "./kubeconfig-file.ts";
 import { proxyFromEnvironment } from "./proxy.ts";
 import { pem, TlsFiles, type TlsSource } from "./tls-files.ts";
 
-/** An id token is renewed this long before it ends (`expiryDelta` of client-go's `oidc.go`). */
+/** How long before its expiry an id token is renewed, in milliseconds (`expiryDelta` of client-go's `oidc.go`). */
 const leewayMs = 10_000;
-/** For each request to the identity provider. */
+/** Time limit of each request to the identity provider, in milliseconds. */
 const timeoutMs = 30_000;
-/** A provider's metadata and tokens are a few kilobytes; so much is read, in characters. */
+/** Longest answer that is read, in characters. A provider's metadata and tokens have a few kilobytes. */
 const answerLimit = 1024 * 1024;
-/** So much of an unexpected answer is shown, in characters. */
+/** Longest excerpt shown of an unexpected answer, in characters. */
 const shownLimit = 200;
 
 /** The `auth-provider` section of a user who signs in by OpenID Connect. */
 export interface OidcSettings {
   readonly issuer: string;
   readonly clientId: string;
-  /** Empty where there is none, as are the tokens. */
+  /** Empty if absent, like the tokens. */
   readonly clientSecret: string;
   readonly idToken: string;
   readonly refreshToken: string;
-  /** What the provider's certificate is verified with. */
+  /** TLS settings that verify the provider's certificate. */
   readonly tls: TlsSource;
 }
 
 type Refuse = (what: string, hint?: string) => Error;
 
 /**
- * Of the sign-ins that kubectl once had inside, OpenID Connect is the one that is left.
- * @param refuse makes the fault of a user that cannot be used
+ * Reads the settings. OpenID Connect is the only one left of the sign-in methods that kubectl once had built in.
+ * @param refuse creates the fault of a user that cannot be used
  */
 export function oidcSettings(
   { name, config }: NonNullable<KubeconfigUser["auth-provider"]>,
@@ -62,12 +62,12 @@ export function oidcSettings(
 
 const metadataSchema = z.looseObject({ token_endpoint: z.url() });
 const answerSchema = z.looseObject({ id_token: z.string().min(1), refresh_token: z.string().optional() });
-/** Go reads a number in quotes as well, and takes a token without an end for one that has ended. */
+/** Go accepts a number in quotes as well, and treats a token without expiry as expired. */
 const claimsSchema = z.looseObject({ exp: z.coerce.number().default(0) });
 
 /**
- * The id token of a user who signs in by OpenID Connect. Ten seconds before it ends it is renewed with the refresh token,
- * once however many requests wait. New tokens stay in memory: the kubeconfig is not written.
+ * Id token of a user who signs in by OpenID Connect. Ten seconds before it expires it is renewed with the refresh token, once for
+ * all waiting requests. New tokens are kept in memory: the kubeconfig is not written.
  */
 export class OidcToken {
   private readonly settings: OidcSettings;
@@ -78,7 +78,7 @@ export class OidcToken {
   private refreshToken: string;
   private renewing: Promise<string> | undefined;
 
-  /** @param environment names the proxy on the way to the provider */
+  /** @param environment source of the proxy towards the provider */
   constructor(settings: OidcSettings, environment: Readonly<Record<string, string | undefined>>, clock: Clock) {
     this.settings = settings;
     this.environment = environment;
@@ -88,12 +88,12 @@ export class OidcToken {
     this.refreshToken = settings.refreshToken;
   }
 
-  /** Reads the provider's authority. @throws WatchfireError WF_KUBE_CONFIG where it cannot be used */
+  /** Reads the provider's certificate authority. @throws WatchfireError WF_KUBE_CONFIG if it cannot be used */
   async check(): Promise<void> {
     await this.tls.read();
   }
 
-  /** @throws WatchfireError WF_KUBE_CREDENTIALS where there is no token to be had; WF_KUBE_UNREACHABLE */
+  /** @throws WatchfireError WF_KUBE_CREDENTIALS if no token can be obtained; WF_KUBE_UNREACHABLE */
   async token(): Promise<string> {
     if (this.idToken !== "" && this.clock.now() + leewayMs < this.endOf(this.idToken)) return this.idToken;
     if (this.refreshToken === "") throw this.fault("the id-token has ended, and there is no refresh-token");
@@ -103,7 +103,7 @@ export class OidcToken {
     return this.renewing;
   }
 
-  /** Milliseconds since 1970. */
+  /** Returns a token's expiry in milliseconds since 1970. */
   private endOf(token: string): number {
     const parts = token.split(".");
     try {
@@ -129,7 +129,10 @@ export class OidcToken {
     return this.idToken;
   }
 
-  /** Whether a client names itself in the header or in the body is the provider's choice: one is tried after the other. */
+  /**
+   * Requests tokens. The provider decides whether a client authenticates in the header or in the body, so one is tried after the
+   * other.
+   */
   private async tokens(endpoint: string): Promise<OidcResponse> {
     const { clientId, clientSecret } = this.settings;
     const form = { grant_type: "refresh_token", refresh_token: this.refreshToken };
@@ -184,7 +187,7 @@ export class OidcToken {
 interface OidcResponse {
   readonly status: number;
   readonly text: string;
-  /** The text's JSON; undefined where it is none. */
+  /** The text parsed as JSON; `undefined` if it is not JSON. */
   readonly body: unknown;
 }
 

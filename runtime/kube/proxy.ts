@@ -1,13 +1,13 @@
 import { BlockList, isIP } from "node:net";
 
-/** The variables that name proxies, as config.ts read them. */
+/** The variables that name proxies, as read by config.ts. */
 export type ProxyEnvironment = Readonly<Record<string, string | undefined>>;
 
 /**
- * The proxy that the environment asks for on the way to `server`, by the rules of Go's `httpproxy`, which kubectl
- * follows. The server's scheme chooses HTTPS_PROXY or HTTP_PROXY, lower case as well. Loopback has none, and neither
- * has what NO_PROXY lists. An entry is a host and all below it, `.suffix`, an address or a CIDR, each perhaps with a
- * port, or `*`.
+ * Returns the proxy that the environment names for `server`, by the rules of Go's `httpproxy`, which kubectl follows. The
+ * server's scheme selects HTTPS_PROXY or HTTP_PROXY, in upper or lower case. No proxy is used for loopback addresses and for
+ * entries of NO_PROXY. An entry is a host with everything below it, `.suffix`, an address or a CIDR, each with an optional port,
+ * or `*`.
  */
 export function proxyFromEnvironment(server: string, environment: ProxyEnvironment): string | undefined {
   const url = new URL(server);

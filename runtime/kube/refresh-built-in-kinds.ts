@@ -28,7 +28,7 @@ const row = ({ kind, plural, namespaced }: Resource): string => `"${kind}": ["${
 const texts = [{ group: "", version: "v1" }, ...served].map((each) => {
   const path = each.group === "" ? "/api/v1" : `/apis/${each.group}/${each.version}`;
   const resources = readLegacy(get(path), each.group, each.version)?.resources ?? [];
-  // Of the kinds that lie behind several paths, the one that can be watched.
+  // If a kind has several paths, keeps the one that can be watched.
   const rows = resources.filter(({ verbs }) => verbs.includes("watch")).map(row);
   return rows.length === 0 ? [] : [`  "${apiVersionOf(each)}": {\n    ${rows.sort().join(",\n    ")}\n  }`];
 });

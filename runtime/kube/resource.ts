@@ -1,4 +1,4 @@
-// Door: what discovery says of a kind.
+// Door: discovery's description of a kind.
 
 /** A served resource. */
 export interface Resource {
@@ -6,17 +6,17 @@ export interface Resource {
   readonly group: string;
   readonly version: string;
   readonly kind: string;
-  /** The plural in the path, such as `configmaps`. */
+  /** Plural in the path, such as `configmaps`. */
   readonly plural: string;
   readonly namespaced: boolean;
   readonly verbs: readonly string[];
-  /** Subresource names, such as `status` and `scale`. */
+  /** Names of subresources, such as `status` and `scale`. */
   readonly subresources: readonly string[];
 }
 
 /**
- * The API path of a collection, an object or a subresource. The object's name is encoded, so that it is one segment
- * whatever it holds; it must have been checked to be neither `.` nor `..`. A namespace is a DNS label.
+ * Returns the API path of a collection, an object or a subresource. The object's name is encoded as one segment; the caller must
+ * have checked that it is neither `.` nor `..`. A namespace must be a DNS label.
  */
 export function resourcePath(
   resource: Pick<Resource, "group" | "version" | "plural" | "namespaced">,

@@ -5,33 +5,33 @@ import { lowerFirst, systemReason } from "../base/wording.ts";
 import type { TlsMaterial } from "./identity.ts";
 import { configFault } from "./kubeconfig-file.ts";
 
-/** PEM text, or the file that has it. The text counts where both are there. */
+/** PEM text, or the file that contains it. If both are given, the text counts. */
 export interface Pem {
   readonly data: Buffer;
-  /** Empty where there is none. */
+  /** Empty if absent. */
   readonly file: string;
-  /** The kubeconfig that says so; empty where none does. */
+  /** The kubeconfig that defines it; empty if it comes from elsewhere. */
   readonly origin: string;
 }
 
-/** Where the TLS material of a connection comes from. */
+/** Source of the TLS material of a connection. */
 export interface TlsSource {
-  /** The authorities to trust; the system's where absent. */
+  /** Authorities to trust; default: the system's. */
   readonly ca?: Pem | undefined;
   readonly client?: { readonly certificate: Pem; readonly key: Pem } | undefined;
-  /** The name to expect in the server's certificate; the host's where empty. */
+  /** Name to expect in the server's certificate; if empty, the host's. */
   readonly serverName: string;
-  /** The server's certificate is not verified. */
+  /** Disables verification of the server's certificate. */
   readonly insecure: boolean;
 }
 
-/** Undefined where there is neither text nor file. */
+/** Returns `undefined` if neither text nor file is given. */
 export const pem = (data: Buffer, file: string, origin: string): Pem | undefined =>
   data.length > 0 || file ? { data, file, origin } : undefined;
 
 /**
- * The TLS material of a connection. Its files are read again each time, because certificates rotate. While they cannot be
- * used, the last ones that could stay in use. Material that has not changed is the same object.
+ * TLS material of a connection. Its files are read again each time, because certificates rotate. While they cannot be used, the
+ * last usable ones stay in use. Unchanged material is the same object.
  */
 export class TlsFiles {
   private readonly source: TlsSource;
@@ -41,7 +41,7 @@ export class TlsFiles {
     this.source = source;
   }
 
-  /** @throws WatchfireError WF_KUBE_CONFIG while there never was any that could be used */
+  /** @throws WatchfireError WF_KUBE_CONFIG if the files could never be used so far */
   async read(): Promise<TlsMaterial> {
     try {
       const { ca, client } = this.source;
@@ -82,7 +82,7 @@ function placeOf(pem: Pem | undefined) {
   return file ? { place: { file } } : {};
 }
 
-/** A PEM's text; empty where there is none. @throws WatchfireError WF_KUBE_CONFIG where its file cannot be read */
+/** Returns a PEM's text; empty if absent. @throws WatchfireError WF_KUBE_CONFIG if its file cannot be read */
 export async function textOf(pem: Pem | undefined): Promise<string> {
   if (!pem) return "";
   if (pem.data.length > 0) return pem.data.toString("latin1");
@@ -93,7 +93,7 @@ export async function textOf(pem: Pem | undefined): Promise<string> {
 
 const certificateBlock = /-----BEGIN CERTIFICATE-----[^-]*-----END CERTIFICATE-----/g;
 
-/** The certificates of a PEM text, without what else it holds: Go passes over what is none, where OpenSSL stops reading. */
+/** Returns only the certificates of a PEM text: Go ignores other content, at which OpenSSL would stop reading. */
 function certificatesOf(text: string): string {
   const blocks = text.match(certificateBlock) ?? [];
   return blocks.filter((block) => certificateOf(block) !== undefined).join("\n");
@@ -108,8 +108,8 @@ function certificateOf(block: string): X509Certificate | undefined {
 }
 
 /**
- * Why a client certificate and a key cannot be used together; undefined where they can. No word of either is in it. OpenSSL
- * by itself takes a pair of two algorithms, and then sends no certificate.
+ * Returns why a client certificate and a key cannot be used together; `undefined` if they can. The message quotes neither.
+ * OpenSSL accepts a pair of different algorithms, and then sends no certificate.
  */
 export function pairFault(cert: string, key: string): string | undefined {
   try {

@@ -3,13 +3,16 @@ import type { Clock } from "../base/clock.ts";
 import { systemReason } from "../base/wording.ts";
 import { configFault } from "./kubeconfig-file.ts";
 
-/** Kubelet rotates a projected token long before it expires; client-go re-reads as often (`token_source.go`). */
+/**
+ * How often the file is read again, in milliseconds, as in client-go (`token_source.go`). The kubelet rotates a projected token
+ * long before it expires.
+ */
 const rereadMs = 60_000;
 
 /**
- * A bearer token in a file that something else rewrites. It is read again at most every 60 s, on the monotonic clock,
- * and when the server refused it. While the file is missing or empty the last good token stays in use. Before
- * there was one, that is the token that stands beside the file's name.
+ * Bearer token in a file that another program rewrites. The file is read again at most every 60 s, on the monotonic clock, and
+ * after the server refused the token. While the file is missing or empty the last good token stays in use; before the first read,
+ * that is the token given to the constructor.
  */
 export class TokenFile {
   private readonly file: string;
@@ -18,14 +21,14 @@ export class TokenFile {
   private readAt = Number.NEGATIVE_INFINITY;
   private reading: Promise<string> | undefined;
 
-  /** @param token counts until the file was read. Empty: there is none. */
+  /** @param token used until the file has been read; empty: no token */
   constructor(file: string, clock: Clock, token = "") {
     this.file = file;
     this.clock = clock;
     this.current = token || undefined;
   }
 
-  /** @throws WatchfireError WF_KUBE_CONFIG while none was ever read */
+  /** @throws WatchfireError WF_KUBE_CONFIG if no token has been read so far */
   async token(): Promise<string> {
     if (this.current !== undefined && this.clock.monotonic() - this.readAt < rereadMs) return this.current;
     this.reading ??= this.reread().finally(() => {

@@ -1,38 +1,40 @@
-// Door: HTTP to an API server. Watches have connections of their own; everything else shares a pool.
+// Door: HTTP to an API server. Each watch has its own connection; everything else shares a pool.
 import type { Readable } from "node:stream";
 import type { LastLook } from "./last-look.ts";
 
 export interface KubeRequest {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Path without query; already checked and encoded. */
+  /** Path without query; must be checked and encoded. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Buffer;
   readonly signal?: AbortSignal;
   /**
-   * `watch`: a connection of its own, no body timeout, identity encoding. `call`: as `rest`, over other connections, so that
-   * what a function asks for keeps nothing of the runtime's own waiting. Default `rest`.
+   * Kind of request. `watch`: own connection, no body timeout, identity encoding. `call`: like `rest` over other connections, so
+   * that functions' requests do not delay the runtime's own. Default `rest`.
    */
   readonly purpose?: "rest" | "watch" | "call";
-  /** Whole-request limit in milliseconds for `rest`; default 30 000. */
+  /** Limit of the whole request in milliseconds, for `rest`; default 30 000. */
   readonly timeoutMs?: number;
-  /** Asked as the request is written to the network; what it gives, the request rejects with. Default: nothing is asked. */
+  /**
+   * Called when the request is written to the network; if it returns an error, the request rejects with it. Default: not called.
+   */
   readonly lastLook?: LastLook | undefined;
 }
 
 export interface KubeResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-  /** Unread body, content-decoded. Whoever holds the response reads or destroys it. */
+  /** Unread body, content-decoded. The receiver of the response must read or destroy it. */
   readonly body: Readable;
 }
 
-/** A connection to one cluster with one identity. Redirects are never followed. */
+/** Connection to one cluster with one identity. Redirects are never followed. */
 export interface KubeTransport {
-  /** Where and as whom, for people: `https://127.0.0.1:6443 (context dev)`. */
+  /** Server and identity, for messages: `https://127.0.0.1:6443 (context dev)`. */
   readonly description: string;
-  /** Rejects on network failure only; an HTTP error status is a response. */
+  /** Rejects only on network failure; an HTTP error status is a response. */
   request(request: KubeRequest): Promise<KubeResponse>;
   /** Reads the whole body, at most `limit` bytes (default 64 MiB), and throws an ApiError for status >= 400. */
   json<T>(request: KubeRequest, limit?: number): Promise<T>;
@@ -40,16 +42,19 @@ export interface KubeTransport {
   close(): Promise<void>;
 }
 
-/** Gives the bearer token of one account. */
+/** Source of the bearer token of one account. */
 export interface TokenSource {
-  /** A token that is good now. Rejects with a WatchfireError where there is none. */
+  /** Returns a valid token. Rejects with a WatchfireError if there is no token. */
   token(): Promise<string>;
-  /** The server refused what `token` gave. */
+  /** Reports that the server refused the last token. */
   refused(): void;
 }
 
-/** A connection that can be shared by several accounts: one pool, each request with its own token. */
+/** Connection that several accounts can share: one pool, each request with its own token. */
 export interface SharedTransport extends KubeTransport {
-  /** The same server, by the same connections, as somebody else. Ends with this transport; its own `close` does nothing. */
+  /**
+   * Returns a transport to the same server over the same connections with another identity. It ends with this transport; its own
+   * `close` does nothing.
+   */
   as(tokens: TokenSource, description: string): KubeTransport;
 }

@@ -1,11 +1,11 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 
-/** What makes a folder one of built functions: the names and hashes of all that is in it. */
+/** File that marks a folder of built functions: the names and hashes of everything in it. */
 export const lockName = "watchfire.lock.json";
 
-/** Beside the lock, where it was signed. */
+/** Signature of the lock, in the same folder, if it was signed. */
 export const lockSignatureName = "watchfire.lock.sig";
 
-/** Whether a folder holds what `watchfire build` wrote: manifests, and scripts in place of handlers. */
+/** Whether `watchfire build` wrote a folder: manifests, with scripts in place of handlers. */
 export const isBuilt = (folder: string): boolean => existsSync(join(folder, lockName));

@@ -3,28 +3,27 @@ import { TimeZone, type WallTime } from "./time-zone.ts";
 
 const hourMs = 3_600_000;
 
-/** How far before or after a change of clocks its effect reaches, in milliseconds: no change is longer than a day. */
+/** Longest reach of a clock change's effect before or after it, in milliseconds: no change is longer than a day. */
 const nearMs = 25 * hourMs;
 
 /**
- * The times of a cron expression of five fields, in a time zone. Croner finds the wall times. What becomes of one when clocks
- * change is decided here:
+ * Times of a cron expression of five fields, in a time zone. Croner finds the wall times; clock changes are handled here:
  *
- * - A wall time that clocks skip runs at the first moment after the gap, once for all that the gap skips. A schedule that runs
- *   in every hour of the day has no such run where the gap takes whole hours: no hour that clocks show lacks its runs.
- * - A wall time that clocks show twice runs the first time. It runs both times where the minute or the hour begins with `*`,
- *   as Vixie cron has it (`man 8 cron`), or where the schedule runs in every hour.
+ * - A wall time that clocks skip runs at the first moment after the gap, once for all times in the gap. A schedule that runs
+ *   in every hour of the day has no such run if the gap is a whole number of hours, because each hour shown has its runs.
+ * - A wall time that clocks show twice runs the first time. It runs both times if the minute or the hour begins with `*`,
+ *   as in Vixie cron (`man 8 cron`), or if the schedule runs in every hour.
  */
 export class CronTimes {
-  /** Of wall times, read as UTC. */
+  /** Computes wall times, read as UTC. */
   private readonly cron: Cron;
   private readonly zone: TimeZone;
   /** Whether it has a run in each hour of a day. */
   private readonly isHourly: boolean;
-  /** Whether it runs both times where clocks show one twice. */
+  /** Whether it runs both times when clocks show a time twice. */
   private readonly goesOn: boolean;
 
-  /** Throws, with words for its author, where the expression or the zone cannot be read, or names no time at all. */
+  /** Throws, with a message for its author, if the expression or the zone cannot be read, or names no time at all. */
   constructor(expression: string, timeZone: string) {
     this.zone = new TimeZone(timeZone);
     this.cron = readAsUtc(expression);
@@ -37,19 +36,19 @@ export class CronTimes {
     this.goesOn = this.isHourly || isStar(hour) || isStar(minute);
   }
 
-  /** The first time after `after`; epoch milliseconds. Undefined where there is none. */
+  /** Returns the first time after `after`, in epoch milliseconds; `undefined` if there is no such time. */
   next(after: number): number | undefined {
     const { zone } = this;
     const next = this.firstAfter(after, zone.wallAt(after));
     if (next === undefined || !this.goesOn) return next;
-    // Clocks that go back show again what they showed up to `after`.
+    // Clocks that go back repeat what they showed before `after`.
     const back = zone.changeBetween(after, Math.min(next, after + nearMs));
     if (back === undefined || back.byMs > 0) return next;
     const again = this.firstAfter(after, zone.wallAt(back.at) - 1);
     return again === undefined ? next : Math.min(next, again);
   }
 
-  /** The last times before `before`, `most` at most, oldest first. */
+  /** Returns the last times before `before`, at most `most`, oldest first. */
   before(before: number, most: number): number[] {
     const { zone } = this;
     const found = new Set<number>();
@@ -60,14 +59,14 @@ export class CronTimes {
       const oldest = walls.at(-1);
       if (oldest === undefined || walls.length < most) break;
       wall = oldest;
-      // The runs of all wall times before it come before this.
+      // All runs of wall times before this one are before this moment.
       const complete = wall - Math.min(zone.offsetAt(wall - nearMs), zone.offsetAt(wall + nearMs));
       if ([...found].filter((time) => time >= complete).length >= most) break;
     }
     return [...found].sort((a, b) => a - b).slice(-most);
   }
 
-  /** The first run after a moment of the wall times after `from`. */
+  /** Returns the first run after a moment among the wall times after `from`. */
   private firstAfter(after: number, from: WallTime): number | undefined {
     for (let wall = this.nextWall(from); wall !== undefined; wall = this.nextWall(wall)) {
       const run = this.runsOf(wall).find((time) => time > after);
@@ -80,7 +79,7 @@ export class CronTimes {
     return this.cron.nextRun(new Date(after))?.getTime();
   }
 
-  /** When a wall time of the schedule runs, oldest first. */
+  /** Returns the runs of a wall time of the schedule, oldest first. */
   private runsOf(wall: WallTime): readonly number[] {
     const found = this.zone.momentsOf(wall);
     if ("shown" in found) return this.goesOn ? found.shown : found.shown.slice(0, 1);
@@ -94,9 +93,9 @@ const readAsUtc = (expression: string) => new Cron(expression, { utcOffset: 0, m
 /** The moment before a day begins. */
 const beforeDay = new Date(-1);
 
-/** What is wrong with an expression in a time zone; undefined where nothing is. */
+/** Returns what is wrong with an expression in a time zone; `undefined` if it is valid. */
 export function cronFault(expression: string, timeZone: string): string | undefined {
-  // Croner reads a date as well, and nicknames; neither has five fields.
+  // Croner also accepts dates and nicknames, which do not have five fields.
   if (expression.trim().split(/\s+/).length !== 5)
     return "expected five fields: minute, hour, day, month, day of the week";
   try {
@@ -107,7 +106,7 @@ export function cronFault(expression: string, timeZone: string): string | undefi
   }
 }
 
-/** Whether the system knows a time zone of this name. */
+/** Whether the system has a time zone of this name. */
 export function isTimeZone(name: string): boolean {
   try {
     new Intl.DateTimeFormat("en", { timeZone: name });

@@ -3,7 +3,7 @@ import { z } from "zod";
 
 export const durationPattern = /^(?:\d+(?:\.\d+)?(?:ms|s|m|h))+$/;
 
-/** A duration of whole milliseconds, as text. @param most in milliseconds */
+/** Schema of a duration in whole milliseconds, written as text. @param most in milliseconds */
 export const duration = (most: number) =>
   z
     .string()

@@ -1,18 +1,18 @@
 import { isSame, renamesOf, type TriggerFields, type TriggerRecord } from "./trigger-record.ts";
 
-/** What of a function waits while its manifest is edited; undefined where nobody knows. */
+/** Pending work of a function while its manifest is edited; `undefined` if unknown. */
 export interface WaitingWork {
   /** Events on disk. */
   readonly events: number;
-  /** Keys that are to be reconciled; each is on disk. */
+  /** Keys to be reconciled; each is on disk. */
   readonly keys: number;
 }
 
-/** A field that decides what is told, and what its edit does to records and to what waits. */
+/** A field with an effect on deliveries, and what its edit does to records and pending work. */
 interface Effect {
   readonly field: string;
   readonly does: (waiting: WaitingWork | undefined, before: unknown, after: unknown) => string;
-  /** In which mode it says something, before and after; in all of them where it is left out. */
+  /** Mode in which the field has an effect, before and after the edit; absent: in every mode. */
   readonly within?: string;
 }
 
@@ -42,7 +42,7 @@ const effects: readonly Effect[] = [
   { field: "matchConditions", does: () => "they judge the next change of each object; answers on record are not used" },
   {
     field: "key",
-    // With the mode keys come, or go.
+    // Keys exist in this mode only.
     within: "Reconcile",
     does: (waiting) =>
       `${count(waiting?.keys, "waiting key runs", "waiting keys run")}, and the next change of an object wakes its keys of both rules`,
@@ -63,9 +63,9 @@ const effects: readonly Effect[] = [
 const selected = "objects that it selects now are told as Added, and those that it lets go as Deleted";
 
 /**
- * Describes what an edit of a function's manifest does to what is known and to what waits. Returns one line for each field that
- * decides it. Triggers that were renamed, or that are gone, have one each.
- * @param aside triggers of before that were set aside
+ * Describes what an edit of a function's manifest does to known objects and pending work. Returns one line for each field with an
+ * effect, and one for each trigger that was renamed or removed.
+ * @param aside suspended triggers of the previous manifest
  */
 export function editsOf(
   after: readonly TriggerRecord[],
@@ -77,7 +77,7 @@ export function editsOf(
   const known = [...before, ...aside];
   const found = new Map(after.map((each) => [each, renamed.get(each) ?? known.find((one) => isSame(one, each))]));
   const goOn = new Set(found.values());
-  // The position of resyncs stands among them; no manifest has its fields.
+  // The checkpoint of resyncs is among them, although it has no fields in a manifest.
   const gone = before.filter((each) => each.fields && !goOn.has(each));
   return [
     ...editsBetween(found, waiting),
@@ -88,7 +88,7 @@ export function editsOf(
   ];
 }
 
-/** The same, of each trigger and what it was before; undefined of a new one. */
+/** Pairs each trigger with its previous version, `undefined` for a new one. */
 export function editsBetween(
   triggers: Iterable<readonly [TriggerRecord, TriggerRecord | undefined]>,
   waiting?: WaitingWork,
@@ -114,7 +114,7 @@ function changesOf(
     if (JSON.stringify(was) === JSON.stringify(is)) return [];
     if (within !== undefined && [before, after].some(({ mode }) => mode !== within)) return [];
     const values = typeof was === "string" && typeof is === "string" ? ` from ${shown(was)} to ${shown(is)}` : "";
-    // The mode is the function's.
+    // The mode belongs to the function.
     const whose = field === "mode" ? "" : `trigger ${name}: `;
     return [`${whose}${field} changed${values}: ${does(waiting, was, is)}`];
   });

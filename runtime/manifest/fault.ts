@@ -9,12 +9,12 @@ import { choicesOf, wordsOf } from "./issue-words.ts";
 import { jsonSchema, schemaAt } from "./json-schema.ts";
 import type { RuleFault } from "./rule-fault.ts";
 
-/** What a rule between fields found, with its place. */
+/** Converts the fault of a rule between fields, adding its place. */
 export function faultOfRule({ code, path, what, hint }: RuleFault, document: ManifestDocument): WatchfireError {
   return fault(code, document, path, { what, ...(hint === undefined ? {} : { hint }) });
 }
 
-/** The faults that zod's issues stand for: one for each cause. */
+/** Converts zod's issues to faults, one for each cause. */
 export function faultsOfIssues(issues: readonly z.core.$ZodIssue[], document: ManifestDocument): WatchfireError[] {
   const meant = new Set<string>();
   const unknown = issues.flatMap((issue) =>
@@ -45,7 +45,7 @@ function faultOfIssue(issue: z.core.$ZodIssue, document: ManifestDocument): Watc
 
 function fault(code: ErrorCode, document: ManifestDocument, path: Path, detail: FaultDetail): WatchfireError {
   const actual = valueAt(document.value, path);
-  // A value of `env` may be somebody's secret, though it should not be.
+  // A value of `env` may be a secret, though it should not be, so it is not shown.
   const shown = actual === undefined || typeof actual === "object" || path.includes("env") ? {} : { actual };
   return new WatchfireError(code, { place: document.place(path), path: showPath(path), ...shown, ...detail });
 }
@@ -60,7 +60,7 @@ function missing(path: Path, document: ManifestDocument): WatchfireError {
   });
 }
 
-/** @param meant takes the path that was probably meant: it is not missing as well */
+/** @param meant collects the path that was probably meant, so that it is not reported as missing too */
 function unknownField(path: Path, document: ManifestDocument, meant: Set<string>): WatchfireError {
   const parent = path.slice(0, -1);
   const known = Object.keys(propertySchema(parent)?.properties ?? {});
@@ -85,11 +85,11 @@ function typeHint(expected: string, path: Path, actual: unknown): string | undef
   return number ? `write it without quotes: ${shown}` : undefined;
 }
 
-/** Names the fields that a map takes; nothing where its keys are the author's own. */
+/** Names the fields that a map accepts; `undefined` if its keys are free. */
 function shapeHint(shape: string, schema: ReturnType<typeof propertySchema>): string | undefined {
   const fields = Object.keys(schema?.properties ?? {});
   return fields.length === 0 ? undefined : `write ${shape} ${fields.join(", ")}`;
 }
 
-/** The JSON Schema of what stands at a path. */
+/** Returns the JSON Schema of the value at a path. */
 const propertySchema = (path: Path) => schemaAt(jsonSchema(), path);

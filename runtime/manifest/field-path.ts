@@ -1,9 +1,9 @@
-/** What a changed field looks like, for editors: `.data`, `.metadata.labels`, `.metadata.annotations["a.b/c"]`. */
+/** Pattern of a changed field's path, for editors: `.data`, `.metadata.labels`, `.metadata.annotations["a.b/c"]`. */
 export const fieldPathPattern = /^(?:\.[A-Za-z_$][\w$-]*|\["[^"\\]+"\]|\['[^'\\]+'\])+$/;
 
 /**
- * The segments of a field's path, or undefined where it is none. Lists have no paths inside them: they are compared whole,
- * since an index names another item as soon as one is put before it.
+ * Returns the segments of a field's path, or `undefined` if it is malformed. Paths do not lead into lists, which are compared as
+ * a whole: an index refers to another item as soon as one is inserted before it.
  */
 export function parseFieldPath(path: string): string[] | undefined {
   if (!fieldPathPattern.test(path) || !path.startsWith(".")) return undefined;

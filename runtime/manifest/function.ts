@@ -1,41 +1,44 @@
-// Door: what the rooms downstream know of a manifest. Defaults are filled in, durations are milliseconds, sizes bytes.
+// Door: a manifest as other rooms see it. Defaults are filled in, durations are milliseconds, sizes bytes.
 
 /** One function, read from its manifest, checked and normalised. */
 export interface FunctionManifest {
   /** DNS label; unique among the loaded functions. */
   readonly name: string;
-  /** The YAML file, as the user named the folder. */
+  /** Path of the YAML file, below the folder as the user named it. */
   readonly file: string;
   /** The handler's absolute path. */
   readonly handler: string;
-  /** Those that watch. */
+  /** Triggers that watch. */
   readonly triggers: readonly Trigger[];
-  /** Those that go by the clock. */
+  /** Triggers with a schedule. */
   readonly schedules: readonly Schedule[];
-  /** What the handler reads from memory, by `ctx.cache`; at most one of each kind. */
+  /** Objects that the handler reads from memory, by `ctx.cache`; at most one entry per kind. */
   readonly reads: readonly CachedRead[];
-  /** Bytes that the objects of `reads` may take in this process. */
+  /** Memory for the objects of `reads` in this process, in bytes. */
   readonly cacheBytes: number;
   readonly permissions: readonly Permission[];
   readonly delivery: DeliverySettings;
   readonly resources: { readonly memoryBytes: number; readonly cpuPerEventMs: number };
-  /** What one event leaves to the next inside the isolate: the module's state, or nothing. Default Handler. */
+  /**
+   * State that an event can leave to the next inside the isolate: `Handler` keeps the module's state, `Event` keeps nothing.
+   * Default Handler.
+   */
   readonly isolation: "Handler" | "Event";
-  /** Functions of one group have executors that nobody else shares. Left out: those of all functions that name none. */
+  /** Functions of one group share executors with each other only. Absent: the executors of all functions without a group. */
   readonly trustGroup?: string;
   readonly egress: readonly Egress[];
   readonly env: readonly EnvVar[];
-  /** No handler begins; what happens waits. Absent: it runs. */
+  /** No handler begins, and events wait. Absent: the function runs. */
   readonly paused?: true;
 }
 
 export type ChangeType = "Added" | "Modified" | "Deleted";
 
-/** A change of an object, or a time that has come. */
+/** Type of an event: a change of an object, or a scheduled time. */
 export type EventType = ChangeType | "Scheduled";
 
 export interface Trigger {
-  /** Echoed to the handler; unique within the function; defaults to the kind in lower case. */
+  /** Passed to the handler; unique within the function; default: the kind in lower case. */
   readonly name: string;
   readonly apiVersion: string;
   readonly kind: string;
@@ -48,29 +51,32 @@ export interface Trigger {
   /** Each field as its path's segments: `.metadata.labels` is ["metadata", "labels"]. Empty: any change. */
   readonly changedFields: readonly (readonly string[])[];
   readonly matchConditions: readonly { readonly name: string; readonly expression: string }[];
-  /** What events carry of each object, and all that is read of it. Default Full. */
+  /** Part of each object that events carry and that is read from the API server. Default Full. */
   readonly object: "Full" | "Metadata";
-  /** What is kept of each known object for `oldObject` and for deletes found after a gap. Default Full. */
+  /** Part of each known object that is stored, for `oldObject` and for deletions found after a gap. Default Full. */
   readonly lastBody: "Full" | "Metadata";
-  /** Whom a change of its objects wakes, in mode Reconcile. Left out: the object's own namespace and name. */
+  /** In mode Reconcile: the keys that a change of an object wakes. Absent: the object's own namespace and name. */
   readonly key?: KeyRule;
 }
 
-/** `owner`: the owners of this kind. `expression`: CEL that gives a name or several, `namespace/name` or in the object's own namespace. */
+/**
+ * `owner`: the owners of this kind. `expression`: CEL that returns one or several names, as `namespace/name` or in the object's
+ * own namespace.
+ */
 export type KeyRule =
   | { readonly type: "owner"; readonly apiVersion: string; readonly kind: string }
   | { readonly type: "expression"; readonly expression: string };
 
-/** A trigger that fires by the clock. */
+/** A trigger that fires at scheduled times. */
 export interface Schedule {
-  /** Echoed to the handler; unique among the function's triggers; defaults to `schedule`. */
+  /** Passed to the handler; unique among the function's triggers; default `schedule`. */
   readonly name: string;
-  /** Where it stands in the manifest's list of triggers. */
+  /** Index in the manifest's list of triggers. */
   readonly index: number;
   readonly times: CronSchedule | IntervalSchedule;
-  /** A run comes up to so much later than its time. */
+  /** Largest delay of a run after its time, in milliseconds. */
   readonly jitterMs: number;
-  /** What becomes of times that passed without a run: one run for all of them, none, or one each. */
+  /** Handling of times that passed without a run: one run for all of them, no run, or one run each. */
   readonly missed: "Once" | "Skip" | "All";
 }
 
@@ -84,31 +90,34 @@ interface IntervalSchedule {
   readonly everyMs: number;
 }
 
-/** The objects of a kind that somebody reads. */
+/** A selection of objects of one kind that are listed and watched. */
 export type Selection = Pick<
   Trigger,
   "apiVersion" | "kind" | "namespaces" | "labelSelector" | "fieldSelector" | "object"
 >;
 
-/** Objects that are kept in memory for the handler, current by a watch. */
+/** Objects kept in memory for the handler, updated by a watch. */
 export interface CachedRead extends Selection {
   readonly indexes: readonly ReadIndex[];
 }
 
-/** By what a handler finds objects without a look at all of them: a field's value, or each of a list's. */
+/** Index that finds objects without scanning all of them: by a field's value, or by each value of a list. */
 export interface ReadIndex {
   readonly name: string;
   /** Segments of the field's path. */
   readonly field: readonly string[];
 }
 
-/** `all`: one cluster-wide watch. `names`: one per namespace. `labels`: one per namespace that matches, followed as they change. */
+/**
+ * Namespaces of a selection. `all`: one cluster-wide watch. `names`: one watch per namespace. `labels`: one watch per matching
+ * namespace, updated as they change.
+ */
 export type NamespaceScope =
   | { readonly type: "all" }
   | { readonly type: "names"; readonly names: readonly string[] }
   | { readonly type: "labels"; readonly labelSelector: string };
 
-/** RBAC's PolicyRule, and the namespaces it holds in; no namespaces: everywhere, cluster-scoped objects included. */
+/** RBAC's PolicyRule, and the namespaces in which it holds; without namespaces: everywhere, cluster-scoped objects included. */
 export interface Permission {
   readonly apiGroups: readonly string[];
   readonly resources: readonly string[];
@@ -118,18 +127,20 @@ export interface Permission {
 }
 
 export interface DeliverySettings {
-  /** Lanes that may run at once. */
+  /** Most objects or keys handled concurrently. */
   readonly concurrency: number;
   readonly mode: "All" | "Latest" | "Reconcile";
-  /** In a fleet: over how many slots keys are spread; left out: all are in one. */
+  /** In a fleet: the number of slots over which keys are distributed; absent: one slot. */
   readonly shards?: number;
-  /** What of a key says which shard has it; left out: all of it, in mode Reconcile its name. */
+  /** Part of a key that determines its shard; absent: the whole key, in mode Reconcile its name. */
   readonly shardBy?: "Namespace";
-  /** In mode Reconcile: each key runs once in so many milliseconds at least. Left out: only when something wakes it. */
+  /**
+   * In mode Reconcile: longest time between two runs of a key, in milliseconds. Absent: a key runs only when something wakes it.
+   */
   readonly resyncMs?: number;
-  /** An object, or a key, runs once nothing of it changed for so long; left out: at once. */
+  /** An object, or a key, runs once nothing of it has changed for this long, in milliseconds; absent: at once. */
   readonly debounceMs?: number;
-  /** Events are handed over several at once; left out: one by one. */
+  /** Passes several events to the handler at once; absent: one by one. */
   readonly batch?: BatchSettings;
   readonly timeoutMs: number;
   readonly retry: {
@@ -139,14 +150,14 @@ export interface DeliverySettings {
     readonly factor: number;
   };
   readonly onFailure: "DeadLetter" | "Block" | "Drop";
-  /** What of the events that were given up is kept. */
+  /** Limits of the stored dead letters. */
   readonly deadLetters: { readonly maxCount: number; readonly maxBytes: number };
 }
 
 export interface BatchSettings {
-  /** Events of one batch at most. */
+  /** Most events in one batch. */
   readonly maxSize: number;
-  /** How long the first event of a batch waits for more. */
+  /** How long the first event of a batch waits for more, in milliseconds. */
   readonly maxWaitMs: number;
 }
 
@@ -154,7 +165,7 @@ export interface Egress {
   /** In lower case; a literal address without brackets; `*.domain` for all names below it. */
   readonly host: string;
   readonly ports: readonly number[];
-  /** Where its names may lead: to public addresses alone, or to private ones and the cluster's as well. */
+  /** Addresses that its names may resolve to: `Public` addresses only, or `Private` ones and the cluster's as well. */
   readonly network: "Public" | "Private";
 }
 

@@ -3,7 +3,7 @@ import type { Path } from "../document/path.ts";
 import { parseSize } from "./quantity.ts";
 import { isMachine } from "./surroundings-schema.ts";
 
-/** What to do about a value of the right type that cannot be used: for the mistakes that people bring from other formats. */
+/** Returns a hint for an unusable value of the right type, for mistakes that come from other formats. */
 export function valueHint(path: Path, actual: unknown): string | undefined {
   if (typeof actual !== "string") return undefined;
   const fields = path.filter((step) => typeof step === "string");
@@ -20,14 +20,14 @@ export function valueHint(path: Path, actual: unknown): string | undefined {
   return undefined;
 }
 
-/** Admission webhooks and other runtimes have names of their own for an event. */
+/** Admission webhooks and other runtimes use other names for event types. */
 function eventHint(actual: string): string | undefined {
   if (/^(?:creat|new)/i.test(actual)) return "did you mean Added?";
   if (/^(?:updat|chang)/i.test(actual)) return "did you mean Modified?";
   return /^remov/i.test(actual) ? "did you mean Deleted?" : undefined;
 }
 
-/** One in Kubernetes' notation is none to be respelled: it is too little or too much. */
+/** A size in Kubernetes' notation is spelled correctly, so it must be too small or too large. */
 function memoryHint(actual: string): string {
   if (parseSize(actual) !== undefined) return "write a size within these bounds, such as 64Mi";
   const [digits = ""] = /^\d+/.exec(actual) ?? [];
@@ -43,14 +43,14 @@ function hostHint(actual: string): string {
   return `write the name alone, such as ${host}, and its ports under \`ports\``;
 }
 
-/** Of an address that a URL could have. With a zero before it, a number is an octal one there, and hardly meant so. */
+/** Hint for a host that looks like an address. In a URL, a number with a leading zero is octal, which is rarely intended. */
 function addressHint(actual: string): string {
   const text = `http://${actual}`;
   if (!/(?:^|\.)0\d/.test(actual) && URL.canParse(text)) return `write the address in full: ${new URL(text).hostname}`;
   return "write the four numbers of an address, 0 to 255 and with no zero before them, such as 192.0.2.1";
 }
 
-/** What to write where a number stands for an amount: `add its unit: "30s"`. Undefined where the field is no amount. */
+/** Returns a hint for a number without a unit: `add its unit: "30s"`. `undefined` if the field takes no unit. */
 export function unitHint(path: Path, amount: string): string | undefined {
   const field = String(path.at(-1));
   if (field === "memory") return Number(amount) < 8192 ? `add its unit: "${amount}Mi"` : undefined;
@@ -78,7 +78,7 @@ function permissionHint(field: string, actual: string): string | undefined {
   }
 }
 
-/** Guesses as the API server does for a custom resource, and takes what ends in one s for a plural. */
+/** Forms a plural like the API server does for a custom resource, but treats a word that ends in a single s as a plural. */
 function plural(text: string): string {
   const word = text.toLowerCase().replace(/[^a-z0-9.-]/g, "");
   if (word === "") return "pods";

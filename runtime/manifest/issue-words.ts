@@ -1,6 +1,6 @@
 import type { z } from "zod";
 
-/** zod's names of types, as people who write YAML call them. */
+/** zod's type names in the words of people who write YAML. */
 const typeNames: Readonly<Record<string, string>> = {
   int: "a whole number",
   number: "a number",
@@ -11,7 +11,7 @@ const typeNames: Readonly<Record<string, string>> = {
   record: "a map",
 };
 
-/** What an issue says of the value at its path, which is there. */
+/** Describes an issue with an existing value. */
 export function wordsOf(issue: z.core.$ZodIssue, actual: unknown): string {
   switch (issue.code) {
     case "invalid_type": {
@@ -29,7 +29,7 @@ export function wordsOf(issue: z.core.$ZodIssue, actual: unknown): string {
   }
 }
 
-/** The values of which one is expected; none where the issue is of another sort. */
+/** Returns the values of which one is expected; empty if the issue is of another kind. */
 export function choicesOf(issue: z.core.$ZodIssue): readonly string[] {
   if (issue.code === "invalid_value") return issue.values.map(String);
   return issue.code === "invalid_union" && "options" in issue ? (issue.options ?? []).map(String) : [];

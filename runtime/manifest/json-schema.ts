@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Path } from "../document/path.ts";
 import { manifestSchema } from "./schema.ts";
 
-/** The part of JSON Schema that is read here. */
+/** The part of JSON Schema that is used here. */
 export interface JsonSchema {
   readonly properties?: Readonly<Record<string, JsonSchema>>;
   readonly items?: JsonSchema;
@@ -13,7 +13,7 @@ export interface JsonSchema {
 
 export const schemaFile = fileURLToPath(new URL("function.schema.json", import.meta.url));
 
-/** The manifest's schema for editors: draft 7, which is the newest that yaml-language-server documents. */
+/** Returns the manifest's schema for editors: draft 7, the newest that yaml-language-server documents. */
 export function jsonSchema(): JsonSchema {
   const schema = z.toJSONSchema(manifestSchema, { target: "draft-7", io: "input" });
   return {
@@ -23,15 +23,15 @@ export function jsonSchema(): JsonSchema {
   } as JsonSchema;
 }
 
-/** The schema of what stands at a path; undefined where it names none there. */
+/** Returns the schema of the value at a path; `undefined` if the schema does not define that path. */
 export function schemaAt(schema: JsonSchema, path: Path): JsonSchema | undefined {
   let found: JsonSchema | undefined = schema;
   for (const step of path) found = typeof step === "number" ? found?.items : found?.properties?.[String(step)];
   return found;
 }
 
-/** As it is committed. */
+/** Returns the schema as it is committed. */
 export const renderSchema = (): string => `${JSON.stringify(jsonSchema(), null, 2)}\n`;
 
-// `node runtime/manifest/json-schema.ts` writes it anew.
+// `node runtime/manifest/json-schema.ts` rewrites the committed file.
 if (process.argv[1] === fileURLToPath(import.meta.url)) writeFileSync(schemaFile, renderSchema());

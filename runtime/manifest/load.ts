@@ -10,56 +10,59 @@ import type { FunctionManifest } from "./function.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
 import type { ExpressionChecker } from "./rule-fault.ts";
 
-/** A manifest is a page of text; a file above this is something else. */
+/** Limit of a manifest file, in bytes. A manifest is a page of text. */
 const fileLimit = 1024 * 1024;
 
-/** So many files are read in one turn of the event loop: some 2 ms, at 0.4 ms each. Builders get their next build between turns. */
+/** Files read in one turn of the event loop: some 2 ms, at 0.4 ms each. Builders get their next build between turns. */
 const filesInATurn = 4;
 
 /** A function that cannot run because of its manifest. */
 export interface RejectedFunction {
-  /** As its manifest claims; undefined where it claims none that a function can have. */
+  /** The name in its manifest; `undefined` if it is missing or invalid. */
   readonly name: string | undefined;
   readonly file: string;
   readonly faults: readonly WatchfireError[];
 }
 
-/** What a functions folder holds. */
+/** Contents of a functions folder. */
 export interface LoadedFunctions {
-  /** Those that can run, by name. */
+  /** Functions that can run, by name. */
   readonly functions: FunctionManifest[];
-  /** Where their fields stand, by name. */
+  /** Their documents by name, which locate the fields. */
   readonly documents: ReadonlyMap<string, ManifestDocument>;
-  /** Those that cannot; each disables itself alone. */
+  /** Functions that cannot run; each affects only itself. */
   readonly rejected: RejectedFunction[];
   /** Every fault, those of `rejected` included, in the order of files and lines. */
   readonly faults: WatchfireError[];
 }
 
-/** What loading needs of other rooms. */
+/** Dependencies of loading on other rooms. */
 export interface LoadOptions {
-  /** Compiles CEL expressions; without it they are taken as they are. */
+  /** Compiles CEL expressions; without it they are not checked. */
   readonly checkExpression?: ExpressionChecker;
-  /** The manifests' texts by file, where they were read before: the folder is not looked at. */
+  /** The manifests' texts by file, if they have been read before; the folder is then not read. */
   readonly texts?: ReadonlyMap<string, string> | undefined;
-  /** Told of each that can run by itself, as soon as it was read. It is not loaded if another turns out to claim its name. */
+  /**
+   * Called with each manifest that is valid by itself, as soon as it has been read. The function is not loaded if another turns
+   * out to claim its name.
+   */
   readonly onManifest?: ((manifest: FunctionManifest) => void) | undefined;
-  /** Gives the names in a folder. Default the system's. */
+  /** Returns the names in a folder. Default: reads the file system. */
   readonly readFolder?: FolderReader;
 }
 
 type FolderReader = (folder: string) => readonly string[];
 
-/** Other people's folders: a package manager's, and a disk's own, which only root may read. */
+/** Folders that belong to others: a package manager's, and a file system's own, which only root may read. */
 const foreignFolders: ReadonlySet<string> = new Set(["node_modules", "lost+found"]);
 
 /**
- * Reads every manifest of a functions folder: `<folder>/<name>/function.yaml` (or `.yml`), and `<folder>/*.yaml`, any of
- * which may hold several documents. Names with a leading dot and foreign folders are passed over, other folders without
- * a manifest too: handlers may share code.
+ * Reads every manifest of a functions folder: `<folder>/<name>/function.yaml` (or `.yml`), and `<folder>/*.yaml`, which may hold
+ * several documents each. Ignores names with a leading dot, foreign folders, and folders without a manifest: handlers may share
+ * code.
  */
 export async function loadFunctions(folder: string, options: LoadOptions = {}): Promise<LoadedFunctions> {
-  // The handlers are in other files then.
+  // Handlers are in other files in that case.
   const built = options.texts !== undefined || isBuilt(folder);
   const read: { file: string; result: ReadManifest }[] = [];
   const rejected: RejectedFunction[] = [];
@@ -95,7 +98,7 @@ export async function loadFunctions(folder: string, options: LoadOptions = {}): 
   return { functions, documents, rejected, faults: [...folderFaults, ...rejected.flatMap(({ faults }) => faults)] };
 }
 
-/** Which of the two is meant nobody can know, and a checkpoint goes by the name: neither runs. */
+/** Which of the two is meant is unknown, and checkpoints are stored by name, so neither runs. */
 function duplicate(result: ReadManifest, other: ReadManifest): WatchfireError {
   const { file, line } = other.document.place(["metadata", "name"]);
   return new WatchfireError("WF_MANIFEST_DUPLICATE_NAME", {
@@ -119,7 +122,7 @@ function manifestFiles(folder: string, read: FolderReader, faults: WatchfireErro
   return names.toSorted().flatMap((name) => {
     const path = join(folder, name);
     if (name.startsWith(".") || foreignFolders.has(name)) return [];
-    // A mounted ConfigMap is links all the way down, so that the entry's own type says nothing.
+    // Entries of a mounted ConfigMap are links, so the entry's own type is not used.
     if (!isFolder(path, faults)) {
       return /\.ya?ml$/.test(name) ? [{ file: path, base: resolve(folder) }] : [];
     }
@@ -129,7 +132,7 @@ function manifestFiles(folder: string, read: FolderReader, faults: WatchfireErro
   });
 }
 
-/** A link that leads in a circle is a fault of its own; one that leads nowhere is nothing. */
+/** Whether a path is a folder. A circular link is a fault; a dangling one is ignored. */
 function isFolder(path: string, faults: WatchfireError[]): boolean {
   try {
     return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
@@ -140,7 +143,10 @@ function isFolder(path: string, faults: WatchfireError[]): boolean {
   }
 }
 
-/** A function may lie in a folder that cannot be read, and one that runs is not removed for that. Only what is gone is nothing. */
+/**
+ * Returns the names in a folder. An unreadable folder may hold a function, and a running one must not be stopped for that. Only a
+ * missing folder counts as empty.
+ */
 function namesIn(folder: string, read: FolderReader, faults: WatchfireError[]): readonly string[] {
   try {
     return read(folder).toSorted();
@@ -163,7 +169,7 @@ function readText(file: string, folder: string): string | WatchfireError {
     new WatchfireError("WF_MANIFEST_UNREADABLE", { what, place: { file }, actual, cause });
   try {
     const stats = statSync(file);
-    // A message shows the beginning of a file that is no manifest: it may not be a token's, or a kubeconfig's.
+    // An error message quotes the beginning of a file that is not a manifest, so the file must not be a token or a kubeconfig.
     if (relative(realpathSync(folder), realpathSync(file)).split(sep)[0] === "..") {
       return unreadable("it leads outside of the functions folder", undefined);
     }

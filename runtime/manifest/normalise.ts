@@ -19,7 +19,7 @@ import { unbracketed } from "./surroundings-schema.ts";
 type Checked = CheckedManifest["spec"];
 
 /**
- * A checked manifest in the form that the rooms downstream take.
+ * Converts a checked manifest to the form that other rooms use.
  * @param folder the absolute folder that `handler` is relative to
  */
 export function normalise({ metadata, spec }: CheckedManifest, file: string, folder: string): FunctionManifest {
@@ -142,7 +142,7 @@ function envOf({ name, value, valueFrom }: Checked["env"][number]): EnvVar {
 
 const milliseconds = (text: string): number => checked(parseDuration(text));
 
-/** A value that the schema has let through, which its parser therefore understands. */
+/** Returns a value that the schema has validated, so its parser must accept it. */
 function checked<T>(value: T | undefined): T {
   if (value === undefined) throw new Error("the schema let through what its parser refuses");
   return value;

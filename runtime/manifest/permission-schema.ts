@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { dnsLabel, dnsSubdomain, objectName } from "../kube/names.ts";
 
-/** What the handler's client can do; `watch` is a trigger's work. */
+/** Verbs of the handler's client; watching is done by triggers. */
 const verbs = ["get", "list", "create", "update", "patch", "delete", "*"] as const;
 
-/** A plural, `plural/subresource`, `*`, or `*` with a subresource, as RBAC has them. */
+/** A plural, `plural/subresource`, `*`, or `*` with a subresource, as in RBAC. */
 const resource = /^(?:\*|[a-z0-9][a-z0-9.-]*)(?:\/(?:\*|[a-z][a-z0-9-]*))?$/;
 
 const list = <Item extends z.ZodType>(item: Item) =>

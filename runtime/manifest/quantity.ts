@@ -1,4 +1,4 @@
-/** Bytes per suffix: the ones of Kubernetes that make sense for memory. */
+/** Bytes per suffix: the suffixes of Kubernetes that make sense for memory. */
 const suffixes: Readonly<Record<string, number>> = {
   "": 1,
   k: 1e3,
@@ -9,10 +9,10 @@ const suffixes: Readonly<Record<string, number>> = {
   Gi: 2 ** 30,
 };
 
-/** What a size looks like: `64Mi`, `128M`, `1.5Gi`. */
+/** Pattern of a size: `64Mi`, `128M`, `1.5Gi`. */
 export const sizePattern = /^\d+(?:\.\d+)?(?:k|M|G|Ki|Mi|Gi)?$/;
 
-/** Bytes of a size in Kubernetes' notation, or undefined where it is not one or gives no whole number of bytes. */
+/** Returns a size in Kubernetes' notation in bytes; `undefined` if it is malformed or not a whole number of bytes. */
 export function parseSize(text: string): number | undefined {
   if (!sizePattern.test(text)) return undefined;
   const [, amount, suffix = ""] = /^([\d.]+)(\w*)$/.exec(text) ?? [];

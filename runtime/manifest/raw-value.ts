@@ -1,4 +1,4 @@
-// A document as it was read, of any shape: what is not there, or is of another type, is passed over.
+// Access to an unchecked document of any shape: missing values and values of another type are ignored.
 
 export const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

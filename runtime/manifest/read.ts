@@ -12,21 +12,21 @@ import type { ExpressionChecker } from "./rule-fault.ts";
 import { ruleFaults } from "./rules.ts";
 import { apiVersion, manifestSchema } from "./schema.ts";
 
-/** One document of a file: a function, or what keeps it from being one. */
+/** One document of a file: a function, or the faults that keep it from being one. */
 export interface ReadManifest {
-  /** The name it claims, where that can be read, and can be a function's. */
+  /** The name it claims, if it is present and valid. */
   readonly name: string | undefined;
   readonly manifest: FunctionManifest | undefined;
-  /** Every fault of the document; empty where `manifest` is there. */
+  /** Every fault of the document; empty if `manifest` is set. */
   readonly faults: readonly WatchfireError[];
-  /** Where its name stands. */
+  /** The document, which locates its fields. */
   readonly document: ManifestDocument;
 }
 
 /**
- * Checks every document of a file, each by itself: all faults of one at once.
- * @param file as faults show it
- * @param folder absolute; what `handler` is relative to. Undefined where the code is at hand already: no file is looked for
+ * Checks every document of a file separately, and reports all faults of each.
+ * @param file its name in faults
+ * @param folder absolute path that `handler` is relative to. `undefined` if the code is already available: no file is looked for
  */
 export function readManifests(
   text: string,
@@ -50,7 +50,7 @@ export function readManifests(
   });
 }
 
-/** Whatever is no Function at all has nothing to gain from a hundred faults of a Function's fields. */
+/** Returns a single fault for a document that is not a Function, instead of a hundred faults about a Function's fields. */
 function strangerFault(document: ManifestDocument): WatchfireError | undefined {
   const fault = (path: string, what: string, actual?: unknown, hint?: string): WatchfireError =>
     new WatchfireError("WF_MANIFEST_NOT_A_FUNCTION", {
@@ -76,7 +76,7 @@ function strangerFault(document: ManifestDocument): WatchfireError | undefined {
   return undefined;
 }
 
-/** Of several faults at one path the first: what follows from it is no second cause. */
+/** Keeps the first of several faults at one path: the others are consequences. */
 function onePerPlace(faults: readonly WatchfireError[]): WatchfireError[] {
   const first = new Map<string, WatchfireError>();
   for (const fault of faults) {

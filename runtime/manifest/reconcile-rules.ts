@@ -4,10 +4,10 @@ import type { ExpressionChecker, RuleFault } from "./rule-fault.ts";
 
 const invalid = "WF_MANIFEST_INVALID_VALUE";
 
-/** As of a schedule's interval. Below it keys would run without end. */
+/** Shortest resync interval, in milliseconds, as for a schedule. With a shorter one, keys would run without pause. */
 const shortestResyncMs = 1_000;
 
-/** What holds of `mode: Reconcile`, and of the fields that make sense in it alone. It passes over what has the wrong shape. */
+/** Checks `mode: Reconcile`, and the fields that are only valid with it. Ignores values of the wrong shape. */
 export function* reconcileFaults(
   triggers: readonly unknown[],
   delivery: unknown,
@@ -57,7 +57,7 @@ function* keyFaults(
   if (fault) yield { code: "WF_MANIFEST_EXPRESSION", path: [...path, "expression"], what: fault };
 }
 
-/** The trigger without `key` says of which kind `object` is, and keeps its state. */
+/** Checks the trigger without `key`, which determines the kind of `object` and keeps its state. */
 function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
   const primaries = [...triggers.keys()].filter((index) => isPrimary(triggers[index]));
   const [first, second] = primaries;
@@ -100,7 +100,7 @@ function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
   }
 }
 
-/** `key` and `resync` outside of their mode. */
+/** Finds `key` and `resync` outside of their mode. */
 function* strayFaults(triggers: readonly unknown[], delivery: unknown): Generator<RuleFault> {
   const mode = text(field(delivery, "mode")) ?? "All";
   if (mode !== "All" && mode !== "Latest") return;
@@ -125,7 +125,7 @@ function* strayFaults(triggers: readonly unknown[], delivery: unknown): Generato
 const isPrimary = (trigger: unknown): boolean =>
   field(trigger, "key") === undefined && field(trigger, "watch") !== undefined;
 
-/** Whichever version of it either names. What has the wrong shape is said elsewhere. */
+/** Compares kinds, whatever version either names. Values of the wrong shape are reported elsewhere. */
 function isSameKind(owner: unknown, watch: unknown): boolean {
   const [kind, other] = [text(field(owner, "kind")), text(field(watch, "kind"))];
   const [version, otherVersion] = [text(field(owner, "apiVersion")), text(field(watch, "apiVersion"))];

@@ -1,8 +1,8 @@
 import type { ErrorCode } from "../base/errors.ts";
 
 /**
- * Compiles a CEL expression over whole objects, or over their metadata: undefined, or what is wrong with it. The filter room
- * has the real one. `use`: what it is for. Default condition.
+ * Compiles a CEL expression over whole objects, or over their metadata. Returns `undefined`, or what is wrong with it. The filter
+ * room implements it. `use`: the purpose of the expression; default condition.
  */
 export type ExpressionChecker = (
   expression: string,
@@ -10,7 +10,7 @@ export type ExpressionChecker = (
   use?: "condition" | "key",
 ) => string | undefined;
 
-/** A rule between fields that does not hold. */
+/** Violation of a rule between fields. */
 export interface RuleFault {
   readonly code: ErrorCode;
   readonly path: readonly (string | number)[];

@@ -17,8 +17,8 @@ const mostWatches = 200;
 const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
 
 /**
- * What holds between a manifest's fields. It takes the raw document, and passes over what has the wrong shape, so that
- * these faults are reported together with those of the schema.
+ * Checks rules between a manifest's fields. Takes the raw document, and ignores values of the wrong shape, so that these faults
+ * are reported together with those of the schema.
  */
 export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionChecker): Generator<RuleFault> {
   const spec = field(manifest, "spec");
@@ -66,7 +66,9 @@ function* triggerFaults(
   }
 }
 
-/** A definition's group has a dot, and its kinds may be in small letters. Those of the other groups, Kubernetes' own, are not. */
+/**
+ * A definition's group has a dot, and its kinds may be in lower case. The other groups are Kubernetes' own, whose kinds are not.
+ */
 function* kindFaults(selection: unknown, path: RuleFault["path"]): Generator<RuleFault> {
   const [apiVersion, kind] = [text(field(selection, "apiVersion")), text(field(selection, "kind"))];
   if (apiVersion === undefined || kind === undefined || /\..*\//.test(apiVersion) || !/^[a-z]/.test(kind)) return;
@@ -87,7 +89,7 @@ function* whatFires(trigger: Record<string, unknown>, path: RuleFault["path"]): 
 }
 
 function* readFaults(reads: unknown[], permissions: unknown[]): Generator<RuleFault> {
-  // `ctx.cache` names what it reads by the kind alone, whatever version serves it.
+  // `ctx.cache` names the kind that it reads without its version.
   const kindOf = (read: unknown) => {
     const [apiVersion, kind] = [text(field(read, "apiVersion")), text(field(read, "kind"))];
     return apiVersion && kind ? `${kind} of ${/^(.*)\//.exec(apiVersion)?.[1] ?? "the core group"}` : undefined;
@@ -146,7 +148,7 @@ function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<
     };
   }
   const wellFormed = {
-    // zod passes over a key `__proto__`, whatever is below it: each key is looked at here.
+    // zod ignores a key `__proto__` with everything below it, so each key is checked here.
     matchLabels: Object.fromEntries(
       Object.entries(isRecord(labels) ? labels : {}).map(([key, value]) => [key, text(value) ?? ""]),
     ),
@@ -161,7 +163,7 @@ function* selectorFaults(selector: unknown, path: RuleFault["path"]): Generator<
   }
 }
 
-/** Faults of changed fields where metadata alone is read. */
+/** Finds changed fields outside of the metadata when only the metadata is read. */
 function* fieldFaults(fields: unknown[], path: RuleFault["path"]): Generator<RuleFault> {
   for (const [index, name] of fields.entries()) {
     if (typeof name !== "string" || !name.startsWith(".") || metadataFields.test(name)) continue;
@@ -183,7 +185,7 @@ function* conditionFaults(
     const what = "an earlier condition has this name";
     yield { code: "WF_MANIFEST_DUPLICATE_NAME", path: [...path, index, "name"], what };
   }
-  // The schema says of the rest that they are too many.
+  // The schema reports that there are too many.
   for (const [index, condition] of conditions.slice(0, mostConditions).entries()) {
     const expression = text(field(condition, "expression"));
     const fault = expression === undefined ? undefined : check?.(expression);
@@ -249,11 +251,11 @@ function* envFaults(env: unknown[]): Generator<RuleFault> {
 
 const keyRefs = ["secretKeyRef", "configMapKeyRef"];
 
-/** Whether it is a map of these fields: of one with others it is already said that they are unknown. */
+/** Whether a value is a map with only these fields; unknown fields are reported elsewhere. */
 const hasOnly = (value: unknown, known: readonly string[]): value is Record<string, unknown> =>
   isRecord(value) && Object.keys(value).every((key) => known.includes(key));
 
-/** Indices of the texts that occurred before. */
+/** Returns the indices of repeated texts. */
 function repeated(values: readonly unknown[]): number[] {
   const first = new Map<string, number>();
   return values.flatMap((value, index) => {

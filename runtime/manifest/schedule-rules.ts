@@ -2,7 +2,7 @@ import { parseDuration } from "@watchfire/sdk";
 import { cronFault, isTimeZone } from "./cron.ts";
 import type { RuleFault } from "./rule-fault.ts";
 
-/** Below it a run would begin before the last one's record is on disk. */
+/** Shortest interval, in milliseconds. With a shorter one, a run would begin before the previous one's record is on disk. */
 const shortestIntervalMs = 1_000;
 
 const invalid = (path: RuleFault["path"], what: string, hint?: string): RuleFault => ({
@@ -12,7 +12,7 @@ const invalid = (path: RuleFault["path"], what: string, hint?: string): RuleFaul
   ...(hint !== undefined && { hint }),
 });
 
-/** What holds between a trigger's `watch` and `schedule`, and within the latter; of a raw document. */
+/** Checks rules between a trigger's `watch` and `schedule`, and within the latter, in a raw document. */
 export function* scheduleFaults(trigger: Record<string, unknown>, path: RuleFault["path"]): Generator<RuleFault> {
   const { watch, schedule } = trigger;
   if (watch !== undefined && schedule !== undefined) {

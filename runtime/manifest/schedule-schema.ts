@@ -3,10 +3,10 @@ import { duration } from "./duration-schema.ts";
 
 const longestIntervalMs = 31 * 24 * 3_600_000;
 const longestJitterMs = 24 * 3_600_000;
-/** The longest that can be of use: each of the five fields written out in full. */
+/** Longest expression that can be useful: each of the five fields written out in full. */
 const longestCron = 500;
 
-/** `schedule` of a trigger. What holds between its fields is in schedule-rules.ts. */
+/** Schema of a trigger's `schedule`. Rules between its fields are in schedule-rules.ts. */
 export const scheduleSchema = z.strictObject({
   cron: z
     .string()

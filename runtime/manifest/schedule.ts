@@ -1,9 +1,9 @@
 import type { FunctionManifest, Schedule } from "./function.ts";
 
-/** What stands for the object where an event has none. */
+/** Kind that is used in place of the object's for events without an object. */
 export const scheduleKind = { apiVersion: "watchfire.dev/v1alpha1", kind: "Schedule" } as const;
 
-/** A schedule as people read it: `0 3 * * * Europe/Berlin`, or `every 10m`. */
+/** Formats a schedule for people: `0 3 * * * Europe/Berlin`, or `every 10m`. */
 export function scheduleText({ times }: Pick<Schedule, "times">): string {
   if ("cron" in times) return times.timeZone === "UTC" ? times.cron : `${times.cron} ${times.timeZone}`;
   const { everyMs } = times;
@@ -17,7 +17,7 @@ const units = [
   ["s", 1_000],
 ] as const;
 
-/** Where the `watch` trigger of this index stands in the manifest's list, which has schedules as well. */
+/** Converts an index among the `watch` triggers to one in the manifest's list, which also contains schedules. */
 export function placeOfWatch({ schedules }: Pick<FunctionManifest, "schedules">, index: number): number {
   let place = index;
   for (const schedule of schedules) if (schedule.index <= place) place++;

@@ -11,21 +11,24 @@ import { egressSchema, envSchema } from "./surroundings-schema.ts";
 
 export const apiVersion = "watchfire.dev/v1alpha1";
 
-/** Lists are bounded so that a manifest cannot make the runtime's tables grow without end; far above any real one. */
+/** Limit of lists, far above any real one, so that a manifest cannot make the runtime's tables grow without bound. */
 const listLimit = 100;
-/** One attempt may take an hour at most: longer work belongs into a Job that the handler creates. */
+/** Longest attempt, in milliseconds: an hour. Longer work belongs into a Job that the handler creates. */
 const longestTimeoutMs = 3_600_000;
 const longestDelayMs = 24 * 3_600_000;
 const longestResyncMs = 30 * longestDelayMs;
-/** Below this an isolate cannot be made (isolated-vm refuses it). */
+/** Smallest memory of an isolate, in bytes; isolated-vm refuses less. */
 const leastMemory = 8 * 2 ** 20;
 const mostMemory = 2 * 2 ** 30;
 
-/** What `reads` may take in the parent. */
+/** Smallest memory for `reads` in the parent, in bytes. */
 const leastCache = 2 ** 20;
 const mostCache = 8 * 2 ** 30;
 
-/** The largest object that etcd takes by default has 1.5 MiB; a dead letter may have two. */
+/**
+ * Smallest space for dead letters, in bytes. The largest object that etcd accepts by default has 1.5 MiB; a dead letter may
+ * contain two.
+ */
 const leastLetters = 4 * 2 ** 20;
 const mostLetters = 64 * 2 ** 30;
 
@@ -67,7 +70,7 @@ const namespaceSelector = z.strictObject({
   ...labelSelectorShape,
 });
 
-/** `ADDED`, as a watch says it, and `added` are read as `Added`. */
+/** Accepts `ADDED`, as in a watch, and `added` for `Added`. */
 const changeType = z.preprocess(
   (value) =>
     typeof value === "string" && /^(?:[A-Z]+|[a-z]+)$/.test(value)
@@ -228,10 +231,10 @@ const deadLetters = z.strictObject({
     ),
 });
 
-/** What waits longer goes to disk, so that the position passes it. */
+/** Longest debounce, in milliseconds. Events that wait longer are written to disk, so that the checkpoint can advance. */
 const longestDebounceMs = 60_000;
 
-/** What waits longer is late for whoever reads of it. */
+/** Longest wait of a batch, in milliseconds; more would be late for whoever reads the result. */
 const longestBatchWaitMs = 60_000;
 
 const batch = z.strictObject({
@@ -356,7 +359,7 @@ const spec = z.strictObject({
     .describe("No handler begins while it is true. Positions stand, and what happens meanwhile waits in order."),
 });
 
-/** The shape of a manifest as the user writes it; strict throughout. What holds between fields is in rules.ts. */
+/** Schema of a manifest as the user writes it; strict throughout. Rules between fields are in rules.ts. */
 export const manifestSchema = z
   .strictObject({
     apiVersion: z.literal(apiVersion).describe("Version of this format."),
@@ -373,5 +376,5 @@ export const manifestSchema = z
   })
   .describe("A Watchfire function: a handler and the changes that fire it.");
 
-/** A manifest whose shape is right, defaults filled in. */
+/** A manifest of valid shape, with defaults filled in. */
 export type CheckedManifest = z.output<typeof manifestSchema>;

@@ -3,10 +3,10 @@ import { field, items, text } from "./raw-value.ts";
 import type { RuleFault } from "./rule-fault.ts";
 
 /**
- * The fault of a selection, a trigger's or a read's, that shows a handler Secrets which its permissions do not let it
- * list. The runtime's account does the listing, so this check is the only place where a reviewer of `permissions` sees it.
- * `object: Metadata` is no exception: the API server asks for `list` there too, and `kubectl apply` keeps a copy of the
- * data in an annotation (`kubectl.kubernetes.io/last-applied-configuration`).
+ * Finds selections, of triggers or reads, that show a handler Secrets which its permissions do not let it list. The runtime's
+ * account does the listing, so only this check makes it visible to a reviewer of `permissions`. `object: Metadata` is no
+ * exception: the API server asks for `list` there too, and `kubectl apply` keeps a copy of the data in an annotation
+ * (`kubectl.kubernetes.io/last-applied-configuration`).
  */
 export function* secretFaults(
   selection: unknown,
@@ -15,7 +15,7 @@ export function* secretFaults(
 ): Generator<RuleFault> {
   if (field(selection, "apiVersion") !== "v1" || field(selection, "kind") !== "Secret") return;
   const names = field(field(selection, "namespaceSelector"), "matchNames");
-  // Labels may select any namespace, so that only a rule for all of them grants enough.
+  // Labels may select any namespace, so only a rule for all of them grants enough.
   const namespaces = Array.isArray(names) ? [...new Set<unknown>(names)] : [undefined];
   const only = requiredName(text(field(selection, "fieldSelector")) ?? "");
   const missing = namespaces.filter((each) => !permissions.some((rule) => grantsList(rule, each, only)));
@@ -33,7 +33,7 @@ export function* secretFaults(
   };
 }
 
-/** Whether a rule grants lists of the Secrets of a namespace, `undefined` for all, or of the one name that is selected. */
+/** Whether a rule grants listing the Secrets of a namespace (`undefined` for all), or only the one with the selected name. */
 function grantsList(rule: unknown, namespace: unknown, only: string | undefined): boolean {
   const has = (name: string, value: string) => items(field(rule, name)).some((each) => each === value || each === "*");
   if (!has("apiGroups", "") || !has("resources", "secrets") || !has("verbs", "list")) return false;

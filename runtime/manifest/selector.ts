@@ -8,7 +8,7 @@ export interface LabelSelector {
     | undefined;
 }
 
-/** Where in a selector something is wrong, and what. */
+/** Path within a selector and what is wrong there. */
 interface SelectorFault {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -17,7 +17,7 @@ interface SelectorFault {
 const keyForm = "such as app or example.com/role";
 const valueForm = "at most 63 letters, digits, -, _ and .";
 
-/** What is wrong with a label selector; empty where nothing is. */
+/** Returns the faults of a label selector; empty if it is valid. */
 export function labelSelectorFaults(selector: LabelSelector): SelectorFault[] {
   const faults: SelectorFault[] = [];
   for (const [key, value] of Object.entries(selector.matchLabels ?? {})) {
@@ -41,8 +41,8 @@ export function labelSelectorFaults(selector: LabelSelector): SelectorFault[] {
 }
 
 /**
- * The selector in the API's query form, the same text for the same meaning. Requirements are sorted by key, values
- * sorted and without repeats, and a set of one is an equation. Empty for a selector that selects all.
+ * Returns the selector in the API's query form, with the same text for the same meaning: requirements are sorted by key, values
+ * are sorted without duplicates, and a set of one becomes an equation. Empty for a selector that selects all.
  */
 export function labelQuery(selector: LabelSelector): string {
   const terms = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({ key, text: `${key}=${value}` }));
@@ -64,8 +64,8 @@ function requirement(key: string, operator: string, values: readonly string[]): 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 /**
- * A field selector in canonical form, or undefined where it is none. Its terms are `field=value`, `field==value` or
- * `field!=value`, joined by commas. `\` stands before a comma, an equals sign or a backslash of a value (apimachinery
+ * Returns a field selector in canonical form, or `undefined` if it is malformed. Its terms are `field=value`, `field==value` or
+ * `field!=value`, joined by commas. In a value, `\` escapes a comma, an equals sign or a backslash (apimachinery
  * `fields/selector.go`).
  */
 export function fieldQuery(selector: string): string | undefined {

@@ -1,4 +1,4 @@
-// What a function gets beside the cluster: hosts and environment values.
+// Schemas of a function's access outside of the cluster: hosts and environment values.
 import { isIP } from "node:net";
 import { z } from "zod";
 import { dnsSubdomain } from "../kube/names.ts";
@@ -31,13 +31,13 @@ export const egressSchema = z.strictObject({
 
 const isName = (host: string): boolean => dnsSubdomain.test(host.toLowerCase()) && !/^[\d.]+$/.test(host);
 
-/** Whether a name stands for the machine that asks: what is below `localhost` does as well (RFC 6761). */
+/** Whether a name stands for the local machine, as do all names below `localhost` (RFC 6761). */
 export const isMachine = (name: string): boolean => /(?:^|\.)localhost\.?$/i.test(name);
 
-/** Of a domain of one label everything would be below it: `*.com`. */
+/** Whether a host has at least two labels. `*.com` is refused, because it would cover a whole top-level domain. */
 const isDomain = (host: string): boolean => isName(host) && host.replace(/\.$/, "").includes(".");
 
-/** An IPv6 address without the brackets that a URL puts around it. */
+/** Returns an IPv6 address without the brackets that a URL puts around it. */
 export const unbracketed = (host: string): string => host.replace(/^\[(.*)\]$/, "$1");
 
 const keyRef = z.strictObject({
@@ -52,7 +52,7 @@ const keyRef = z.strictObject({
   optional: z.boolean().default(false).describe("Where it is missing, leave the value out instead of failing."),
 });
 
-/** core/v1 EnvVar, of whose sources those two exist here that do not speak of a pod. */
+/** core/v1 EnvVar, with the two of its sources that do not refer to a pod. */
 export const envSchema = z.strictObject({
   name: z
     .string()

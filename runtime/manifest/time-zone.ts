@@ -1,12 +1,12 @@
 const hourMs = 3_600_000;
 
-/** Offsets of all zones lie between -12 h and +14 h: a wall time's moments lie in this window around it, read as UTC. */
+/** Offsets of all zones are between -12 h and +14 h, so the moments of a wall time are in this window around it, read as UTC. */
 const window = { before: 15 * hourMs, after: 13 * hourMs };
 
-/** A time of the wall clock: its digits, read as UTC, in epoch milliseconds. */
+/** A wall-clock time: its digits, read as UTC, in epoch milliseconds. */
 export type WallTime = number;
 
-/** A change of clocks: its first moment, in epoch milliseconds, and by how much they go forward, in milliseconds. */
+/** A clock change: its first moment, in epoch milliseconds, and by how much clocks go forward, in milliseconds. */
 interface ClockChange {
   readonly at: number;
   readonly byMs: number;
@@ -15,7 +15,7 @@ interface ClockChange {
 /** The moments at which clocks show a wall time, one or two, or the change that skips it. */
 type Moments = { readonly shown: readonly number[] } | { readonly skippedBy: ClockChange };
 
-/** A time zone: what its clocks show, and how they change. No zone changes its clocks twice within 28 hours. */
+/** A time zone: its clock offsets and their changes. No zone changes its clocks twice within 28 hours. */
 export class TimeZone {
   private readonly format: Intl.DateTimeFormat;
 
@@ -27,12 +27,12 @@ export class TimeZone {
     this.format = new Intl.DateTimeFormat("en-US", { timeZone: name, year: "numeric", timeZoneName: "longOffset" });
   }
 
-  /** What clocks show; `at` in epoch milliseconds. */
+  /** Returns the wall time at `at`, in epoch milliseconds. */
   wallAt(at: number): WallTime {
     return at + this.offsetAt(at);
   }
 
-  /** The moments at which clocks show a wall time, in epoch milliseconds. */
+  /** Returns the moments at which clocks show a wall time, in epoch milliseconds. */
   momentsOf(wall: WallTime): Moments {
     const before = this.offsetAt(wall - window.before);
     const after = this.offsetAt(wall + window.after);
@@ -45,7 +45,7 @@ export class TimeZone {
     return change ? { skippedBy: change } : { shown: [second] };
   }
 
-  /** By how much clocks are ahead of UTC, in milliseconds. */
+  /** Returns by how much clocks are ahead of UTC, in milliseconds. */
   offsetAt(at: number): number {
     const found = offsetText.exec(this.format.format(at));
     const [hours, minutes, seconds] = [found?.[2], found?.[3], found?.[4]].map((text = "0") => Number(text));
@@ -53,7 +53,9 @@ export class TimeZone {
     return found?.[1] === "-" ? -ms : ms;
   }
 
-  /** The change after `from`, up to `to`, which is at most 28 hours later; undefined if there is none. */
+  /**
+   * Returns the clock change after `from`, up to `to`, which must be at most 28 hours later; `undefined` if there is no change.
+   */
   changeBetween(from: number, to: number): ClockChange | undefined {
     const before = this.offsetAt(from);
     const byMs = this.offsetAt(to) - before;
@@ -68,5 +70,5 @@ export class TimeZone {
   }
 }
 
-/** `GMT`, `GMT+05:30`, or with seconds before 1972. */
+/** Matches `GMT`, `GMT+05:30`, or an offset with seconds before 1972. */
 const offsetText = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/;

@@ -2,28 +2,28 @@ import { z } from "zod";
 import type { FunctionManifest, Schedule, Trigger } from "./function.ts";
 import { scheduleKind } from "./schedule.ts";
 
-/** A trigger's or a schedule's fields, and the mode of its function: what is on record of it, to be compared with an edited one. */
+/** Recorded fields of a trigger or a schedule, and the mode of its function, for comparison with an edited one. */
 const triggerFields = z.looseObject({ mode: z.string() });
 export type TriggerFields = z.infer<typeof triggerFields>;
 
-/** A trigger or a schedule as it is, or as it was when it was recorded. */
+/** A trigger or a schedule, in its present or recorded form. */
 export interface TriggerRecord {
   readonly name: string;
   readonly resource: string;
-  /** Undefined where an older runtime recorded its name alone. */
+  /** `undefined` if an older runtime recorded its name alone. */
   readonly fields: TriggerFields | undefined;
 }
 
-/** `group/Kind`: what stays the same when a manifest names another version. */
+/** Returns `group/Kind`, which stays the same when a manifest names another version. */
 export function resourceOf({ apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): string {
   const slash = apiVersion.indexOf("/");
   return `${slash < 0 ? "" : apiVersion.slice(0, slash)}/${kind}`;
 }
 
-/** The resource of a schedule, which has no objects. */
+/** Resource of a schedule, which has no objects. */
 export const scheduleResource = resourceOf(scheduleKind);
 
-/** A function's triggers and schedules. */
+/** Returns the records of a function's triggers and schedules. */
 export function recordsOf({
   triggers,
   schedules,
@@ -36,15 +36,15 @@ export function recordsOf({
   ];
 }
 
-/** Reads fields back that were recorded as JSON. @throws SyntaxError, ZodError where the text is damaged */
+/** Reads fields that were recorded as JSON. @throws SyntaxError, ZodError if the text is damaged */
 export const readFields = (json: string | undefined): TriggerFields | undefined =>
   json === undefined ? undefined : triggerFields.parse(JSON.parse(json));
 
 /**
- * Finds triggers that have another name than before: a new name with the watch of one whose name is gone. Of several with that watch,
- * one with all fields the same is meant. Two may swap names, where one of them at least has all its fields still.
- * @param aside what was set aside, and comes back by its name: that says more than a watch, too
- * @returns what each renamed one was before
+ * Finds renamed triggers: a new name with the watch of a trigger whose name is gone. Among several with that watch, one with
+ * identical fields is preferred. Two triggers may swap names, if at least one of them has identical fields.
+ * @param aside suspended triggers, which return by name: their names take precedence over a watch
+ * @returns the previous record of each renamed trigger
  */
 export function renamesOf<T extends TriggerRecord, B extends TriggerRecord>(
   after: readonly T[],
@@ -65,12 +65,12 @@ export function renamesOf<T extends TriggerRecord, B extends TriggerRecord>(
     }
   };
   find(allOf, (was) => !after.some((each) => isSame(was, each) && allOf(was) === allOf(each)));
-  // A circle of watches alone is no change of names: one of it was found by all its fields.
+  // A cycle of equal watches alone is not a renaming: one of its members must have been found by identical fields.
   for (let size = -1; size !== found.size; ) {
     size = found.size;
     find(watchOf, (was) => !stands(was));
   }
-  // A name that stands says more than a watch that another trigger has now, unless both have changed places.
+  // An unchanged name takes precedence over a watch that another trigger has now, unless both have swapped names.
   for (let size = -1; size !== found.size; ) {
     size = found.size;
     for (const [each, was] of found) if (stands(was)) found.delete(each);
@@ -78,16 +78,16 @@ export function renamesOf<T extends TriggerRecord, B extends TriggerRecord>(
   return found;
 }
 
-/** Whether two have one name, for one kind. */
+/** Whether two records have the same name and kind. */
 export const isSame = (one: TriggerRecord, other: TriggerRecord): boolean =>
   one.name === other.name && one.resource === other.resource;
 
-/** All that a trigger says but its name; undefined where that was not recorded. */
+/** Returns everything that defines a trigger except its name; `undefined` if it was not recorded. */
 function allOf({ fields }: TriggerRecord): string | undefined {
   return fields && JSON.stringify({ ...fields, name: undefined, mode: undefined });
 }
 
-/** What of a trigger says which objects, or which times, are its own; undefined where that was not recorded. */
+/** Returns the fields that determine a trigger's objects or times; `undefined` if they were not recorded. */
 function watchOf({ fields }: TriggerRecord): string | undefined {
   if (!fields) return undefined;
   const { namespaces, labelSelector, fieldSelector, times } = fields;

@@ -6,16 +6,18 @@ import { builtInTable, type DefinedResource } from "./kinds.ts";
 
 type FaultPath = RuleFault["path"];
 
-/** What Kubernetes serves to no watcher, or knows in rules alone (`users` are impersonated, `signers` approved for). */
+/**
+ * Resources of Kubernetes that cannot be watched, or that exist only in rules (`users` are impersonated, `signers` approved for).
+ */
 const unwatched: Readonly<Record<string, readonly string[]>> = {
   "": ["bindings", "componentstatuses", "groups", "users"],
   "certificates.k8s.io": ["signers"],
 };
 
 /**
- * Names of a manifest that Kubernetes' own API groups are not known to have, without a cluster. They are warnings,
- * since a newer Kubernetes may serve more. Nothing is said of other groups, nor of what a definition beside the
- * functions defines.
+ * Returns warnings for names in a manifest that Kubernetes' own API groups are not known to have, without asking a cluster. They
+ * are only warnings, because a newer Kubernetes may serve more. Other groups are not checked, nor names defined by
+ * CustomResourceDefinitions in the functions folder.
  */
 export function builtInWarnings(
   {
@@ -64,7 +66,7 @@ function ruleWarnings(
     return [{ code: "WF_MANIFEST_NOT_BUILT_IN", path: [...path, "apiGroups", index], what: noSuchGroup, ...hint }];
   });
   if (shortened.length > 0) return shortened;
-  // Where one of them is not Kubernetes' own, the resource may be there.
+  // If any of the groups is not Kubernetes' own, it may have the resource.
   if (!apiGroups.every((group) => plurals.has(group))) return [];
   const here = apiGroups.flatMap((group) => plurals.get(group) ?? []);
   const more = apiGroups.flatMap((group) => unwatched[group] ?? []);
@@ -97,7 +99,10 @@ const plurals: ReadonlyMap<string, readonly string[]> = new Map(
 
 const noSuchGroup = "Kubernetes is not known to have such an API group";
 
-/** The group of a definition has a dot, as the API server asks: one without is Kubernetes' own, or has lost its end. */
+/**
+ * Whether a group is neither built in nor dotted. The API server requires a dot in a definition's group, so such a group has
+ * probably lost its end.
+ */
 const isShortened = (group: string): boolean => /^[^.*]+$/.test(group) && !plurals.has(group);
 
 function near(word: string, known: Iterable<string>): { hint?: string } {

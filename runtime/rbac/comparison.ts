@@ -12,36 +12,36 @@ import { covers, missingNeeds, nowhere } from "./missing.ts";
 import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from "./rules.ts";
 import { type Need, needsOf } from "./scoped-rule.ts";
 
-/** One account, and what it must be allowed. */
+/** One account and the rights it needs. */
 interface AccountNeeds {
   readonly account: string;
-  /** Absent: the runtime's own. */
+  /** Absent: the runtime's own account. */
   readonly functionName?: string;
   readonly needs: readonly Need[];
 }
 
-/** What was found out about one account. */
+/** Result of the comparison for one account. */
 export interface Finding {
   readonly subject: AccountNeeds;
-  /** Undefined where nobody would tell. */
+  /** Needs without a grant; `undefined` if they could not be determined. */
   readonly missing: readonly Need[] | undefined;
-  /** The ServiceAccount itself is not there. */
+  /** True if the ServiceAccount itself does not exist. */
   readonly absent: boolean;
-  /** What it is granted and does not need, in the namespaces that it needs anything in; undefined where it cannot be known. */
+  /** Grants without a need, in the namespaces in which it needs anything; `undefined` if they cannot be determined. */
   readonly beyond: readonly Need[] | undefined;
 }
 
 interface ComparisonParts {
-  /** The connection of whoever asks. */
+  /** Connection of the user who asks. */
   readonly transport: SharedTransport;
-  /** Whoever asks, as the API server knows them. */
+  /** The user who asks, as known to the API server. */
   readonly user: string | undefined;
   readonly namespace: string;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Every account of a runtime, its own first. @throws WatchfireError as the rules do */
+/** Returns all accounts of a runtime, its own first. @throws WatchfireError as the rules do */
 export function subjectsOf(
   manifests: readonly FunctionManifest[],
   kinds: KnownKinds,
@@ -59,8 +59,8 @@ export function subjectsOf(
 }
 
 /**
- * Compares what an account needs with what it is granted. The API server is asked on its behalf (SubjectAccessReview).
- * Where that is not allowed to us, the account is asked itself: if we are it, or may make its tokens.
+ * Compares what an account needs with what it is granted. The API server is asked on its behalf (SubjectAccessReview). If that is
+ * forbidden, the account itself is asked: possible if we are that account, or may create its tokens.
  */
 export async function compare(subject: AccountNeeds, parts: ComparisonParts): Promise<Finding> {
   const { namespace, transport, user } = parts;
@@ -107,13 +107,13 @@ const toRule = ({ group, resource, verb, name, namespace }: Need): GrantedRule &
   namespace,
 });
 
-/** A need that holds everywhere, or for all names, covers the grant in one place, or of one name. */
+/** A need in all namespaces, or for all names, covers a grant for one namespace or one name. */
 const isNeeded = (grant: Need, needs: readonly Need[]): boolean =>
   needs.some(
     (need) => (need.namespace === undefined || need.namespace === grant.namespace) && covers(toRule(need), grant),
   );
 
-/** What Kubernetes lets every account do (`system:basic-user`): ask about itself. */
+/** Rights that Kubernetes grants to every account (`system:basic-user`): to ask about itself. */
 const isEverybodys = ({ group, resource }: Need): boolean =>
   /^auth(?:entication|orization)\.k8s\.io$/.test(group) && resource.startsWith("selfsubject");
 
@@ -121,7 +121,7 @@ function asAccount(account: string, { transport, namespace, clock, random }: Com
   return transport.as(new AccountToken({ transport, namespace, account, clock, random }), account);
 }
 
-/** Whether a ServiceAccount is not there; where we may not look, it counts as there. */
+/** Whether a ServiceAccount does not exist; if reading it is forbidden, it counts as existing. */
 export async function isAbsent(transport: KubeTransport, namespace: string, account: string): Promise<boolean> {
   const collection = { group: "", version: "v1", plural: "serviceaccounts", namespaced: true };
   try {
@@ -133,7 +133,7 @@ export async function isAbsent(transport: KubeTransport, namespace: string, acco
   }
 }
 
-/** Undefined where the API server does not let us know. */
+/** Returns `undefined` if the API server refuses the question. */
 async function ifAllowed<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked;

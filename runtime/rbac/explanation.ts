@@ -4,13 +4,13 @@ import type { FunctionManifest, NamespaceScope, Permission, Selection } from "..
 import { scheduleText } from "../manifest/schedule.ts";
 import { type ReachOptions, reachOf } from "./reach.ts";
 
-/** Verbs of `ctx.kube` that show a handler objects and change nothing. */
+/** Verbs of `ctx.kube` that read objects and change nothing. */
 const seeing = ["get", "list"];
 const doing = ["create", "update", "patch", "delete"];
 
 /**
- * What a function can see and do, in words and a line each, for whoever reviews its manifest. It is what the manifest asks for: what
- * is granted, `watchfire doctor` says.
+ * Returns a summary of what a function can see and do, one line each, for a reviewer of its manifest. It covers what the manifest
+ * requests; `watchfire doctor` reports what is granted.
  */
 export function explanationOf(manifest: FunctionManifest, runtime: ReachOptions): string {
   const { name, permissions } = manifest;
@@ -26,7 +26,7 @@ export function explanationOf(manifest: FunctionManifest, runtime: ReachOptions)
   ];
   const lines = sections.flatMap(([title, each]) => [
     `  ${title}: ${each.length === 0 ? "nothing" : ""}`.trimEnd(),
-    // A selector's text must not pose as a line of the runtime's.
+    // Escaped, so that a selector's text cannot imitate a line of the summary.
     ...new Set(each.map((line) => `    ${clean(line).replaceAll("\n", "\\u000a")}`)),
   ]);
   return [name, `  acts, with --identity function, as the ServiceAccount ${account}`, ...lines, ""].join("\n");
@@ -60,7 +60,7 @@ const placeWords = (namespaces: readonly string[] | undefined): string => {
 
 function permissionWords(permission: Permission, among: readonly string[]): string[] {
   const { apiGroups, resources, verbs, resourceNames, namespaces } = permission;
-  // A rule with names grants no plain create.
+  // A rule with names does not grant an ordinary create.
   const own = among.filter((verb) => verbs.includes("*") || verbs.includes(verb));
   const granted = own.filter((verb) => !(resourceNames && verb === "create"));
   if (granted.length === 0) return [];
@@ -69,7 +69,7 @@ function permissionWords(permission: Permission, among: readonly string[]): stri
   return [`${granted.join(", ")} ${what.join(", ")}${names} ${placeWords(namespaces)}`];
 }
 
-/** As `kubectl` writes it: `deployments.apps/scale`. */
+/** Returns a resource as `kubectl` writes it: `deployments.apps/scale`. */
 function resourceWords(resource: string, group: string): string {
   const [plural = "", ...subresource] = resource.split("/");
   const kinds = plural === "*" ? "all resources" : plural;
@@ -82,7 +82,7 @@ const eventWords = ({ triggers }: FunctionManifest): string[] =>
 
 function envWords({ name, secretKeyRef, configMapKeyRef }: FunctionManifest["env"][number]): string[] {
   const ref = secretKeyRef ?? configMapKeyRef;
-  // Its own text stands in the manifest.
+  // A literal value is visible in the manifest.
   if (!ref) return [];
   return [`${name}: the key ${ref.key} of the ${secretKeyRef ? "Secret" : "ConfigMap"} ${ref.name}`];
 }

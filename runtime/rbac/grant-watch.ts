@@ -11,42 +11,46 @@ import { knownRules } from "./rules.ts";
 import { type Need, needsOf } from "./scoped-rule.ts";
 
 /**
- * A function that may not do what it must is to say so within 20 s, and to run within 30 s of its grant. An API server
- * believes the token of an account that is gone for 10 s (`pkg/kubeapiserver/options/authentication.go`, TokenSuccessCacheTTL).
+ * Interval between two rounds, in milliseconds. A function without its rights must report it within 20 s, and run within 30 s of
+ * the grant. An API server accepts the token of a deleted account for 10 s (`pkg/kubeapiserver/options/authentication.go`,
+ * TokenSuccessCacheTTL).
  */
 const everyMs = 8_000;
-/** A refusal that a call met is looked into at once, but a function that makes a thousand asks for no thousand looks. */
+/**
+ * Shortest time between two checks of one function after refused calls, in milliseconds. A refusal is checked at once, but a
+ * thousand refusals must not cause a thousand checks.
+ */
 const suspicionMs = 1_000;
-/** Functions that are looked at at once: one whose answer is late holds up no round. */
+/** Functions checked concurrently, so that one slow answer does not delay the round. */
 const atOnce = 4;
-/** How much of what is missing is said. */
+/** Most missing rights that a message lists. */
 const shown = 3;
 
 interface GrantWatchParts {
-  /** The runtime's own connection, which looks at namespaces. */
+  /** The runtime's own connection, used to read namespaces. */
   readonly transport: KubeTransport;
   readonly accounts: Pick<FunctionAccounts, "transport" | "namespace">;
-  /** The functions that run, by name; read at each look. */
+  /** The running functions by name; read at each check. */
   readonly functions: { keys(): IterableIterator<string>; get(name: string): FunctionManifest | undefined };
-  /** What is known of the kinds of a function's triggers: Events about their objects lie beside these. */
+  /** Returns the known kinds of a function's triggers: Events about their objects are written to the same namespace. */
   readonly kinds: (of: FunctionManifest) => Promise<KnownKinds>;
   readonly clock: Clock;
-  /** Told when a function begins to lack something at the API server, when that changes, and when it lacks nothing more. */
+  /** Called when a function begins to lack a right at the API server, when that changes, and when it lacks nothing more. */
   readonly changed: (functionName: string, fault: WatchfireError | undefined) => void;
-  /** Told when other namespaces than before are not there for a function, which goes on in the rest. */
+  /** Called when the set of missing namespaces of a function changes; the function continues in the others. */
   readonly absent: (functionName: string, namespaces: readonly string[]) => void;
 }
 
 /**
- * Knows of every function whether its account is there and has what `watchfire rbac` grants it: its permissions, what its
- * `env` names, and Events. It asks the API server with the function's own token, each 8 s and when a call was refused there.
+ * Checks for every function whether its account exists and has what `watchfire rbac` grants it: its permissions, what its `env`
+ * names, and Events. It asks the API server with the function's own token, every 8 s and after a refused call.
  */
 export class GrantWatch {
   private readonly parts: GrantWatchParts;
   private readonly faults = new Map<string, WatchfireError>();
-  /** Namespaces that were not there for a function at the last look, with commas between. */
+  /** Missing namespaces of a function at the last check, separated by commas. */
   private readonly absent = new Map<string, string>();
-  /** When a suspicion was last looked into, on the monotonic clock. */
+  /** When a suspicion was last checked, on the monotonic clock. */
   private readonly suspectedAt = new Map<string, number>();
   private readonly stopping = new AbortController();
   private readonly running: Promise<void>;
@@ -56,18 +60,18 @@ export class GrantWatch {
     this.running = this.run(this.stopping.signal);
   }
 
-  /** What the function lacks, as of the last look. */
+  /** Returns what the function lacks, as of the last check. */
   fault(functionName: string): WatchfireError | undefined {
     return this.faults.get(functionName);
   }
 
-  /** Looks at a function that does not run yet. @throws WatchfireError WF_KUBE_FORBIDDEN, or what the transport throws */
+  /** Checks a function that is not running yet. @throws WatchfireError WF_KUBE_FORBIDDEN, or what the transport throws */
   async assert(manifest: FunctionManifest, signal: AbortSignal): Promise<void> {
     const fault = await this.look(manifest, signal);
     if (fault) throw fault;
   }
 
-  /** The API server refused a call of this function: it is looked at without waiting for its turn. */
+  /** Reports that the API server refused a call of this function, which is then checked ahead of its turn. */
   suspect(functionName: string): void {
     const now = this.parts.clock.monotonic();
     const before = this.suspectedAt.get(functionName) ?? Number.NEGATIVE_INFINITY;
@@ -76,7 +80,7 @@ export class GrantWatch {
     void this.judge(functionName, this.stopping.signal);
   }
 
-  /** The function is gone. Should it come back, it is looked at before it runs. */
+  /** Forgets a removed function. If it returns, it is checked before it runs. */
   forget(functionName: string): void {
     this.suspectedAt.delete(functionName);
     this.absent.delete(functionName);
@@ -107,7 +111,7 @@ export class GrantWatch {
     try {
       fault = await this.look(manifest, signal);
     } catch {
-      return; // nobody answers: what was known last stays
+      return; // without an answer, the last result stays
     }
     if (signal.aborted || this.parts.functions.get(name) !== manifest) return;
     if (fault?.message === this.faults.get(name)?.message) return;
@@ -121,7 +125,7 @@ export class GrantWatch {
     const transport = accounts.transport(manifest.name);
     try {
       const needs = needsOf(knownRules(manifest, await kinds(manifest), accounts));
-      // An account that needs nothing must be there all the same.
+      // An account without needs must exist all the same.
       if (needs.length === 0) await ownRules(transport, accounts.namespace, signal);
       const lacking = await missingNeeds(transport, needs, signal);
       const missing = await this.inPresentNamespaces(manifest, lacking, signal);
@@ -136,8 +140,9 @@ export class GrantWatch {
   }
 
   /**
-   * Nothing can be granted in a namespace that is not there. Where the function watches it, nothing is done in it any more:
-   * that holds up no function. One that only writes there waits, since each of its events would fail.
+   * Restricts needs to namespaces that exist, since nothing can be granted in others. A missing namespace that the function only
+   * watches does not stop it: nothing happens there. A function that only writes there waits, because each of its events would
+   * fail.
    */
   private async inPresentNamespaces(
     { name, triggers }: FunctionManifest,

@@ -2,12 +2,12 @@ import { type GrantedRule, isAllowed, ownRules } from "../kube/access-review.ts"
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Need } from "./scoped-rule.ts";
 
-/** No namespace can have this name, so that no Role can lie in it: what an account may do there, it may do everywhere. */
+/** A name that no namespace can have, so no Role can exist there: what an account may do in it, it may do everywhere. */
 export const nowhere = "-";
 
 /**
- * Which of the needs the connection's account lacks. One request a namespace, and one more for each need that the rules
- * told there do not cover. Authorizers other than RBAC may allow it all the same.
+ * Returns the needs that the connection's account lacks. Makes one request per namespace, plus one for each need that the
+ * reported rules do not cover, because authorizers other than RBAC may still allow it.
  */
 export async function missingNeeds(
   transport: KubeTransport,
@@ -25,7 +25,7 @@ export async function missingNeeds(
   return missing;
 }
 
-/** Whether a rule grants a need: RBAC's own matching (`pkg/apis/rbac/v1/evaluation_helpers.go`). */
+/** Whether a rule grants a need, by RBAC's own matching (`pkg/apis/rbac/v1/evaluation_helpers.go`). */
 export function covers({ apiGroups, resources, resourceNames, verbs }: GrantedRule, need: Need): boolean {
   const subresource = need.resource.split("/")[1];
   return (
@@ -36,7 +36,7 @@ export function covers({ apiGroups, resources, resourceNames, verbs }: GrantedRu
   );
 }
 
-/** For people, as `kubectl auth can-i` has it: `patch deployments.apps/scale "web" in namespace "demo"`. */
+/** Describes a need like `kubectl auth can-i`: `patch deployments.apps/scale "web" in namespace "demo"`. */
 export function describeNeed({ group, resource, verb, name, namespace }: Need): string {
   const [plural, subresource] = resource.split("/");
   const type = `${plural}${group === "" ? "" : `.${group}`}${subresource === undefined ? "" : `/${subresource}`}`;

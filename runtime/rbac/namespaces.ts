@@ -6,15 +6,15 @@ import type { RbacObject } from "./objects.ts";
 
 const resource = { group: "", version: "v1", plural: "namespaces", namespaced: false } as const;
 
-/** Namespaces that objects cannot lie in, and why. */
+/** Namespaces in which no objects can be created, and why. */
 interface Absence {
   readonly namespaces: ReadonlySet<string>;
   readonly fault: WatchfireError;
 }
 
 /**
- * Which namespaces of these objects do not exist, or are being deleted. Undefined where all are there.
- * @throws WatchfireError WF_RBAC_NO_NAMESPACE where the runtime's own is not there: then nothing can be done
+ * Returns which namespaces of these objects do not exist, or are being deleted; `undefined` if all exist.
+ * @throws WatchfireError WF_RBAC_NO_NAMESPACE if the runtime's own does not exist: then nothing can be done
  */
 export async function absenceAmong(
   transport: KubeTransport,
@@ -42,7 +42,7 @@ export async function absenceAmong(
   return { namespaces, fault };
 }
 
-/** Those that do not exist, or are being deleted. One that may not be looked at counts as there. */
+/** Returns the namespaces that do not exist, or are being deleted. A namespace that must not be read counts as existing. */
 export async function absentNamespaces(
   transport: KubeTransport,
   names: Iterable<string>,
@@ -58,10 +58,11 @@ async function isAbsent(transport: KubeTransport, name: string, signal: AbortSig
     const path = resourcePath(resource, undefined, name);
     const request = { method: "GET", path, ...(signal && { signal }) } as const;
     const found = await transport.json<{ metadata?: { deletionTimestamp?: unknown } } | null>(request);
-    // Its rights go first, and its objects may take minutes: nothing can be granted or made in it any more.
+    // In a namespace that is being deleted, rights are removed first, and objects may take minutes: nothing can be granted or
+    // created there.
     return found?.metadata?.deletionTimestamp !== undefined;
   } catch (error) {
-    // A proxy may refuse it in its own words. That it is not there only an API server says.
+    // A proxy may refuse the request with its own message. Only an API server can say that the namespace does not exist.
     if (error instanceof ApiError && error.status === 403) return false;
     if (error instanceof ApiError && error.status === 404 && !error.isForeign) return true;
     throw error;

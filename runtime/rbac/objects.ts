@@ -5,14 +5,14 @@ import type { KnownKinds } from "./kinds.ts";
 import { functionRules, type RulesOptions, runtimeRules, runtimeRulesFor } from "./rules.ts";
 import { needsOf, type PolicyRule, rulesByNamespace, type ScopedRule } from "./scoped-rule.ts";
 
-/** A Kubernetes object, ready to be applied. */
+/** A Kubernetes object to be applied. */
 export interface RbacObject {
   readonly apiVersion: string;
   readonly kind: string;
   readonly metadata: {
     readonly name: string;
     readonly namespace?: string;
-    /** Absent on the runtime's own account alone. */
+    /** Absent only on the runtime's own account. */
     readonly labels?: Readonly<Record<string, string>>;
     readonly annotations?: Readonly<Record<string, string>>;
   };
@@ -21,10 +21,10 @@ export interface RbacObject {
 
 const rbacVersion = "rbac.authorization.k8s.io/v1";
 
-/** Of a label's value. */
+/** Longest value of a label. */
 const labelLimit = 63;
 
-/** Everything that the runtime and these functions need, and nothing else; in the order in which to apply it. */
+/** Returns exactly the objects that the runtime and these functions need, in the order in which to apply them. */
 export function rbacObjects(
   manifests: readonly FunctionManifest[],
   kinds: KnownKinds,
@@ -36,15 +36,15 @@ export function rbacObjects(
   return inOrder([...runtimeObjects(options), ...own]);
 }
 
-/** The runtime's account and its rules whatever the functions are. */
+/** Returns the runtime's account and the rules that do not depend on the functions. */
 export function runtimeObjects(options: RulesOptions): RbacObject[] {
   const { account, namespace, store } = options;
   const labels = rbacLabels(options);
-  // The chart makes these as well: a label that is Helm's would keep Helm from every later upgrade.
+  // The chart creates these Secrets as well: with our value of the label that Helm uses, Helm would refuse every later upgrade.
   const { "app.kubernetes.io/managed-by": _, ...ours } = labels;
   const shards = store === "kubernetes" ? checkpointSecrets(account) : [];
   return inOrder([
-    // Nor is it taken away with what the labels select: the chart's pod runs under it.
+    // Without labels, so that deleting by label does not remove it: the chart's pod runs under it.
     { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: account, namespace } },
     ...shards.map((name) => ({
       apiVersion: "v1",
@@ -57,15 +57,15 @@ export function runtimeObjects(options: RulesOptions): RbacObject[] {
 }
 
 /**
- * One function's account and rules, and those that the runtime's account needs for its sake. They name no other
- * function, so that each can be applied and removed alone.
+ * Returns one function's account and rules, and the rules that the runtime's account needs for it. They do not refer to other
+ * functions, so they can be applied and removed alone.
  */
 export function functionObjects(manifest: FunctionManifest, kinds: KnownKinds, options: RulesOptions): RbacObject[] {
   const { account, namespace } = options;
   const name = functionAccount(account, manifest.name);
   const labels = { ...rbacLabels(options), "watchfire.dev/function": manifest.name };
   return inOrder([
-    // Its tokens are asked for: no pod runs under it.
+    // Its tokens are requested: no pod runs under it.
     {
       apiVersion: "v1",
       kind: "ServiceAccount",
@@ -77,7 +77,7 @@ export function functionObjects(manifest: FunctionManifest, kinds: KnownKinds, o
   ]);
 }
 
-/** Labels of all objects of one runtime, by which those of functions that are gone are found. */
+/** Returns the labels of all objects of one runtime, by which objects of removed functions are found. */
 function rbacLabels({ account, namespace }: RulesOptions): Record<string, string> {
   return {
     "app.kubernetes.io/managed-by": "watchfire",
@@ -86,7 +86,10 @@ function rbacLabels({ account, namespace }: RulesOptions): Record<string, string
   };
 }
 
-/** Roles and bindings; the name says the runtime's namespace, since they lie in namespaces that others use as well. */
+/**
+ * Creates roles and bindings. Their names include the runtime's namespace, because they are created in namespaces that others use
+ * as well.
+ */
 function roles(
   fullName: string,
   account: string,

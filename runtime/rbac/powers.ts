@@ -1,34 +1,34 @@
 /**
- * The grants that reach further than their words say: by each of them an account gains rights, data or control that no rule
- * names. Written after these lists, which their owners keep up to date:
+ * A grant that reaches further than its text says: with it an account gains rights, data or control that no rule names. The table
+ * is based on these lists, which their owners maintain:
  * - Kubernetes, "RBAC good practices", its section on the risks of privilege escalation:
  *   https://kubernetes.io/docs/concepts/security/rbac-good-practices/
  * - the rules of Trivy: https://github.com/aquasecurity/trivy-checks (`KSV-…`)
  * - the controls of Kubescape: https://github.com/kubescape/regolibrary (`C-…`)
  * - the policies of rbac-police: https://github.com/PaloAltoNetworks/rbac-police (names of files in `lib/`)
  *
- * To see what is new there, read them beside this table. What reaches this runtime has its own page as its source.
+ * To update the table, compare it with them. Powers over this runtime have a page of our documentation as their source.
  */
 export interface Power {
   readonly group: string;
   readonly resources: readonly string[];
-  /** Verbs of RBAC, also those that no manifest can name, such as `impersonate`: a rule for `*` has them. */
+  /** Verbs of RBAC, including those that a manifest cannot name, such as `impersonate`: a rule for `*` includes them. */
   readonly verbs: readonly string[];
-  /** The end of a sentence that begins with "create of pods reaches". */
+  /** Completes the sentence "create of pods reaches …". */
   readonly reached: string;
   /**
-   * Where a grant is warned of. `Runtime`: in the runtime's namespace. `System`: in kube-system. `Anywhere`: in every namespace.
-   * `Cluster`: its objects lie in no namespace. A grant for all namespaces is warned of in each case.
+   * Scope of grants that are warned about. `Runtime`: in the runtime's namespace. `System`: in kube-system. `Anywhere`: in any
+   * namespace. `Cluster`: cluster-scoped objects. A grant for all namespaces is warned about in each case.
    */
   readonly where: "Runtime" | "System" | "Anywhere" | "Cluster";
   /**
-   * Which `resourceNames` leave the power. `any`: all of them. Default: the runtime's own where it is of the runtime, and
-   * those in a rule that names kube-system.
+   * `resourceNames` that leave the power intact. `any`: all names. Default: the runtime's own names for powers over the runtime,
+   * and names in a rule for kube-system.
    */
   readonly names?: "any" | RegExp;
-  /** It is a power over objects of these names alone: a rule without `resourceNames` is told of by another entry. */
+  /** True if the power concerns only objects with these names: a rule without `resourceNames` is covered by another entry. */
   readonly isByName?: true;
-  /** The place in one of the lists above, or a page. */
+  /** Entry in one of the lists above, or a page. */
   readonly source: string;
 }
 
@@ -41,13 +41,13 @@ const police = (policy: string) => `rbac-police ${policy}`;
 
 const makes = ["create", "update", "patch"];
 const writes = [...makes, "delete"];
-/** The kubelet and the API server let a WebSocket in by `get`, and other clients by `create`. */
+/** The kubelet and the API server accept a WebSocket with `get`, and other clients with `create`. */
 const opens = ["get", ...makes];
 
 const rbac = "rbac.authorization.k8s.io";
 const admission = "admissionregistration.k8s.io";
 
-/** Powers over one runtime: its objects, and by them its functions. */
+/** Powers over one runtime: over its objects, and thereby over its functions. */
 const overTheRuntime: readonly Omit<Power, "where" | "source">[] = [
   { group: "", resources: ["configmaps"], verbs: writes, reached: "the deployed code and its index" },
   {
@@ -97,7 +97,7 @@ const overTheRuntime: readonly Omit<Power, "where" | "source">[] = [
   { group: "", resources: ["namespaces"], verbs: ["delete"], reached: "the runtime's namespace" },
 ];
 
-/** Powers over the cluster, or over whatever else runs in it. */
+/** Powers over the cluster, or over other workloads in it. */
 const overTheCluster: readonly Power[] = [
   {
     group: "",
@@ -437,7 +437,7 @@ const overTheCluster: readonly Power[] = [
   },
 ];
 
-/** All of them; those over the runtime first, since its namespace is where most rules reach too far. */
+/** All powers. Those over the runtime come first, because most excessive rules concern its namespace. */
 export const powers: readonly Power[] = [
   ...overTheRuntime.map((power): Power => ({ ...power, where: "Runtime", source: reserved })),
   ...overTheCluster,

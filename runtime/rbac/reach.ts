@@ -4,16 +4,19 @@ import type { RuleFault } from "../manifest/rule-fault.ts";
 import { type Power, powers } from "./powers.ts";
 import type { RulesOptions } from "./rules.ts";
 
-/** For which runtime: `namespace` is undefined where nobody said; only permissions for all namespaces are then known to reach it. */
+/**
+ * The runtime in question. `namespace` is `undefined` if unspecified; then only permissions for all namespaces are known to reach
+ * it.
+ */
 export type ReachOptions = Pick<RulesOptions, "account"> & { readonly namespace: string | undefined };
 
-/** Where Kubernetes and most platforms run their own pods, and keep what these need. */
+/** Namespace in which Kubernetes and most platforms run their own pods, and keep their data. */
 const systemNamespace = "kube-system";
 
-/** Powers that one warning names; a wildcard has them all. */
+/** Most powers that one warning names; a wildcard has all of them. */
 const named = 3;
 
-/** A power that a permission has. */
+/** A power that a permission includes. */
 interface Reached {
   readonly power: Power;
   /** `create, patch of configmaps reaches the deployed code and its index`. */
@@ -21,8 +24,8 @@ interface Reached {
 }
 
 /**
- * A warning for each permission that reaches further than it says: to what is the runtime's own, or to the cluster. A handler's
- * calls for the runtime's objects are refused all the same; the function's account would still have the right.
+ * Returns a warning for each permission that reaches further than its text says: to the runtime's own objects, or to the cluster.
+ * Calls of handlers for the runtime's objects are refused anyway, but the function's account would still have the right.
  */
 export function reachWarnings(
   { permissions }: Pick<FunctionManifest, "permissions">,
@@ -45,14 +48,14 @@ export function reachWarnings(
   });
 }
 
-/** Every power that a permission has, in the order of the table. */
+/** Returns every power that a permission includes, in the order of the table. */
 export function reachOf(permission: Permission, runtime: ReachOptions): Reached[] {
   const own = new OwnObjects({ namespace: runtime.namespace ?? "", account: runtime.account });
   return powers.flatMap((power) => {
     const { apiGroups, resourceNames, namespaces } = permission;
     if (!has(apiGroups, power.group) || !isThere(power, namespaces, runtime.namespace)) return [];
     if (!isNamed(power, permission, runtime.namespace, own)) return [];
-    // RBAC grants no create to a rule with names where the name is not in the request, and `rbac` prints none.
+    // RBAC does not grant create to a rule with names if the request has no name, and `rbac` prints no such rule.
     const verbs = power.verbs.filter((verb) => has(permission.verbs, verb) && !(resourceNames && verb === "create"));
     const resources = power.resources.filter((resource) => hasResource(permission.resources, resource));
     if (verbs.length === 0 || resources.length === 0) return [];
@@ -62,12 +65,12 @@ export function reachOf(permission: Permission, runtime: ReachOptions): Reached[
 
 function isThere({ where }: Power, namespaces: readonly string[] | undefined, home: string | undefined): boolean {
   if (namespaces === undefined || where === "Anywhere") return true;
-  // A rule for namespaces grants nothing beyond them.
+  // A rule for namespaces grants nothing cluster-scoped.
   if (where === "Cluster") return false;
   return where === "System" ? namespaces.includes(systemNamespace) : home !== undefined && namespaces.includes(home);
 }
 
-/** Whether the rule's names leave it the power. */
+/** Whether the rule's names leave the power intact. */
 function isNamed(
   power: Power,
   { resourceNames, namespaces }: Permission,
@@ -94,7 +97,7 @@ function hintFor(
   home = "the runtime's",
 ): string {
   const places = new Set(reached.map(({ power }) => power.where));
-  // No namespace and no name makes these less.
+  // Restricting these by namespace or name does not weaken them.
   if (!places.has("Runtime") && !places.has("System")) {
     return "leave out what the handler does without, and have the rest reviewed as rights over the cluster";
   }

@@ -6,21 +6,20 @@ import { missingNeeds } from "./missing.ts";
 import { absentNamespaces } from "./namespaces.ts";
 import type { Need } from "./scoped-rule.ts";
 
-/** A right that is revoked is told within 20 s. */
+/** Interval of the check, in milliseconds: a revoked right is reported within 20 s. */
 const everyMs = 10_000;
 
 interface RevokedWatchesParts {
-  /** The runtime's own connection, as which it watches. */
+  /** The runtime's own connection, whose account watches. */
   readonly transport: KubeTransport;
   readonly watches: Pick<Informers, "streams">;
   readonly clock: Clock;
 }
 
 /**
- * Finds watches whose right was revoked. An API server asks for rights when a stream begins and never again, so that it
- * would go on for minutes. One that the runtime may no longer watch is begun anew, and the server's own refusal says
- * why. In a namespace that is being deleted the rights go before the objects: there the old stream goes on, and tells
- * of their end.
+ * Finds watches whose right was revoked. An API server checks rights only when a stream begins, so the watch would continue for
+ * minutes. A watch that is no longer allowed is restarted, and the server's own refusal then gives the reason. In a namespace
+ * that is being deleted the rights are removed before the objects: the old stream is kept, because it reports the deletions.
  */
 export class RevokedWatches {
   private readonly parts: RevokedWatchesParts;
@@ -41,7 +40,7 @@ export class RevokedWatches {
     const { signal } = this.stopping;
     while (!signal.aborted) {
       await pause(this.parts.clock, everyMs, signal).catch(() => undefined);
-      await this.look(signal).catch(() => undefined); // nobody answers, which the sources notice themselves
+      await this.look(signal).catch(() => undefined); // nobody answers, which the informers notice themselves
     }
   }
 

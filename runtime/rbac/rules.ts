@@ -11,15 +11,15 @@ import { builtInKinds, type KindFacts, type KnownKinds } from "./kinds.ts";
 import type { ScopedRule } from "./scoped-rule.ts";
 import { wildcardFaults } from "./wildcards.ts";
 
-/** Which runtime the rules are for: what `watchfire start` is told. */
+/** Options of the runtime that the rules are for: those of `watchfire start`. */
 export interface RulesOptions {
-  /** The runtime's own namespace: where its account, the functions' accounts and what `env` names lie. */
+  /** The runtime's own namespace, which holds its account, the functions' accounts, and the objects that `env` names. */
   readonly namespace: string;
-  /** The runtime's ServiceAccount. */
+  /** Name of the runtime's ServiceAccount. */
   readonly account: string;
   /** `--leader-elect`. */
   readonly leaderElect?: boolean;
-  /** It is one of several replicas that share the functions. */
+  /** True for one of several replicas that share the functions. */
   readonly fleet?: boolean;
   /** `--store`. */
   readonly store?: StoreKind;
@@ -29,13 +29,16 @@ export interface RulesOptions {
   readonly functionStatus?: boolean;
 }
 
-/** What `ctx.kube` can do: all that `*` can mean. */
+/** Verbs of `ctx.kube`: the meaning of `*`. */
 const clientVerbs = ["create", "delete", "get", "list", "patch", "update"];
 
-/** client-go's event correlator creates an Event and then counts its repeats by a patch; so does ours. */
+/** Verbs for Events. Like client-go's event correlator, the runtime creates an Event and then counts repeats by patching it. */
 const eventVerbs = ["create", "patch"];
 
-/** What a function asks of the API server in its own name. @throws WatchfireError WF_RBAC_WILDCARD, WF_RBAC_UNKNOWN_KIND */
+/**
+ * Returns the rules for a function's own requests to the API server. @throws WatchfireError WF_RBAC_WILDCARD,
+ * WF_RBAC_UNKNOWN_KIND
+ */
 export function functionRules(
   manifest: FunctionManifest,
   kinds: KnownKinds,
@@ -46,7 +49,10 @@ export function functionRules(
   return knownRules(manifest, kinds, { namespace });
 }
 
-/** The same as far as it is known: wildcards as somebody grants them by hand, and no Events about a kind whose scope nothing tells. */
+/**
+ * Like `functionRules`, as far as the rules are known: wildcards as somebody would grant them by hand, and no Events about a kind
+ * of unknown scope.
+ */
 export function knownRules(
   manifest: FunctionManifest,
   kinds: KnownKinds,
@@ -59,7 +65,10 @@ export function knownRules(
   return [...manifest.permissions.flatMap(permissionRules), ...envRules(manifest, namespace), ...events];
 }
 
-/** What the runtime's account needs for one function: to follow its triggers and its reads, and to make tokens of its account. */
+/**
+ * Returns the rules that the runtime's account needs for one function: to follow its triggers and its reads, and to create tokens
+ * of its account.
+ */
 export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, options: RulesOptions): ScopedRule[] {
   const token: ScopedRule = {
     apiGroups: [""],
@@ -74,7 +83,7 @@ export function runtimeRulesFor(manifest: FunctionManifest, kinds: KnownKinds, o
   return [...watched, token];
 }
 
-/** What the runtime's account needs whatever the functions are. */
+/** Returns the rules that the runtime's account needs for any set of functions. */
 export function runtimeRules(options: RulesOptions): ScopedRule[] {
   const { namespace, account, leaderElect, fleet, store, deployed, functionStatus } = options;
   const own = (apiGroup: string, resource: string, verbs: readonly string[], resourceNames?: readonly string[]) => ({
@@ -85,8 +94,8 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
     namespace,
   });
   return [
-    // The uid of kube-system is the cluster's identity: positions of another cluster are never taken for this one's.
-    // Whether rights are missing, or the namespace is that they would lie in, the namespace alone tells.
+    // The uid of kube-system identifies the cluster, so that checkpoints of another cluster are never used for this one. Reading
+    // a namespace also tells a missing right from a missing namespace.
     { apiGroups: [""], resources: ["namespaces"], verbs: ["get"] },
     ...(leaderElect || store === "nats"
       ? [
@@ -94,7 +103,7 @@ export function runtimeRules(options: RulesOptions): ScopedRule[] {
           own("coordination.k8s.io", "leases", ["get", "update"], [account]),
         ]
       : []),
-    // Replicas and slots have Leases of their own, whose names no rule can tell beforehand.
+    // Replicas and slots have their own Leases, whose names are not known in advance.
     ...(fleet ? [own("coordination.k8s.io", "leases", ["delete", "get", "list", "update"])] : []),
     ...(store === "kubernetes" ? [own("", "secrets", ["get", "update"], checkpointSecrets(account))] : []),
     ...(deployed ? [own("", "configmaps", ["list", "watch"])] : []),
@@ -114,10 +123,10 @@ function refuseWildcards(manifest: FunctionManifest): void {
   throw new WatchfireError(code, { ...said, place: { file: manifest.file }, path: showPath(path) });
 }
 
-/** The manifest's own rule as it is; a list of verbs for all of them. */
+/** Expands the verbs of the manifest's own rule; the rest is unchanged. */
 function permissionRules({ apiGroups, resources, resourceNames, namespaces, verbs: given }: Permission): ScopedRule[] {
   const asked = given.includes("*") ? clientVerbs : given;
-  // A rule with names grants no plain create, to us as to RBAC.
+  // A rule with names does not grant an ordinary create, here as in RBAC.
   const verbs = resourceNames ? asked.filter((verb) => verb !== "create") : asked;
   const rule = { apiGroups, resources, verbs, ...(resourceNames && { resourceNames }) };
   const emits = resources.includes("events") && verbs.includes("create");
@@ -126,7 +135,10 @@ function permissionRules({ apiGroups, resources, resourceNames, namespaces, verb
   return rules.flatMap((each) => (namespaces ?? [undefined]).map((namespace) => ({ ...each, namespace })));
 }
 
-/** `ctx.events` on the object that fired the handler: the Event lies beside it, that of a cluster-scoped one in `default`. */
+/**
+ * Returns the rules for `ctx.events` on the object that fired the handler: the Event is created in its namespace, or in `default`
+ * for a cluster-scoped object.
+ */
 function eventRules({ namespaces }: Trigger, { namespaced }: Pick<KindFacts, "namespaced">): ScopedRule[] {
   const rule = { apiGroups: [""], resources: ["events"], verbs: eventVerbs };
   if (!namespaced) return [{ ...rule, namespace: "default" }];
@@ -142,7 +154,7 @@ function envRules({ env }: FunctionManifest, namespace: string): ScopedRule[] {
   });
 }
 
-/** What the runtime lists and watches for a function, each with its place in the manifest. */
+/** Returns everything that the runtime lists and watches for a function, each with its path in the manifest. */
 const selectionsOf = (manifest: FunctionManifest): (readonly [path: string, Selection])[] => [
   ...manifest.triggers.map(
     (trigger, index) => [`spec.triggers[${placeOfWatch(manifest, index)}].watch`, trigger] as const,
@@ -159,9 +171,9 @@ function watchRules(
   const rule = { apiGroups: [group], resources: [plural], verbs, ...(name !== undefined && { resourceNames: [name] }) };
   const rules: ScopedRule[] =
     namespaced && namespaces.type === "names" ? namespaces.names.map((namespace) => ({ ...rule, namespace })) : [rule];
-  // Which namespaces have the labels changes: the kind is read in each of them, and they are followed themselves.
+  // The set of namespaces with the labels changes, so the kind is read in every namespace, and namespaces are watched too.
   if (namespaces.type === "labels") rules.push({ apiGroups: [""], resources: ["namespaces"], verbs });
-  // Whether a kind that is gone was removed with its objects, its definition says.
+  // A kind's definition tells whether the kind was removed with its objects.
   if (group.includes(".") && !builtInKinds(apiVersion, kind)) {
     const resourceNames = [`${plural}.${group}`];
     rules.push({

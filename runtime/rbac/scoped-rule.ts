@@ -10,10 +10,10 @@ export interface ScopedRule extends Pick<Permission, "apiGroups" | "resources" |
 /** rbac.authorization.k8s.io/v1 PolicyRule. */
 export type PolicyRule = GrantedRule;
 
-/** The smallest thing that is granted: one verb on one resource, of one name or of all, in one namespace or in all. */
+/** The smallest unit of a grant: one verb on one resource, for one name or all, in one namespace or all. */
 export type Need = ResourceAccess;
 
-/** The needs that rules are made of, each once, without those that a wider one covers; in a stable order. */
+/** Splits rules into needs, without duplicates and without needs that a wider one covers; in a stable order. */
 export function needsOf(rules: readonly ScopedRule[]): Need[] {
   const needs = new Map<string, Need>();
   for (const { apiGroups, resources, verbs, resourceNames, namespace } of rules) {
@@ -37,7 +37,7 @@ export function needsOf(rules: readonly ScopedRule[]): Need[] {
     .map(([, need]) => need);
 }
 
-/** The fewest rules that say the needs, by namespace; "" stands for the whole cluster. In a stable order. */
+/** Combines needs into the fewest rules, by namespace; "" stands for the whole cluster. In a stable order. */
 export function rulesByNamespace(needs: readonly Need[]): Map<string, PolicyRule[]> {
   const places = Map.groupBy(needs, ({ namespace }) => namespace ?? "");
   const sorted = [...places].sort(([a], [b]) => compare(a, b));
@@ -51,12 +51,12 @@ function rulesOf(needs: readonly Need[]): PolicyRule[] {
     ...(name !== undefined && { resourceNames: [name] }),
     verbs: [verb],
   }));
-  // Verbs first, as people write rules; then names; then the resources that have the same of both.
+  // Merges verbs first, as people write rules; then names; then resources with the same verbs and names.
   for (const field of ["verbs", "resourceNames", "resources"] as const) rules = merged(rules, field);
   return rules.sort((a, b) => compare(JSON.stringify(a), JSON.stringify(b)));
 }
 
-/** Makes one of the rules that differ in nothing but this field. */
+/** Merges rules that differ only in this field. */
 function merged<Rule extends PolicyRule>(
   rules: readonly Rule[],
   field: "verbs" | "resourceNames" | "resources",

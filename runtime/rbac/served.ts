@@ -8,9 +8,9 @@ import type { DefinedResource } from "./kinds.ts";
 type RulePath = RuleFault["path"];
 
 /**
- * Names of a manifest that a cluster does not serve, or serves to no watcher. They are the kinds of its triggers and reads, and
- * the API groups and resources of its permissions. What a definition beside the functions defines counts as served.
- * Throws what discovery throws.
+ * Returns the names in a manifest that a cluster does not serve, or serves without watch. Checks the kinds of its triggers and
+ * reads, and the API groups and resources of its permissions. Names defined by a CustomResourceDefinition in the functions folder
+ * count as served. Throws what discovery throws.
  */
 export async function servedFaults(
   { triggers, reads, permissions }: FunctionManifest,
@@ -31,7 +31,7 @@ export async function servedFaults(
   return [...faults, ...permissions.flatMap((rule, index) => ruleFaults(rule, ["spec", "permissions", index], all))];
 }
 
-/** As the server will serve it; which subresources its versions have is taken for granted. */
+/** Returns a defined resource as the server will serve it; the subresources of its versions are assumed to exist. */
 const asServed = ({ versions, ...names }: DefinedResource): GroupVersion[] =>
   versions.map((version) => {
     const resource = { ...names, version, verbs: ["list", "watch"], subresources: ["status", "scale"] };
@@ -76,7 +76,7 @@ function ruleFaults(
       { code: "WF_MANIFEST_NOT_SERVED", path: [...path, "apiGroups", index], what, ...hintOf(suggest(group, groups)) },
     ];
   });
-  // Where the resource belongs is then not known.
+  // With an unknown group, the resource's group is unknown too.
   if (unknown.length > 0) return unknown;
   const isNamed = ({ group }: GroupVersion): boolean => apiGroups.includes("*") || apiGroups.includes(group);
   const here = pathsOf(served.filter(isNamed));
@@ -96,7 +96,7 @@ function ruleFaults(
   });
 }
 
-/** The resources and subresources, as rules name them: `deployments`, `deployments/scale`. */
+/** Returns the resources and subresources as rules name them: `deployments`, `deployments/scale`. */
 const pathsOf = (served: readonly GroupVersion[]): ReadonlySet<string> =>
   new Set(
     served.flatMap(({ resources }) =>

@@ -2,8 +2,8 @@ import type { FunctionManifest } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
 
 /**
- * Permissions for everything that there is. No rule is made of one, so `rbac`, `deploy` and `doctor` refuse it. A runtime
- * starts with it all the same, since somebody may have granted as much by hand.
+ * Returns the faults of permissions for everything. `rbac`, `deploy` and `doctor` refuse them, because no rule is made of a
+ * wildcard. A runtime starts with them all the same, because somebody may have granted as much by hand.
  */
 export function wildcardFaults({ permissions }: Pick<FunctionManifest, "permissions">): RuleFault[] {
   const faults: RuleFault[] = [];

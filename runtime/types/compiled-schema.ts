@@ -1,12 +1,12 @@
 import type { JSONSchema } from "json-schema-to-typescript";
 import type { StructuralSchema } from "./structural-schema.ts";
 
-/** The SDK's own, in place of what a definition may say of metadata. */
+/** The SDK's own type, which replaces whatever a definition says about metadata. */
 const metadata = { tsType: "ObjectMeta", description: "The object's name, namespace, labels and the like." };
 
 /**
- * The schema of one version of a kind, as `json-schema-to-typescript` takes it. Only what is known goes over: no reference to
- * a file or address, and no text that would become code.
+ * Converts the schema of one version of a kind for `json-schema-to-typescript`. Only known keywords are copied: no reference to a
+ * file or address, and no text that would become code.
  */
 export function kindSchema(schema: StructuralSchema, apiVersion: string, kind: string): JSONSchema {
   const { apiVersion: _, kind: __, metadata: ___, ...fields } = schema.properties ?? {};
@@ -28,7 +28,7 @@ function compiled(schema: StructuralSchema): JSONSchema {
 
 function typeOf(schema: StructuralSchema): JSONSchema {
   if (schema["x-kubernetes-int-or-string"]) return { anyOf: [{ type: "number" }, { type: "string" }] };
-  // A `null` among the values of a nullable enum is told by `nullable`.
+  // A nullable enum repeats `null` among its values; `nullable` already expresses it.
   if (schema.enum) return { enum: schema.enum.filter((value) => value !== null) as string[] };
   if (schema.type === "array") return { type: "array", items: schema.items ? compiled(schema.items) : {} };
   if (schema.type === "integer" || schema.type === "number") return { type: "number" };
@@ -51,5 +51,5 @@ function objectOf(schema: StructuralSchema): JSONSchema {
   };
 }
 
-/** The API server prunes other fields of anything else. */
+/** The API server removes unknown fields from objects of all other schemas. */
 const isOpen = (schema: StructuralSchema): boolean => schema["x-kubernetes-preserve-unknown-fields"] === true;

@@ -2,13 +2,13 @@ import { compile } from "json-schema-to-typescript";
 import { kindSchema } from "./compiled-schema.ts";
 import type { Definition } from "./definition.ts";
 
-/** The name of a kind's type, as the SDK names the built-in ones: `V1Shop`. A `-` becomes `_`. */
+/** Returns the name of a kind's type, in the style of the SDK's built-in types: `V1Shop`. A `-` becomes `_`. */
 const typeName = (version: string, kind: string): string =>
   `${version.charAt(0).toUpperCase()}${version.slice(1)}${kind}`.replaceAll("-", "_");
 
 /**
- * The TypeScript file of a definition: an interface for each version that is served, with its descriptions as comments.
- * It puts them into the SDK's map of kinds, so that `ctx.kube.get({ apiVersion, kind })` gives the type.
+ * Returns the TypeScript file of a definition: an interface for each served version, with its descriptions as comments. The file
+ * adds them to the SDK's map of kinds, which types `ctx.kube.get({ apiVersion, kind })`.
  */
 export async function declaration({ metadata, spec }: Definition): Promise<string> {
   const { group, names, versions } = spec;
@@ -18,11 +18,11 @@ export async function declaration({ metadata, spec }: Definition): Promise<strin
     served.map(async ({ name, schema }) => {
       const text = await compile(kindSchema(schema.openAPIV3Schema, `${group}/${name}`, kind), "Kind", {
         bannerComment: "",
-        // Its formatter is not in the package.
+        // The compiler's formatter is not in the package.
         format: false,
         ignoreMinAndMaxItems: true,
       });
-      // It would write the name in a case of its own.
+      // The compiler would change the case of the name.
       return laidOut(text).replace("export interface Kind ", `export interface ${typeName(name, kind)} `);
     }),
   );
@@ -40,7 +40,7 @@ export async function declaration({ metadata, spec }: Definition): Promise<strin
   ].join("\n");
 }
 
-/** Indents what the compiler writes without its formatter: a line for each field, and comments on lines of their own. */
+/** Indents the compiler's unformatted output: one line per field, and comments on separate lines. */
 function laidOut(text: string): string {
   let depth = 0;
   return text

@@ -9,17 +9,17 @@ import * as names from "../kube/names.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { structuralSchema } from "./structural-schema.ts";
 
-/** Definitions of a large operator take a megabyte; beyond this it is something else. */
+/** Limit of a file, in bytes. Definitions of a large operator take a megabyte. */
 const fileLimit = 4 * 1024 * 1024;
 
-/** Some definitions take half a megabyte each; a page of them stays below what a transport reads. */
+/** Definitions per page. Some take half a megabyte each; a page stays below a transport's limit. */
 const pageSize = 50;
 
-/** What becomes part of a file's name or of code is a name as the API server would take it. */
+/** Names that become part of a file name or of code must be valid for the API server. */
 const subdomain = z.string().regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, "expected a DNS name");
 const kind = z.string().regex(names.kind, "expected a kind, such as Shop");
 
-/** Of a version whose schema is not there. */
+/** Schema of a version without a schema. */
 const anything = { "x-kubernetes-preserve-unknown-fields": true };
 
 const definitionSchema = z.looseObject({
@@ -38,15 +38,15 @@ const definitionSchema = z.looseObject({
   }),
 });
 
-/** A CustomResourceDefinition, as far as types are made of it. */
+/** A CustomResourceDefinition, reduced to the fields that types are made from. */
 export type Definition = z.infer<typeof definitionSchema>;
 
-/** What may hold a definition: the definition itself, or kubectl's list of several. */
+/** A document that may contain a definition: the definition itself, or kubectl's list of several. */
 const documentSchema = z.looseObject({ kind: z.string(), items: z.array(z.unknown()).optional() });
 
 /**
- * The definitions in a file, or in the YAML and JSON files below a folder; documents of other kinds are passed over.
- * @throws WatchfireError WF_TYPES_DEFINITION for a path that cannot be read, and for a definition that is none
+ * Reads the definitions in a file, or in the YAML and JSON files below a folder; documents of other kinds are ignored.
+ * @throws WatchfireError WF_TYPES_DEFINITION for a path that cannot be read, and for an invalid definition
  */
 export function readDefinitions(path: string): Definition[] {
   try {
@@ -86,7 +86,7 @@ function definitionsIn(value: unknown, file: string): Definition[] {
   return document?.kind === "CustomResourceDefinition" ? [read(value, { file })] : [];
 }
 
-/** The definitions of a cluster. @throws what the transport throws, and WF_TYPES_DEFINITION */
+/** Returns the definitions of a cluster. @throws what the transport throws, and WF_TYPES_DEFINITION */
 export async function fetchDefinitions(transport: KubeTransport): Promise<Definition[]> {
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
   const found: Definition[] = [];
@@ -94,7 +94,7 @@ export async function fetchDefinitions(transport: KubeTransport): Promise<Defini
   do {
     const query = { limit: String(pageSize), continue: next };
     const page = pageSchema.parse(await transport.json<unknown>({ method: "GET", path, query }));
-    // A list's items do not say their kind.
+    // Items of a list lack their kind.
     for (const item of page.items) found.push(read({ ...item, kind: "CustomResourceDefinition" }, undefined));
     next = page.metadata.continue || undefined;
   } while (next !== undefined);

@@ -6,22 +6,22 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 
-/** A project of hundreds of files takes seconds; milliseconds. */
+/** Time limit of the compiler, in milliseconds. A project of hundreds of files takes seconds. */
 const compileMs = 120_000;
 
-/** The names of a project's files, and its faults; bytes. */
+/** Limit of the compiler's output, in bytes: the names of a project's files, and its errors. */
 const outputLimit = 32 * 1024 * 1024;
 
-/** What the compiler found in the functions folder, and what it did not look at, each in words. */
+/** Type errors in the functions folder, and the files that were not checked, each as a message. */
 interface HandlerTypes {
   readonly faults: readonly WatchfireError[];
   readonly unchecked: readonly string[];
 }
 
 /**
- * Checks the types of a functions folder's code, as the project's own tsconfig.json says and with the project's own TypeScript.
- * That is looked for from `project`, whose packages the user runs anyhow, and never within the functions folder.
- * With a signal the compiler runs at the lowest priority, and ends when the signal aborts.
+ * Checks the types of a functions folder's code, by the project's own tsconfig.json and with the project's own TypeScript.
+ * TypeScript is resolved from `project`, whose packages the user runs anyway, and never from the functions folder. With a signal
+ * the compiler runs at the lowest priority, and ends when the signal aborts.
  * @throws WatchfireError WF_TYPES_COMPILER
  */
 export async function checkTypes(
@@ -65,7 +65,7 @@ export async function checkTypes(
 
 const packageSchema = z.looseObject({ bin: z.looseObject({ tsc: z.string() }) });
 
-/** The program of the TypeScript that a project has; undefined where it has none. */
+/** Returns the program of the project's TypeScript; `undefined` if it has no TypeScript. */
 function compilerOf(project: string, functions: string): string | undefined {
   try {
     const manifest = createRequire(join(resolve(project), "package.json")).resolve("typescript/package.json");
@@ -84,12 +84,12 @@ function settingsAbove(folder: string): string | undefined {
   return above === folder ? undefined : settingsAbove(above);
 }
 
-/** What the compiler prints, whatever it thinks of the code. */
+/** Returns the compiler's output, whether or not it finds errors. */
 function output(words: readonly string[], cwd: string, signal: AbortSignal | undefined): Promise<string> {
   const options = { cwd, timeout: compileMs, maxBuffer: outputLimit, ...(signal && { signal }) };
   return new Promise((done, fail) => {
     const compiler = execFile(process.execPath, words, options, (error, stdout) => {
-      // Faults in code are an exit status; anything else is a compiler that did not come to its end.
+      // Errors in code result in an exit status; any other failure means that the compiler did not finish.
       if (error && typeof error.code !== "number") {
         fail(
           new WatchfireError("WF_TYPES_COMPILER", {
@@ -103,12 +103,12 @@ function output(words: readonly string[], cwd: string, signal: AbortSignal | und
   });
 }
 
-/** Whatever else wants a core comes first. */
+/** Sets the lowest priority, so that other work comes first. */
 function yieldAlways(pid: number): void {
   try {
     setPriority(pid, constants.priority.PRIORITY_LOW);
   } catch {
-    // it has ended already
+    // the process has ended already
   }
 }
 
@@ -119,7 +119,7 @@ interface Diagnostic {
   readonly what: string;
 }
 
-/** A line that begins a fault, and those indented below it, of which the last has the reason. */
+/** Groups lines to errors: an error's first line and the indented lines below it, of which the last has the reason. */
 function diagnostics(lines: readonly string[]): Diagnostic[] {
   const found: Diagnostic[] = [];
   for (const [index, text] of lines.entries()) {
@@ -135,10 +135,10 @@ function diagnostics(lines: readonly string[]): Diagnostic[] {
   return found;
 }
 
-/** A package that the compiler does not find; its import alone has a fault then. */
+/** An error about a package that was not found. Only its imports have errors in that case. */
 const missingPackage = /^TS2307: Cannot find module '((?:@[^/':]+\/)?[^./':][^/':]*)['/]/;
 
-/** A file that imports from packages which are not installed has one fault for each of them: its others may follow from that. */
+/** Reduces a file that imports missing packages to one error per package: its other errors may be consequences. */
 function withoutConsequences(found: readonly Diagnostic[]): readonly Diagnostic[] {
   const packageOf = ({ what }: Diagnostic) => missingPackage.exec(what)?.[1];
   const incomplete = new Set(found.filter(packageOf).map(({ file }) => file));
@@ -153,7 +153,7 @@ function withoutConsequences(found: readonly Diagnostic[]): readonly Diagnostic[
   });
 }
 
-/** Undefined: that of the code. */
+/** Returns `undefined` for the hint of the code. */
 function hintOf(what: string): string | undefined {
   const name = missingPackage.exec(what)?.[1];
   return name === undefined ? undefined : `install it in the folder's project: npm install --save-dev ${name}`;

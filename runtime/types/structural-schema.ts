@@ -1,6 +1,9 @@
 import { z } from "zod";
 
-/** What the schema of a definition says of a value's type. What it says of its range (`pattern`, `minimum`, rules) no type can. */
+/**
+ * The part of a definition's schema that concerns a value's type. Ranges (`pattern`, `minimum`, rules) cannot be expressed by a
+ * type.
+ */
 export interface StructuralSchema {
   readonly description?: string | undefined;
   readonly type?: string | undefined;

@@ -2,68 +2,71 @@ import { parseDuration } from "../duration.ts";
 import type { KubeObject } from "../object.ts";
 import { isNumberText, jsonOf } from "./numbers.ts";
 
-/** A call of a handler, as `kube.patch` with what it was given: `{ call, ref, patch }`. */
+/** A call of a handler with its arguments, such as `{ call, ref, patch }` for `kube.patch`. */
 export interface FixtureCall {
   /** Such as `kube.create`, `events.emit` or `fetch`. */
   readonly call: string;
   readonly [argument: string]: unknown;
 }
 
-/** What is expected of a handler. What is left out is not looked at, but for the outcome. */
+/** Expectation about a handler. Omitted fields are not checked, except the outcome. */
 export interface Expectation {
   /** Default `ok`. */
   readonly outcome?: "ok" | "failed" | "permanent";
   /** A part of the error's name and message. */
   readonly error?: string;
-  /** The time of the `requeueAfter(…)` that it returns, such as `30s`. */
+  /** Argument of the `requeueAfter(…)` that it returns, such as `30s`. */
   readonly requeueAfter?: string;
-  /** The time of the RetryAfter that it throws. */
+  /** Argument of the RetryAfter that it throws. */
   readonly retryAfter?: string;
-  /** The ids of the batch's events that are to be tried again, in the batch's order. */
+  /** Ids of the batch's events to be retried, in the batch's order. */
   readonly failed?: readonly string[];
   /**
-   * Every call, in order, each with the arguments that matter. Reads (`kube.get`, `kube.list`, `kube.getScale`) count
-   * only where one is among them.
+   * Every call, in order, each with the arguments to check. Reads (`kube.get`, `kube.list`, `kube.getScale`) are only compared if
+   * the list contains one.
    */
   readonly calls?: readonly FixtureCall[];
 }
 
-/** A file of `events/`: one of `event`, `events` and `run`, what there is beside it, and what is expected. */
+/** A file of `events/`: one of `event`, `events` and `run`, the surrounding objects, and the expectation. */
 export interface Fixture {
-  /** A change of an object, or a time of a schedule. */
+  /** A change of an object, or a scheduled time. */
   readonly event?: object;
-  /** Those of one batch. */
+  /** Events of one batch. */
   readonly events?: readonly object[];
   /** A run of a reconciler: `key`, `object` unless it is gone, `causes`. */
   readonly run?: object;
-  /** The objects that exist beside the event's own: what `ctx.cache` has as well. */
+  /** Existing objects besides the event's own; they are also in `ctx.cache`. */
   readonly objects?: readonly KubeObject[];
   readonly env?: Readonly<Record<string, string>>;
-  /** What a URL is answered with. Default: 200, and nothing. */
+  /** Responses by URL. Default: status 200 without a body. */
   readonly responses?: Readonly<Record<string, { readonly status?: number; readonly body?: string }>>;
   readonly expect?: Expectation;
 }
 
-/** What a handler did. */
+/** Record of a handler's run. */
 export interface FixtureRun {
   readonly outcome: "ok" | "failed" | "permanent";
   readonly error?: string;
   readonly requeueAfterMs?: number | undefined;
   readonly retryAfterMs?: number | undefined;
-  /** Of a batch: the ids that are to be tried again. */
+  /** For a batch: the ids to be retried. */
   readonly failed?: readonly string[] | undefined;
   readonly calls: readonly FixtureCall[];
 }
 
-/** One thing that is not as expected, each side as JSON. */
+/** One difference from the expectation, each side as JSON. */
 export interface Difference {
-  /** `outcome`, `error`, `calls` for their number, or one of them such as `calls[0].patch.data`. */
+  /** `outcome`, `error`, `calls` for their number, or a part of a call such as `calls[0].patch.data`. */
   readonly what: string;
   readonly expected: string;
   readonly actual: string;
 }
 
-/** A file of `events/` as a fixture: it may be an event alone, a list of a batch's, or a reconciler's run. Others are as they are. */
+/**
+ * Converts a file of `events/` to a fixture: the file may hold only an event, a list of a batch's events, or a reconciler's run.
+ * Other files are returned unchanged.
+ */
 export function fixtureOf(file: unknown): Fixture {
   if (Array.isArray(file)) return { events: file };
   if (!isRecord(file)) return { event: file as object };
@@ -74,7 +77,7 @@ export function fixtureOf(file: unknown): Fixture {
 
 const reads = new Set(["kube.get", "kube.list", "kube.getScale", "cache.get", "cache.list", "cache.age"]);
 
-/** What is not as expected; nothing where all is. */
+/** Returns the differences from the expectation; empty if there are no differences. */
 export function differencesOf(expectation: Expectation = {}, run: FixtureRun): Difference[] {
   const { outcome = "ok", error, calls } = expectation;
   const found: Difference[] = [];
@@ -109,7 +112,7 @@ export function differencesOf(expectation: Expectation = {}, run: FixtureRun): D
   return found;
 }
 
-/** An object is expected by its fields, a list whole. */
+/** Objects are compared by the expected fields, lists as a whole. */
 function partsOf(what: string, expected: unknown, actual: unknown): Difference[] {
   if (isRecord(expected) && isRecord(actual)) {
     return Object.entries(expected).flatMap(([name, value]) => partsOf(`${what}.${name}`, value, actual[name]));

@@ -5,7 +5,7 @@ import type { UnknownObject } from "../object.ts";
 import type { MemoryCluster } from "./memory-cluster.ts";
 import { matchesFields, matchesLabels } from "./selectors.ts";
 
-/** One entry of a manifest's `reads`, as it stands there. */
+/** One entry of a manifest's `reads`, unchanged. */
 export interface DeclaredRead {
   readonly apiVersion: string;
   readonly kind: string;
@@ -21,7 +21,7 @@ interface LabelSelector {
   readonly matchExpressions?: readonly { key: string; operator: string; values?: readonly string[] }[];
 }
 
-/** `ctx.cache` of a unit test: the cluster's objects at this moment, as far as the reads name them. */
+/** Returns `ctx.cache` for a unit test: the cluster's present objects, as far as the reads select them. */
 export function memoryCache(cluster: MemoryCluster, reads: readonly DeclaredRead[]): Cache {
   const declared = ({ apiVersion, kind }: Pick<Ref, "apiVersion" | "kind">, namespace?: string): DeclaredRead => {
     const read = reads.find((each) => each.apiVersion === apiVersion && each.kind === kind);
@@ -94,7 +94,7 @@ function meets(
   return Object.entries(matchLabels).every(([key, value]) => labels[key] === value) && matchExpressions.every(holds);
 }
 
-/** The texts, numbers and booleans at a field's path, or in the list there. */
+/** Returns the texts, numbers and booleans at a field's path, or in the list there. */
 function valuesAt(object: unknown, path: string): string[] {
   let value = object;
   for (const [, plain, double, single] of path.matchAll(/\.([\w$-]+)|\["([^"]+)"\]|\['([^']+)'\]/g))

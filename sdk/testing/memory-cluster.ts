@@ -8,10 +8,9 @@ type Stored = UnknownObject & { apiVersion: string; kind: string; metadata: Obje
 type Answers = { readonly [O in Operation]?: (args: Operations[O]["args"]) => Operations[O]["result"] };
 
 /**
- * The objects of a unit test, in memory. It keeps names unique and resourceVersions honest, and a deleted object until
- * its last finalizer is gone. That is all: no schema, no defaults, no owners, no field managers. Apply merges;
- * strategic and JSON patches are refused, so give `kube.patch` yourself where a handler uses them. A test on `watchfire
- * cluster` has the rest.
+ * In-memory objects for a unit test. It enforces unique names and resourceVersions, and keeps a deleted object until its last
+ * finalizer is removed. It has no schemas, defaults, owners or field managers. Apply merges; strategic and JSON patches are
+ * refused, so pass your own `kube.patch` if a handler uses them. For the rest, test on `watchfire cluster`.
  */
 export class MemoryCluster {
   private readonly stored = new Map<string, Stored>();
@@ -21,17 +20,17 @@ export class MemoryCluster {
     for (const object of objects) this.put(object as Stored);
   }
 
-  /** Copies of all objects, in the order in which they came. */
+  /** Copies of all objects, in order of creation. */
   get objects(): UnknownObject[] {
     return [...this.stored.values()].map((object) => structuredClone(object));
   }
 
-  /** The newest that was given. */
+  /** The newest resourceVersion. */
   get resourceVersion(): string {
     return String(this.revision);
   }
 
-  /** Answers the operations of `ctx.kube`. */
+  /** Executes the operations of `ctx.kube`. */
   readonly call: Call = async (operation, args) => {
     const answer = this.answers[operation];
     if (!answer) throw new Error(`the test harness has no ${operation}`);
@@ -100,7 +99,7 @@ export class MemoryCluster {
     return found;
   }
 
-  /** The stored form of an object that replaces it; ConflictError where it was read before the last change. */
+  /** Returns the stored form of an object that replaces it; ConflictError if it was read before the last change. */
   private current(object: KubeObject): Stored {
     const { apiVersion = "", kind = "", metadata: { name = "", namespace, resourceVersion, uid } = {} } = object;
     const found = this.find({ apiVersion, kind, name, ...(namespace !== undefined && { namespace }) });
@@ -117,7 +116,7 @@ export class MemoryCluster {
       throw new InvalidError("an object needs apiVersion, kind and metadata.name", { status: 422, reason: "Invalid" });
     }
     const before = this.stored.get(keyOf(stored));
-    // As an API server does: a write that changes nothing makes no new version.
+    // As in an API server, a write without a change does not create a version.
     if (before && isSame(unversioned(stored), unversioned(before))) return before;
     this.revision++;
     stored.metadata.uid ??= `uid-${this.revision}`;
@@ -142,7 +141,7 @@ const scaleOf = ({ metadata, spec }: Stored) => {
   return { apiVersion: "autoscaling/v1", kind: "Scale", metadata, spec: { replicas }, status: { replicas } };
 };
 
-/** A JSON merge patch (RFC 7386), applied to a copy. */
+/** Applies a JSON merge patch (RFC 7386) to a copy. */
 function merge(target: unknown, patch: unknown): unknown {
   if (!isRecord(patch)) return patch;
   const merged: Record<string, unknown> = isRecord(target) ? { ...target } : {};

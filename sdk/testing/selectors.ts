@@ -1,4 +1,4 @@
-/** Whether labels meet a selector in the API's query form: `a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`. */
+/** Whether labels match a selector in the API's query form: `a=b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`. */
 export function matchesLabels(selector: string, labels: Readonly<Record<string, string>>): boolean {
   return (selector.match(/(?:[^,(]|\([^)]*\))+/g) ?? []).every((term) => {
     const [, key = "", operator = "", list = ""] = /^\s*([^\s!=]+)\s+(in|notin)\s*\(([^)]*)\)\s*$/.exec(term) ?? [];
@@ -14,7 +14,7 @@ export function matchesLabels(selector: string, labels: Readonly<Record<string, 
   });
 }
 
-/** Whether an object meets a field selector: `metadata.name=a,status.phase!=Running`; `\` stands before `,`, `=` and itself. */
+/** Whether an object matches a field selector: `metadata.name=a,status.phase!=Running`; `\` escapes `,`, `=` and itself. */
 export function matchesFields(selector: string, object: object): boolean {
   return (selector.match(/(?:[^,\\]|\\.)+/gs) ?? []).every((term) => {
     const [, path = "", sign = "", wanted = ""] = /^\s*([^\s!=]+)(!=|==?)(.*)$/s.exec(term) ?? [];

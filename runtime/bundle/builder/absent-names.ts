@@ -4,7 +4,7 @@ import { faultLimit } from "../limits.ts";
 import { isInstalled } from "../source-path.ts";
 import type { Output } from "./output.ts";
 
-/** Globals that do not exist inside an isolate on purpose, and what to use in their place. */
+/** Globals that an isolate lacks on purpose, and their replacements. */
 const absentNames: Readonly<Record<string, string>> = {
   process: "use `ctx.env` for settings",
   Buffer: "use Uint8Array, TextEncoder, TextDecoder, atob and btoa",
@@ -40,8 +40,8 @@ const absentNames: Readonly<Record<string, string>> = {
 const prefix = "__watchfire_absent_";
 
 /**
- * esbuild's `define` for a build that marks them, also as members of `globalThis`. It replaces free references alone,
- * by its own scope analysis. A local variable of the same name, a property or a string is left in peace.
+ * esbuild's `define` for a build that marks these names, also as members of `globalThis`. By esbuild's scope analysis it replaces
+ * free references only; a local variable of the same name, a property or a string is not affected.
  */
 export const placeholders: Readonly<Record<string, string>> = Object.fromEntries(
   Object.keys(absentNames).flatMap((name) => [
@@ -50,15 +50,20 @@ export const placeholders: Readonly<Record<string, string>> = Object.fromEntries
   ]),
 );
 
-/** Where a marked build uses absent names. */
+/** Uses of absent names in a marked build. */
 interface AbsentUses {
-  /** Those in the author's own files, each with its place; at most 100. */
+  /** Uses in the author's own files, each with its place; at most 100. */
   readonly faults: readonly WatchfireError[];
-  /** Whether anything is marked: packages use such names behind a guard, and a bundle that does must be built unmarked. */
+  /**
+   * True if anything is marked. Packages use such names behind a guard, and a bundle with such a package must be built unmarked.
+   */
   readonly marked: boolean;
 }
 
-/** Finds the marks of a build. `typeof name` is no use: it asks. `show`: a path as people name it. */
+/**
+ * Finds the marks of a build. `typeof name` is not a use, because it only tests for the name. `show`: returns a path as shown to
+ * users.
+ */
 export function usesOfAbsentNames({ script, map }: Output, show: (file: string) => string): AbsentUses {
   const faults: WatchfireError[] = [];
   let trace: TraceMap | undefined;

@@ -11,7 +11,7 @@ const unknownName: FaultText = {
   what: "the name of this import is only known at run time",
 };
 
-/** esbuild's name for a warning that we refuse, and why. */
+/** Warnings that are treated as errors, by esbuild's name, and why. */
 const refusedWarnings: Readonly<Record<string, FaultText>> = {
   "unsupported-dynamic-import": unknownName,
   "empty-glob": unknownName,
@@ -37,21 +37,21 @@ interface FaultText {
   readonly hint?: string;
 }
 
-/** What messages are about. */
+/** The build that messages are about. */
 export interface BuildContext {
   readonly imports: Imports;
-  /** The handler's path. */
+  /** Path of the handler. */
   readonly handler: string;
-  /** A path as people name it. */
+  /** Returns a path as shown to users. */
   readonly show: (file: string) => string;
 }
 
-/** A text of esbuild's may quote a line of code. */
+/** Longest text taken from an esbuild message, which may quote a line of code. */
 const textLimit = 300;
 
 /**
- * What a build's messages amount to, at most 100 faults; none where they are harmless.
- * Warnings are refused in the author's own files only: packages often guard what they cannot have.
+ * Converts a build's messages to faults, at most 100; empty if they are harmless. Warnings count only in the author's own files:
+ * packages often guard features that they cannot have.
  */
 export function buildFaults(
   { errors, warnings }: { readonly errors: readonly Message[]; readonly warnings: readonly Message[] },
@@ -66,7 +66,7 @@ export function buildFaults(
     });
   };
   const refusedOf = (message: Message): FaultText | undefined => {
-    // The generated entry finds a file with neither imports nor exports: an empty one, mostly.
+    // The generated entry found a file with neither imports nor exports, usually an empty one.
     if (message.id === "import-is-undefined" && isEntry(message)) return textOf(message);
     const refused = refusedWarnings[message.id];
     return refused && !isInstalled(fileOf(message, subject) ?? "") ? refused : undefined;
@@ -82,7 +82,7 @@ export function buildFaults(
 
 const nothing = "the file exports nothing";
 
-/** A handler's file without an export, as it is while it is begun. */
+/** Fault of a handler file without an export, which is common while it is being written. */
 export const emptyHandler = ({ show, handler }: BuildContext): WatchfireError =>
   new WatchfireError("WF_BUNDLE_NO_HANDLER", {
     what: nothing,
@@ -101,12 +101,12 @@ function textOf(message: Message): FaultText {
     return { code: "WF_BUNDLE_HANDLER_MISSING", what: "the handler's file cannot be read" };
   }
   if (own?.code) return { ...own, what: text };
-  // Of one of Node's ECMAScript modules esbuild says so itself.
+  // For one of Node's ECMAScript modules, esbuild reports it itself.
   if (id === "import-is-undefined" && isEntry(message)) return { code: "WF_BUNDLE_NO_HANDLER", what: nothing };
   if (/^No matching export in .* for import "default"$/.test(text) && isEntry(message)) {
     return { code: "WF_BUNDLE_NO_HANDLER", what: "the file has no default export" };
   }
-  // A name in pieces, for which esbuild would look through folders.
+  // A name built at run time, for which esbuild would search folders.
   if (/^Could not resolve (?:import|require)\(/.test(text)) return unknownName;
   const [, file, missing] = /^No matching export in "(.*)" for import "(.*)"$/.exec(text) ?? [];
   if (file !== undefined) {
@@ -119,7 +119,7 @@ function textOf(message: Message): FaultText {
   return { code: "WF_BUNDLE_SYNTAX", what: `cannot be parsed: ${lowerFirst(text)}` };
 }
 
-/** esbuild counts columns from 0; a place in the generated entry stands for the handler itself. */
+/** Returns a message's place. esbuild counts columns from 0; a place in the generated entry stands for the handler itself. */
 function placeOf(message: Message, subject: BuildContext, code: ErrorCode): SourceLocation {
   const file = fileOf(message, subject);
   const { location } = message;
@@ -130,7 +130,7 @@ function placeOf(message: Message, subject: BuildContext, code: ErrorCode): Sour
   return handlerFaults.has(code) ? { file: handler } : { file: handler, line: 1, column: 1 };
 }
 
-/** The handler's file as a whole is what they are about. */
+/** Faults that concern the handler's file as a whole. */
 const handlerFaults: ReadonlySet<ErrorCode> = new Set([
   "WF_BUNDLE_HANDLER_MISSING",
   "WF_BUNDLE_OUTSIDE",

@@ -11,19 +11,19 @@ import { type Imports, importsOf } from "./imports.ts";
 import type { Output, SourceMap } from "./output.ts";
 import { type HandlerOptions, Rebuilds } from "./rebuilds.ts";
 
-/** What one build gives. */
+/** Result of one build. */
 export interface HandlerBuild {
-  /** Undefined where it failed. */
+  /** `undefined` if it failed. */
   readonly output?: Output;
-  /** What an isolate could not run, as far as this build came. */
+  /** Code that an isolate could not run, as far as this build got. */
   readonly faults: readonly WatchfireError[];
 }
 
 interface BuildWay {
   readonly subject: BuildContext;
-  /** Marks absent names: a build whose output is asked for them. */
+  /** Marks absent names: the output is searched for them. */
   readonly marked: boolean;
-  /** Goes on past imports that fail and a top-level await, for what else is wrong; the output is of no use. */
+  /** Continues past failed imports and a top-level await, to find further faults; the output is useless. */
   readonly lenient: boolean;
 }
 
@@ -46,7 +46,7 @@ const optionsOf = ({ marked, lenient }: Pick<BuildWay, "marked" | "lenient">): H
   legalComments: "none",
   charset: "utf8",
   logLevel: "silent",
-  // The functions folder may belong to a project with settings for quite other code.
+  // The functions folder may belong to a project with settings for quite different code.
   tsconfigRaw: {
     compilerOptions: { target: "esnext", useDefineForClassFields: true, verbatimModuleSyntax: false },
   },
@@ -58,10 +58,13 @@ const optionsOf = ({ marked, lenient }: Pick<BuildWay, "marked" | "lenient">): H
   },
 });
 
-/** Almost all builds are of this way. */
+/** Used by almost all builds. */
 const usual = new Rebuilds(optionsOf({ marked: true, lenient: false }));
 
-/** Makes one script of a handler and all it imports. Rejects only for a fault of esbuild's own, and with a SourceFault. */
+/**
+ * Builds one script from a handler and everything it imports. Rejects only for an internal error of esbuild, or with a
+ * SourceFault.
+ */
 export async function buildHandler({ subject, marked, lenient }: BuildWay): Promise<HandlerBuild> {
   const { imports } = subject;
   let result: BuildResult<HandlerOptions>;
@@ -91,15 +94,15 @@ export async function buildHandler({ subject, marked, lenient }: BuildWay): Prom
   };
 }
 
-/** esbuild gives a file that neither imports nor exports for a CommonJS module, whose default export is an empty object. */
+/** esbuild treats a file without imports and exports as a CommonJS module, whose default export is an empty object. */
 const exportsNothing = ({ inputs }: Metafile, { imports, handler }: BuildContext): boolean => {
   const input = imports.entry === undefined ? undefined : inputs[imports.entry];
   return input !== undefined && input.format === undefined && /[jt]sx?$/.test(handler);
 };
 
 /**
- * The map with its files' real paths, and without the text of packages, which nobody shows: a map above `appliedMapLimit`
- * is applied to no stack. Nothing may have gone in but what was given.
+ * Returns the map with its files' real paths, and without the text of packages, which is never shown: a map above
+ * `appliedMapLimit` is not applied to stacks. Throws if an input was not provided by this build.
  */
 function ownSources(map: SourceMap, inputs: readonly string[], imports: Imports): SourceMap {
   const fileOf = (name: string): string => {

@@ -13,17 +13,16 @@ import type { Lookups } from "./lookups.ts";
 import type { Output, SourceMap } from "./output.ts";
 import { Resolver } from "./resolver.ts";
 
-/** A function's code, or why there is none. */
+/** A function's code, or the reasons for refusing it. */
 type Bundled =
   | { readonly type: "built"; readonly script: string; readonly sourceMap: string; readonly inputs: readonly string[] }
   | { readonly type: "refused"; readonly faults: readonly WatchfireError[] };
 
 /**
- * Bundles a function's handler and all it imports into one script for an isolate.
- * TypeScript and JavaScript; npm packages installed beside the functions are included. Code that an isolate could not
- * run is refused, each with file, line and column. That is an import of a built-in module of Node, of a native addon,
- * or of a name that is known only at run time. It is also a name that exists in Node alone, and a file outside of the
- * request's roots.
+ * Bundles a function's handler and everything it imports into one script for an isolate. Supports TypeScript, JavaScript, and npm
+ * packages installed next to the functions. Code that an isolate could not run is refused, with file, line and column: an import
+ * of a built-in module of Node, of a native addon, or of a name that is known only at run time; a name that exists in Node alone;
+ * and a file outside of the request's roots.
  */
 export async function bundleFunction(request: BuildRequest, lookups: Lookups): Promise<Bundled> {
   const functionBuild = new FunctionBuild(request, lookups);
@@ -35,7 +34,7 @@ export async function bundleFunction(request: BuildRequest, lookups: Lookups): P
   }
 }
 
-/** The builds of one function: each file is read once, however many it takes. */
+/** The builds of one function. Each file is read once, however many builds it takes. */
 class FunctionBuild {
   private readonly request: BuildRequest;
   private readonly sources: Sources;
@@ -51,7 +50,7 @@ class FunctionBuild {
   }
 
   async bundle(): Promise<Bundled> {
-    // A first build marks the free uses of absent names. Only where a package uses one is a second, unmarked build needed.
+    // The first build marks the free uses of absent names. A second, unmarked build is needed only if a package uses such a name.
     let { output, faults } = await this.build(true);
     const uses = output && usesOfAbsentNames(output, this.show);
     const all = [...faults, ...(uses ? uses.faults : await this.furtherFaults())];
@@ -78,13 +77,13 @@ class FunctionBuild {
     return buildHandler({ subject, marked, lenient });
   }
 
-  /** A build that failed has not come to the names: another goes on without the imports that failed, to look for them. */
+  /** A build that failed has not checked the absent names, so another one continues without the failed imports to find them. */
   private async furtherFaults(): Promise<readonly WatchfireError[]> {
     const { output, faults } = await this.build(true, true);
     return output ? [...faults, ...usesOfAbsentNames(output, this.show).faults] : faults;
   }
 
-  /** As the request names the functions folder, which may be a link. */
+  /** Returns a path below the functions folder as the request names it, which may be a link. */
   private named(file: string): string {
     const { folder, realFolder } = this.request;
     return isBelow(realFolder, file) ? join(folder, relative(realFolder, file)) : file;
@@ -92,7 +91,7 @@ class FunctionBuild {
 
   private readonly show = (file: string): string => displayPath(this.named(file), this.request.workingFolder);
 
-  /** The handler is among the sources even if nothing of it is left in the script. */
+  /** The handler is listed among the sources even if nothing of it is left in the script. */
   private shownMap(map: Output["map"]): SourceMap {
     const sources = map.sources.map((source) => (isAbsolute(source) ? this.show(source) : source));
     const own = this.show(this.handler);
@@ -101,7 +100,7 @@ class FunctionBuild {
   }
 }
 
-/** Each fault once, in the order of the files. */
+/** Removes duplicate faults and sorts the rest by file. */
 function refused(faults: readonly WatchfireError[]): Bundled {
   const once = [...new Map(faults.map((fault) => [fault.message, fault])).values()];
   return { type: "refused", faults: once.sort(byPlace).slice(0, faultLimit) };

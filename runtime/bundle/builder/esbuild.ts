@@ -3,13 +3,13 @@ import { EventEmitter } from "node:events";
 import { createRequire } from "node:module";
 import { Socket } from "node:net";
 
-/** Descriptors of this process: esbuild's standard input and output. */
+/** File descriptors of esbuild's standard input and output in this process. */
 const serviceInput = 4;
 const serviceOutput = 5;
 
 /**
- * esbuild's library, on a process that somebody else has started: this one may start none. `ended` is called when that
- * process is gone.
+ * Loads esbuild's library onto a process that another process has started, because this one must not start any. `ended` is called
+ * when that process is gone.
  */
 export function openEsbuild(ended: () => void): void {
   const service = Object.assign(new EventEmitter(), {

@@ -6,7 +6,7 @@ import { entrySource } from "../source-path.ts";
 import { outside, type Sources } from "../sources.ts";
 import type { Resolver } from "./resolver.ts";
 
-/** What stands in for a built-in that handlers reach for often. */
+/** Replacements for built-in modules that handlers often import. */
 const substitutes: Readonly<Record<string, string>> = {
   fs: "a handler has no file system; keep state in the cluster, and put settings in `env`",
   "fs/promises": "a handler has no file system; keep state in the cluster, and put settings in `env`",
@@ -39,31 +39,34 @@ const loaders: Readonly<Record<string, Loader>> = {
 /** `with { type: … }` of an import. */
 const attributeLoaders: Readonly<Record<string, Loader>> = { json: "json", text: "text", bytes: "binary" };
 
-/** Of a table's own entries: a handler names the key, and may say `constructor`. */
+/** Returns an own entry of a table: a handler chooses the key, and may write `constructor`. */
 const entryOf = <T>(table: Readonly<Record<string, T>>, key: string): T | undefined =>
   Object.hasOwn(table, key) ? table[key] : undefined;
 
-/** esbuild knows a file by its name here, and has neither a path nor a folder to look into. */
+/** esbuild knows files by names in this namespace, without a path or folder that it could look into. */
 const sourceNamespace = "functions";
 
-/** What cannot be imported, in a lenient build, and what a package leaves out. CommonJS: any name can be imported from it. */
+/**
+ * Namespace of empty modules: imports that failed in a lenient build, and files that a package leaves out. They are CommonJS,
+ * from which any name can be imported.
+ */
 const emptyNamespace = "watchfire-empty";
 
-/** Makes esbuild take an importing file for one of Node's ECMAScript modules, as its package.json says that it is. */
+/** Suffix that makes esbuild treat an importing file as one of Node's ECMAScript modules, as its package.json declares. */
 const moduleMark = ".mts";
 
 interface ImportsOptions {
   readonly sources: Sources;
   readonly resolver: Resolver;
-  /** The handler's path. */
+  /** Path of the handler. */
   readonly handler: string;
-  /** Where the runtime's own packages are looked for: @watchfire/sdk, where none is installed beside the functions. */
+  /** Folder where the runtime's own packages are found: @watchfire/sdk, if it is not installed next to the functions. */
   readonly ownFolder: string;
-  /** What cannot be imported is empty instead, so that a build that has failed tells what else is wrong. */
+  /** Replaces failed imports by empty modules, so that a build that has failed finds further faults. */
   readonly lenient: boolean;
 }
 
-/** Files under the names by which esbuild, its messages and its maps know them. */
+/** Files of a build, under the names by which esbuild, its messages and its maps know them. */
 export class Imports {
   private readonly options: ImportsOptions;
   private readonly files = new Map<string, string>();
@@ -73,23 +76,26 @@ export class Imports {
     this.options = options;
   }
 
-  /** The real path behind a name, as `functions:hello/handler.ts`; undefined for what is no file of this build. */
+  /**
+   * Returns the real path behind a name, as `functions:hello/handler.ts`; `undefined` for a name that is not a file of this
+   * build.
+   */
   fileOf(name: string): string | undefined {
     const prefix = `${sourceNamespace}:`;
     return name.startsWith(prefix) ? this.files.get(name.slice(prefix.length)) : undefined;
   }
 
-  /** The handler's name, once it was resolved. */
+  /** Name of the handler, once it has been resolved. */
   get entry(): string | undefined {
     return this.handlerName && `${sourceNamespace}:${this.handlerName}`;
   }
 
-  /** Whether a name stands for nothing. */
+  /** Whether a name stands for an empty module. */
   isEmpty(name: string): boolean {
     return name.startsWith(`${emptyNamespace}:`);
   }
 
-  /** A text of esbuild's with the names that people know. */
+  /** Replaces the names in an esbuild text by paths as shown to users. */
   withNames(text: string, show: (file: string) => string): string {
     return text.replace(/functions:[^"\n]+/g, (name) => {
       const file = this.fileOf(name);
@@ -97,11 +103,11 @@ export class Imports {
     });
   }
 
-  /** Answers an import. */
+  /** Resolves an import. */
   resolve(args: OnResolveArgs): OnResolveResult {
     const fault = this.tryResolve(args);
     if (!("text" in fault)) return fault;
-    // The handler itself is not to be left out.
+    // The handler itself must not be left out.
     if (this.options.lenient && args.importer !== "" && args.namespace === sourceNamespace) {
       return { path: args.path, namespace: emptyNamespace };
     }
@@ -160,7 +166,7 @@ export class Imports {
     return { path: name, namespace: sourceNamespace, sideEffects: hasSideEffects(file) };
   }
 
-  /** Gives a file. */
+  /** Loads a file. */
   load({ path: name, with: attributes }: OnLoadArgs): OnLoadResult {
     const path = this.files.get(name) ?? "";
     const { type } = attributes;
@@ -181,7 +187,7 @@ export class Imports {
   }
 }
 
-/** Answers every import and gives every file of the build that is under way: esbuild neither looks for one nor opens one. */
+/** Resolves every import and loads every file of the current build, so that esbuild neither searches for files nor opens them. */
 export const importsOf = (current: () => Imports): Plugin => ({
   name: "watchfire",
   setup: ({ onResolve, onLoad }) => {
@@ -195,8 +201,8 @@ export const importsOf = (current: () => Imports): Plugin => ({
 const isCode = (loader: Loader): boolean => /^[jt]sx?$/.test(loader);
 
 /**
- * esbuild opens the map that a comment names, and the sources that the map names, itself: the comment must be none to it. The
- * escape means the same in strings, names and expressions.
+ * Hides the comments that name a source map: esbuild would open the map and its sources itself. The escape has the same meaning
+ * in strings, names and expressions.
  */
 function withoutMapComments(contents: Buffer): Buffer | string {
   if (!contents.includes("sourceMappingURL")) return contents;

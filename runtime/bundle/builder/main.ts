@@ -1,5 +1,5 @@
-// The builder's process. The runtime starts it with an empty environment, and the right to read the functions, their
-// packages and its own code, and nothing else. It builds one function at a time.
+// The builder's process. The runtime starts it with an empty environment, and with the right to read only the functions, their
+// packages and its own code. It builds one function at a time.
 import { closeSync } from "node:fs";
 import { Socket } from "node:net";
 import { type AnswerHead, BuildFrameReader, type BuildRequest, packFault, writeFrames } from "../builder-wire.ts";
@@ -9,16 +9,16 @@ import { Lookups } from "./lookups.ts";
 
 /** The stream to the runtime. */
 const descriptor = 3;
-/** Of a request: the paths of some linked packages. */
+/** Limit of a request, in bytes. Most of it is the paths of linked packages. */
 const requestLimit = 16 * 1024 * 1024;
 
-// Ctrl-C reaches the whole group: this process ends when its stream does.
+// Ctrl-C reaches the whole process group; this process ends when its stream does.
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => undefined);
 
-// This program may have come by the standard input; Node would keep it open for ever.
+// This program may have been read from standard input, which Node would keep open forever.
 closeSync(0);
 
-// Nobody reads a stack here. esbuild's library takes four in each build, and each look for a file that is not there takes one.
+// Stacks are never shown here. esbuild's library captures four per build, and each look-up of a missing file captures one.
 Error.stackTraceLimit = 0;
 
 const leave = (): never => process.exit(1);
@@ -44,10 +44,10 @@ async function serve(request: BuildRequest): Promise<void> {
 const requests = new BuildFrameReader(
   () => requestLimit,
   (frame) => {
-    // What goes wrong here is no fault of the function's: the runtime sees this process end.
+    // A failure here is not the function's: the runtime sees this process end.
     serve(JSON.parse(frame.toString("utf8")) as BuildRequest).catch(leave);
   },
 );
 stream.on("data", (chunk: Buffer) => requests.push(chunk));
-// A greeting.
+// Sends the greeting.
 writeFrames(stream, nothing);

@@ -1,11 +1,11 @@
-/** What a build of esbuild's gives. */
+/** Output of one build. */
 export interface Output {
   readonly script: string;
-  /** Its sources are real paths, but for the generated entry. */
+  /** Its sources are real paths, except the generated entry. */
   readonly map: SourceMap;
 }
 
-/** As much of a source map as is looked at. */
+/** The fields of a source map that are read. */
 export interface SourceMap {
   readonly version: 3;
   readonly sources: readonly string[];

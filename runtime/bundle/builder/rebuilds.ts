@@ -2,23 +2,26 @@ import type { BuildContext, BuildOptions, BuildResult } from "esbuild";
 import { context } from "./esbuild.ts";
 import { type Imports, importsOf } from "./imports.ts";
 
-/** What is asked of esbuild for each build. */
+/** Build options with which esbuild is called. */
 export type HandlerOptions = BuildOptions & { write: false; metafile: true };
 
-/** esbuild keeps what it parsed as long as its context is there: after so many builds, or bytes of their files, comes the next. */
+/**
+ * esbuild keeps whatever it parsed as long as its context exists, so a new context is created after this many builds, or bytes of
+ * their files.
+ */
 const mostBuilds = 64;
 const mostBytes = 1024 * 1024;
 
 /**
- * Builds that differ in their files alone, one after another. esbuild takes the settings once for many of them: for a small
- * function that is a third of its work.
+ * Consecutive builds that differ only in their files. esbuild processes the settings once for many builds; for a small function
+ * they are a third of its work.
  */
 export class Rebuilds {
   private readonly options: HandlerOptions;
   private current:
     | { readonly context: Promise<BuildContext<HandlerOptions>>; builds: number; bytes: number }
     | undefined;
-  /** Of the build that is under way. */
+  /** Imports of the current build. */
   private imports: Imports | undefined;
 
   constructor(options: HandlerOptions) {
@@ -30,7 +33,7 @@ export class Rebuilds {
     return { context: context({ ...this.options, plugins }), builds: 0, bytes: 0 };
   }
 
-  /** Not before the build before has ended. @throws BuildFailure as esbuild's `build` does */
+  /** Must not be called before the previous build has ended. @throws BuildFailure as esbuild's `build` does */
   async build(imports: Imports): Promise<BuildResult<HandlerOptions>> {
     this.imports = imports;
     this.current ??= this.open(imports);
@@ -43,7 +46,7 @@ export class Rebuilds {
       isSpent = current.builds >= mostBuilds || current.bytes >= mostBytes;
       return result;
     } finally {
-      // Of a build that failed nobody knows what it keeps.
+      // A failed build may have left anything in the context.
       if (isSpent) {
         this.current = undefined;
         await (await current.context).dispose();

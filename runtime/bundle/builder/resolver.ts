@@ -2,20 +2,20 @@ import { dirname, join, matchesGlob, relative, sep } from "node:path";
 import type { Sources } from "../sources.ts";
 import type { Lookups } from "./lookups.ts";
 
-/** What an import leads to: a file by its real path, nothing on purpose (a package's `browser: false`), or no file. */
+/** Result of an import: a file by its real path, a file left out on purpose (a package's `browser: false`), or no file. */
 type Resolution =
   | { readonly type: "file"; readonly file: string }
   | { readonly type: "empty" }
   | { readonly type: "missing" };
 
-/** What is read of a package.json. */
+/** The fields of a package.json that are read. */
 interface PackageFacts {
   readonly isModule: boolean;
-  /** Whether leaving a file out, where nothing of it is used, changes nothing. */
+  /** Returns whether a file must be kept although nothing of it is used. */
   hasSideEffects(file: string): boolean;
 }
 
-/** Finds the files that imports name, as Node and bundlers do, and looks nowhere but where `Sources` lets it. */
+/** Resolves imports as Node and bundlers do, and only within `Sources`. */
 export class Resolver {
   private readonly sources: Sources;
   private readonly lookups: Lookups;
@@ -27,18 +27,18 @@ export class Resolver {
   }
 
   /**
-   * @param folder the importing file's
-   * @throws SourceFault where what it leads to may not be read
+   * @param folder folder of the importing file
+   * @throws SourceFault if the file must not be read
    */
   resolve(specifier: string, folder: string, isRequire: boolean): Resolution {
     const found = this.lookups.find(this.sources, isRequire ? "require" : "import", folder, specifier);
     if (found === undefined) return { type: "missing" };
     if (found === false) return { type: "empty" };
-    // A query is the bundler's own business, and a name may hold a question mark.
+    // The query is left to the bundler, and a file name may contain a question mark.
     return { type: "file", file: found.replaceAll("\0", "") };
   }
 
-  /** Of the package that a file belongs to. */
+  /** Returns facts about the package that a file belongs to. */
   packageOf(file: string): PackageFacts {
     const folder = dirname(file);
     const known = this.packages.get(folder);
@@ -60,7 +60,7 @@ export class Resolver {
       const { type, sideEffects } = JSON.parse(this.sources.open(file).contents.toString("utf8")) as PackageJson;
       return { isModule: type === "module", hasSideEffects: (of) => mayActAlone(relative(folder, of), sideEffects) };
     } catch {
-      return undefined; // what cannot be read says nothing
+      return undefined; // an unreadable package.json says nothing
     }
   }
 }
@@ -72,7 +72,7 @@ interface PackageJson {
 
 const noPackage: PackageFacts = { isModule: false, hasSideEffects: () => true };
 
-/** The field's meaning is webpack's: `false`, or patterns of the files that do something when they are loaded. */
+/** Evaluates `sideEffects` as webpack defines it: `false`, or patterns of the files that have effects when they are loaded. */
 function mayActAlone(file: string, field: unknown): boolean {
   if (typeof field === "boolean") return field;
   if (!Array.isArray(field)) return true;

@@ -4,14 +4,14 @@ import { readConfigMap } from "../config-map.ts";
 import { type IndexEntry, readIndex } from "../deployed-index.ts";
 import { deployedLabel, indexName, labelsOf } from "../names.ts";
 
-/** What is in the cluster of one runtime before a deployment: all that carries its labels. */
+/** State of one runtime's deployment in the cluster before a new one: all objects that carry its labels. */
 export interface DeployedState {
   readonly configMaps: readonly ClusterObject[];
   readonly index: ClusterObject | undefined;
   readonly entries: readonly IndexEntry[];
-  /** Accounts, roles and bindings, those that `watchfire rbac` printed among them. */
+  /** Accounts, roles and bindings, including those printed by `watchfire rbac`. */
   readonly rights: readonly ClusterObject[];
-  /** Whether rights were looked for in every namespace. */
+  /** Whether rights were searched in every namespace. */
   readonly everywhere: boolean;
 }
 
@@ -22,8 +22,8 @@ interface RuntimeIdentity {
 }
 
 /**
- * Looks at what is there, and whether all that is to be written is free for it.
- * @throws WatchfireError WF_DEPLOYED_TAKEN where one of `planned` is there and is not this runtime's
+ * Reads the current state, and checks that all names to be written are free.
+ * @throws WatchfireError WF_DEPLOYED_TAKEN if one of `planned` exists and is not this runtime's
  */
 export async function lookBefore(
   api: ApiObjects,
@@ -64,7 +64,7 @@ export async function lookBefore(
 const isOurs = ({ metadata }: ClusterObject, { account, namespace }: RuntimeIdentity): boolean =>
   Object.entries(labelsOf(account, namespace)).every(([label, value]) => metadata.labels[label] === value);
 
-/** Whether an earlier deployment made it, so that a later one may take it away. */
+/** Whether an earlier deployment created it, so that a later one may delete it. */
 export const isDeployed = (found: ClusterObject): boolean => deployedLabel in found.metadata.labels;
 
 function takenFault(found: ClusterObject, { account, namespace }: RuntimeIdentity): WatchfireError {
@@ -78,7 +78,7 @@ function takenFault(found: ClusterObject, { account, namespace }: RuntimeIdentit
   });
 }
 
-/** Where only some namespaces may be looked into. */
+/** Used if only some namespaces may be listed. */
 async function listNearby(
   api: ApiObjects,
   kind: DeployedKind,
@@ -90,7 +90,7 @@ async function listNearby(
   return lists.flatMap((list) => list ?? []);
 }
 
-/** An index that cannot be read names nothing; it is overwritten. */
+/** An unreadable index counts as empty; it is overwritten. */
 function readEntries(index: ClusterObject | undefined): readonly IndexEntry[] {
   const configMap = readConfigMap(index);
   if (!configMap) return [];

@@ -3,35 +3,38 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { ApiObjects, AppliedObject, ClusterObject } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
 
-/** On the index: who deploys, and when they last said so. */
+/** Annotation on the index: the holder of the lock, and the time of its last renewal. */
 const lockAnnotation = "watchfire.dev/deploying";
 
-/** After so long without a word from its holder a lock is taken over, in milliseconds: three requests' time limit. */
+/** Time without renewal after which a lock may be taken over, in milliseconds: the time limit of three requests. */
 const termMs = 30_000;
 
-/** A holder says so again when it is about to write and its last word is older than this, in milliseconds. */
+/** Age of the last renewal after which the holder renews the lock before it writes, in milliseconds. */
 const renewMs = 5_000;
 
-/** A holder of which nothing was heard for this long writes nothing: a request that it begins ends within the term. */
+/**
+ * Age of the last renewal after which the holder must not write, in milliseconds: a request that it begins ends within `termMs`.
+ */
 const quietMs = 15_000;
 
-/** How often the index is looked at while another holds it, in milliseconds. */
+/** Interval at which the index is read while another holds the lock, in milliseconds. */
 const lookMs = 1_000;
 
 interface LockParts {
   readonly api: ApiObjects;
   readonly clock: Clock;
-  /** For people: who holds it. */
+  /** The holder's name, for messages. */
   readonly holder: string;
 }
 
-/** Whether somebody deploys, or was killed while deploying. */
+/** Whether a deployment is in progress, or was killed. */
 export const isLocked = (index: ClusterObject): boolean => lockAnnotation in index.metadata.annotations;
 
 /**
- * Waits while somebody else deploys, until they have been silent for a term: they were killed, and left the lock behind.
- * Their clock is not asked. `index` is where it lies; `waiting` is told that it takes a while, and who it is.
- * @throws WatchfireError WF_DEPLOYED_CONFLICT where they go on, or end
+ * Waits while another deployment is in progress, until its holder has not renewed the lock for a term, which means that it was
+ * killed. The holder's clock is not used. `index` holds the lock; `waiting` is called with the holder's name if this takes a
+ * while.
+ * @throws WatchfireError WF_DEPLOYED_CONFLICT if the other deployment continues or ends
  */
 export async function untilAbandoned(
   { api, clock }: LockParts,
@@ -53,15 +56,15 @@ export async function untilAbandoned(
 }
 
 /**
- * The right to change a deployment, held by an annotation on its index. Every change of the index is made in the place
- * of the version that the holder wrote last. So only one of two goes on, and a holder that was overtaken is told.
+ * Lock on a deployment: an annotation on its index. Every change of the index is conditional on the version that the holder wrote
+ * last, so only one of two deployments proceeds, and a holder that was overtaken gets an error.
  */
 export class DeployLock {
   private readonly parts: LockParts;
   private readonly before: ClusterObject | undefined;
   private index: AppliedObject;
   private written: ClusterObject | undefined;
-  /** When the last word was begun to be written, by both clocks: one of them may stand still while a machine sleeps. */
+  /** Start of the last renewal, by both clocks: one of them may stand still while a machine sleeps. */
   private at = { monotonic: 0, wall: 0 };
   private renewing: Promise<void> | undefined;
 
@@ -71,7 +74,7 @@ export class DeployLock {
     this.before = before;
   }
 
-  /** Takes it, if the index is still as it was seen. @throws WatchfireError WF_DEPLOYED_CONFLICT */
+  /** Takes the lock, if the index has not changed since it was read. @throws WatchfireError WF_DEPLOYED_CONFLICT */
   static async take(parts: LockParts, empty: AppliedObject, before: ClusterObject | undefined): Promise<DeployLock> {
     const { data = {}, binaryData } = (before && readConfigMap(before)) ?? {};
     const lock = new DeployLock(parts, { ...empty, data, ...(binaryData && { binaryData }) }, before);
@@ -79,7 +82,7 @@ export class DeployLock {
     return lock;
   }
 
-  /** To be awaited before each write. @throws WatchfireError WF_DEPLOYED_CONFLICT where somebody else has taken over */
+  /** Must be awaited before each write. @throws WatchfireError WF_DEPLOYED_CONFLICT if another deployment has taken over */
   async held(): Promise<void> {
     if (this.age() < renewMs) return;
     this.renewing ??= this.write(true).finally(() => {
@@ -91,13 +94,13 @@ export class DeployLock {
     }
   }
 
-  /** Gives the index its new data, and keeps the lock. Where that fails, the old data is what `release` leaves. */
+  /** Writes new data into the index and keeps the lock. If that fails, `release` leaves the old data. */
   async set(data: Readonly<Record<string, string>>): Promise<void> {
     const { binaryData: _, ...index } = this.index;
     await this.write(true, { ...index, data });
   }
 
-  /** Ends it: the index is as it was set last. One that was made for the lock alone goes with it. */
+  /** Releases the lock; the index keeps the data last set. An index that was created for the lock alone is deleted. */
   async release(): Promise<void> {
     const { data } = this.index;
     const made = this.before === undefined && Object.keys(data ?? {}).length === 0;

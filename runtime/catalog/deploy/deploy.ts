@@ -13,8 +13,8 @@ import { type Fate, fatesOf } from "./fates.ts";
 import { IndexSigner } from "./index-signer.ts";
 
 /**
- * Milliseconds between the arrival of new code and the end of the old code's rights. The runtime takes new code up
- * within a second of its being written, and handlers mostly end within another few.
+ * Delay between the writing of new code and the removal of the old code's rights, in milliseconds. The runtime uses new code
+ * within a second of its being written, and most handlers end within another few.
  */
 const handOverMs = 5_000;
 
@@ -23,55 +23,55 @@ export interface DeployPlan {
   readonly namespace: string;
   /** The runtime's account. */
   readonly account: string;
-  /** All functions that are to run; others that were deployed are removed. */
+  /** All functions that are to run; other deployed functions are removed. */
   readonly functions: readonly PackedFunction[];
   /** Their accounts, roles and bindings, in the order in which to apply them. */
   readonly objects: readonly AppliedObject[];
-  /** Signs the index. Default: it is not signed. */
+  /** Signs the index. Default: no signature. */
   readonly key?: SigningKey | undefined;
   readonly clock: Clock;
-  /** Who deploys, for whoever else would at the same time. */
+  /** Name of the user who deploys, shown to others who deploy at the same time. */
   readonly holder: string;
-  /** Told when somebody else deploys, or was killed while deploying, and this one waits. */
+  /** Called with the holder's name while waiting for another deployment, or for one that was killed. */
   readonly waiting: (who: string) => void;
 }
 
 export interface DeployReport {
-  /** What became of each function, by name. */
+  /** Outcome for each function, by name. */
   readonly functions: readonly { readonly name: string; readonly fate: Fate }[];
-  /** Objects of earlier deployments that were deleted, such as `Role team-a/watchfire-greet.watchfire`. */
+  /** Deleted objects of earlier deployments, such as `Role team-a/watchfire-greet.watchfire`. */
   readonly deleted: readonly string[];
-  /** Whether accounts and rights of earlier deployments were looked for in every namespace. */
+  /** Whether accounts and rights of earlier deployments were searched in every namespace. */
   readonly prunedEverywhere: boolean;
-  /** Whether a signed index was replaced by one that is not. */
+  /** Whether an unsigned index replaced a signed one. */
   readonly unsigned: boolean;
-  /** By function: the text of the manifest that was deployed before, where it can be read. */
+  /** By function: the text of the previously deployed manifest, if it can be read. */
   readonly manifestsBefore: ReadonlyMap<string, string>;
 }
 
-/** What a deployment does to the cluster. */
+/** Changes that a deployment makes to the cluster. */
 interface Steps {
   readonly entries: readonly IndexEntry[];
-  /** Functions' ConfigMaps that are not there, or not as they were written. */
+  /** ConfigMaps of functions that are missing or damaged. */
   readonly missing: readonly AppliedObject[];
-  /** Of those, what lies under their names. */
+  /** Existing objects under the names of those. */
   readonly spoilt: readonly ClusterObject[];
-  /** The plan's objects; roles with the rules that they have as well, which what runs still needs. */
+  /** The plan's objects, applied first; roles also keep their present rules, which running functions still need. */
   readonly first: readonly AppliedObject[];
-  /** The same roles without those rules. */
+  /** The same roles without the old rules. */
   readonly narrowed: readonly AppliedObject[];
-  /** ConfigMaps and rights that nothing needs afterwards. */
+  /** ConfigMaps and rights that are not needed afterwards. */
   readonly superseded: readonly ClusterObject[];
   readonly stale: readonly ClusterObject[];
 }
 
 /**
- * Puts a set of functions in the place of the one before, under the index's lock: of two at once one alone writes. The
- * index names the new set after all of it has been written, so that a runtime never sees a part. Superseded objects go
- * after that. One that fails before takes back what it made. One that is killed leaves what runs as it is; the next
- * waits until it is sure of that, and cleans up.
- * @throws WatchfireError WF_DEPLOYED_TAKEN and WF_DEPLOYED_REFUSED, before anything is written where the API server can
- * tell; WF_DEPLOYED_CONFLICT
+ * Replaces one set of functions by another, under the index's lock, so that only one deployment writes at a time. The index is
+ * changed after all of the new set has been written, so that a runtime never sees a partial set. Superseded objects are deleted
+ * after that. A deployment that fails earlier deletes what it created. One that is killed leaves the running set intact; the next
+ * waits until the lock has expired, and cleans up.
+ * @throws WatchfireError WF_DEPLOYED_TAKEN and WF_DEPLOYED_REFUSED, before anything is written if the API server can tell;
+ * WF_DEPLOYED_CONFLICT
  */
 export async function deploy(plan: DeployPlan): Promise<DeployReport> {
   const { transport, namespace, account, functions, objects, clock } = plan;
@@ -130,7 +130,7 @@ function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): S
   };
 }
 
-/** Whether all is as it should be already: then nothing is written. An index that is still locked is not. */
+/** Whether the cluster already has the wanted state, so that nothing is written. That is not so while the index is locked. */
 function isDone({ index, entries, rights }: DeployedState, steps: Steps): boolean {
   const { missing, narrowed, superseded, stale, first } = steps;
   if (!index || isLocked(index)) return false;
@@ -148,7 +148,7 @@ function isAs({ metadata, ...object }: AppliedObject, found: ClusterObject | und
   return Object.entries(fields).every(([field, value]) => isDeepStrictEqual(found[field], value));
 }
 
-/** Writes what the new set needs beside what is there; where that fails, it is taken back. */
+/** Creates what the new set needs, and deletes it again on failure. */
 async function bring(writer: ApiObjects, { rights, configMaps }: DeployedState, steps: Steps): Promise<void> {
   const { first, missing, spoilt } = steps;
   const old = new Map([...rights, ...configMaps].map((found) => [nameOf(found), found]));
@@ -158,7 +158,7 @@ async function bring(writer: ApiObjects, { rights, configMaps }: DeployedState, 
   };
   try {
     await writer.delete(spoilt);
-    // Accounts before roles, roles before bindings; those of one kind at once.
+    // Applies accounts before roles, roles before bindings; those of one kind concurrently.
     for (const [, alike] of Map.groupBy(first, ({ kind }) => kind)) await writer.apply(alike, applied);
     await writer.apply(missing, applied);
   } catch (error) {
@@ -166,7 +166,7 @@ async function bring(writer: ApiObjects, { rights, configMaps }: DeployedState, 
       const rules = old.get(nameOf(object))?.rules;
       return rules === undefined ? [] : [{ ...object, rules }];
     });
-    // What cannot be taken back carries our labels, and goes with the next deployment.
+    // Objects that cannot be deleted now carry our labels, so the next deployment deletes them.
     await writer.delete(made.toReversed()).catch(() => undefined);
     await writer.apply(changed).catch(() => undefined);
     throw error;
@@ -177,18 +177,18 @@ async function cleanUp(writer: ApiObjects, { superseded, stale, narrowed }: Step
   await writer.delete(superseded);
   if (stale.length + narrowed.length > 0) await pause(clock, handOverMs);
   await writer.apply(narrowed);
-  // Bindings before the roles they name, accounts last.
+  // Deletes bindings before the roles they name, and accounts last.
   await writer.delete(stale.toReversed());
 }
 
 function notAllGone(error: unknown): never {
-  // In a conflict it is another's functions that run, or soon will.
+  // After a conflict another deployment's functions run, or soon will.
   if (!(error instanceof WatchfireError) || error.code === "WF_DEPLOYED_CONFLICT") throw error;
   const hint = "the new functions run, and what they superseded is not all gone: do as it says and deploy again";
   throw new WatchfireError(error.code, { ...error.detail, hint });
 }
 
-/** The texts of the manifests that the index names; without those that are damaged. */
+/** Returns the texts of the manifests that the index names, except damaged ones. */
 function manifestsOf({ configMaps, entries }: DeployedState): ReadonlyMap<string, string> {
   return new Map(
     entries.flatMap((entry) => {
@@ -200,7 +200,7 @@ function manifestsOf({ configMaps, entries }: DeployedState): ReadonlyMap<string
   );
 }
 
-/** Whether a ConfigMap holds what the new index says of it. */
+/** Whether a ConfigMap matches the new index. */
 function isSound(found: ClusterObject, entries: readonly IndexEntry[]): boolean {
   const entry = entries.find(({ configMap }) => configMap === found.metadata.name);
   const configMap = entry && readConfigMap(found);
@@ -213,7 +213,7 @@ function isSound(found: ClusterObject, entries: readonly IndexEntry[]): boolean 
   }
 }
 
-/** A role with the rules it has in the cluster as well. The object itself where it has no other. */
+/** Returns a role with its present rules in the cluster added; the object itself if there are no others. */
 function widened(object: AppliedObject, existing: readonly ClusterObject[]): AppliedObject {
   const found = existing.find((each) => nameOf(each) === nameOf(object));
   const rules = Array.isArray(object.rules) ? object.rules : [];
@@ -223,6 +223,6 @@ function widened(object: AppliedObject, existing: readonly ClusterObject[]): App
   return more.length === 0 ? object : { ...object, rules: [...rules, ...more] };
 }
 
-/** The same text for the same rule, in whichever order a server gives its fields. */
+/** Returns the same text for equal rules, whatever the order of their fields. */
 const canonical = (rule: unknown): string =>
   JSON.stringify(Object.entries(rule ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));

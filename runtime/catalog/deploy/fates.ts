@@ -1,9 +1,9 @@
 import type { IndexEntry } from "../deployed-index.ts";
 
-/** What became of a function. `restored`: it was deployed as it is, and its ConfigMap was missing or damaged. */
+/** Outcome of a deployment for a function. `restored`: it was deployed already, but its ConfigMap was missing or damaged. */
 export type Fate = "created" | "changed" | "unchanged" | "restored" | "removed";
 
-/** What became of each function, by name; `written` are the ConfigMaps that had to be. */
+/** Returns the outcome for each function, by name; `written` are the ConfigMaps that had to be written. */
 export function fatesOf(
   before: readonly IndexEntry[],
   now: readonly IndexEntry[],

@@ -20,14 +20,14 @@ export class IndexSigner {
     this.clock = clock;
   }
 
-  /** Whether this key signed the index as it lies there. */
+  /** Whether this key signed the index in its present form. */
   isSigned(index: ConfigMap): boolean {
     return this.serialOf(index) > 0;
   }
 
   /**
-   * Signs contents that come after an index. The serial is the time, in epoch milliseconds. It is above that of every
-   * earlier signing also where an attacker has put an old index back. A clock that went backwards counts on from the
+   * Returns a function that signs the successor of an index. The serial is the time, in epoch milliseconds, but always above that
+   * of every earlier signature, even if an attacker has restored an old index. If the clock went backwards, it counts on from the
    * index.
    */
   after(index: ConfigMap | undefined): (content: string) => string {
@@ -36,7 +36,7 @@ export class IndexSigner {
     return (content) => this.key.sign({ purpose: "deployed-functions", audience, serial, content });
   }
 
-  /** 0: this key did not sign it. */
+  /** Returns 0 if this key did not sign it. */
   private serialOf(index: ConfigMap): number {
     const statement = { purpose: "deployed-functions", audience: this.audience, content: contentOf(index) } as const;
     const found = this.key.trusted.verify(signatureOf(index), statement);

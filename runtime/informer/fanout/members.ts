@@ -3,7 +3,7 @@ import type { Change } from "../scan/change.ts";
 import { SkipIndex } from "./skip-index.ts";
 import type { Subscriber } from "./subscriber.ts";
 
-/** A subscriber, and up to where it has everything. */
+/** A subscriber and the resourceVersion up to which it has received everything. */
 export interface Placed {
   readonly subscriber: Subscriber;
   readonly at: ResourceVersion;
@@ -11,51 +11,51 @@ export interface Placed {
 
 interface InformerMember {
   readonly subscriber: Subscriber;
-  /** Up to where it had everything when it came, or when the last connection ended. */
+  /** The resourceVersion up to which it had everything when it joined, or when the last connection ended. */
   at: ResourceVersion;
-  /** The connection that runs brings it what follows. */
+  /** True if the running connection delivers everything after `at`. */
   covered: boolean;
-  /** The connection replays what it has, which is kept from it. */
+  /** True while the connection replays changes that this subscriber already has; they are withheld from it. */
   skipping: boolean;
-  /** While it is found out how far the server's history reaches: it reaches back to here. */
+  /** True once the server's history is known to reach back to `at`. Used during the search for where the history begins. */
   proven: boolean;
 }
 
-/** The server's word that its history does not reach back to where a stream was to begin. */
+/** The server's answer that its history does not reach back to where a stream was to begin. */
 interface Expiry {
   readonly from: ResourceVersion;
-  /** Where its history begins, if it says so. */
+  /** Start of the server's history, if the answer says so. */
   readonly oldest: ResourceVersion | undefined;
-  /** It had accepted the stream before, so that nobody is known to be served. */
+  /** True if the server had accepted the stream before, so that no member is known to be served. */
   readonly refuted: boolean;
 }
 
 const isComparable = (a: ResourceVersion, b: ResourceVersion): boolean => isUpTo(a, b) || isUpTo(b, a);
 
-/** The subscribers of one stream. Each has a position, and is spared what it has. */
+/** Subscribers of one stream. Each has its own position and does not receive again what it already has. */
 export class Members {
   private members: InformerMember[] = [];
-  /** Those of them whom most changes pass by, and those who are told of each. */
+  /** Index of the members that most changes can skip, and of those that receive every change. */
   private readonly bystanders = new SkipIndex();
   private told: InformerMember[] = [];
-  /** The server did not say how far its history reaches back: it is being found out by trying. */
+  /** True while the start of the server's history is being searched by trial, because the server did not name it. */
   private searching = false;
 
   get size(): number {
     return this.members.length;
   }
 
-  /** Whether it is not known yet of everybody if the server's history reaches back to where they stand. */
+  /** True until the server has accepted every member's resume version. */
   get unsure(): boolean {
     return this.searching;
   }
 
-  /** Whether a stream could serve this position together with all of theirs. */
+  /** Whether a stream could serve this position together with those of all members. */
   suits(at: ResourceVersion): boolean {
     return this.members.every((member) => isComparable(member.at, at));
   }
 
-  /** @param covered a connection runs that has not passed its position. */
+  /** @param covered whether a connection is running that has not yet passed the subscriber's position. */
   join({ subscriber, at }: Placed, covered: boolean): void {
     const member = { subscriber, at, covered, skipping: covered, proven: covered };
     this.members.push(member);
@@ -69,7 +69,10 @@ export class Members {
     this.told = this.told.filter(isOther);
   }
 
-  /** Those leave who are meant, with their positions. @param received up to where the connection has brought everything. */
+  /**
+   * Removes the members that match and returns them with their positions. @param received the resourceVersion up to which the
+   * connection has delivered everything.
+   */
   moveOut(received: ResourceVersion | undefined, leaves: (placed: Placed) => boolean = () => true): Placed[] {
     const out: Placed[] = [];
     this.members = this.members.filter((member) => {
@@ -83,7 +86,7 @@ export class Members {
     return out;
   }
 
-  /** Those leave whom the connection that runs does not serve. */
+  /** Removes and returns the members that the running connection does not serve. */
   moveOutUncovered(): Placed[] {
     const uncovered = new Set(this.members.filter(({ covered }) => !covered).map(({ subscriber }) => subscriber));
     return this.moveOut(undefined, ({ subscriber }) => uncovered.has(subscriber));
@@ -93,20 +96,20 @@ export class Members {
     for (const { subscriber } of this.members) yield subscriber;
   }
 
-  /** Whether anybody wants changes of objects in a namespace. */
+  /** Whether any member wants changes of objects in a namespace. */
   want(namespace: string): boolean {
     return this.members.some(({ subscriber }) => subscriber.wants?.(namespace) ?? true);
   }
 
-  /** Where each stands. */
+  /** Iterates over the members' positions. */
   *positions(received: ResourceVersion | undefined): Iterable<ResourceVersion> {
     for (const member of this.members) yield positionOf(member, received);
   }
 
   /**
-   * Where the next connection begins: at the oldest position. While it is found out how far the server's history
-   * reaches, it begins in the middle of those not yet told apart. So a thousand positions cost ten connections.
-   * Undefined where nobody is here.
+   * Returns where the next connection begins: at the oldest position. During the search for the start of the server's history, it
+   * begins in the middle of the undecided positions, so that a thousand positions cost ten connections. `undefined` without
+   * members.
    */
   start(): ResourceVersion | undefined {
     const sorted = this.members.toSorted((a, b) => byAge(a.at, b.at));
@@ -116,8 +119,8 @@ export class Members {
   }
 
   /**
-   * A connection that begins there is open.
-   * @returns whether it serves everybody; where not, the search goes on, or they belong to a stream of their own.
+   * Records that a connection from this position is open.
+   * @returns whether it serves every member. If not, the search continues, or the rest belong in a stream of their own.
    */
   cover(from: ResourceVersion): boolean {
     let all = true;
@@ -131,7 +134,7 @@ export class Members {
     return all;
   }
 
-  /** The connection has ended. */
+  /** Records that the connection has ended. */
   uncover(received: ResourceVersion | undefined): void {
     this.tellAll();
     for (const member of this.members) {
@@ -141,9 +144,10 @@ export class Members {
   }
 
   /**
-   * Who stands at `from`, or before it, needs a list, and by the server's word who stands before `oldest`. The others are
-   * tried from where they stand, whatever the server said, so that none can lose an event by it. No connection runs.
-   * @returns those who need a list, who leave.
+   * Removes the members that need a list: those at or before `from` and, if the server names the start of its history, those
+   * before `oldest`. The others are tried from their own positions, whatever the server said, so that no member can lose an
+   * event. No connection is running at this point.
+   * @returns the members that need a list.
    */
   expire({ from, oldest, refuted }: Expiry): Placed[] {
     const expired = this.moveOut(
@@ -160,7 +164,7 @@ export class Members {
     let isReady = false;
     for (const member of this.told) {
       const spared = this.isSpared(member, change.meta.resourceVersion);
-      // A deletion may carry the resourceVersion of the object's last state, which it has.
+      // A deletion may carry the resourceVersion of the object's last state, which the subscriber already has.
       const isNews = spared && member.covered && change.type === "Deleted" && member.subscriber.isNews?.(change);
       if (!spared || isNews) member.subscriber.change(change);
       if (!spared && member.subscriber.interest) isReady = true;
@@ -168,7 +172,10 @@ export class Members {
     if (isReady) this.standBy();
   }
 
-  /** Who has come to where the connection is, and asks for a value alone, is told of no other from the next change on. */
+  /**
+   * Moves members that have caught up with the connection and ask for one value only into the skip index, from the next change
+   * on.
+   */
   private standBy(): void {
     for (const { subscriber, covered, skipping } of this.told) {
       const { interest } = subscriber;
@@ -193,8 +200,9 @@ export class Members {
   }
 
   /**
-   * Resolves when nobody is congested any more; undefined where nobody is who was told of changes. Of bystanders those alone are asked
-   * who were told of one since this gave undefined. Once there is somebody to wait for, all others show how quick they are meanwhile.
+   * Resolves when no member is congested any more; `undefined` if no member that received a change is congested. Members in the
+   * skip index are checked only if they received a change since the last `undefined`. If there is a wait, it includes every
+   * congested member, and thereby lets the others show how fast they drain.
    */
   untilFree(): Promise<void> | undefined {
     if (!this.isAnyoneCongested()) {
@@ -211,7 +219,7 @@ export class Members {
     return false;
   }
 
-  /** Whether it has that already, or is not served. */
+  /** Whether the member already has this resourceVersion, or is not served by the connection. */
   private isSpared(member: InformerMember, resourceVersion: ResourceVersion): boolean {
     if (!member.covered) return true;
     if (!member.skipping) return false;
@@ -220,6 +228,6 @@ export class Members {
   }
 }
 
-/** One that a replay has not yet brought back to where it was is still there, not where the replay broke off. */
+/** A member whose replay has not caught up yet is still at its own position, not where the replay broke off. */
 const positionOf = ({ covered, at }: InformerMember, received: ResourceVersion | undefined): ResourceVersion =>
   covered && received !== undefined ? newerOf(at, received) : at;

@@ -1,12 +1,13 @@
 import { namespaceHash } from "../../slots/namespace-hash.ts";
 
 const field = "object.metadata.namespace";
-/** Beyond the last hash. */
+/** The first number after the largest hash. */
 const end = 2n ** 64n;
 
 /**
- * A `shardSelector` (KEP-5866) of all objects but those of some namespaces: the ranges of hashes between theirs. Nothing
- * else is left out, whatever a server makes of it, because each hash that is left out is one of 2^64. "" leaves out none.
+ * Returns a `shardSelector` (KEP-5866) that selects all objects except those of some namespaces, as the ranges of hashes between
+ * theirs. Each excluded hash is one of 2^64, so no other namespace is left out, however a server interprets the selector. Returns
+ * "" if no namespace is given.
  */
 export function allBut(namespaces: Iterable<string>): string {
   const hashes = [...new Set([...namespaces].map(hashOf))].sort((a, b) => (a < b ? -1 : 1));

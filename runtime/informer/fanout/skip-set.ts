@@ -1,21 +1,24 @@
 import type { Clock } from "../../base/clock.ts";
 
 /**
- * So many namespaces are left out at most. Their ranges take 7 KB of the request line, where proxies allow 8, and the server
+ * Most namespaces that are left out. Their ranges take 7 KB of the request line, of which proxies allow 8 KB, and the server
  * compares each change with every range.
  */
 const most = 64;
-/** So many are counted at most. */
+/** Most namespaces that are counted. */
 const mostCounted = 1_000;
-/** A server that knows no `shardSelector` is not asked for so long. */
+/** How long a server that ignores `shardSelector` is not sent one again, in milliseconds. */
 const ignoredMs = 3_600_000;
-/** After a connection that failed, perhaps because of it: as long as a connection lasts. */
+/**
+ * How long no selector is sent after a connection that failed, perhaps because of it, in milliseconds: the length of one
+ * connection.
+ */
 const failedMs = 600_000;
 
-/** The namespaces whose changes nobody at a source wants, and whether the server can be asked to leave them out. */
+/** Namespaces whose changes no subscriber of a source wants, and whether the server can be asked to leave them out. */
 export class SkipSet {
   private readonly clock: Clock;
-  /** Changes by namespace, each worth half of those that came after the connection before. */
+  /** Unwanted changes by namespace. Counts are halved with each connection. */
   private counts = new Map<string, number>();
   private asksAgainAt = Number.NEGATIVE_INFINITY;
 
@@ -23,15 +26,15 @@ export class SkipSet {
     this.clock = clock;
   }
 
-  /** A change came that nobody wants. */
+  /** Counts a change that no subscriber wants. */
   came(namespace: string): void {
     const count = this.counts.get(namespace);
     if (count !== undefined || this.counts.size < mostCounted) this.counts.set(namespace, (count ?? 0) + 1);
   }
 
   /**
-   * Those that the next connection is to leave out: of those that brought most. Of one that is left out nothing comes to be
-   * counted, so that it is asked for again after some connections.
+   * Returns the namespaces that the next connection leaves out: those with most unwanted changes. No changes are counted for a
+   * namespace that is left out, so its count decays and it is requested again after some connections.
    */
   leaveOut(isWanted: (namespace: string) => boolean): ReadonlySet<string> {
     if (this.counts.size === 0) return none;
@@ -41,12 +44,12 @@ export class SkipSet {
     return new Set(unwanted.slice(0, most).map(([namespace]) => namespace));
   }
 
-  /** What was to be left out came. */
+  /** Records that the server sent changes that it was asked to leave out. */
   ignored(): void {
     this.asksAgainAt = this.clock.monotonic() + ignoredMs;
   }
 
-  /** The server, or what stands before it, did not accept the connection, for whatever reason. */
+  /** Records that the server, or a proxy before it, did not accept the connection, for whatever reason. */
   failed(): void {
     this.asksAgainAt = this.clock.monotonic() + failedMs;
   }

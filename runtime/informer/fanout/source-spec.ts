@@ -3,7 +3,7 @@ import type { Resource } from "../../kube/resource.ts";
 import type { ObjectMembers } from "../scan/change.ts";
 import type { ObjectScanner } from "../scan/object-scan.ts";
 
-/** What one source lists and watches. */
+/** Specification of what one source lists and watches. */
 export interface SourceSpec {
   readonly apiVersion: string;
   readonly kind: string;
@@ -16,10 +16,13 @@ export interface SourceSpec {
   readonly representation?: Representation;
 }
 
-/** `metadata`: objects come as their metadata alone, which is a third of a Pod. */
+/** `metadata`: only the metadata of objects is transferred, which is a third of a Pod. */
 export type Representation = "full" | "metadata";
 
-/** Two specs with one key are one list and watch: requirements of a selector may stand in any order. */
+/**
+ * Returns the key of a spec. Specs with equal keys share one list and watch; the order of a selector's requirements does not
+ * matter.
+ */
 export function sourceKey(spec: SourceSpec): string {
   const { apiVersion, kind, namespace = "", representation = "full" } = spec;
   const labels = canonicalSelector(spec.labelSelector ?? "");
@@ -27,13 +30,13 @@ export function sourceKey(spec: SourceSpec): string {
   return JSON.stringify([apiVersion, kind, namespace, labels, fields, representation]);
 }
 
-/** The selector with its requirements, and the values of `in` and `notin`, in one order and without needless spaces. */
+/** Returns the selector with its requirements, and the values of `in` and `notin`, sorted and without needless spaces. */
 function canonicalSelector(selector: string): string {
   const requirements = splitOutside(selector);
   return [...new Set(requirements.map(canonicalRequirement))].sort().join(",");
 }
 
-/** Splits at commas that no parenthesis encloses. */
+/** Splits at commas that are outside parentheses. */
 function splitOutside(selector: string): string[] {
   const parts = selector.match(/(?:[^,(]|\([^)]*\))+/g) ?? [];
   return parts.map((part) => part.trim()).filter((part) => part !== "");
@@ -46,25 +49,31 @@ function canonicalRequirement(requirement: string): string {
   return `${set[1]} ${set[2]} (${[...new Set(values)].sort().join(",")})`;
 }
 
-/** The selectors' part of the query of every list and watch of the source. */
+/** Returns the selectors' query parameters for every list and watch of the source. */
 export function selectorQuery(spec: SourceSpec): Record<string, string | undefined> {
   return { labelSelector: spec.labelSelector || undefined, fieldSelector: spec.fieldSelector || undefined };
 }
 
-/** The Accept header of lists and watches, where it is not plain JSON. Servers that know no metadata form send the object. */
+/**
+ * Returns the Accept header of lists and watches, unless it is plain JSON. Servers that do not support the metadata form send the
+ * whole object.
+ */
 export function acceptHeader(spec: SourceSpec, form: "list" | "watch"): Record<string, string> {
   if (spec.representation !== "metadata") return {};
   const kind = form === "list" ? "PartialObjectMetadataList" : "PartialObjectMetadata";
   return { accept: `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json` };
 }
 
-/** What every object of a source says of itself, and the form in which its objects are handed on. */
+/** The apiVersion and kind shared by all objects of a source, and the form in which objects are delivered. */
 export class ObjectIdentity {
   readonly apiVersion: string;
   readonly kind: string;
-  /** `"apiVersion":"v1","kind":"Pod",` to begin objects with that do not say it. */
+  /** `"apiVersion":"v1","kind":"Pod",`, inserted into objects that lack it. */
   readonly bytes: Buffer;
-  /** A definition may give its lists any kind, of which discovery says nothing; its group has a dot, as few others have. */
+  /**
+   * True if the definition may have chosen any kind for its lists, which discovery does not report; such a group has a dot, as
+   * few others have.
+   */
   private readonly namesItsLists: boolean;
   private readonly representation: Representation;
 
@@ -77,7 +86,7 @@ export class ObjectIdentity {
     this.bytes = Buffer.from(`${text.slice(1, -1)},`);
   }
 
-  /** `as-is`, `insert` where an object says nothing or is in its metadata form, `mismatch` for another kind. */
+  /** `as-is`; `insert` if the object lacks apiVersion and kind or is in its metadata form; `mismatch` for another kind. */
   private judge(apiVersion: string, kind: string): "as-is" | "insert" | "mismatch" {
     if (kind === this.kind && apiVersion === this.apiVersion) return "as-is";
     if (kind === "" && (apiVersion === "" || apiVersion === this.apiVersion)) return "insert";
@@ -86,8 +95,8 @@ export class ObjectIdentity {
   }
 
   /**
-   * The text to hand on of an object that was scanned; undefined for one of another kind. Of a source of metadata it is no
-   * more than that, whatever form the server sends.
+   * Returns the text to deliver for a scanned object; `undefined` for one of another kind. For a metadata source it is the
+   * metadata alone, whatever form the server sends.
    */
   bodyOf(object: ObjectScanner, bytes: Buffer, start: number, end: number): Buffer | undefined {
     const form = this.judge(object.apiVersion, object.kind);
@@ -96,13 +105,16 @@ export class ObjectIdentity {
     return object.body(bytes, start, end, form === "insert" ? this.bytes : undefined);
   }
 
-  /** Where the members of that text are, for who looks for some; undefined where it is not the text that was received. */
+  /** Returns the offsets of the members in that text; `undefined` if it is not the received text. */
   membersOf(object: ObjectScanner, start: number): ObjectMembers | undefined {
     const isReceived = this.representation === "full" && this.judge(object.apiVersion, object.kind) === "as-is";
     return isReceived ? object.members(start) : undefined;
   }
 
-  /** Whether a list that says this of itself is one of other objects: what it leaves out is not gone. */
+  /**
+   * Whether a list with this apiVersion and kind contains other objects, in which case a missing object does not count as
+   * deleted.
+   */
   refusesList(apiVersion: string, kind: string): boolean {
     if (kind === "" || (kind === "List" && apiVersion === "v1")) return false;
     if (kind === "PartialObjectMetadataList" && apiVersion.startsWith("meta.k8s.io/")) return false;
@@ -110,7 +122,7 @@ export class ObjectIdentity {
     return this.namesItsLists ? kind === this.kind : kind !== `${this.kind}List`;
   }
 
-  /** The same of a bookmark, in which a server may leave the version of its own storage. */
+  /** Like `refusesList`, for a bookmark. A server may give it the apiVersion that it stores, so only the kind is checked. */
   refusesBookmark(kind: string): boolean {
     return kind !== "" && kind !== this.kind && kind !== "PartialObjectMetadata";
   }

@@ -1,75 +1,75 @@
-// Door: who listens to a source. All calls are synchronous and must not throw; the source never waits for a handler.
+// Door: the subscribers of a source. All calls are synchronous and must not throw; the source never waits for a handler.
 
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { ChangeType } from "../../manifest/function.ts";
 import type { Change } from "../scan/change.ts";
 
 /**
- * Why a source lists. Nothing is known yet, history was lost, the cluster's state went back, or the kind's
- * CustomResourceDefinition was removed (that list is empty, and true).
+ * Why a source lists: nothing is known yet (`initial`), the history was lost (`relist`), the cluster's state went back
+ * (`rv-rewind`), or the kind's CustomResourceDefinition was removed (`crd-removed`; that list is empty, and correct).
  */
 export type ListReason = "initial" | "relist" | "rv-rewind" | "crd-removed";
 
 /**
- * One complete list, item by item. Either `end` or `abort` is called, once. Everybody whom the list is for is given the same
- * `Change` of an item, with the same body.
+ * Receives one complete list, item by item. Either `end` or `abort` is called, once. All receivers of a list get the same
+ * `Change` object for an item, with the same body.
  */
 export interface ListReceiver {
   item(change: Change): void;
   /**
-   * True if the list, complete at this resourceVersion, contradicts what is known: the cluster's state went back. Asked before
-   * `end`, of lists that are not read for that reason. The list is then aborted, and another one with the reason `rv-rewind`
-   * follows for all subscribers of the source. Default: it knows nothing.
+   * Returns true if the list, complete at this resourceVersion, contradicts known objects: the cluster's state went back. Called
+   * before `end`, for lists with a reason other than `rv-rewind`. The list is then aborted, and another with the reason
+   * `rv-rewind` follows for all subscribers of the source. Default: false.
    */
   provesRewind?(resourceVersion: ResourceVersion): boolean;
   /**
-   * The list is complete; `resourceVersion` is the list's own. Gives `held` where it would delete so much that a second
-   * opinion is wanted. Nothing of it counted, and there is another list for this subscriber after 30 s.
+   * The list is complete; `resourceVersion` is the list's own. Returns `held` if the list would delete so many objects that a
+   * second opinion is required. In that case nothing of it counts, and this subscriber gets another list after 30 s.
    */
   end(resourceVersion: ResourceVersion): "counted" | "held";
-  /** The list failed half-way: nothing of it counts. */
+  /** The list failed half-way, and nothing of it counts. */
   abort(): void;
 }
 
-/** A subscriber's place at its source. */
+/** A subscriber's registration with its source. */
 export interface Registration {
   /**
-   * Leaves it soon, at this subscriber's cost alone: others are served on. `room` is called once it has left; when that resolves
-   * it is joined again, where the subscriber then stands by `resumeFrom`.
+   * Suspends the subscription soon, without affecting other subscribers. `room` is called once it has left. When the returned
+   * promise resolves, the subscriber joins again at its current `resumeFrom`.
    */
   stepAside(room: () => Promise<void>): void;
 }
 
-/** A field of which several subscribers ask for a value. They share this object. */
+/** A field for which several subscribers ask a value. They share this object. */
 export interface AskedField {
-  /** What a change has there. Undefined where that tells nothing: nobody is passed by. */
+  /** Returns the change's value of the field. `undefined` if it is unknown: then no subscriber is skipped. */
   read(change: Change): string | undefined;
-  /** The tokens of all who ask and know something of a change's object, whatever they ask for. */
+  /** Returns the tokens of all subscribers that know the change's object, whatever value they ask for. */
   knowing(change: Change): Iterable<object>;
 }
 
 /**
- * A value that a subscriber asks of a field before all else. A change that has another value there may pass it by, unless the
- * subscriber knows something of the change's object.
+ * A value that a subscriber requires of a field before any other condition. A change with another value may skip it, unless the
+ * subscriber knows the change's object.
  */
 export interface Interest {
   readonly field: AskedField;
   readonly value: string;
-  /** Stands for the subscriber among `knowing`. */
+  /** Identifies the subscriber in the result of `knowing`. */
   readonly token: object;
 }
 
-/** Changes that passed a subscriber by. */
+/** Count of changes that skipped a subscriber. */
 export interface Passed {
   readonly counts: Readonly<Record<ChangeType, number>>;
   readonly last: Pick<Change, "type" | "meta">;
 }
 
-/** Counts the changes that pass a subscriber by. */
+/** Counts the changes that skip a subscriber. */
 export interface PassedCounter {
-  /** Those since this was asked last; undefined where there were none. Asked for before anything is made of a change. */
+  /** Returns the changes since the last call; `undefined` if there were no changes. Call it before handling any change. */
   take(): Passed | undefined;
-  /** Counts no more from now on: what passes the subscriber is none of its own. */
+  /** Stops counting: later changes do not concern the subscriber. */
   end(): void;
 }
 
@@ -77,45 +77,59 @@ export interface PassedCounter {
 export interface Subscriber {
   /** Unique; names the cursor in the store. */
   readonly id: string;
-  /** Where to resume; undefined when it needs a list first. Read when it subscribes, and when it comes back from stepping aside. */
+  /** Resume position; `undefined` if a list is needed first. Read on subscribing, and on rejoining after suspension. */
   readonly resumeFrom: ResourceVersion | undefined;
-  /** The newest resourceVersion of what it knew when it began; beyond `resumeFrom` where not all up to there was done. */
+  /** Newest resourceVersion known at the start. It is beyond `resumeFrom` if some work before it was unfinished. */
   readonly newestKnown?: ResourceVersion | undefined;
   /**
-   * Whether it does anything with changes of objects in a namespace ("" of none): always the same answer. Changes that
-   * nobody wants may not come, and where they come all are told of them. Default: it wants each.
+   * Whether it uses changes of objects in a namespace ("" for cluster-scoped objects); must always return the same answer.
+   * Changes that no subscriber wants may be omitted by the server; those that are sent reach every subscriber. Default: it wants
+   * every change.
    */
   wants?(namespace: string): boolean;
-  /** A live change, in the source's order. Changes from before `resumeFrom` may come and are dropped by the subscriber. */
+  /** A live change, in the source's order. Changes from before `resumeFrom` may be delivered; the subscriber drops them. */
   change(change: Change): void;
   /**
-   * By which changes may pass it by; asked after each change that it is told of. Once it stands by it is told of no other. Default:
-   * it is told of each.
+   * Condition under which changes skip the subscriber; read after each delivered change. Once in the skip index, it receives only
+   * changes that have the value or whose object it knows. Default: it receives every change.
    */
   readonly interest?: Interest | undefined;
-  /** It stands by from the next change on, until it leaves. What passes it is in `tally`. */
+  /**
+   * Called when the subscriber enters the skip index, from the next change until it leaves. `tally` counts the skipped changes.
+   */
   passedBy?(tally: PassedCounter): void;
-  /** A first change has passed it since it took up what had. */
+  /** Called for the first change that skips it since it last took its count. */
   passes?(): void;
-  /** Whether a deletion that is no newer than what it has is news, because its object stands just there. Default: it is not. */
+  /**
+   * Whether a deletion that is not newer than the subscriber's position is news, because its object is exactly at that position.
+   * Default: false.
+   */
   isNews?(deletion: Change): boolean;
   bookmark(resourceVersion: ResourceVersion): void;
-  /** A list begins, for those who need one. `gapFrom`: up to where this subscriber had received everything; undefined where it had nothing. */
+  /**
+   * Starts a list for the subscribers that need one. `gapFrom` is the resourceVersion up to which this subscriber had received
+   * everything; `undefined` if it had nothing.
+   */
   list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver;
-  /** The server's newest resourceVersion, read consistently since this process began; asked when a position is resumed. */
+  /**
+   * Reports the server's newest resourceVersion, read consistently since this process began; requested when a position is
+   * resumed.
+   */
   serverIsAt?(resourceVersion: ResourceVersion): void;
   /**
-   * The cluster's state went back, as when it is restored from a backup. What it stood at is no position any more, and a list follows. Said
-   * also to one that has stepped aside, while others are left at its source.
+   * Reports that the cluster's state went back, as after a restore from a backup. The subscriber's position is no longer valid,
+   * and a list follows. Also called on a suspended subscriber, as long as its source has others.
    */
   rewound?(): void;
   /**
-   * The API server does not serve the kind, so that none of its objects exists. Said each time it is looked for, and to one that
-   * comes between two looks, when it comes.
+   * Reports that the API server does not serve the kind, so no object of it exists. Called after each failed discovery, and when
+   * a subscriber joins between two of them.
    */
   kindIsMissing?(): void;
-  /** Called once, when it is given its place. */
+  /** Called once, with the subscriber's registration. */
   placed?(place: Registration): void;
-  /** A promise while this subscriber can take no more; its stream, or its list, is read on when it resolves. Undefined: go on. */
+  /**
+   * Promise while this subscriber can take no more; its stream or list resumes reading when it resolves. `undefined`: continue.
+   */
   readonly congested: Promise<void> | undefined;
 }

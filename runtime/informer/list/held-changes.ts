@@ -1,6 +1,6 @@
 import type { Change } from "../scan/change.ts";
 
-/** Live events that may come before a list is complete: for a WatchList, those of about a second. */
+/** Most live events that are held until a list is complete: about one second's worth for a WatchList. */
 const heldLimit = 10_000;
 const heldBytesLimit = 32 * 1024 * 1024;
 
@@ -13,14 +13,14 @@ export class HeldChanges {
     return this.changes[0];
   }
 
-  /** @returns false where more come than can be held. */
+  /** @returns false if the limit is exceeded. */
   add(change: Change): boolean {
     this.changes.push(change);
     this.bytes += change.body.length;
     return this.changes.length <= heldLimit && this.bytes <= heldBytesLimit;
   }
 
-  /** All of them, in their order; none is held any more. */
+  /** Removes and returns all held changes, in order. */
   take(): readonly Change[] {
     const { changes } = this;
     this.changes = [];

@@ -1,11 +1,11 @@
 /** Lists that may run at once in one process: each is a snapshot that the API server holds for us. */
 const defaultSlots = 4;
 
-/** Lets a few lists run and the others wait their turn. */
+/** Limits the number of concurrent lists; the others wait. */
 export class ListSemaphore {
   private free: number;
   private readonly waiting: Array<() => void> = [];
-  /** Those whom nobody waits for: they come after all others. */
+  /** Waiters without urgency, served after all others. */
   private readonly yielding: Array<() => void> = [];
 
   constructor(slots = defaultSlots) {
@@ -13,8 +13,8 @@ export class ListSemaphore {
   }
 
   /**
-   * Waits for a slot. @returns what gives it back, once. Rejects with the signal's reason.
-   * @param options `yields`: whoever else waits goes first.
+   * Waits for a slot. @returns a function that releases it, once. Rejects with the signal's reason.
+   * @param options `yields`: any other waiter is served first.
    */
   async take(signal: AbortSignal, { yields = false }: { readonly yields?: boolean } = {}): Promise<() => void> {
     signal.throwIfAborted();

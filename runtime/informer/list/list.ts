@@ -13,10 +13,10 @@ import { beginningOf, excerptLength, foreignAnswer } from "../stream/session.ts"
 
 /** client-go's page size (`pager.go`): a page of Pods is two to five megabytes. */
 const pageSize = 500;
-/** A page, or an unpaged list of everything, may take this long. */
+/** Time limit of a page, or of an unpaged list of everything, in milliseconds. */
 const pageTimeoutMs = 300_000;
 
-/** Where a list starts: consistent, or at least as new as a resourceVersion. Never "0", which may go back in time. */
+/** Start of a list: consistent by default, or at least as new as a resourceVersion. Never "0", which may go back in time. */
 type ListFrom = { readonly notOlderThan?: ResourceVersion | undefined };
 
 interface ListOptions {
@@ -28,21 +28,21 @@ interface ListOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly identity: ObjectIdentity;
   readonly from: ListFrom;
-  /** False: everything in one answer, because continue tokens expire faster than pages can be read. */
+  /** False: everything in one response, because continue tokens expire faster than pages can be read. */
   readonly paged: boolean;
   readonly signal: AbortSignal;
   congested(): Promise<void> | undefined;
   item(change: Change): void;
-  /** There is more than one page: called after the first, which says where the list ends. */
+  /** Called after the first page if there are more; the first page determines the list's resourceVersion. */
   begun?(resourceVersion: ResourceVersion): void;
 }
 
-/** A continue token expired between two pages: what was read of the list is of no use. */
+/** A continue token expired between two pages; the pages already read are useless. */
 export class ListExpired extends ApiError {}
 
 /**
- * Lists a collection page by page, handing on each item's text as it arrives. @returns the list's resourceVersion,
- * which is the first page's. Throws ApiError, ListExpired, BadList, OversizeValue, Ended, or what the transport throws.
+ * Lists a collection page by page, delivering each item's text as it arrives. @returns the list's resourceVersion, which is the
+ * first page's. Throws ApiError, ListExpired, BadList, OversizeValue, SessionEnded, or what the transport throws.
  */
 export async function listCollection(options: ListOptions): Promise<ResourceVersion> {
   const first = await listPage(options, pageQuery(options, ""), false);
@@ -61,7 +61,7 @@ export async function listCollection(options: ListOptions): Promise<ResourceVers
   return resourceVersion;
 }
 
-/** Pages after the first carry the token alone; a resourceVersion beside it is an error to the server. */
+/** Pages after the first carry only the token; the server rejects a token together with a resourceVersion. */
 function pageQuery(options: ListOptions, continueToken: string): Record<string, string | undefined> {
   const limit = options.paged ? String(pageSize) : undefined;
   if (continueToken !== "") return { ...options.query, limit, continue: continueToken };
@@ -115,7 +115,7 @@ async function listPage(
   return envelope;
 }
 
-/** An item of a list, which the scanner has read, and where its bytes are. */
+/** A scanned item of a list, and the span of its bytes. */
 interface ListedItem {
   readonly scanner: ObjectScanner;
   readonly identity: ObjectIdentity;

@@ -20,15 +20,18 @@ import type { ListSemaphore } from "./list-semaphore.ts";
 import { type Applicant, Listing } from "./listing.ts";
 import { PagedList } from "./paged-list.ts";
 
-/** Initial events that pause longer than this, or take longer than that, do not end: some servers never mark their end. */
+/**
+ * Longest pause within initial events, and their longest total duration, in milliseconds. Beyond either they count as endless:
+ * some servers never mark their end.
+ */
 const initialIdleMs = 30_000;
 const initialTotalMs = 300_000;
-/** A server without WatchList is read by LIST for so long. */
+/** How long a server without WatchList is read by LIST, in milliseconds. */
 const listInsteadMs = 3_600_000;
 
 /**
- * Milliseconds that a list waits after the one before: some for each list so far, up to a most. Those who come one by one share it.
- * Without it 1,000 functions that start take 190 to 290 lists, each on a connection of its own. With it they take 50.
+ * Delay before a list, in milliseconds: `eachMs` for each list so far, up to `mostMs`. It lets subscribers that arrive one by one
+ * share a list. Without it 1,000 functions that start take 190 to 290 lists, each on its own connection; with it they take 50.
  */
 const share = { eachMs: 5, mostMs: 100 };
 
@@ -37,11 +40,11 @@ const doubt: RetryCause = {
   message: "by this list most of what is known would be gone; a second one, 30 s later, decides",
 };
 
-/** Those who have the list, and where it ends. */
+/** Subscribers that have received the list, and the resourceVersion at which it ends. */
 export interface Handover {
   readonly subscribers: readonly Subscriber[];
   readonly at: ResourceVersion;
-  /** A connection that runs from there, where one is open already. */
+  /** A connection that continues from there, if one is already open. */
   readonly brought: Brought | undefined;
 }
 
@@ -58,34 +61,34 @@ interface ListerParts {
   readonly turnstile: Semaphore;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
-  /** The newest resourceVersion that anybody at the source knows of. */
+  /** Returns the newest resourceVersion known to any subscriber of the source. */
   newest(): ResourceVersion | undefined;
-  /** A list asks for a resourceVersion that may lie in the server's future. */
+  /** Called when a list asks for a resourceVersion that may lie in the server's future. */
   resumed(resource: Resource): void;
   listed(handover: Handover): void;
-  /** A list is older than what was received before it began. */
+  /** Called when a list is older than what was received before it began. */
   rewound(cause: RetryCause): void;
 }
 
-/** What is known of the list that is being read. */
+/** State of the list that is being read. */
 interface ListInProgress {
   readonly listing: Listing;
   readonly resource: Resource;
   readonly began: number;
-  /** No list that is complete may be older: somebody had received so much before it began. */
+  /** Lower bound for a valid list: the newest resourceVersion received before it began. */
   readonly floor: ResourceVersion | undefined;
-  /** What it is asked to show at least. */
+  /** Minimum resourceVersion that the server is asked for. */
   readonly notOlderThan: ResourceVersion | undefined;
-  /** Aborts when nobody waits for it any more. */
+  /** Aborts when no subscriber waits for the list any more. */
   readonly over: AbortController;
 }
 
 /**
- * Reads lists for those subscribers of a source that need one, and for nobody else; then they are a stream's. One list is
- * read at a time: who asks meanwhile has the next. It tries until everybody has a list.
+ * Reads lists for the subscribers of a source that need one; then hands them to a stream. One list is read at a time; a
+ * subscriber that asks meanwhile gets the next one. Retries until every subscriber has a list.
  */
 export class Lister {
-  /** Complete lists so far, and when the last one was, in monotonic milliseconds. */
+  /** Number of complete lists so far, and when the last one was completed, in monotonic milliseconds. */
   lists = 0;
   listedAtMs = Number.NEGATIVE_INFINITY;
   private readonly parts: ListerParts;
@@ -95,17 +98,17 @@ export class Lister {
   private reading: ListInProgress | undefined;
   private listInsteadUntil = Number.NEGATIVE_INFINITY;
   /**
-   * The last list's resourceVersion was gone (client-go `reflector.go`, isLastSyncResourceVersionUnavailable), or its
-   * server was behind others. The next asks for none, and is read consistently.
+   * True if the last list's resourceVersion was gone (client-go `reflector.go`, isLastSyncResourceVersionUnavailable), or its
+   * server lagged behind others. The next list requests no resourceVersion and is read consistently.
    */
   private unversioned = false;
-  /** A continue token was gone when it was used: the next list is read in one piece. */
+  /** True if a continue token had expired on use: the next list is read in one piece. */
   private whole = false;
-  /** What the next list waits for. */
+  /** Why the next list waits. */
   private setback: RetryCause | undefined;
-  /** Aborts when nobody needs a list any more. */
+  /** Aborts when no subscriber needs a list any more. */
   private idle = new AbortController();
-  /** Aborts when somebody else comes. */
+  /** Aborts when another subscriber arrives. */
   private nap = new AbortController();
   private running: Promise<void> | undefined;
 
@@ -126,17 +129,17 @@ export class Lister {
     return this.waiting.length + (this.reading?.listing.size ?? 0);
   }
 
-  /** Those who need a list, or are being given one. */
+  /** Subscribers that need a list or are receiving one. */
   get applicants(): readonly Applicant[] {
     return [...this.waiting, ...(this.reading?.listing.applicants ?? [])];
   }
 
-  /** Whether somebody is to be told all anew, because resourceVersions went back. */
+  /** Whether any subscriber needs a full relist because resourceVersions went back. */
   get rewinds(): boolean {
     return this.applicants.some(({ reason }) => reason === "rv-rewind");
   }
 
-  /** These need a list. @param setback it waits as after a failure, for this reason. */
+  /** Adds subscribers that need a list. @param setback the reason to wait as after a failure. */
   ask(applicants: readonly Applicant[], setback?: RetryCause): void {
     if (applicants.length === 0) return;
     this.waiting.push(...applicants);
@@ -145,7 +148,7 @@ export class Lister {
     this.running ??= this.run();
   }
 
-  /** @returns whether it was here. */
+  /** Removes a subscriber. @returns whether it was present. */
   leave(subscriber: Subscriber): boolean {
     const before = this.size;
     this.waiting = this.waiting.filter((applicant) => applicant.subscriber !== subscriber);
@@ -158,7 +161,10 @@ export class Lister {
     return this.size < before;
   }
 
-  /** resourceVersions went back: the list that is being read says nothing, and what is known may be of the future. */
+  /**
+   * Handles resourceVersions that went back: abandons the list that is being read, and distrusts known resourceVersions, which
+   * may lie in the future.
+   */
   rewind(): void {
     const all = this.applicants;
     this.cancel();
@@ -168,14 +174,14 @@ export class Lister {
     });
   }
 
-  /** Says why the next list is read. */
+  /** Records why the next list is read. */
   explain(cause: RetryCause): void {
     this.voice.enter("listing", cause);
   }
 
   /**
-   * The kind was removed with its objects: everybody who knows of any is given an empty list. It is asked again where a
-   * subscriber doubts it: the definition's absence is the second opinion.
+   * Handles the removal of the kind with its objects: gives an empty list to every subscriber that knows an object. If a
+   * subscriber holds the list back, it is offered again; the missing definition is the second opinion.
    */
   async removed(at: ResourceVersion): Promise<void> {
     this.cancel();
@@ -188,7 +194,7 @@ export class Lister {
         if (subscriber.list("crd-removed", applicant.at).end(at) === "held") held = true;
         else told = [...told, subscriber];
       }
-      // Not until nobody needs a list: that may have been so before these came.
+      // Waits out the whole delay, even if no subscriber needs a list: that may have been so before these arrived.
       if (held) await pause(this.parts.clock, secondOpinionMs, this.parts.signal);
     }
     this.waiting = this.waiting.map((applicant) =>
@@ -196,13 +202,13 @@ export class Lister {
     );
   }
 
-  /** Resolves when it does nothing any more. The source's signal aborts before. */
+  /** Resolves when all activity has ended. The source's signal must have aborted before. */
   async stop(): Promise<void> {
     this.reading?.over.abort();
     await this.running;
   }
 
-  /** The list that is being read is given up; those whom it was for wait again. */
+  /** Abandons the list that is being read; its subscribers wait again. */
   private cancel(): void {
     const { reading } = this;
     if (!reading) return;
@@ -212,7 +218,7 @@ export class Lister {
   }
 
   private async run(): Promise<void> {
-    // Those who subscribe in the same turn of the event loop are served by one list.
+    // Lets all subscribers of the same turn of the event loop share one list.
     await Promise.resolve();
     const { signal } = this.parts;
     while (!signal.aborted && this.waiting.length > 0) {
@@ -221,7 +227,7 @@ export class Lister {
         await this.round();
       } catch (error) {
         if (signal.aborted || this.idle.signal.aborted) continue;
-        // Even if what is made of a failure fails itself, the loop goes on, and not in a spin.
+        // If handling a failure fails itself, the loop continues, with a backoff.
         await this.setbacks.backOff(causesOf(endingOf(error))).catch(() => {});
       }
     }
@@ -229,7 +235,7 @@ export class Lister {
     if (!signal.aborted) this.voice.silence();
   }
 
-  /** One list, for all who are due, and what follows from how it ended. */
+  /** Reads one list for all subscribers that are due, and handles its ending. */
   private async round(): Promise<void> {
     const { kind, turnstile, listSlots } = this.parts;
     const signal = AbortSignal.any([this.parts.signal, this.idle.signal]);
@@ -260,7 +266,7 @@ export class Lister {
     }
   }
 
-  /** For others to join. */
+  /** Waits so that other subscribers can join. */
   private async untilShared(signal: AbortSignal): Promise<void> {
     const until = this.listedAtMs + Math.min(share.mostMs, share.eachMs * this.lists);
     const waitMs = until - this.parts.clock.monotonic();
@@ -282,7 +288,7 @@ export class Lister {
     const phase = now >= this.listInsteadUntil ? "initial" : "list";
     const read = phase === "initial" ? this.readInitialEvents(reading) : this.readPages(reading);
     const { ending, lived } = await read;
-    // What is left of it has no list. Where nothing is, it is complete, or was given up.
+    // Subscribers still in `listing` have no list. An empty listing is complete or was abandoned.
     const left = listing.applicants;
     listing.abort();
     this.reading = undefined;
@@ -291,7 +297,7 @@ export class Lister {
     await this.react(ending, phase, lived, reading);
   }
 
-  /** What exists and then what changes, on one connection (WatchList). */
+  /** Reads existing objects and then live changes on one connection (WatchList). */
   private async readInitialEvents(reading: ListInProgress): Promise<{ ending: Ending; lived: ConnectionStats }> {
     const { clock } = this.parts;
     const { listing, resource, over, notOlderThan } = reading;
@@ -303,7 +309,7 @@ export class Lister {
       from: undefined,
       notOlderThan,
       idleMs: () => (running ? initialIdleMs : undefined),
-      // From a position in its future the server would keep silent here as well.
+      // With a position in its future, the server would be silent here as well.
       opened: () => notOlderThan !== undefined && this.parts.resumed(resource),
       sink: {
         change: (change) => initial.change(change),
@@ -331,7 +337,7 @@ export class Lister {
     return { ending: listing.size > 0 ? await connection.ended : ending, lived: connection.lived };
   }
 
-  /** What exists, page by page. */
+  /** Reads existing objects page by page. */
   private async readPages(reading: ListInProgress): Promise<{ ending: Ending; lived: ConnectionStats }> {
     const { listing, resource, over, notOlderThan } = reading;
     const pages = new PagedList(this.parts, {
@@ -355,7 +361,7 @@ export class Lister {
     }
   }
 
-  /** Throws where it does not count, or a subscriber threw. */
+  /** Throws if the list does not count, or a subscriber threw. */
   private complete(reading: ListInProgress, at: ResourceVersion, brought: Brought | undefined): void {
     const { listing, began } = reading;
     const { clock, observer, spec, health } = this.parts;
@@ -379,8 +385,9 @@ export class Lister {
   }
 
   /**
-   * A list older than what was received before it began would turn back time for everybody who knows better. One that was
-   * asked for an older resourceVersion shows no more than a server that is behind: the next one is read consistently.
+   * Throws if a list is older than what was received before it began, since it would turn back time for subscribers that know
+   * newer states. If the list was requested at an older resourceVersion, this shows only that its server lags: the next one is
+   * read consistently.
    */
   private assertNew({ floor, notOlderThan }: ListInProgress, at: ResourceVersion): void {
     if (floor === undefined || !isNewer(floor, at)) return;
@@ -427,7 +434,7 @@ export class Lister {
     }
   }
 
-  /** What a list for these must show at least; undefined: it is read consistently. */
+  /** Returns the minimum resourceVersion that a list for these subscribers must show; `undefined`: it is read consistently. */
   private newestOf(applicants: readonly Applicant[]): ResourceVersion | undefined {
     if (this.unversioned || applicants.some(({ reason }) => reason === "rv-rewind")) return undefined;
     let newest: ResourceVersion | undefined;
@@ -440,11 +447,11 @@ export class Lister {
   }
 }
 
-/** A list that is no older than all that is known, and contradicts it, is of a cluster whose state went back. */
+/** Throws if a list that is not older than any known state contradicts it: the cluster's state went back. */
 function assertGoesOn({ floor, listing }: ListInProgress, at: ResourceVersion): void {
   const coversAll = floor === undefined || isUpTo(floor, at);
   if (coversAll && listing.provesRewind(at)) throw new SessionEnded({ type: "closed", by: "rewind" });
 }
 
-/** Nobody waits for it any more, or everybody has it. */
+/** Ending of a list that every subscriber has, or that no subscriber waits for. */
 const stopped: Ending = { type: "closed", by: "stop" };

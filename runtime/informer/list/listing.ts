@@ -5,29 +5,29 @@ import type { Change } from "../scan/change.ts";
 /** A subscriber that needs a list. */
 export interface Applicant {
   readonly subscriber: Subscriber;
-  /** Up to where it has everything; undefined where it has nothing. */
+  /** The resourceVersion up to which it has everything; `undefined` if it has nothing. */
   readonly at: ResourceVersion | undefined;
   readonly reason: ListReason;
-  /** Not before this, on the monotonic clock. */
+  /** Earliest start of its list, on the monotonic clock. */
   readonly dueAt: number;
 }
 
-/** What became of those for whom a list was read. */
+/** Outcome of a list for its subscribers. */
 interface Listed {
   readonly counted: readonly Subscriber[];
-  /** Those who want a second opinion. */
+  /** Subscribers that require a second opinion. */
   readonly held: readonly Applicant[];
-  /** Thrown by one of them: those after it do not have the list. */
+  /** Error thrown by a subscriber; those after it have not received the end of the list. */
   readonly fault: unknown;
 }
 
-/** One list that is being read for those who were there when it began. Who comes later has no part in it. */
+/** One list in progress, for the subscribers present when it began. Later subscribers get the next one. */
 export class Listing {
   private takers: { readonly applicant: Applicant; readonly receiver: ListReceiver }[] = [];
-  /** Items handed on. */
+  /** Number of items delivered. */
   items = 0;
 
-  /** Somebody throws: then nobody takes part. */
+  /** If any subscriber throws, the whole list is aborted. */
   constructor(applicants: readonly Applicant[]) {
     try {
       for (const applicant of applicants) {
@@ -59,13 +59,16 @@ export class Listing {
     for (const { receiver } of left) receiver.abort();
   }
 
-  /** True if the list, complete at this resourceVersion, contradicts what somebody knows who is not told of a rewind anyway. */
+  /**
+   * Returns true if the list, complete at this resourceVersion, contradicts what a subscriber knows that was not already notified
+   * of a rewind.
+   */
   provesRewind(resourceVersion: ResourceVersion): boolean {
     const others = this.takers.filter(({ applicant }) => applicant.reason !== "rv-rewind");
     return others.some(({ receiver }) => receiver.provesRewind?.(resourceVersion));
   }
 
-  /** The list is complete. Who is left in here afterwards does not have it, and is to be aborted. */
+  /** Completes the list. Subscribers still in here afterwards have not received it and must be aborted. */
   end(resourceVersion: ResourceVersion): Listed {
     const counted: Subscriber[] = [];
     const held: Applicant[] = [];
@@ -76,7 +79,7 @@ export class Listing {
         if (receiver.end(resourceVersion) === "counted") counted.push(applicant.subscriber);
         else held.push(applicant);
       } catch (error) {
-        // It has had its end: only the others are aborted.
+        // The subscriber that threw has had its end; only the others are aborted.
         this.takers.unshift({ applicant, receiver: spent });
         fault = error;
         break;
@@ -85,17 +88,17 @@ export class Listing {
     return { counted, held, fault };
   }
 
-  /** Nothing of it counts. */
+  /** Aborts the list for all subscribers; nothing of it counts. */
   abort(): void {
     for (const { receiver } of this.takers.splice(0)) receiver.abort();
   }
 
-  /** Resolves when nobody is congested any more; undefined where nobody is. */
+  /** Resolves when no subscriber is congested any more; `undefined` if there is no congestion. */
   get congested(): Promise<void> | undefined {
     const waits = this.takers.flatMap(({ applicant }) => applicant.subscriber.congested ?? []);
     return waits.length === 0 ? undefined : Promise.all(waits).then(() => undefined);
   }
 }
 
-/** Stands for a receiver that has had its end. */
+/** Placeholder for a receiver that has had its end. */
 const spent: ListReceiver = { item() {}, end: () => "held", abort() {} };

@@ -7,7 +7,7 @@ import { ObjectIdentity, type SourceSpec } from "../fanout/source-spec.ts";
 import { type CurrentVersion, currentVersion } from "../stream/current-version.ts";
 import type { ListSemaphore } from "./list-semaphore.ts";
 
-/** A server without WatchList is asked by LIST for so long. */
+/** How long a server without WatchList is asked by LIST, in milliseconds. */
 const listInsteadMs = 3_600_000;
 
 interface VersionQuestion {
@@ -17,7 +17,7 @@ interface VersionQuestion {
   readonly answer: (answer: CurrentVersion) => void;
 }
 
-/** Where it may be asked: what the source's own rights reach. */
+/** Scope of the question: no wider than the source's own rights. */
 type VersionScope = Pick<SourceSpec, "namespace" | "fieldSelector">;
 
 interface NewestVersionsParts {
@@ -27,9 +27,9 @@ interface NewestVersionsParts {
 }
 
 /**
- * Asks for the newest resourceVersion of resources, read consistently. Each question costs the server as much as a
- * list, so it takes a list's slot. One answer serves all who had asked by then of the same resource, in whatever
- * namespace: resourceVersions of one resource are of one order.
+ * Asks for the newest resourceVersion of resources, read consistently. Each question costs the server as much as a list, so it
+ * takes a list's slot. One answer serves all callers that had asked for the same resource by then, in any namespace, because
+ * resourceVersions of one resource share one order.
  */
 export class NewestVersions {
   private readonly parts: NewestVersionsParts;
@@ -40,7 +40,10 @@ export class NewestVersions {
     this.parts = parts;
   }
 
-  /** Never rejects: without a version it could not be learnt. Who leaves waits for nobody else's question. */
+  /**
+   * Never rejects; the result has no version if it could not be learnt. A caller whose signal aborts does not wait for the
+   * questions of others.
+   */
   ask(resource: Resource, place: VersionScope, signal: AbortSignal): Promise<CurrentVersion> {
     const { promise, resolve } = Promise.withResolvers<CurrentVersion>();
     const question = { resource, place, signal, answer: resolve };
@@ -63,7 +66,7 @@ export class NewestVersions {
     this.questions.delete(key);
   }
 
-  /** Answers the first question, and with it all that are asked before it is sent. */
+  /** Answers the first question, and with it all that were asked before it is sent. */
   private async answerFor(first: VersionQuestion, questions: VersionQuestion[]): Promise<void> {
     const { listSlots, clock, transport } = this.parts;
     const { resource, place, signal } = first;
@@ -81,7 +84,7 @@ export class NewestVersions {
     const answer = await currentVersion({ transport, clock, path, identity, name, signal, watchList });
     release();
     if (answer.unsupported) this.listInsteadUntil = clock.monotonic() + listInsteadMs;
-    // Who may not look here may elsewhere; who left was not answered.
+    // A refusal in this scope, or an abort by this caller, does not answer the other questions.
     const own = answer.version === undefined && (answer.refused || signal.aborted);
     first.answer(answer);
     if (own) questions.unshift(...asked.slice(1));

@@ -19,18 +19,18 @@ interface PagedListOptions {
   readonly resource: Resource;
   readonly listing: Listing;
   readonly notOlderThan: ResourceVersion | undefined;
-  /** False: everything in one answer. */
+  /** False: everything in one response. */
   readonly paged: boolean;
   readonly signal: AbortSignal;
 }
 
 /**
- * A LIST of pages. Its resourceVersion is the first page's, so that the last page may come when the server's history no
- * longer reaches back to it. Therefore a watch from there is opened beside the second page, and its changes are held.
+ * A paged LIST. Its resourceVersion is the first page's, so the server's history may no longer reach back to it when the last
+ * page arrives. Therefore a watch from there is opened together with the second page, and its changes are held.
  */
 export class PagedList implements Sink {
   readonly congested = undefined;
-  /** A continue token expired between two pages. */
+  /** True if a continue token expired between two pages. */
   expired = false;
   private readonly parts: PagedListParts;
   private readonly options: PagedListOptions;
@@ -43,7 +43,7 @@ export class PagedList implements Sink {
     this.options = options;
   }
 
-  /** @returns the list's resourceVersion. Rejects as `listCollection`, or with the signal's reason. */
+  /** @returns the list's resourceVersion. Rejects like `listCollection`, or with the signal's reason. */
   async read(): Promise<ResourceVersion> {
     const { transport, clock, spec } = this.parts;
     const { resource, listing, notOlderThan, paged, signal } = this.options;
@@ -68,14 +68,14 @@ export class PagedList implements Sink {
     }
   }
 
-  /** The watch that was opened beside it, and what it has brought; undefined where none runs. */
+  /** Returns the watch opened during the list, and its held changes; `undefined` if no watch is running. */
   brought(): Brought | undefined {
     const { connection, over } = this;
     if (!connection || over) return undefined;
     return { connection, resource: this.options.resource, held: this.held.take(), marked: undefined };
   }
 
-  /** Nobody wants the list any more. Resolves when no connection is left of it. */
+  /** Abandons the list. Resolves when its connections are closed. */
   async giveUp(): Promise<void> {
     this.over = true;
     this.held.take();

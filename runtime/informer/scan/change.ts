@@ -1,19 +1,19 @@
-// Door: what a source hands to its subscribers.
+// Door: the values that a source delivers to its subscribers.
 
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { ChangeType } from "../../manifest/function.ts";
 
-/** What the host scans from an object's bytes without parsing them. */
+/** Metadata that the host scans from an object's bytes without parsing them. */
 export interface ObjectMeta {
   /** "" for a cluster-scoped object. */
   readonly namespace: string;
   readonly name: string;
-  /** "" for the rare aggregated API that gives none. */
+  /** "" for the rare aggregated API that has no uids. */
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
 }
 
-/** `namespace/name`, the key of an object within a source. */
+/** Returns `namespace/name`, the key of an object within a source. */
 export function objectKey(meta: Pick<ObjectMeta, "namespace" | "name">): string {
   if (last.meta !== meta) {
     last.key = `${meta.namespace}/${meta.name}`;
@@ -22,36 +22,36 @@ export function objectKey(meta: Pick<ObjectMeta, "namespace" | "name">): string 
   return last.key;
 }
 
-/** All who hear of a change ask one after the other: one text is hashed once. */
+/** Cache of the last key: all subscribers of a change look up the same key in turn, so one string is built and hashed once. */
 const last: { meta: object | undefined; key: string } = { meta: undefined, key: "" };
 
-/** One object as it was listed, or one live change of it. */
+/** One listed object, or one live change of an object. */
 export interface Change {
   readonly type: ChangeType;
   readonly meta: ObjectMeta;
   /**
-   * The object's JSON text in UTF-8, without `metadata.managedFields`. Shared and never written to. It may be a view of
-   * a socket's 64 KiB chunk: whoever keeps it for longer than a delivery takes copies it.
+   * The object's JSON text in UTF-8, without `metadata.managedFields`. Shared and never written to. It may be a view of a
+   * socket's 64 KiB chunk: copy it to keep it longer than a delivery takes.
    */
   readonly body: Buffer;
-  /** Where its members are in the body, where that is known. */
+  /** Offsets of the object's members in the body, if known. */
   readonly members?: ObjectMembers | undefined;
   /** `performance.now()` when its last byte was received; for latency figures. */
   readonly receivedAt: number;
 }
 
-/** Where the members of an object lie in its JSON text, in their order, keys that stand twice included: four offsets each. */
+/** Offsets of an object's members in its JSON text, in order, duplicate keys included: four offsets per member. */
 export type ObjectMembers = readonly number[];
 
-/** Offsets of one member: its key's text without quotes, and its value. */
+/** Indexes of the offsets of one member: its key's text without quotes, and its value. */
 export const memberOffsets = { keyStart: 0, keyEnd: 1, valueStart: 2, valueEnd: 3, count: 4 } as const;
 
 const metadataKey = Buffer.from("metadata");
 const backslash = 0x5c;
-/** A key that spells one letter as `\u0061` is so much longer. */
+/** Extra bytes of a key that spells one letter as `\u0061`. */
 const escapeBytes = 5;
 
-/** Where the value of an object's own `metadata` is; undefined where it has none, or a key that has to be read to be known. */
+/** Returns the span of the object's own `metadata` value; `undefined` if it is absent, or if a key must be decoded to find it. */
 export function metadataIn(
   members: ObjectMembers,
   body: Buffer,
@@ -76,7 +76,7 @@ function isEscaped(body: Buffer, start: number, end: number): boolean {
   return false;
 }
 
-/** Byte by byte: a call into Node takes longer than eight of them. */
+/** Compares byte by byte: a call into Node takes longer than eight comparisons. */
 function isMetadata(body: Buffer, start: number): boolean {
   for (let at = 0; at < metadataKey.length; at++) if (body[start + at] !== metadataKey[at]) return false;
   return true;

@@ -5,7 +5,7 @@ const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 
-/** Kind, apiVersion and metadata of a list take a few hundred bytes. */
+/** Limit of a list's text outside its items: kind, apiVersion and metadata take a few hundred bytes. */
 const envelopeLimit = 1024 * 1024;
 
 /** The body of a list is not what an API server sends. */
@@ -13,7 +13,7 @@ export class BadList extends Error {
   override readonly name = "BadList";
 }
 
-/** Servers that are not written in Go send null for what is absent. */
+/** Servers that are not written in Go send null for absent values. */
 const text = z
   .string()
   .nullish()
@@ -26,20 +26,20 @@ const envelopeSchema = z.looseObject({
   items: z.array(z.unknown()).length(0).nullish(),
 });
 
-/** What a page says beside its items. */
+/** A page of a list without its items. */
 export interface ListEnvelope {
   readonly kind: string;
   readonly apiVersion: string;
-  /** "" where there is none. */
+  /** "" if absent. */
   readonly resourceVersion: string;
   /** "" on the last page. */
   readonly continueToken: string;
 }
 
 /**
- * Cuts the items out of a list's body as it arrives. So neither the list nor a page is ever one string or one buffer.
- * Only brackets and strings are followed here: whoever takes an item checks it. What is not an item (a few hundred
- * bytes) is kept, and parsed when the body has ended.
+ * Cuts the items out of a list's body as it arrives, so that neither the list nor a page is ever one string or one buffer. Only
+ * brackets and strings are followed here; the receiver of an item checks it. The text outside the items (a few hundred bytes) is
+ * kept, and parsed when the body has ended.
  */
 export class ListSplitter {
   private readonly envelope: Buffer[] = [];
@@ -49,12 +49,12 @@ export class ListSplitter {
   private depth = 0;
   private inString = false;
   private escaped = false;
-  /** Inside the top-level array `items`. */
+  /** True inside the top-level array `items`. */
   private inItems = false;
   private seenItems = false;
-  /** Between items: whether one must, may or must not come next. */
+  /** Token expected between items. */
   private expect: "itemOrEnd" | "item" | "commaOrEnd" = "itemOrEnd";
-  /** The next byte is an item's first brace, which `depth` already counts. */
+  /** True if the next byte is an item's first brace, which `depth` already counts. */
   private opening = false;
 
   /** Calls `item(bytes, start, end)` for each item that ends in `chunk`. Throws BadList or OversizeValue. */
@@ -67,7 +67,7 @@ export class ListSplitter {
     }
   }
 
-  /** The page's envelope, when the body has ended. Throws BadList for a body that was cut short. */
+  /** Returns the page's envelope once the body has ended. Throws BadList for a body that was cut short. */
   end(): ListEnvelope {
     const text = Buffer.concat(this.envelope).toString("utf8");
     let document: unknown;
@@ -196,7 +196,7 @@ export class ListSplitter {
     this.envelope.push(Buffer.from(bytes));
   }
 
-  /** Whether the bracket just kept opens the list's own `items`, which may stand only once. */
+  /** Whether the bracket just kept opens the list's own `items`, which may appear only once. */
   private opensItems(): boolean {
     const tail = Buffer.concat(this.envelope).toString("latin1");
     if (!/"items"\s*:\s*\[$/.test(tail)) return false;

@@ -10,12 +10,12 @@ const beforeIdentity = Buffer.from("{");
 const beforeMetadata = Buffer.from('"metadata":');
 const afterMetadata = Buffer.from("}");
 
-/** Numbers of cuts of an object that says nothing twice. */
+/** Size of the cuts of an object without duplicate keys, in words. */
 const usualCuts = 3 * layout.cutWords;
 
 /**
- * Finds what the host needs of one Kubernetes object in its JSON text, checks that the text is well formed, and parses
- * nothing. Fields hold the last object scanned. Of a key that stands twice the last counts, as for JSON.parse.
+ * Finds the fields that the host needs in one Kubernetes object's JSON text and checks that the text is well formed, without
+ * parsing it. Fields hold the last object scanned. If a key is duplicated, the last value counts, as for JSON.parse.
  */
 export class ObjectScanner implements ObjectMeta {
   namespace = "";
@@ -25,19 +25,22 @@ export class ObjectScanner implements ObjectMeta {
   resourceVersion: ResourceVersion = noResourceVersion;
   apiVersion = "";
   kind = "";
-  /** The object's own span; empty where there is none. */
+  /** The object's own span; empty if absent. */
   start = 0;
   end = 0;
-  /** The span of `metadata.annotations`, empty where there are none. */
+  /** The span of `metadata.annotations`; empty if absent. */
   annotationsStart = 0;
   annotationsEnd = 0;
-  /** The span of `metadata`, empty where there is none. */
+  /** The span of `metadata`; empty if absent. */
   private metadataStart = 0;
   private metadataEnd = 0;
-  /** The words of the object's own members, as far as they are kept. They stay for the next object: an array that empties grows anew. */
+  /**
+   * Words of the object's own members, up to `layout.mostMembers`. Reused for every object: an array that is emptied has to grow
+   * again.
+   */
   private readonly spans = new Int32Array(layout.mostMembers * layout.memberWords);
   private memberCount = 0;
-  /** Spans to leave out, ascending: start, end, and 1 where it is `kind` or `apiVersion`. */
+  /** Spans to leave out, ascending: start, end, and 1 if it is `kind` or `apiVersion`. */
   private cuts: number[] = [];
   private cutCount = 0;
   private identityCuts = 0;
@@ -45,14 +48,14 @@ export class ObjectScanner implements ObjectMeta {
   private lastApiVersion = "";
   private lastNamespace = "";
 
-  /** Whether the text is one well-formed JSON object; only then do the fields mean anything. */
+  /** Scans a text. Returns whether it is one well-formed JSON object; otherwise the fields are meaningless. */
   scan(bytes: Buffer, start: number, end: number): boolean {
     const found = scanText(bytes, start, end, "object");
     if (found) this.take(found, bytes);
     return found !== undefined;
   }
 
-  /** Takes over what a scan of `bytes` found. */
+  /** Takes over the results of a scan of `bytes`. */
   take(found: Int32Array, bytes: Buffer): void {
     this.start = startOf(found, layout.objectField);
     this.end = endOf(found, layout.objectField);
@@ -87,7 +90,7 @@ export class ObjectScanner implements ObjectMeta {
     for (let index = 2; index < count; index += layout.cutWords) this.identityCuts += this.cuts[index] as number;
   }
 
-  /** A copy of what was found. */
+  /** Returns a copy of the metadata. */
   meta(): ObjectMeta {
     return {
       namespace: this.namespace,
@@ -98,14 +101,15 @@ export class ObjectScanner implements ObjectMeta {
   }
 
   /**
-   * The object's text without `metadata.managedFields`: a view of `bytes`, in which what stands before a cut moves up to what
-   * follows it. So `bytes` are read no more once this was called. A copy costs 1 us, and 3 us more to collect it.
-   * @param identity what to begin the object with instead of its own `kind` and `apiVersion`, comma included: a copy then.
+   * Returns the object's text without `metadata.managedFields`, as a view of `bytes`: the part before a cut is moved up to the
+   * part after it, so `bytes` must not be read after this call. A copy would cost 1 us, and 3 us more to collect it.
+   * @param identity text to put in front instead of the object's own `kind` and `apiVersion`, comma included; the result is then
+   * a copy.
    */
   body(bytes: Buffer, from: number, end: number, identity?: Buffer): Buffer {
     if (identity) return this.bodyAs(identity, bytes, from, end);
     const { cuts, cutCount } = this;
-    // From the last cut to the first, so that each byte moves once, however many there are.
+    // Works from the last cut to the first, so that each byte moves once, however many cuts there are.
     let start = end;
     let keptEnd = end;
     for (let index = cutCount - layout.cutWords; index >= 0; index -= layout.cutWords) {
@@ -139,7 +143,7 @@ export class ObjectScanner implements ObjectMeta {
     return body;
   }
 
-  /** Where the object's members are in its `body` with no other identity; undefined where they are not worth it. */
+  /** Returns the offsets of the object's members in a `body` without `identity`; `undefined` if they are not worth keeping. */
   members(from: number): ObjectMembers | undefined {
     const { spans, memberCount, cuts, cutCount } = this;
     const drops = cutCount / layout.cutWords - this.identityCuts;
@@ -160,7 +164,7 @@ export class ObjectScanner implements ObjectMeta {
   }
 
   /**
-   * A copy of the object's metadata alone, without `managedFields`, as the metadata form of an API server has it.
+   * Returns a copy of the object's metadata alone, without `managedFields`, in the metadata form of an API server.
    * @param identity its `kind` and `apiVersion`, comma included.
    */
   metadataBody(bytes: Buffer, identity: Buffer): Buffer {
@@ -187,8 +191,8 @@ function endOf(found: Int32Array, field: number): number {
 }
 
 /**
- * A string field's text; "" for a value of another type, and where there is none.
- * @param guess what it was last time: where it is the same again, as kinds and namespaces are, no string is made.
+ * Returns a string field's text; "" if absent or of another type.
+ * @param guess the previous value: if it is equal again, as kinds and namespaces usually are, no string is created.
  */
 function stringOf(found: Int32Array, field: number, bytes: Buffer, guess = ""): string {
   const start = startOf(found, field);
@@ -209,17 +213,17 @@ function isText(bytes: Buffer, start: number, text: string): boolean {
 const initialEventsEnd = "k8s.io/initial-events-end";
 
 /**
- * Scans one event of a watch: its type, its object's place and metadata. Nothing is parsed or built but the four short
- * strings of the metadata. The whole text is checked, because an event that is not well formed must end the stream. No
- * isolate must find it out later. Fields hold the last event scanned.
+ * Scans one event of a watch: its type, its object's span and metadata. It creates only the four short strings of the metadata.
+ * The whole text is checked, because an event that is not well formed must end the stream instead of failing later in an isolate.
+ * Fields hold the last event scanned.
  */
 export class EnvelopeScanner {
-  /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`; whatever else stands there; "" where nothing does. */
+  /** `ADDED`, `MODIFIED`, `DELETED`, `BOOKMARK` or `ERROR`, or any other value in its place; "" if absent. */
   type = "";
   readonly object = new ObjectScanner();
   private lastType = "";
 
-  /** Whether the text is one well-formed JSON object; only then do the fields mean anything. */
+  /** Scans a text. Returns whether it is one well-formed JSON object; otherwise the fields are meaningless. */
   scan(bytes: Buffer, start: number, end: number): boolean {
     const found = scanText(bytes, start, end, "event");
     if (!found) return false;
@@ -229,7 +233,7 @@ export class EnvelopeScanner {
     return true;
   }
 
-  /** The object's span; empty where the event has none. */
+  /** The object's span; empty if the event has no object. */
   get objectStart(): number {
     return this.object.start;
   }
@@ -238,7 +242,7 @@ export class EnvelopeScanner {
     return this.object.end;
   }
 
-  /** Whether the bookmark that was scanned ends the initial events. `bytes` are those of the scan. */
+  /** Whether the scanned bookmark ends the initial events. `bytes` are those of the scan. */
   endsInitialEvents(bytes: Buffer): boolean {
     const { annotationsStart, annotationsEnd } = this.object;
     if (annotationsEnd === 0) return false;

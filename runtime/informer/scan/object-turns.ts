@@ -1,11 +1,11 @@
 import type { Clock } from "../../base/clock.ts";
 
-/** Other work waits no longer than this, in milliseconds. */
+/** Longest time slice before other work gets its turn, in milliseconds. */
 const turnMs = 10;
 
 /**
- * The event loop is one, so that its turns are shared by all long work. This keeps how much of the present one is
- * spent, and the waiters for the next.
+ * State shared by all long work, because there is one event loop: the time spent in the current turn, and the work that waits for
+ * the next.
  */
 const round = {
   spentMs: 0,
@@ -14,12 +14,12 @@ const round = {
 };
 
 /**
- * Work that may be long, done in pieces: after 10 ms, be they of one or of many, the event loop turns. What comes
- * meanwhile waits behind it, in order. Work that finds time in this turn is done before `run` returns.
+ * Runs long work in pieces and yields to the event loop after 10 ms, measured over all instances together. Work that arrives
+ * meanwhile is queued, in order. Work that fits into the current turn is finished before `run` returns.
  */
 export class ObjectTurns {
   private readonly clock: Clock;
-  /** Each does a piece, and says whether there is more of it. */
+  /** Queued work. Each call does one piece and returns whether there is more. */
   private readonly steps: (() => boolean)[] = [];
   private over: PromiseWithResolvers<void> | undefined;
   private cancelled = false;
@@ -28,17 +28,17 @@ export class ObjectTurns {
     this.clock = clock;
   }
 
-  /** A promise until all of it is done; undefined where nothing is under way. */
+  /** Promise that resolves when all work is done; `undefined` while idle. */
   get busy(): Promise<void> | undefined {
     return this.over?.promise;
   }
 
-  /** Runs `work` from one `yield` to the next, behind what is under way. */
+  /** Queues `work`, which runs from one `yield` to the next. */
   run(work: Iterator<void>): void {
     this.add(() => !work.next().done);
   }
 
-  /** Runs one piece, behind what is under way. */
+  /** Queues a single piece. */
   queue(piece: () => void): void {
     this.add(() => {
       piece();
@@ -46,20 +46,20 @@ export class ObjectTurns {
     });
   }
 
-  /** Does what is left at once. */
+  /** Does all remaining work at once. */
   finish(): void {
     while (this.step());
     this.end();
   }
 
-  /** What is left is not done. */
+  /** Discards all remaining work. */
   cancel(): void {
     this.cancelled = true;
     this.steps.length = 0;
     this.end();
   }
 
-  /** Does pieces while there is time in this turn of the event loop. */
+  /** Does pieces while there is time left in this turn of the event loop. */
   turn(): void {
     const from = this.clock.monotonic();
     const leftMs = turnMs - round.spentMs;
@@ -84,7 +84,7 @@ export class ObjectTurns {
     round.waiting.add(this);
   }
 
-  /** Gives false when nothing is left. */
+  /** Does one piece. Returns false when no work is left. */
   private step(): boolean {
     const [step] = this.steps;
     if (step && !step()) this.steps.shift();
@@ -105,7 +105,7 @@ function spend(ms: number): void {
   setImmediate(next);
 }
 
-/** A turn of the event loop is over: those who wait go on, whoever waited longest first. */
+/** Starts a new turn of the event loop: waiting work continues, in the order in which it began to wait. */
 function next(): void {
   round.spentMs = 0;
   round.ends = false;

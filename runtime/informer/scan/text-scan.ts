@@ -1,14 +1,14 @@
 import * as layout from "./wasm/layout.ts";
 import { compiled } from "./wasm/scanner.compiled.ts";
 
-/** What is used of WebAssembly, for which the types of Node have no names. */
+/** The part of WebAssembly that is used here, for which the types of Node have no names. */
 declare const WebAssembly: {
   readonly Module: new (bytes: Uint8Array) => CompiledModule;
   readonly Instance: new (module: CompiledModule) => { readonly exports: unknown };
 };
 type CompiledModule = object;
 
-/** What the module exports. */
+/** Exports of the module. */
 interface Scanner {
   readonly memory: { readonly buffer: ArrayBuffer; grow(pages: number): void };
   scan(start: number, end: number, isLine: number): number;
@@ -29,13 +29,13 @@ const fieldNames: readonly (readonly [field: number, name: string])[] = [
 ];
 
 /**
- * Longer texts get a memory of their own, because a memory never shrinks. etcd refuses more than 1.5 MiB, so few are longer.
- * Pages that were never written take no memory.
+ * Longest text in the shared memory, in bytes. Longer texts get a separate instance, because a memory never shrinks. etcd refuses
+ * objects over 1.5 MiB, so few are longer. Pages that were never written take no memory.
  */
 export const usualText = 2 * 1024 * 1024;
 const pageBytes = 65_536;
 
-/** An instance of the module and the words of its memory, in which it says what it found. */
+/** An instance of the module, and the words of its memory that hold the results. */
 class Instance {
   readonly words: Int32Array;
   private readonly bytes: Buffer;
@@ -66,9 +66,9 @@ let module: CompiledModule | undefined;
 let usual: Instance | undefined;
 
 /**
- * Checks that the text is one well-formed JSON object, with white space around it at most, and says where its fields are.
- * @returns words as `wasm/layout.ts` has them, with indexes of `bytes`; undefined where it is not well formed. They are
- * those of the last scan: whoever wants them longer copies them.
+ * Checks that the text is one well-formed JSON object, surrounded by white space at most, and locates its fields.
+ * @returns words laid out as in `wasm/layout.ts`, with indexes into `bytes`; `undefined` if the text is not well formed. The next
+ * scan overwrites them: copy them to keep them.
  */
 export function scanText(bytes: Buffer, start: number, end: number, what: "event" | "object"): Int32Array | undefined {
   module ??= new WebAssembly.Module(Buffer.from(compiled, "base64"));
@@ -85,7 +85,7 @@ export function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09;
 }
 
-/** The first index from `from` on that holds no white space; the length where there is none. */
+/** Returns the first index from `from` on without white space; the length if there is only white space. */
 export function skipSpace(bytes: Buffer, from: number): number {
   let at = from;
   while (at < bytes.length && isSpace(bytes[at] as number)) at++;

@@ -5,7 +5,7 @@ import { isSpace, openBrace, skipSpace } from "./text-scan.ts";
 const newline = 0x0a;
 const closeBrace = 0x7d;
 
-/** A value grew past the limit: an object that large is no object of Kubernetes, and keeping it would take the heap. */
+/** A value exceeded the limit: no object of Kubernetes is that large, and keeping it would exhaust the heap. */
 export class OversizeValue extends Error {
   override readonly name = "OversizeValue";
   readonly limit: number;
@@ -16,46 +16,58 @@ export class OversizeValue extends Error {
   }
 }
 
-/** etcd's default limit of an object is 1.5 MiB; ten times that is neither reached by accident nor a danger to the heap. */
+/**
+ * Limit of a value, in bytes. etcd's default limit of an object is 1.5 MiB; ten times that is neither reached by accident nor a
+ * danger to the heap.
+ */
 export const valueLimit = 16 * 1024 * 1024;
 
-/** A stream that trickles must not make us hold an object per byte; at a socket's usual 64 KiB the value limit comes first. */
+/**
+ * Most chunks that are held for one value, so that a stream that trickles does not cost an object per byte; at a socket's usual
+ * 64 KiB the value limit is reached first.
+ */
 export const piecesLimit = 256;
 
-/** Takes `bytes` from `start` to before `end`. A scan returns whether they are one whole value, a taker whether to go on. */
+/**
+ * Takes `bytes` from `start` to before `end`. A scan returns whether they are one whole value; a consumer returns whether to
+ * continue.
+ */
 type TakeBytes = (bytes: Buffer, start: number, end: number) => boolean;
 
-/** What `push` returns inside when nothing more is to be read. */
+/** Returned inside `push` when reading must stop. */
 const stopped = -1;
 
 /**
- * Cuts a byte stream into JSON objects, with any white space between them, as client-go's decoder does. API servers send one
- * on each line, so each line is scanned first: U+2028 and U+2029, where `readline` would split, stand inside strings. Only
- * what is not one whole value is followed byte by byte, and so is a value that no line break follows yet. A value within one
- * chunk is handed out in place; only one that spans chunks is copied, once. A value that the stream's end cuts off is
- * never handed out.
+ * Cuts a byte stream into JSON objects separated by any white space, as client-go's decoder does. API servers send one per line,
+ * so each line is scanned first, split at the line feed alone: U+2028 and U+2029, at which `readline` would split, may occur
+ * inside strings. Only a line that is not one whole value, or a value without a line break after it yet, is followed byte by
+ * byte. A value within one chunk is delivered in place; one that spans chunks is copied, once. A value that is cut off by the end
+ * of the stream is never delivered.
  */
 export class ValueReader {
   private readonly scan: TakeBytes;
   private readonly limit: number;
-  /** A value that is not whole yet: followed to its end while `partial` is open; else the beginning of a line. */
+  /** Chunks of an incomplete value: followed to its end while `partial` is open, otherwise the beginning of a line. */
   private tail: Buffer[] = [];
   private tailLength = 0;
   private readonly partial = new PartialValue();
 
-  /** @param scan whether bytes are one whole value, with white space around it at most: asked of each before it is handed out. */
+  /**
+   * @param scan returns whether bytes are one whole value, optionally surrounded by white space; called before each value is
+   * delivered.
+   */
   constructor(scan: TakeBytes, limit = valueLimit) {
     this.scan = scan;
     this.limit = limit;
   }
 
-  /** Bytes held of a value that is not whole. */
+  /** Number of bytes held of an incomplete value. */
   get pending(): number {
     return this.tailLength;
   }
 
   /**
-   * Calls `value` for each value that ends in `chunk`, just after its scan; white space may stand around it. Stops early when
+   * Calls `value` for each value that ends in `chunk`, just after its scan; it may be surrounded by white space. Stops early when
    * `value` returns false. Throws OversizeValue, or NotJson, after which nothing more can be read.
    */
   push(chunk: Buffer, value: TakeBytes): void {
@@ -66,7 +78,7 @@ export class ValueReader {
     }
   }
 
-  /** One line, or the chunk's rest where no line ends in it. @returns the index after what was read. */
+  /** Reads one line, or the chunk's rest if no line ends in it. @returns the index after what was read. */
   private line(chunk: Buffer, from: number, value: TakeBytes): number {
     const end = chunk.indexOf(newline, from);
     if (end === from) return end + 1;
@@ -83,7 +95,7 @@ export class ValueReader {
     return chunk.length;
   }
 
-  /** A line that began in an earlier chunk. @returns the index after what was read. */
+  /** Reads the rest of a line that began in an earlier chunk. @returns the index after what was read. */
   private finishLine(chunk: Buffer, value: TakeBytes): number {
     const newlineAt = chunk.indexOf(newline);
     if (newlineAt < 0 && !endsValue(chunk, 0)) {
@@ -98,7 +110,7 @@ export class ValueReader {
     return value(whole, 0, whole.length) ? end : stopped;
   }
 
-  /** The values that begin before `until`. @returns the index after them. */
+  /** Reads the values that begin before `until`. @returns the index after them. */
   private values(bytes: Buffer, from: number, until: number, value: TakeBytes): number {
     let start = skipSpace(bytes, from);
     while (start < until) {
@@ -114,7 +126,7 @@ export class ValueReader {
     return start;
   }
 
-  /** The rest of a value that is followed. @returns the index after it. */
+  /** Reads the rest of an incomplete value. @returns the index after it. */
   private finish(chunk: Buffer, from: number, value: TakeBytes): number {
     const end = this.partial.follow(chunk, from);
     if (end < 0) {
@@ -138,7 +150,7 @@ export class ValueReader {
     if (this.tail.length >= piecesLimit) this.tail = [joined(this.tail, this.tailLength)];
   }
 
-  /** What is held and what follows it, in one piece; nothing is held any more. */
+  /** Returns the held chunks and the bytes after them in one buffer, and clears the held chunks. */
   private take(chunk: Buffer, from: number, end: number): Buffer {
     const length = this.tailLength + end - from;
     if (length > this.limit) throw new OversizeValue(this.limit);
@@ -154,14 +166,17 @@ function mustOpen(bytes: Buffer, at: number): void {
   if (bytes[at] !== openBrace) throw new NotJson("something other than an object stands where an event should stand");
 }
 
-/** Whether the last byte from `from` on that is no white space may end a value. */
+/** Whether the last byte from `from` on that is not white space may end a value. */
 function endsValue(bytes: Buffer, from: number): boolean {
   let at = bytes.length - 1;
   while (at >= from && isSpace(bytes[at] as number)) at--;
   return at >= from && bytes[at] === closeBrace;
 }
 
-/** In memory of its own: who keeps it keeps no slab of Node's pool, which has other things as well. */
+/**
+ * Joins pieces in memory allocated for them alone: whoever keeps the result would otherwise keep a slab of Node's pool alive,
+ * with unrelated data.
+ */
 export function joined(pieces: readonly Buffer[], length: number): Buffer {
   const whole = Buffer.allocUnsafeSlow(length);
   let at = 0;
@@ -179,7 +194,7 @@ const closeBracket = 0x5d;
 /** kube-apiserver refuses deeper nesting (apimachinery `pkg/runtime/serializer/json`, maxDepth), as `wasm/json.wasm.ts` does. */
 const depthLimit = 10_000;
 
-/** What stands where an event should stand is not JSON. */
+/** The bytes in place of an event are not JSON. */
 export class NotJson extends Error {
   override readonly name = "NotJson";
 }
@@ -187,11 +202,11 @@ export class NotJson extends Error {
 type ExpectedToken = "value" | "value or ]" | "key" | "key or }" | "colon" | "comma or end";
 
 /**
- * Follows a JSON value over any number of pieces to its last byte. It checks the order of brackets, strings and separators
- * alone: a value that was cut off breaks that order as soon as another follows. The whole value has to be scanned.
+ * Follows a JSON value over any number of pieces to its last byte. It checks only the order of brackets, strings and separators:
+ * a value that was cut off breaks that order as soon as another follows. The complete value still has to be scanned.
  */
 class PartialValue {
-  /** The containers that are open, outermost first: true for an object. */
+  /** The open containers, outermost first: true for an object. */
   private readonly containers: boolean[] = [];
   private expected: ExpectedToken = "value";
   private inString = false;
@@ -205,7 +220,7 @@ class PartialValue {
 
   /**
    * Reads from `from` to the end of the value.
-   * @returns the index after its last byte; -1 where it does not end in these bytes. Throws NotJson.
+   * @returns the index after its last byte; -1 if it does not end in these bytes. Throws NotJson.
    */
   follow(bytes: Buffer, from: number): number {
     for (let at = from; at < bytes.length; at++) {
@@ -276,10 +291,10 @@ function isScalar(byte: number): boolean {
   );
 }
 
-/** Other work waits no longer than this for one answer's chunks, in milliseconds. */
+/** Longest time slice for one answer's chunks, in milliseconds. */
 const turnMs = 10;
 
-/** Lets the event loop turn while a long answer, or a burst of events, is read chunk by chunk. */
+/** Yields to the event loop while a long answer, or a burst of events, is read chunk by chunk. */
 export class TimeSlice {
   private readonly clock: Clock;
   private began: number;
@@ -289,7 +304,7 @@ export class TimeSlice {
     this.began = clock.monotonic();
   }
 
-  /** To be asked after each chunk. */
+  /** Check it after each chunk. */
   get isOver(): boolean {
     return this.clock.monotonic() - this.began >= turnMs;
   }

@@ -1,6 +1,6 @@
 import type { Clock, Random } from "../../base/clock.ts";
 
-/** A curve of waits, in milliseconds. */
+/** Range of an exponential backoff, in milliseconds. */
 interface Curve {
   readonly firstMs: number;
   readonly capMs: number;
@@ -11,21 +11,24 @@ interface Curve {
  * ten seconds on average, well inside the 75 s of history that an API server tries to keep.
  */
 const failureCurve: Curve = { firstMs: 800, capMs: 30_000 };
-/** An API server that has just started answers 403 until it has read its own roles, which takes it a second or two. */
+/**
+ * Backoff after 403: an API server that has just started answers 403 until it has read its own roles, which takes a second or
+ * two.
+ */
 export const forbiddenCurve: Curve = { firstMs: 1000, capMs: 30_000 };
-/** So long without a failure, and the past is forgotten. */
+/** Time without a failure after which the backoff starts over, in milliseconds. */
 const healthyMs = 120_000;
 
 /**
- * How long to wait after failures. It is the curve's first wait, doubled each time up to its cap, plus 0 to 100 %
- * jitter. So sources which failed together do not return together. It never gives up.
+ * Exponential backoff: the curve's first wait, doubled each time up to its cap, plus 0 to 100 % jitter, so that sources which
+ * failed together do not return together. It never gives up.
  */
 export class Backoff {
   private readonly clock: Clock;
   private readonly random: Random;
   private readonly curve: Curve;
   private failures = 0;
-  /** When the last wait was over. */
+  /** End of the last wait. */
   private triedAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock, random: Random, curve: Curve = failureCurve) {
@@ -34,7 +37,7 @@ export class Backoff {
     this.curve = curve;
   }
 
-  /** Failures in a row. */
+  /** Consecutive failures. */
   get attempt(): number {
     return this.clock.monotonic() - this.triedAt >= healthyMs ? 0 : this.failures;
   }
@@ -49,7 +52,7 @@ export class Backoff {
     return delayMs;
   }
 
-  /** It works again. */
+  /** Resets the backoff after a success. */
   reset(): void {
     this.failures = 0;
   }

@@ -9,12 +9,12 @@ import type { Ending } from "./failure.ts";
 import type { ConnectionStats, Liveness } from "./liveness.ts";
 import { Session } from "./session.ts";
 
-/** Who takes what a connection brings. */
+/** Receives the changes and bookmarks of a connection. */
 export interface Sink {
   change(change: Change): void;
-  /** @param initialEnd it also ends the initial events. */
+  /** @param initialEnd whether it also ends the initial events. */
   bookmark(resourceVersion: ResourceVersion, initialEnd: boolean): void;
-  /** A promise while no more can be taken. */
+  /** Promise while no more can be taken. */
   readonly congested: Promise<void> | undefined;
 }
 
@@ -28,26 +28,26 @@ export interface ConnectionParts {
 interface ConnectionOptions {
   readonly resource: Resource;
   readonly sink: Sink;
-  /** Where it begins; undefined: with what exists (WatchList). */
+  /** Start position; `undefined`: begin with the existing objects (WatchList). */
   readonly from: ResourceVersion | undefined;
-  /** Of a WatchList: it must show at least this. */
+  /** For a WatchList: the minimum resourceVersion that it must show. */
   readonly notOlderThan?: ResourceVersion | undefined;
-  /** Namespaces whose changes nobody needs: the server is asked to leave them out. Default: none. */
+  /** Namespaces that the server is asked to leave out, because nobody needs their changes. Default: empty. */
   readonly without?: ReadonlySet<string>;
-  /** Silence allowed while this gives a number, in milliseconds, instead of what the source has learnt. */
+  /** Overrides the allowed silence that the source has learnt, in milliseconds, while it returns a number. */
   readonly idleMs?: () => number | undefined;
-  /** The server accepted it. */
+  /** Called when the server has accepted the watch. */
   readonly opened?: () => void;
 }
 
 /**
- * One connection of a watch. The taker of its changes may change while it runs. A lister that has its list hands the
- * connection to a stream, which goes on with it.
+ * One connection of a watch. The receiver of its changes may be replaced while it runs: a lister that has its list hands the
+ * connection to a stream, which continues with it.
  */
 export class Connection {
-  /** How it ended. Never rejects. */
+  /** Resolves with the reason for its end. Never rejects. */
   readonly ended: Promise<Ending>;
-  /** Changes of objects in these namespaces may not come. */
+  /** Namespaces whose changes the server may omit. */
   readonly without: ReadonlySet<string>;
   private readonly parts: ConnectionParts;
   private readonly session: Session;
@@ -84,7 +84,7 @@ export class Connection {
       identity: new ObjectIdentity(resource, spec.representation),
       timeoutMs: timeoutSeconds * 1000,
       idleMs: (events) => idleMs?.() ?? liveness.idleMs(timeoutSeconds, events),
-      // Initial events that do not come are not excused by a proxy's heartbeats.
+      // A proxy's heartbeats do not excuse missing initial events.
       spaceEndsSilence: () => idleMs?.() === undefined,
       congested: () => this.sink.congested,
       opened: () => {
@@ -103,7 +103,7 @@ export class Connection {
     this.ended = this.session.run();
   }
 
-  /** How it has done so far. */
+  /** Statistics so far. */
   get lived(): ConnectionStats {
     const { timeoutSeconds, bookmarks, session } = this;
     const lastedMs = this.parts.clock.monotonic() - this.began;
@@ -115,17 +115,17 @@ export class Connection {
     return this.accepted;
   }
 
-  /** When the last byte came; undefined before it was accepted. */
+  /** Time of the last byte; `undefined` before the watch was accepted. */
   get lastByteAt(): number | undefined {
     return this.session.lastByteAt;
   }
 
-  /** Another takes what comes from now on. */
+  /** Replaces the receiver of the following changes. */
   handTo(sink: Sink): void {
     this.sink = sink;
   }
 
-  /** Ends it; the first ending counts, and nothing more is brought. */
+  /** Ends it; the first ending counts, and nothing more is delivered. */
   end(ending: Ending): void {
     this.session.end(ending);
     this.sink = nobody;
@@ -134,5 +134,5 @@ export class Connection {
 
 const none: ReadonlySet<string> = new Set();
 
-/** Takes nothing: what was on its way to somebody who has left. */
+/** Discards everything: it replaces a receiver that has left. */
 const nobody: Sink = { change() {}, bookmark() {}, congested: undefined };

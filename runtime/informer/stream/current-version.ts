@@ -6,11 +6,17 @@ import type { KubeTransport } from "../../kube/transport.ts";
 import type { ObjectIdentity } from "../fanout/source-spec.ts";
 import { Session } from "./session.ts";
 
-/** An API server with nothing to send marks the end of the initial events after about a second. */
+/**
+ * Time limit for the end mark, in milliseconds. An API server with nothing to send marks the end of the initial events after
+ * about a second.
+ */
 const markMs = 5000;
-/** What a server answers of a collection that may be otherwise of another one. */
+/** Statuses that concern one collection and may differ for another. */
 const refusals: ReadonlySet<number> = new Set([401, 403, 404]);
-/** No object can have the name `-`. Who may ask for one name alone asks for that and not for that. */
+/**
+ * Returns a field selector that matches no object: no object can have the name `-`. An account that may request only one name
+ * gets a contradiction for that name instead.
+ */
 function nobody(name: string | undefined): string {
   if (name === undefined) return "metadata.name=-";
   const value = escapedValue(name);
@@ -22,27 +28,27 @@ interface Collection {
   readonly clock: Clock;
   readonly path: string;
   readonly identity: ObjectIdentity;
-  /** The one name that may be asked for; undefined: any. */
+  /** The one name that may be requested; `undefined`: any. */
   readonly name: string | undefined;
   readonly signal: AbortSignal;
   /** Whether the server may know WatchList. */
   readonly watchList: boolean;
 }
 
-/** What was answered; without a version it could not be learnt now, and is not to be asked before `retryAfterMs`. */
+/** Answer to the question. Without `version` it could not be learnt now; ask again no earlier than after `retryAfterMs`. */
 export interface CurrentVersion {
   readonly version?: ResourceVersion | undefined;
   /** Milliseconds. */
   readonly retryAfterMs?: number | undefined;
-  /** It may not be asked here. */
+  /** The account may not ask here. */
   readonly refused?: boolean;
   /** The server does not know WatchList. */
   readonly unsupported?: boolean;
 }
 
 /**
- * The newest resourceVersion of a collection, read consistently. A WatchList of nothing says it without listing
- * anything. A server that has none is asked for a list of one item, but not one that is too busy for either.
+ * Returns the newest resourceVersion of a collection, read consistently. A WatchList that selects nothing reports it without
+ * listing anything. A server without WatchList is asked for a list of one item, unless it is too busy for either.
  */
 export async function currentVersion(collection: Collection): Promise<CurrentVersion> {
   if (!collection.watchList) return byList(collection);
@@ -50,7 +56,7 @@ export async function currentVersion(collection: Collection): Promise<CurrentVer
   return answer === undefined || answer.unsupported ? { ...(await byList(collection)), ...answer } : answer;
 }
 
-/** Undefined where a list may know more. */
+/** Returns `undefined` if a list may succeed instead. */
 async function byWatchList({
   transport,
   clock,
@@ -97,7 +103,7 @@ async function byWatchList({
   return unknown.has(ending.error.status) ? { unsupported: true } : undefined;
 }
 
-/** What a server answers that does not know WatchList. */
+/** Statuses of a server that does not know WatchList. */
 const unknown: ReadonlySet<number> = new Set([400, 422]);
 
 const isBusy = ({ status }: ApiError): boolean => status === 429 || status >= 500;
@@ -107,14 +113,14 @@ async function byList({ transport, path, name, signal }: Collection): Promise<Cu
     const list = await transport.json<{ metadata?: { resourceVersion?: unknown } }>({
       method: "GET",
       path,
-      // Of all names a server would look through the whole collection for none.
+      // To list no object among all names, a server would scan the whole collection; hence a list of one item.
       query: { limit: "1", fieldSelector: name === undefined ? undefined : nobody(name) },
       signal,
     });
     const version = list.metadata?.resourceVersion;
     return { version: typeof version === "string" ? resourceVersionIn(version) : undefined };
   } catch (error) {
-    // What fails here, the source's own requests will run into and report.
+    // The source's own requests will meet the same failure and report it.
     if (!(error instanceof ApiError)) return {};
     return { retryAfterMs: error.retryAfterMs, refused: refusals.has(error.status) };
   }

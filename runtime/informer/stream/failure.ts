@@ -5,21 +5,21 @@ import { BadList } from "../scan/list-splitter.ts";
 import { NotJson, OversizeValue } from "../scan/value-reader.ts";
 
 /**
- * How a list, or one connection of a watch, ended. A closed set, so that what follows from each is decided in one
- * place (`next-step.ts`) and none is forgotten.
+ * Why a list, or one connection of a watch, ended. The set is closed, so that the response to each is decided in one place
+ * (`next-step.ts`) and no case is forgotten.
  */
 export type Ending =
-  /** The server closed the stream as it may; `truncated` where the last event was cut in half. */
+  /** The server closed the stream normally; `truncated` if the last event was incomplete. */
   | { readonly type: "eof"; readonly truncated: boolean }
   /**
-   * We closed it: to stop, or because another serves those whom it served. Or the cluster's state was seen to have gone
-   * back, or the right to watch seems to be revoked.
+   * We closed it: to stop, because another connection serves its subscribers, because the cluster's state went back, or because
+   * the right to watch seems to be revoked.
    */
   | { readonly type: "closed"; readonly by: "stop" | "join" | "rewind" | "revoked" }
-  /** Silence past the deadline, or past the time we asked the server to end at. */
+  /** No byte arrived within the allowed silence. */
   | { readonly type: "idle" }
   | { readonly type: "overdue" }
-  /** The machine slept or the process stood still, so that nothing is known of the connection. */
+  /** The machine slept or the process was stopped, so the state of the connection is unknown. */
   | { readonly type: "suspended" }
   /** The initial events did not end in time. */
   | { readonly type: "unmarked" }
@@ -28,15 +28,15 @@ export type Ending =
   | { readonly type: "refused"; readonly error: ApiError; readonly inStream: boolean }
   /** Something other than an API server answered. */
   | { readonly type: "protocol"; readonly message: string }
-  /** An event that no rule of the protocol allows; never skipped. */
+  /** An event that violates the protocol; it is never skipped. */
   | { readonly type: "poison"; readonly message: string }
   | { readonly type: "oversize"; readonly limit: number }
   /** Objects of another kind, or without a resourceVersion: watching them cannot work. */
   | { readonly type: "unsupported"; readonly message: string }
-  /** A fault of our own, such as a subscriber that threw: never swallowed, and the event is read again. */
+  /** An internal error, such as a subscriber that threw. It is never swallowed, and the event is read again. */
   | { readonly type: "internal"; readonly message: string };
 
-/** An ending thrown from within a list or an event's handling. */
+/** An ending thrown while reading a list or handling an event. */
 export class SessionEnded extends Error {
   override readonly name = "Ended";
   readonly ending: Ending;
@@ -47,7 +47,7 @@ export class SessionEnded extends Error {
   }
 }
 
-/** What an error thrown while reading means. */
+/** Maps an error thrown while reading to an ending. */
 export function endingOf(error: unknown): Ending {
   if (error instanceof SessionEnded) return error.ending;
   if (error instanceof ApiError) return { type: "refused", error, inStream: false };
@@ -61,13 +61,13 @@ export function endingOf(error: unknown): Ending {
   return { type: hasSystemCode(error) ? "network" : "internal", message };
 }
 
-/** Sockets, TLS, DNS, undici and zlib all give their errors a code; a fault in our own code has none. */
+/** Errors of sockets, TLS, DNS, undici and zlib all have a code; a fault in our own code has no code. */
 function hasSystemCode(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   return typeof (error as NodeJS.ErrnoException).code === "string" || hasSystemCode(error.cause);
 }
 
-/** A short name for metrics and logs: `eof`, `idle`, `http_429`, `error_410`. */
+/** Returns a short name for metrics and logs: `eof`, `idle`, `http_429`, `error_410`. */
 export function causeOf(ending: Ending): string {
   if (ending.type === "refused") return `${ending.inStream ? "error" : "http"}_${ending.error.status}`;
   if (ending.type === "eof" && ending.truncated) return "truncated";
@@ -76,7 +76,7 @@ export function causeOf(ending: Ending): string {
 
 const rewind = "the cluster's state went back, as it does when it is restored from a backup; all is listed anew";
 
-/** In words, for the status page. */
+/** Returns a description for the status page. */
 export function messageOf(ending: Ending): string {
   switch (ending.type) {
     case "refused":

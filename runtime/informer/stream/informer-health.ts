@@ -6,7 +6,7 @@ import type { SourceSpec } from "../fanout/source-spec.ts";
 /** Why a state was entered. */
 type StateReason = Pick<StateChange, "cause" | "message" | "delayMs">;
 
-/** From healthy to what needs a person most. */
+/** States in ascending order of severity. */
 const severity: readonly SourceState[] = [
   "watching",
   "listing",
@@ -18,20 +18,20 @@ const severity: readonly SourceState[] = [
   "stopped",
 ];
 
-/** How one part of a source stands: a stream, the lister, or the search for the kind. It says nothing once it is silent. */
+/** Health of one part of a source: a stream, the lister, or the search for the kind. It has no state while it is silent. */
 export class HealthReporter {
   private readonly changed: (voice: HealthReporter) => void;
   private current: SourceState | undefined;
-  /** Why it is in that state. */
+  /** Reason for the state. */
   reason: StateReason = {};
-  /** Failures in a row, as of the last change. */
+  /** Consecutive failures, as of the last change. */
   attempt = 0;
 
   constructor(changed: (voice: HealthReporter) => void) {
     this.changed = changed;
   }
 
-  /** Undefined while it is silent. */
+  /** `undefined` while it is silent. */
   get state(): SourceState | undefined {
     return this.current;
   }
@@ -49,7 +49,7 @@ export class HealthReporter {
   }
 }
 
-/** A source's state, which is the worst of its parts' states, and what is told of it. */
+/** A source's state, which is the worst of its parts' states, and the status and notices derived from it. */
 export class InformerHealth {
   private readonly spec: SourceSpec;
   private readonly clock: Clock;
@@ -59,10 +59,10 @@ export class InformerHealth {
   private reason: StateReason = {};
   private reconnects = 0;
   private wasConnected = false;
-  /** When the last stream ended, since when none has run. */
+  /** When the last stream ended; `undefined` while one is running. */
   private leftAt: number | undefined;
   private lastError: { cause: string; message: string; at: number } | undefined;
-  /** Up to where everything was received. */
+  /** The resourceVersion up to which everything was received. */
   received: ResourceVersion | undefined;
   lastByteAt: number | undefined;
   bookmarkAt: number | undefined;
@@ -73,20 +73,20 @@ export class InformerHealth {
     this.observer = observer;
   }
 
-  /** A part of the source speaks from now on. */
+  /** Adds a reporter for a part of the source. */
   voice(): HealthReporter {
     const voice = new HealthReporter(() => this.changed());
     this.voices.add(voice);
     return voice;
   }
 
-  /** A part of the source is gone. */
+  /** Removes a part's reporter. */
   dismiss(voice: HealthReporter): void {
     this.voices.delete(voice);
     this.changed();
   }
 
-  /** The source has ended. */
+  /** Marks the source as stopped. */
   stop(): void {
     this.voices.clear();
     this.enter("stopped", {}, 0);
@@ -101,7 +101,7 @@ export class InformerHealth {
     this.lastError = { cause, message, at: this.clock.monotonic() };
   }
 
-  /** Whoever it was not connected for has left. */
+  /** Forgets an outage, because the subscribers affected by it have left. */
   forgive(): void {
     this.wasConnected = false;
     this.leftAt = undefined;
@@ -147,11 +147,11 @@ export class InformerHealth {
       this.wasConnected = true;
       this.leftAt = undefined;
     } else if (this.wasConnected) this.leftAt ??= this.clock.monotonic();
-    // Between two parts, one of which ends where the other begins, nothing is said.
+    // While one part has ended and the next has not begun, the state stays.
     if (worst?.state) this.enter(worst.state, worst.reason, worst.attempt);
   }
 
-  /** Says a change once: the same state for the same reason is none. */
+  /** Reports a change of state or reason; an identical state is not reported again. */
   private enter(to: SourceState, reason: StateReason, attempt: number): void {
     const from = this.current;
     const same = from === to && reason.cause === this.reason.cause && reason.message === this.reason.message;

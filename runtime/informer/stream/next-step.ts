@@ -2,15 +2,21 @@ import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { ApiError } from "../../kube/api-error.ts";
 import type { Ending } from "./failure.ts";
 
-/** What follows from an ending. */
+/** Response to an ending. */
 export type NextStep =
-  /** Resume where we were: at once, within a second, or after the backoff or what the server asked for, if longer. */
+  /**
+   * Resume from the current position: at once, within a second, or after the backoff or the server's Retry-After, whichever is
+   * longer.
+   */
   | { readonly next: "resume"; readonly wait: "none" | "soon" | "backoff"; readonly atLeastMs?: number }
-  /** What we resume from is gone, or of no use: list everything again. `wait` as above. */
+  /** The resume position is gone or useless: list everything again. `wait` as for `resume`. */
   | { readonly next: "relist"; readonly wait: "none" | "backoff" }
-  /** History is gone; it begins at `oldest`, where the server says so. Who stands further on goes on; else as `relist`. */
+  /**
+   * The history is gone and begins at `oldest`, if the server names it. Members with a later position continue; the others list,
+   * as for `relist`.
+   */
   | { readonly next: "expired"; readonly oldest: ResourceVersion | undefined; readonly wait: "none" | "backoff" }
-  /** The server's resourceVersions went back: list anew, whatever was received before. */
+  /** The server's resourceVersions went back: list again, whatever was received before. */
   | { readonly next: "rewind" }
   | { readonly next: "forbidden" }
   | { readonly next: "missing" }
@@ -18,36 +24,51 @@ export type NextStep =
   /** Read the initial state by LIST instead of WatchList, for an hour. */
   | { readonly next: "list-instead" };
 
-/** What the source remembers of the sessions before. */
+/** State that the source keeps of its earlier sessions. */
 export interface SessionHistory {
-  /** Milliseconds that the session lasted, and the events it read. */
+  /** Duration of the session in milliseconds, and the number of events it read. */
   readonly lastedMs: number;
   readonly events: number;
-  /** What was being read: a LIST, the initial events of a WatchList, or live events. */
+  /** Phase that was being read: a LIST, the initial events of a WatchList, or live events. */
   readonly phase: "list" | "initial" | "live";
-  /** Poison events in a row that came after one resourceVersion. */
+  /** Consecutive poison events after the same resourceVersion. */
   readonly poisons: number;
-  /** Unknown ERROR events in a row. */
+  /** Consecutive unknown ERROR events. */
   readonly oddErrors: number;
-  /** WatchLists since the last complete list that broke off or were answered with something else, this one included; 0 where it did not. */
+  /**
+   * WatchLists since the last complete list that broke off or were answered with something else, this one included; 0 if this one
+   * did not.
+   */
   readonly brokenInitials: number;
-  /** Milliseconds since the last complete list; Infinity where there was none. */
+  /** Milliseconds since the last complete list; Infinity if there was no list. */
   readonly sinceListMs: number;
 }
 
-/** A stream shorter than this that brought nothing is a failure, or a server that closes at once would be hammered. */
+/**
+ * A stream that delivered nothing and ended sooner than this, in milliseconds, counts as a failure; otherwise a server that
+ * closes at once would be hammered.
+ */
 const shortMs = 1000;
-/** So many poison events after one resourceVersion, or odd errors in a row: the history there is of no use. */
+/**
+ * Number of poison events after the same resourceVersion, or of consecutive unknown errors, after which the history is considered
+ * useless.
+ */
 const poisonsToRelist = 3;
 const oddErrorsToRelist = 5;
-/** So many WatchLists that broke off: the server, or what stands before it, does not bring one to its end. A LIST costs it no more. */
+/**
+ * Number of broken WatchLists after which the server, or a proxy before it, is considered unable to finish one. A LIST costs it
+ * no more.
+ */
 const brokenToList = 3;
-/** History that is gone again so soon after a list would make us list in a loop. */
+/**
+ * History that is gone again within this time of a list, in milliseconds, waits for the backoff; otherwise the source would list
+ * in a loop.
+ */
 const soonAfterListMs = 60_000;
 
-/** The one place that decides what to do when a list or a watch ended. */
+/** Decides what to do after a list or a watch ended; the only place that does. */
 export function judge(ending: Ending, history: SessionHistory): NextStep {
-  // client-go gives WatchList up at the first error that does not pass (`reflector.go`, fallbackToList).
+  // client-go gives up WatchList at the first error that is not transient (`reflector.go`, fallbackToList).
   if (history.brokenInitials >= brokenToList) return { next: "list-instead" };
   switch (ending.type) {
     case "eof":
@@ -81,10 +102,10 @@ export function judge(ending: Ending, history: SessionHistory): NextStep {
   }
 }
 
-/** What servers answer in their ordinary troubles: it passes, and says nothing of the resourceVersion. */
+/** Statuses of transient failures, which say nothing about the resourceVersion. */
 const passing: ReadonlySet<number> = new Set([401, 429, 500, 502, 503, 504]);
 
-/** Whether an ERROR event is of no kind that is known to pass. */
+/** Whether an ERROR event is not known to be transient. */
 export const isOdd = ({ status }: ApiError): boolean => !passing.has(status);
 
 function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>, history: SessionHistory): NextStep {
@@ -101,7 +122,7 @@ function judgeRefusal({ error, inStream }: Extract<Ending, { type: "refused" }>,
   switch (error.status) {
     case 400:
     case 422:
-      // Not for a stream that began well: there it says something else.
+      // Does not apply to a stream that began well: there the status means something else.
       if (history.phase === "initial" && !inStream) return { next: "list-instead" };
       break;
     case 403:

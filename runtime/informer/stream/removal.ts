@@ -2,13 +2,16 @@ import type { Clock } from "../../base/clock.ts";
 import { type DefinedKind, type DefinitionPresence, definitionPresence } from "../../kube/cluster-facts.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 
-/** A definition that is replaced is gone for a moment; one that is gone this long was removed, and its objects with it. */
+/**
+ * How long a definition must be absent to count as removed, with its objects, in milliseconds: one that is replaced is gone only
+ * for a moment.
+ */
 const certainMs = 60_000;
 const recheckMs = 20_000;
 
 /**
- * Decides whether a kind that is no longer served was removed with its objects. Two looks a minute apart must both find
- * no CustomResourceDefinition. Anything else (it is there, it cannot be read, the server does not answer) is no proof.
+ * Decides whether a kind that is no longer served was removed with its objects. Two checks a minute apart must both find no
+ * CustomResourceDefinition. Any other result (it exists, it cannot be read, the server does not answer) is no proof.
  */
 export class Removal {
   private readonly transport: KubeTransport;
@@ -22,7 +25,7 @@ export class Removal {
     this.clock = clock;
   }
 
-  /** Looks, if it is time to. @returns true once per removal, when it is certain. */
+  /** Checks, if a check is due. @returns true once per removal, when it is certain. */
   async certain(of: DefinedKind): Promise<boolean> {
     const now = this.clock.monotonic();
     if (this.reported || now - this.lookedAt < recheckMs) return false;
@@ -37,7 +40,7 @@ export class Removal {
     return this.reported;
   }
 
-  /** The kind is served. */
+  /** Records that the kind is served. */
   served(): void {
     this.absentSince = undefined;
     this.reported = false;

@@ -8,7 +8,7 @@ import type { HealthReporter, InformerHealth } from "./informer-health.ts";
 import type { ConnectionStats } from "./liveness.ts";
 import { isOdd, judge, type NextStep, type SessionHistory } from "./next-step.ts";
 
-/** A short name for why something is as it is, and the same in words. */
+/** Reason for a retry or a state: a short name, and a description. */
 export interface RetryCause {
   readonly cause: string;
   readonly message: string;
@@ -16,9 +16,11 @@ export interface RetryCause {
 
 export const causesOf = (ending: Ending): RetryCause => ({ cause: causeOf(ending), message: messageOf(ending) });
 
-/** Watching cannot work as things are: somebody has to mend them. */
+/** Delay before a retry that is unlikely to succeed until somebody changes something, in milliseconds. */
 export const degradedMs = 300_000;
-/** A server that ends its streams in good order is not asked by all at once. */
+/**
+ * Longest random delay after a stream that ended in good order, in milliseconds, so that sources do not reconnect all at once.
+ */
 const soonMs = 1000;
 
 interface RetryStateParts {
@@ -28,22 +30,22 @@ interface RetryStateParts {
   readonly observer: WatchObserver;
   readonly health: InformerHealth;
   readonly voice: HealthReporter;
-  /** Aborts when nothing is to be waited for any more. */
+  /** Aborts every wait. */
   readonly signal: AbortSignal;
 }
 
-/** What ended, and where. */
+/** Description of what ended. */
 interface RetryNotice {
   readonly ending: Ending;
   readonly phase: SessionHistory["phase"];
   readonly lived: ConnectionStats;
-  /** Up to where everything was received before. */
+  /** The resourceVersion up to which everything had been received. */
   readonly after: ResourceVersion | undefined;
   /** Milliseconds since the last complete list. */
   readonly sinceListMs: number;
 }
 
-/** What a stream, or the lister, has been through, and how it waits before it tries again. */
+/** Failure history of a stream or the lister, and its waits before a retry. */
 export class RetryState {
   private readonly parts: RetryStateParts;
   private readonly backoff: Backoff;
@@ -58,7 +60,7 @@ export class RetryState {
     this.refusals = new Backoff(parts.clock, parts.random, forbiddenCurve);
   }
 
-  /** Counts an ending, says so, and gives what follows from it. */
+  /** Records and reports an ending. @returns the step to take. */
   judge({ ending, phase, lived, after, sinceListMs }: RetryNotice): NextStep {
     const { health, observer, spec, voice } = this.parts;
     const { cause, message } = causesOf(ending);
@@ -87,13 +89,13 @@ export class RetryState {
     });
   }
 
-  /** It is allowed, and a list is complete or a stream open. */
+  /** Records a success: a list is complete or a stream is open. */
   worked(): void {
     this.refusals.reset();
     this.brokenInitials = 0;
   }
 
-  /** Waits as a step says that leaves everything as it is. */
+  /** Waits as a `resume` step says. */
   async resume({ wait, atLeastMs }: Extract<NextStep, { next: "resume" }>, cause: RetryCause): Promise<void> {
     if (wait === "soon") await this.sleep(this.parts.random() * soonMs);
     else if (wait === "backoff") await this.backOff(cause, atLeastMs);
@@ -106,7 +108,7 @@ export class RetryState {
     await this.sleep(delayMs);
   }
 
-  /** The API server's own words name user, verb, resource and namespace. */
+  /** Reports `forbidden` with the API server's own message, which names user, verb, resource and namespace, and waits. */
   async forbidden({ message }: RetryCause): Promise<void> {
     const delayMs = this.refusals.next();
     this.parts.voice.attempt = this.refusals.attempt;

@@ -1,16 +1,16 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { abortable } from "../../kube/abortable.ts";
 
-/** Opening a connection costs about a millisecond, and its TLS handshake as much again: other work waits no longer for so many. */
+/** Connections opened per turn of the event loop: opening one takes about a millisecond, and its TLS handshake as long again. */
 const perTurn = 8;
 
-/** Lets a few begin in each turn of the event loop, so that a thousand that come at once do not hold it up. */
+/** Limits how many waiters proceed in each turn of the event loop, so that a thousand at once do not block it. */
 export class Semaphore {
   private readonly waiting: (() => void)[] = [];
   private passed = 0;
   private turning = false;
 
-  /** Waits for a place in this turn, or a later one. Rejects with the signal's reason. */
+  /** Waits for a place in this or a later turn. Rejects with the signal's reason. */
   pass(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (this.passed < perTurn && this.waiting.length === 0) {

@@ -12,7 +12,10 @@ import type { HealthReporter, InformerHealth } from "./informer-health.ts";
 import { Removal } from "./removal.ts";
 import { causesOf, degradedMs, type RetryCause, RetryState } from "./retry-state.ts";
 
-/** A custom resource that appears is listed within 5 s of being established: ask a little more often than that. */
+/**
+ * Range of the delay between two discoveries of a kind that is not served, in milliseconds. A custom resource must be listed
+ * within 5 s of being established, so this is a little shorter.
+ */
 const missingPollMs = { from: 3000, to: 4000 };
 
 interface ServedKindParts {
@@ -25,26 +28,26 @@ interface ServedKindParts {
   readonly health: InformerHealth;
   /** Aborts when the source stops. */
   readonly signal: AbortSignal;
-  /** Whether anything is known of its objects: only then it matters whether they are gone. */
+  /** Whether any object of the kind is known; only then does its removal matter. */
   known(): boolean;
-  /** Discovery does not find it. */
+  /** Called when discovery does not find the kind. */
   notServed(): void;
-  /** The kind was removed with its objects. Resolves when everybody has been told. */
+  /** The kind was removed with its objects. Resolves when every subscriber has been notified. */
   removed(): Promise<void>;
 }
 
-/** The kind that a source watches: found by discovery, waited for while it is not served, lost when it is removed. */
+/** The kind that a source watches: finds it by discovery, waits while it is not served, and detects its removal. */
 export class ServedKind {
   private readonly parts: ServedKindParts;
   private readonly voice: HealthReporter;
   private readonly setbacks: RetryState;
   private readonly removal: Removal;
   private found: Resource | undefined;
-  /** The kind's plural, once it was served. */
+  /** The kind's plural, known once it has been served. */
   private plural: string | undefined;
   private search: Promise<Resource> | undefined;
   private missingBecause: RetryCause | undefined;
-  /** What discovery said last: that there is no such kind. */
+  /** True if the last discovery did not find the kind. */
   private absent = false;
 
   constructor(parts: ServedKindParts) {
@@ -54,17 +57,17 @@ export class ServedKind {
     this.removal = new Removal(parts.transport, parts.clock);
   }
 
-  /** Undefined while it is not known. */
+  /** The resource; `undefined` while it is unknown. */
   get resource(): Resource | undefined {
     return this.found;
   }
 
-  /** Whether discovery did not find it, and has not found it since: who comes now comes before the kind. */
+  /** Whether the last discovery did not find the kind: a subscriber that joins now exists before the kind does. */
   get isAbsent(): boolean {
     return this.absent;
   }
 
-  /** Waits until it is served, in one search for all who wait. Rejects with the signal's reason. */
+  /** Waits until the kind is served; all callers share one search. Rejects with the signal's reason. */
   served(signal: AbortSignal): Promise<Resource> {
     signal.throwIfAborted();
     if (this.found) return Promise.resolve(this.found);
@@ -72,7 +75,7 @@ export class ServedKind {
     return abortable(this.search, signal);
   }
 
-  /** The server says that there is no such collection. */
+  /** Records the server's answer that there is no such collection. */
   lost(resource: Resource, cause: RetryCause): void {
     if (this.found !== resource) return;
     this.found = undefined;
@@ -99,7 +102,7 @@ export class ServedKind {
     }
   }
 
-  /** Undefined after a wait because there is none yet. */
+  /** Looks for the kind. Resolves with `undefined`, after a wait, if it is not served or cannot be watched. */
   private async look(): Promise<Resource | undefined> {
     const { discovery, spec, signal } = this.parts;
     const { missingBecause } = this;
@@ -125,11 +128,11 @@ export class ServedKind {
     return lookup.resource;
   }
 
-  /** The kind is not served now. Its objects count as deleted only once its definition is certainly gone. */
+  /** Waits while the kind is not served. Its objects count as deleted only once its definition is certainly gone. */
   private async missing(cause: RetryCause): Promise<undefined> {
     const { random, clock, signal } = this.parts;
     this.voice.enter("missing", cause);
-    // Also of one that was removed while nobody watched: then only the subscribers' positions say that there was one.
+    // Includes a kind that was removed while nobody watched: only the subscribers' positions show that it existed.
     if (this.parts.known() && (await abortable(this.removal.certain(this.definedKind), signal))) {
       await this.parts.removed();
     }

@@ -9,9 +9,12 @@ import { openBrace, skipSpace } from "../scan/text-scan.ts";
 import { TimeSlice, ValueReader } from "../scan/value-reader.ts";
 import { type Ending, endingOf } from "./failure.ts";
 
-/** A refusal is told by its status line; its body is waited for no longer than this, in milliseconds. */
+/** Time limit for the body of a refusal, in milliseconds; its status line is enough. */
 const refusalMs = 10_000;
-/** A page for people comes at once. An answer of another type than JSON that is silent for so long, in milliseconds, is a watch. */
+/**
+ * How long an answer without a JSON Content-Type may be silent before it counts as a watch, in milliseconds. A page for people
+ * arrives at once.
+ */
 const pageMs = 1000;
 
 interface SessionOptions {
@@ -22,16 +25,16 @@ interface SessionOptions {
   readonly headers: Readonly<Record<string, string>>;
   readonly identity: ObjectIdentity;
   readonly timeoutMs: number;
-  /** Silence that is allowed after so many events, in milliseconds. */
+  /** Returns the silence allowed after so many events, in milliseconds. */
   idleMs(events: number): number;
-  /** Whether white space between events, as proxies send it to keep a connection open, ends a silence. */
+  /** Whether white space between events, which proxies send to keep a connection open, ends a silence. */
   spaceEndsSilence(): boolean;
-  /** A promise while no more can be taken. */
+  /** Promise while no more can be taken. */
   congested(): Promise<void> | undefined;
-  /** The server accepted the watch. */
+  /** Called when the server has accepted the watch. */
   opened(): void;
   change(change: Change): void;
-  /** @param initialEnd it also ends the initial events. */
+  /** @param initialEnd whether it also ends the initial events. */
   bookmark(resourceVersion: ResourceVersion, initialEnd: boolean): void;
 }
 
@@ -47,7 +50,7 @@ export class Session {
   events = 0;
   private readonly options: SessionOptions;
   private readonly abort = new AbortController();
-  /** Ends the wait for those who can take no more. */
+  /** Ends the wait for congested subscribers. */
   private goOn: (() => void) | undefined;
   private readonly scanner = new EnvelopeScanner();
   private ending: Ending | undefined;
@@ -58,7 +61,7 @@ export class Session {
     this.options = options;
   }
 
-  /** When the last byte came; undefined before the request was accepted. */
+  /** Time of the last byte; `undefined` before the watch was accepted. */
   get lastByteAt(): number | undefined {
     return this.timers?.lastByteAt;
   }
@@ -70,9 +73,9 @@ export class Session {
     this.abort.abort(new Error(ending.type));
   }
 
-  /** Runs to the end. Never rejects. */
+  /** Runs the session to its end. Never rejects. */
   async run(): Promise<Ending> {
-    // What ended the session first is why it ended: after an abort the reader fails as well.
+    // The first ending wins: after an abort, the reader fails as well.
     const read = await this.read().catch(endingOf);
     this.ending ??= read;
     this.timers?.stop();
@@ -88,7 +91,7 @@ export class Session {
     this.timers = new SessionTimers(clock, { idleMs: () => this.options.idleMs(this.events), timeoutMs }, (type) =>
       this.end({ type }),
     );
-    // The body alone decides: a proxy may have left the type out, or may call its own page JSON.
+    // Only the body decides: a proxy may have omitted the type, or may label its own page as JSON.
     const isNamed = typeOf(response).includes("json");
     if (isNamed) this.open();
     const quiet = isNamed ? undefined : clock.after(pageMs, () => this.open());
@@ -139,7 +142,10 @@ export class Session {
     this.timers?.hold(false);
   }
 
-  /** Or until the session ends. A race with a promise that lasts as long as that would keep something of each wait. */
+  /**
+   * Resolves when `congested` does, or when the session ends. Not `Promise.race`: racing with a promise as long-lived as the
+   * session would leak memory on each wait.
+   */
   private async untilFree(congested: Promise<void>): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.goOn = resolve;
@@ -161,7 +167,7 @@ export class Session {
     }
   }
 
-  /** Takes the event that was just scanned. @returns false when nothing after it may be read. */
+  /** Handles the event that was just scanned. @returns false if nothing after it may be read. */
   private event(bytes: Buffer, receivedAt: number): boolean {
     this.events++;
     const { scanner } = this;
@@ -219,21 +225,24 @@ const foreign = (response: KubeResponse, text: Buffer | string): Ending => ({
   message: foreignAnswer("watch", response, text),
 });
 
-/** A timer this late means that the process stood still; where the monotonic clock fell behind by as much, the machine slept. */
+/**
+ * Delay of a timer, in milliseconds, from which on the process is taken to have been stopped. If the monotonic clock fell behind
+ * by as much, the machine slept.
+ */
 const sleptMs = 30_000;
-/** How long past `timeoutSeconds` the server may take to end a watch, even if bytes still trickle. */
+/** How long past `timeoutSeconds` the server may take to end a watch, in milliseconds, even if bytes still trickle. */
 const overdueMs = 15_000;
 
 interface SessionDeadlines {
-  /** Silence allowed, in milliseconds; asked anew each time. */
+  /** Returns the allowed silence, in milliseconds; called for each check. */
   idleMs(): number;
-  /** The `timeoutSeconds` that the server was asked for, in milliseconds. */
+  /** The `timeoutSeconds` requested from the server, in milliseconds. */
   readonly timeoutMs: number;
 }
 
 /**
- * The deadlines of one connection: silence, total length, and a machine that slept. Any byte resets the first; while
- * we ourselves hold the stream back, silence is our own doing and does not count. One timer serves all of them.
+ * Deadlines of one connection: silence, total length, and a machine that slept. Any byte resets the first. While we hold the
+ * stream back ourselves, silence does not count. One timer serves all of them.
  */
 class SessionTimers {
   private readonly clock: Clock;
@@ -243,7 +252,7 @@ class SessionTimers {
   private timer: Timer | undefined;
   private armed = { due: 0, boot: 0, monotonic: 0 };
   private heldBack = false;
-  /** When the last byte came, on the monotonic clock. */
+  /** Time of the last byte, on the monotonic clock. */
   lastByteAt: number;
 
   constructor(clock: Clock, deadlines: SessionDeadlines, expire: (what: "idle" | "overdue" | "suspended") => void) {
@@ -254,19 +263,19 @@ class SessionTimers {
     this.arm();
   }
 
-  /** Bytes came. */
+  /** Records that bytes arrived. */
   received(at: number): void {
     this.lastByteAt = at;
   }
 
-  /** The allowed silence may have become shorter than it was when the timer was set. */
+  /** Rearms the timer if the allowed silence has become shorter since it was set. */
   tighten(): void {
     if (this.heldBack || this.lastByteAt + this.deadlines.idleMs() >= this.armed.due) return;
     this.stop();
     this.arm();
   }
 
-  /** The stream is held back by us from now on, or no longer. */
+  /** Records whether we are holding the stream back. */
   hold(held: boolean): void {
     this.heldBack = held;
     if (!held) this.lastByteAt = this.clock.monotonic();
@@ -299,12 +308,12 @@ class SessionTimers {
   }
 }
 
-/** How much is shown of an answer that is not an API server's, in bytes. */
+/** How much of a foreign answer is shown, in bytes. */
 export const excerptLength = 256;
 
 /**
- * How a body begins whose first chunk this is: with an API server's `json`, with white space alone, or `foreign`, as a login
- * page does. The body alone decides, because a proxy may drop the Content-Type or change it.
+ * Classifies a body by its first chunk: `json` from an API server, `space` alone, or `foreign`, such as a login page. Only the
+ * body decides, because a proxy may drop or change the Content-Type.
  */
 export function beginningOf(chunk: Buffer): "space" | "json" | "foreign" {
   const at = skipSpace(chunk, 0);
@@ -312,12 +321,12 @@ export function beginningOf(chunk: Buffer): "space" | "json" | "foreign" {
   return chunk[at] === openBrace ? "json" : "foreign";
 }
 
-/** The answer's Content-Type, for people. */
+/** Returns the answer's Content-Type, for messages. */
 function typeOf({ headers }: KubeResponse): string {
   return String(headers["content-type"] ?? "no content type");
 }
 
-/** Says to people what answered `what`. @param text how the body begins. */
+/** Describes a foreign answer to `what`, for messages. @param text the beginning of the body. */
 export function foreignAnswer(what: "list" | "watch", response: KubeResponse, text: Buffer | string): string {
   const excerpt = text.toString().slice(0, excerptLength);
   return `the ${what} was answered with ${response.status} ${typeOf(response)}: ${excerpt}`;

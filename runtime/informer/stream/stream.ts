@@ -16,20 +16,23 @@ import { causesOf, type RetryCause, RetryState } from "./retry-state.ts";
 import type { Semaphore } from "./semaphore.ts";
 import type { ServedKind } from "./served-kind.ts";
 
-/** An API server accepts a watch whose history is gone, and says so at once in its first event: after this the watch holds. */
+/**
+ * How long a watch must last to count as accepted, in milliseconds: an API server accepts a watch whose history is gone, and
+ * reports that at once in its first event.
+ */
 const acceptedMs = 1000;
 
-/** A connection that runs already, and what it has brought. */
+/** A running connection, and what it has delivered so far. */
 export interface Brought {
   readonly connection: Connection;
   readonly resource: Resource;
-  /** Live changes, in their order. */
+  /** Live changes, in order. */
   readonly held: readonly Change[];
-  /** A bookmark that came after them. */
+  /** A bookmark received after them. */
   readonly marked: ResourceVersion | undefined;
 }
 
-/** Why the newest resourceVersion of the server is asked for, or will be at the next chance. */
+/** Why the server's newest resourceVersion is or will be requested. */
 export type StaleSuspicion = "resumed" | "older-bookmark" | "silent" | "broken";
 
 export interface StreamParts {
@@ -47,20 +50,23 @@ export interface StreamParts {
   sinceListMs(): number;
   /** Whether another stream has taken its members, so that it need not connect. */
   moved(stream: Stream): boolean;
-  /** It runs, and serves everybody in it. */
+  /** Called when the stream runs and serves all of its members. */
   runs(stream: Stream): void;
-  /** It has come as far as the stream that it is to catch up with. */
+  /** Called when the stream has reached the position of the stream that it is catching up with. */
   caughtUp(stream: Stream, target: Stream): void;
-  /** These stand before where it began. */
+  /** Called with members whose positions are before the start of the connection. */
   place(placed: readonly Placed[]): void;
-  /** The server's history does not reach back to these. @param setback why their list waits as after a failure. */
+  /**
+   * Called with members whose positions are no longer in the server's history. @param setback why their list waits as after a
+   * failure.
+   */
   gone(expired: readonly Placed[], setback: RetryCause | undefined): void;
   doubtful(resource: Resource, why: StaleSuspicion): void;
 }
 
 /**
- * A watch, kept up for as long as anybody listens. It follows changes from the oldest position of its members, and
- * comes back from every failure to where it was. It never lists: whose history is gone leaves it.
+ * A watch that is kept up as long as it has members. It follows changes from their oldest position, and resumes at its position
+ * after every failure. It never lists: a member whose history is gone is removed.
  */
 export class Stream implements Sink {
   /** The stream that this one is behind, and will join. */
@@ -72,11 +78,13 @@ export class Stream implements Sink {
   private readonly stopping = new AbortController();
   private connection: Connection | undefined;
   private resource: Resource | undefined;
-  /** Where the connection began. */
+  /** Start position of the connection. */
   private from: ResourceVersion = noResourceVersion;
-  /** Up to where the connection has brought everything; undefined until it is known to serve those who stand there. */
+  /**
+   * The resourceVersion up to which the connection has delivered everything; `undefined` until it is known to serve its members.
+   */
   private received: ResourceVersion | undefined;
-  /** Those whose position is gone wait until it is known of everybody else whether theirs is. */
+  /** Members whose positions are gone. They wait until the same is known of every other member. */
   private expired: Placed[] = [];
   private setback: RetryCause | undefined;
   private readonly running: Promise<void>;
@@ -89,7 +97,10 @@ export class Stream implements Sink {
     this.running = this.run();
   }
 
-  /** Goes on with a connection that runs from `from`, where everybody in it stands; before the event loop's next turn. */
+  /**
+   * Continues with a connection that runs from `from`, the position of all members. Must be called before the event loop's next
+   * turn.
+   */
   adopt(from: ResourceVersion, { connection, resource, held, marked }: Brought): void {
     const { signal } = this.stopping;
     this.resource = resource;
@@ -105,29 +116,29 @@ export class Stream implements Sink {
     return this.members.size + this.expired.length;
   }
 
-  /** Up to where everything was received, while it runs. */
+  /** The resourceVersion up to which everything was received; `undefined` while it does not run. */
   get at(): ResourceVersion | undefined {
     return this.received;
   }
 
-  /** So many namespaces the server was asked to leave out. */
+  /** Number of namespaces that the server was asked to leave out. */
   get leftOut(): number {
     return this.connection?.without.size ?? 0;
   }
 
-  /** When the connection's last byte came. */
+  /** Time of the connection's last byte. */
   get lastByteAt(): number | undefined {
     return this.connection?.lastByteAt;
   }
 
-  /** Undefined while it is not connected. */
+  /** The connection; `undefined` while it is not connected. */
   get connected(): { readonly resource: Resource; readonly end: (ending: Ending) => void } | undefined {
     const { connection, resource } = this;
     if (!connection || !resource || this.voice.state !== "watching") return undefined;
     return { resource, end: (ending) => connection.end(ending) };
   }
 
-  /** Whether it can serve that position without being disturbed. */
+  /** Whether it can serve the position without being disturbed. */
   suits(at: ResourceVersion): boolean {
     if (this.received !== undefined) return isUpTo(this.received, at);
     return this.voice.state !== "degraded" && !this.stopping.signal.aborted && this.members.suits(at);
@@ -139,15 +150,15 @@ export class Stream implements Sink {
     return true;
   }
 
-  /** Whether it waits before it connects, and not because of what it would receive. */
+  /** Whether it is waiting to connect, other than because of what it would receive. */
   get waits(): boolean {
     return this.connection === undefined && this.voice.state !== "degraded";
   }
 
-  /** Somebody joins whom it suits. */
+  /** Adds members that it suits. */
   join(placed: readonly Placed[]): void {
     for (const each of placed) this.members.join(each, this.received !== undefined);
-    // What they need is left out of what the connection brings: another begins where this one has come to.
+    // If they want namespaces that the connection leaves out, ends it; the next one begins at the current position.
     const without = [...(this.connection?.without ?? [])];
     if (without.some((namespace) => this.members.want(namespace))) this.connection?.end({ type: "closed", by: "join" });
   }
@@ -155,7 +166,7 @@ export class Stream implements Sink {
   leave(subscriber: Subscriber): void {
     this.members.leave(subscriber);
     this.expired = this.expired.filter((placed) => placed.subscriber !== subscriber);
-    // With whom it was to go on are gone: those whose position is gone need not wait for them.
+    // Without other members, the expired ones have nobody to wait for.
     if (this.members.size === 0) this.release();
   }
 
@@ -164,12 +175,12 @@ export class Stream implements Sink {
     for (const { subscriber } of this.expired) yield subscriber;
   }
 
-  /** Where its members stand. */
+  /** Positions of its members. */
   get positions(): Iterable<ResourceVersion> {
     return this.members.positions(this.received);
   }
 
-  /** Ends it. @returns everybody, and when its connection is closed and no timer is left. */
+  /** Ends it. @returns all members, and a promise that resolves when its connection is closed and no timer is left. */
   dissolve(): { readonly placed: readonly Placed[]; readonly stopped: Promise<unknown> } {
     const placed = [...this.members.moveOut(this.received), ...this.expired];
     const { connection } = this;
@@ -180,7 +191,7 @@ export class Stream implements Sink {
     return { placed, stopped: Promise.all([this.running, connection?.ended]) };
   }
 
-  // What a connection brings.
+  // Implementation of `Sink`.
 
   change(change: Change): void {
     this.accept();
@@ -205,7 +216,7 @@ export class Stream implements Sink {
     return this.members.untilFree();
   }
 
-  /** Says of a change that nobody wants that it came. */
+  /** Counts a change that nobody wants. */
   private account(namespace: string): void {
     const { unwanted } = this.parts;
     if (this.connection?.without.has(namespace)) unwanted.ignored();
@@ -224,7 +235,7 @@ export class Stream implements Sink {
   }
 
   private async run(): Promise<void> {
-    // Those who subscribe in the same turn of the event loop are served by one connection.
+    // Lets all subscribers of the same turn of the event loop share one connection.
     await Promise.resolve();
     const { signal } = this.stopping;
     while (!signal.aborted) {
@@ -232,13 +243,13 @@ export class Stream implements Sink {
         await this.round();
       } catch (error) {
         if (signal.aborted) return;
-        // Even if what is made of a failure fails itself, the loop goes on, and not in a spin.
+        // If handling a failure fails itself, the loop continues, with a backoff.
         await this.setbacks.backOff(causesOf(endingOf(error))).catch(() => {});
       }
     }
   }
 
-  /** One connection, and what follows from how it ended. */
+  /** Runs one connection and handles its ending. */
   private async round(): Promise<void> {
     const { kind, turnstile, health, liveness } = this.parts;
     const { signal } = this.stopping;
@@ -274,13 +285,13 @@ export class Stream implements Sink {
     this.received = undefined;
     this.connection = undefined;
     signal.throwIfAborted();
-    // The next one asks for nothing that could be the reason.
+    // The request for `without` may be the reason, so the next connection asks for everything.
     if (connection.without.size > 0 && !connection.wasAccepted) this.parts.unwanted.failed();
     liveness.ended(lived);
     await this.react(ending, { resource, lived, refuted, after });
   }
 
-  /** The server has the history that the connection began with. */
+  /** Records that the server has the history from the start of the connection. */
   private accept(): void {
     const { parts, members, connection, resource } = this;
     if (this.received !== undefined || !connection || !resource || this.stopping.signal.aborted) return;
@@ -311,7 +322,7 @@ export class Stream implements Sink {
     const { parts, setbacks } = this;
     const cause = causesOf(ending);
     const step = setbacks.judge({ ending, phase: "live", lived, after, sinceListMs: parts.sinceListMs() });
-    // The server may have been started anew, on other data; one that is stopped in good order ends its streams early.
+    // The server may have been restarted on other data; one that is stopped in good order ends its streams early.
     if (ending.type === "network" || (ending.type === "eof" && wasCutShort(lived))) parts.doubtful(resource, "broken");
     const tooLarge = ending.type === "refused" && ending.error.tooLargeResourceVersion;
     if (tooLarge || parts.liveness.suspicious) {
@@ -327,7 +338,7 @@ export class Stream implements Sink {
         if (this.members.size === 0) this.release();
         return undefined;
       case "relist":
-        // What comes after this position is of no use; who stands further on is not concerned.
+        // The history after this position is useless; members with a later position are not affected.
         this.expired.push(...this.members.moveOut(undefined, ({ at }) => after === undefined || !isNewer(at, after)));
         this.setback = cause;
         return this.release();
@@ -344,7 +355,7 @@ export class Stream implements Sink {
     }
   }
 
-  /** Those whose position is gone wait no longer. */
+  /** Hands the expired members over, without waiting any longer. */
   release(): void {
     const { expired, setback } = this;
     if (expired.length === 0) return;

@@ -1,7 +1,7 @@
-// A check of JSON text in UTF-8 that builds nothing: it says where a value ends, or that it is not well formed.
-// It accepts what JSON.parse accepts of the decoded text, so that a line let through here cannot fail in an isolate.
-// After the text there are zeros. No JSON holds a zero, so nothing here asks for the text's end.
-// What is called for each token is inlined: calls would take a sixth of the time.
+// Checks JSON text in UTF-8 without building values: it locates the end of a value, or reports that it is not well formed. It
+// accepts what JSON.parse accepts of the decoded text, so an accepted line cannot fail in an isolate. Zeros follow the text. No
+// JSON holds a zero, so the code never tests for the end of the text. Functions called for each token are inlined: calls would
+// take a sixth of the time.
 
 export const quote: i32 = 0x22;
 export const backslash: i32 = 0x5c;
@@ -12,12 +12,12 @@ const colon: i32 = 0x3a;
 const openBracket: i32 = 0x5b;
 const closeBracket: i32 = 0x5d;
 
-/** What every function here gives for text that is not well formed. */
+/** Returned by every function here for text that is not well formed. */
 export const malformed: i32 = 0;
 
-/** kube-apiserver refuses deeper nesting (apimachinery `pkg/runtime/serializer/json`, maxDepth); V8 itself would not. */
+/** Deepest nesting. kube-apiserver refuses deeper values (apimachinery `pkg/runtime/serializer/json`, maxDepth); V8 would not. */
 const depthLimit: i32 = 10_000;
-/** From here on a byte for each level: 1 where what encloses it is an object. */
+/** Address of a stack with one byte per level: 1 if the enclosing container is an object. */
 const containers: i32 = 4096;
 
 /** The first index from `from` on that holds no white space. */
@@ -25,7 +25,7 @@ const containers: i32 = 4096;
 @inline
 export function skipSpace(from: i32): i32 {
   let at = from;
-  // Most often there is none.
+  // Usually there is no white space.
   while (load<u8>(at) <= 0x20 && isSpace(load<u8>(at))) at++;
   return at;
 }
@@ -42,7 +42,7 @@ export function skipString(from: i32): i32 {
   return load<u8>(at) === quote ? at + 1 : skipEscapes(at);
 }
 
-/** @returns the index of the next byte that does not stand for itself in a string: sixteen bytes are looked at at once. */
+/** @returns the index of the next byte of a string that does not stand for itself; examines sixteen bytes at a time. */
 // @ts-ignore: AssemblyScript alone has this decorator.
 @inline
 function skipPlain(from: i32): i32 {
@@ -55,7 +55,7 @@ function skipPlain(from: i32): i32 {
   return at + ctz(special);
 }
 
-/** A bit for each of sixteen bytes that is a quote, a backslash or a control character. */
+/** Returns a bit mask over sixteen bytes: 1 for a quote, a backslash or a control character. */
 // @ts-ignore: AssemblyScript alone has this decorator.
 @inline
 function specialBytes(at: i32): i32 {
@@ -64,7 +64,7 @@ function specialBytes(at: i32): i32 {
   return i8x16.bitmask(v128.or(marks, i8x16.le_u(block, i8x16.splat(0x1f))));
 }
 
-/** The rest of a string from its first byte on that does not stand for itself. */
+/** Skips the rest of a string, starting at its first byte that does not stand for itself. */
 function skipEscapes(from: i32): i32 {
   let at = from;
   while (load<u8>(at) === backslash) {
@@ -78,13 +78,13 @@ function skipEscapes(from: i32): i32 {
   return load<u8>(at) === quote ? at + 1 : malformed;
 }
 
-/** Whether the byte may follow a backslash alone: one of `"\/bfnrt`. */
+/** Whether the byte may follow a backslash on its own: one of `"\/bfnrt`. */
 function isEscape(byte: i32): bool {
   if (byte === quote || byte === backslash || byte === 0x2f) return true;
   return byte === 0x62 || byte === 0x66 || byte === 0x6e || byte === 0x72 || byte === 0x74;
 }
 
-/** What the digit stands for; -1 for another byte. */
+/** Returns the value of a hexadecimal digit; -1 for another byte. */
 export function hexDigit(byte: i32): i32 {
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30;
   const lower = byte | 0x20;
@@ -134,7 +134,7 @@ export function skipValue(from: i32): i32 {
       }
     } else at = skipScalar(at);
     if (at === malformed) return malformed;
-    // One value ended before `at`: leave what it ends, or go to the next.
+    // One value ended before `at`: close its container, or continue with the next value.
     while (true) {
       if (depth === 0) return at;
       at = skipSpace(at);
@@ -155,7 +155,7 @@ export function skipValue(from: i32): i32 {
   }
 }
 
-/** A number, `true`, `false` or `null`. */
+/** Skips a number, `true`, `false` or `null`. */
 function skipScalar(from: i32): i32 {
   const four = load<u32>(from);
   if (four === 0x65757274 || four === 0x6c6c756e) return from + 4;

@@ -1,4 +1,4 @@
-// What the host needs of a watch's line, or of one Kubernetes object, found while its JSON is checked.
+// Locates the fields that the host needs in a watch's line or in one Kubernetes object, while it checks the JSON.
 import {
   backslash,
   closeBrace,
@@ -14,21 +14,21 @@ import {
 } from "./json.wasm";
 import * as layout from "./layout";
 
-/** A key with escapes is spelled out here to be compared. */
+/** Address where a key with escapes is decoded for comparison. */
 const spelled: i32 = 512;
 
-/** What is added to an index of the memory to make it one of the caller's bytes. */
+/** Added to an index into the memory to get an index into the caller's bytes. */
 let shift: i32 = 0;
 let memberCount: i32 = 0;
 let cutCount: i32 = 0;
-/** Where the cuts begin. */
+/** Address of the cuts. */
 let cuts: i32 = 0;
 
 /**
- * Whether the text is one well-formed JSON object with nothing but white space around it. Of a key that stands twice the
- * last counts, as for JSON.parse.
- * @param start where the text stands in the caller's bytes: all that is found is said in indexes of these.
- * @param isLine an object alone otherwise.
+ * Scans a text. Returns whether it is one well-formed JSON object, surrounded by white space at most. If a key is duplicated, the
+ * last value counts, as for JSON.parse.
+ * @param start index of the text in the caller's bytes; all results are indexes into these.
+ * @param isLine true for a watch's line, false for an object alone.
  */
 export function scan(start: i32, end: i32, isLine: bool): bool {
   const textEnd = layout.text + end - start;
@@ -58,7 +58,7 @@ function scanMetadata(from: i32): i32 {
   return scanMembers(from, layout.nameField, layout.managedFieldsField);
 }
 
-/** Of an object that stands twice nothing of the first is kept, but for the cuts of metadata, which stay in its text. */
+/** Clears the fields of an earlier object under the same key. Cuts of metadata are kept, because its text stays in the object. */
 function forget(firstField: i32): void {
   const from = slotOf(firstField);
   memory.fill(from, 0, slotOf(layout.managedFieldsField + 1) - from);
@@ -66,10 +66,10 @@ function forget(firstField: i32): void {
 }
 
 /**
- * A value whose members are looked at one by one; one that is no object has none.
- * @param first of the fields that are looked for.
- * @param last of them.
- * @returns the index after it.
+ * Scans a value's members one by one; a value that is not an object has no members.
+ * @param first the first field to look for.
+ * @param last the last field to look for.
+ * @returns the index after the value.
  */
 function scanMembers(from: i32, first: i32, last: i32): i32 {
   if (load<u8>(from) !== openBrace) return skipValue(from);
@@ -91,7 +91,7 @@ function scanMembers(from: i32, first: i32, last: i32): i32 {
     if (first === layout.kindField) addMember(key, afterKey - 1, value, after);
     const next = skipSpace(after);
     const byte = <i32>load<u8>(next);
-    // What is left out takes the comma before it along, or the one after it where it comes first of what is left.
+    // A cut includes the comma before the member, or the comma after it if no member before it remains.
     if (!isCut(field)) isFirst = false;
     else if (isFirst) cut(field, at, byte === comma ? next + 1 : after);
     else cut(field, before, after);
@@ -140,13 +140,13 @@ function cut(field: i32, start: i32, end: i32): void {
   store<i32>(at, field === layout.managedFieldsField ? 0 : 1, 8);
 }
 
-/** The form of a value, and of a key where it is given with its quotes. */
+/** Returns the form of a value, or of a key given with its quotes. */
 function formOf(value: i32, after: i32): i32 {
   if (load<u8>(value) !== quote) return layout.noString;
   const end = after - 1;
   for (let at = value + 1; at < end; at += 16) {
     const block = v128.load(at);
-    // The mask takes the highest bit of each byte, which all have that are not ASCII.
+    // The mask takes the highest bit of each byte, which is set in every byte that is not ASCII.
     let coded = i8x16.bitmask(v128.or(block, i8x16.eq(block, i8x16.splat(0x5c))));
     if (end - at < 16) coded &= (1 << (end - at)) - 1;
     if (coded !== 0) return layout.codedString;
@@ -154,7 +154,7 @@ function formOf(value: i32, after: i32): i32 {
   return layout.plainString;
 }
 
-/** Which of the fields the key names. */
+/** Returns the field that the key names. */
 function fieldOf(key: i32, end: i32, first: i32, last: i32): i32 {
   for (let field = first; field <= last; field++) if (isNamed(field, key, end - key)) return field;
   if (formOf(key - 1, end + 1) !== layout.codedString) return layout.noField;
@@ -171,13 +171,13 @@ function isNamed(field: i32, key: i32, length: i32): bool {
   return ctz(~equal) >= length;
 }
 
-/** Decodes a key as far as it may be a field's name. @returns its length, or 0. */
+/** Decodes a key as long as it may be a field's name. @returns its length, or 0. */
 function spell(key: i32, end: i32): i32 {
   let length = 0;
   for (let at = key; at < end; at++) {
     let byte = <i32>load<u8>(at);
     if (byte === backslash) {
-      // No other escape than this stands for a letter.
+      // Only this escape can stand for a letter.
       if (load<u8>(at, 1) !== 0x75 || load<u16>(at, 2) !== 0x3030) return 0;
       byte = (hexDigit(load<u8>(at, 4)) << 4) | hexDigit(load<u8>(at, 5));
       at += 5;
