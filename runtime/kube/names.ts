@@ -7,7 +7,7 @@ export const dnsLabel = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 export const dnsSubdomain = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9-]*[a-z0-9])?(?:\.[a-z0-9](?:[a-z0-9-]*[a-z0-9])?)*$/;
 
 /**
- * The name of any object (apimachinery `api/validation/path`): `.`, `..`, and what holds `/` or `%` is none. Most kinds have
+ * The name of any object (apimachinery `api/validation/path`): not `.` or `..`, and without `/` and `%`. Most kinds have
  * narrower rules, which are the API server's to apply. A lone surrogate is in no name, because it is no UTF-8. The API server
  * knows no longest name: most kinds have 253 characters at most, and RBAC's, which may be longer, far fewer than 1,024.
  */

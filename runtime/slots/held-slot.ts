@@ -21,7 +21,7 @@ interface HeldSlotOptions {
   readonly log: { info(fields: object, message: string): void; warn(fields: object, message: string): void };
 }
 
-/** Takes a slot by its Lease as it was listed; `undefined` if it had no Lease. Returns "conflict" if somebody was quicker. */
+/** Takes a slot by its Lease, compared with the listed one; `undefined` if it had no Lease. Returns "conflict" if somebody was quicker. */
 export function claimSlot(api: LeaseApi, listed: LeaseRecord | undefined, holder: string, clock: Clock) {
   const now = clock.now();
   const claim = { holder, durationMs: leaseMs, acquiredAt: now, renewedAt: now };

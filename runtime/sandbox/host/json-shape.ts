@@ -14,7 +14,7 @@ const hasBody = /^(?:kube\.(?:create|update|patch|apply)|events\.emit$|fetch$)/;
 /** Characters of the arguments of the others, with room for all of them at their bounds, escaped. */
 const mostOfNames = 64 * 1024;
 
-/** What is wrong with a call's JSON by its length and its shape; undefined where it can be read. */
+/** Returns the fault in the length or the shape of a call's JSON; undefined if it can be read. */
 export function callFault(operation: string, json: string): string | undefined {
   if (json.length > mostOfNames && !hasBody.test(operation))
     return `the arguments have more than ${mostOfNames} characters`;
