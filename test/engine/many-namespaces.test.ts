@@ -11,7 +11,7 @@ const each = 20;
 const names = Array.from({ length: count }, (_, index) => `team-${index}`);
 const byLabel = manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]);
 
-/** What a process left that knew `each` objects in each of the namespaces. */
+/** Disk of a process that knew `each` objects in each of the namespaces. */
 async function left(): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const store = new MemoryStore(disk);
@@ -69,7 +69,7 @@ test("a start with many namespaces looks at each object a few times, and a names
   );
 });
 
-/** A namespace with one object is chosen, and is so no more once that was told. */
+/** Selects a namespace with one object, and deselects it once the object was delivered. */
 async function comesAndGoes(it: DispatchFixture, namespace: string, rv: number): Promise<void> {
   it.function.retain("settings", ["team-a", namespace]);
   const source = it.function.subscription("settings", { selection: "all", namespace });
