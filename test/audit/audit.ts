@@ -119,9 +119,10 @@ async function killWhileWriting(run: Run, began: number): Promise<Verdict> {
 }
 
 /**
- * One kill amid writing. Writing goes on while the runtime is down, before and after the compaction, and while it comes
- * back with an edited manifest. Another kill comes while it makes up for what it missed. What happens then counts as one gap:
- * only the runtime knows how far its list reached. Once that is bridged, writing goes on, and each change counts again.
+ * One kill during writing. Writing continues while the runtime is down, before and after the compaction, and while the runtime
+ * starts
+ * again with an edited manifest. Another kill follows while it catches up. All that happens meanwhile counts as one gap, because
+ * only the runtime knows how far its list reached. After the gap is bridged, writing continues, and each change counts again.
  */
 async function killAndCompact(run: Run, shape: Shape): Promise<Verdict> {
   const { plan, client, runtime, writer, facts } = run;

@@ -5,9 +5,11 @@ export const lots = 3;
 
 const isInFirstLot = (name: string): boolean => Number(name.slice("item-".length)) % lots === 0;
 
-/** What a manifest asks for. */
+/** The objects and states that a manifest asks for. */
 export interface Wanted {
-  /** By namespaces and selectors. Another function is another selection: its edit has the objects listed anew. */
+  /**
+   * By namespaces and selectors. A different function is a different selection, after which the objects are listed again.
+   */
   readonly selects: (name: string) => boolean;
   /** By conditions and events, which count for what happens under them. */
   readonly takes: (fact: Pick<Fact, "name" | "type">) => boolean;
@@ -23,13 +25,13 @@ export interface Shape extends Partial<Wanted> {
 
 const everything = () => true;
 
-/** What a shape asks for; without one, everything. */
+/** The objects and states that a shape asks for; without a shape, everything. */
 export const wantedBy = ({ selects = everything, takes = everything }: Shape = {}): Wanted => ({ selects, takes });
 
 /** An edit of the manifest: what had happened up to and including `from` was handled under the one before. */
 export interface Edit {
   readonly from: number;
-  /** What happened later is judged by this manifest alone, and what happened in between by both. */
+  /** Changes after this resourceVersion are judged by this manifest alone, and changes in between by both. */
   readonly to: number;
   readonly wanted: Wanted;
 }
@@ -64,8 +66,8 @@ const withoutFirstLot: Shape = {
 const inNamespaces = { namespaceSelector: { matchNames: ["audit", "default"] } };
 
 /**
- * Edits that have the objects listed anew, from the file on. None gives a trigger another name and another selection at once:
- * that would be another trigger.
+ * Edits after which the objects are listed again, starting from the file's manifest. No edit changes a trigger's name and its
+ * selection at once, because that would make another trigger.
  */
 export const selections: readonly [Shape, ...Shape[]] = [
   withoutFirstLot,

@@ -99,7 +99,7 @@ class Fleet {
     return Math.round(performance.now() - from);
   }
 
-  /** Replicas come, or end as they are told to, until there are so many. */
+  /** Starts or stops replicas until there are this many. */
   async resize(count: number): Promise<number> {
     const from = performance.now();
     while (this.replicas.length < count) await this.join();

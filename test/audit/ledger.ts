@@ -5,7 +5,7 @@ export interface Fact {
   readonly uid: string;
   readonly name: string;
   readonly type: "Added" | "Modified" | "Deleted";
-  /** Of a Deleted, the deletion's. */
+  /** For a Deleted, the resourceVersion of the deletion. */
   readonly resourceVersion: number;
 }
 
@@ -26,7 +26,7 @@ export interface Delivery {
   readonly writtenAt: number;
 }
 
-/** Where deliveries are written down. */
+/** A place where deliveries are recorded. */
 export interface Records {
   /** How many are. */
   written(): Promise<number>;
@@ -40,7 +40,7 @@ export const recordsIn = (client: Client, where = namespaces): Records => ({
   deliveries: () => readDeliveries(client, where),
 });
 
-/** Where the objects are that the writer works on, and where the handler writes its deliveries down. */
+/** The namespaces of the objects that the writer changes, and of the deliveries that the handler records. */
 export interface Namespaces {
   readonly objects: string;
   /** The objects' namespace with `-records` after it, which is where the handler looks for it. */

@@ -12,7 +12,7 @@ interface Line {
   };
 }
 
-/** Of one replica: how far it was read, and what the last line has so far. */
+/** Read state of one replica's log: the offset, and the incomplete last line. */
 interface Reading {
   at: number;
   rest: string;

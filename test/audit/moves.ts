@@ -1,11 +1,11 @@
-/** What a replica's log says of a slot. */
+/** A line about a slot in a replica's log. */
 interface Line {
   readonly time: string;
   readonly msg: string;
   readonly slot?: number;
-  /** Of `slot let go`: what that took. */
+  /** On `slot let go`: how long the drain took. */
   readonly drainedMs?: number;
-  /** Of `slot runs`: what that took since it was taken. */
+  /** On `slot runs`: how long it took since the slot was taken. */
   readonly tookMs?: number;
 }
 

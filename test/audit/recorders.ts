@@ -14,8 +14,9 @@ export interface Recording {
   /** Over how many slots each is spread. Default 1. */
   readonly shards?: number;
   /**
-   * Each has a watch of its own, by the label that the writer puts on its objects. Handlers say in the log what they are
-   * told. Default: all share one watch, each judges all objects, and handlers write into the cluster.
+   * Each function has a separate watch, by the label that the writer puts on its objects, and handlers log their deliveries.
+   * Default:
+   * all share one watch, each judges all objects, and handlers write into the cluster.
    */
   readonly apart?: boolean;
 }

@@ -28,7 +28,7 @@ const pollMs = 50;
 /** How often the cluster's history is read, in milliseconds: an API server may keep little more than a minute of it at hand. */
 const readOnMs = 20_000;
 
-/** What is written, and who writes down what becomes of it. */
+/** The objects that are written, and how deliveries of them are recorded. */
 interface Load extends Recording {
   /** ConfigMaps that the writer works on. Default 60. */
   readonly objects?: number;
@@ -36,7 +36,7 @@ interface Load extends Recording {
 
 /** Replicas of one runtime, a process that writes while they are killed and stopped, and the auditor who counts. */
 export class ReplicasFixture {
-  /** Where the Lease and the Secrets are. */
+  /** Namespace of the Lease and the Secrets. */
   readonly namespace: string;
   private readonly admin: Client;
   private readonly folder: string;
@@ -53,7 +53,7 @@ export class ReplicasFixture {
   private readonly replicas: Replica[] = [];
   private readonly wakings: Waking[] = [];
   private readonly edits: Edit[] = [];
-  /** What replicas are started with. */
+  /** Functions folder that replicas are started with. */
   private functions: string;
   private pods = 0;
 
@@ -73,7 +73,10 @@ export class ReplicasFixture {
     this.writer = new Writer(kubeconfig, objects, 20261121, this.where, shares);
   }
 
-  /** `namespace`: one that nobody else uses; others with its name at the beginning are made beside it. */
+  /**
+   * Sets up a fixture.
+   * @param namespace one that nobody else uses; further namespaces are created with its name as their prefix
+   */
   static async set(admin: Client, access: Access, namespace: string, load: Load = {}): Promise<ReplicasFixture> {
     const folder = await mkdtemp(join(tmpdir(), "watchfire-replicas-"));
     const kubeconfig = join(folder, "kubeconfig");
@@ -149,7 +152,7 @@ export class ReplicasFixture {
     return { active, ms: performance.now() - from };
   }
 
-  /** Until the first of all has read what is there: what comes and goes before that, nobody is told. */
+  /** Waits until the first replica has read the objects that exist. Changes before that are delivered to nobody. */
   async begins(...candidates: readonly [Replica, ...Replica[]]): Promise<Replica> {
     const { active } = await this.takesOver(...candidates);
     await until(`${active.name} has its first list`, 40_000, async () => (await active.read("/readyz")).ok, pollMs);
@@ -201,8 +204,9 @@ export class ReplicasFixture {
   }
 
   /**
-   * Has a stopped replica go on once the others have told all that there is, and gives the status it ends with. What it was
-   * writing when it was stopped leaves then (`runtime/lease/DESIGN.md`, what cannot be excluded), and no more.
+   * Resumes a stopped replica after the others have delivered everything, and returns the status that it exits with. Only what it
+   * was
+   * writing when it was stopped may still be sent then (`runtime/lease/DESIGN.md`, what cannot be excluded).
    */
   async wake(stopped: Replica): Promise<number | null> {
     await this.verdict();

@@ -1,6 +1,5 @@
-// npm run audit:replicas: replicas on one store, killed, stopped and told to end under load, round after round. It runs
-// on the embedded cluster, and on a real kube-apiserver where KUBEBUILDER_ASSETS names one. AUDIT_ROUNDS makes more
-// rounds.
+// npm run audit:replicas: replicas on one store are killed, stopped and terminated under load, round after round. Runs on the
+// embedded cluster, or on a real kube-apiserver if KUBEBUILDER_ASSETS names one. AUDIT_ROUNDS sets the number of rounds.
 import { Client } from "../target/client.ts";
 import { startTarget, type TargetName } from "../target/target.ts";
 import { assetsFolder } from "../tools/assets.ts";
@@ -14,7 +13,10 @@ const say = (line: string) => process.stdout.write(`${line}\n`);
 const standsBy = (replica: Replica, behind: Replica) =>
   until("it stands by", 40_000, async () => (await replica.status()).lease?.holder === behind.name);
 
-/** Each round: killed; told to end while it makes up for the kill; stopped until another has taken over. */
+/**
+ * Each round kills the active replica, terminates its successor while that catches up, and stops the next until another takes
+ * over.
+ */
 async function inSecrets(on: ReplicasFixture): Promise<boolean> {
   let active = await on.start("kubernetes");
   await on.begins(active);

@@ -1,7 +1,9 @@
 import { type Edit, type Wanted, wantedBy } from "./edits.ts";
 import type { Delivery, Fact } from "./ledger.ts";
 
-/** A stretch of history of which net changes alone are told, since it was compacted, say: after `from`, up to and including `to`. */
+/**
+ * A stretch of history, compacted for example, of which only net changes are delivered: after `from`, up to and including `to`.
+ */
 export interface Gap {
   readonly from: number;
   readonly to: number;
@@ -16,15 +18,15 @@ export interface Waking {
   readonly to: number;
 }
 
-/** What was done to the runtime while the facts happened; whatever is left out was not. */
+/** Actions on the runtime while the facts happened; a field that is left out did not happen. */
 export interface Course {
   readonly gaps?: readonly Gap[];
   readonly wakings?: readonly Waking[];
-  /** Of the manifest, in their order. The first manifest asks for everything. */
+  /** Edits of the manifest, in their order. The first manifest asks for everything. */
   readonly edits?: readonly Edit[];
 }
 
-/** What the auditor found; each list is empty when the promise was kept. */
+/** Result of an audit; each list is empty when the promise was kept. */
 export interface Verdict {
   readonly facts: number;
   readonly deliveries: number;
@@ -35,8 +37,9 @@ export interface Verdict {
   /** Deliveries that a stopped process was writing when it was stopped: one for each, which no look at a Lease can keep back. */
   readonly amidWriting: number;
   /**
-   * Changes that had to be delivered and were not: each one outside a gap, and the net change of each object across a gap. What
-   * an edit of the manifest selects or lets go counts as well.
+   * Changes that had to be delivered and were not: each one outside a gap, and the net change of each object across a gap.
+   * Changes that
+   * an edit of the manifest selects or releases count as well.
    */
   readonly missed: readonly string[];
   /** A state of an object that was delivered again and did not say so, or the id of another one. */
@@ -49,7 +52,7 @@ export interface Verdict {
   readonly unwanted: readonly string[];
 }
 
-/** Of a state: it is the end of an object. */
+/** State that stands for an object's deletion. */
 const deleted = "@deleted";
 
 /** One state of one object: a deletion happens once, whatever resourceVersion the event of it has. */
@@ -121,11 +124,13 @@ export function judge(facts: readonly Fact[], deliveries: readonly Delivery[], c
 const inWords = (list: readonly (Fact | Delivery)[]): string[] =>
   list.map((item) => `${item.name} ${item.type} ${item.resourceVersion} (${item.uid})`);
 
-/** What was told of one object, for the first time each. An edit that lets it go ends its life, and one that selects it begins another. */
+/**
+ * First deliveries of one object. An edit that releases the object ends its life, and an edit that selects it begins another.
+ */
 class Life {
   private readonly all = new Set<string>();
   private now = new Set<string>();
-  /** An edit let it go, and none has selected it since. */
+  /** An edit released the object, and no later edit selected it. */
   released = false;
   ends = 0;
   selections = 0;
@@ -134,17 +139,17 @@ class Life {
     return this.all.size > 0;
   }
 
-  /** It was told in this life. */
+  /** Whether the state was delivered in this life. */
   holds(state: string): boolean {
     return this.now.has(state) && (!this.released || state.endsWith(deleted));
   }
 
-  /** It was told in any. */
+  /** Whether the state was delivered in any life. */
   held(state: string): boolean {
     return this.all.has(state);
   }
 
-  /** Of what is told for the first time. */
+  /** Records a first delivery. */
   take(state: string, { type, reason }: Delivery): void {
     if (this.released) this.now = new Set();
     this.released = type === "Deleted" && reason === "unselected";
@@ -169,7 +174,11 @@ function historiesOf(facts: readonly Fact[]): ReadonlyMap<string, readonly Fact[
 /** All manifests of a run. While one is edited there are two of which either may count. */
 class Manifests {
   private readonly all: readonly Edit[];
-  /** Edits that select otherwise than the manifest before, each with it. The objects are listed anew: net changes alone are told. */
+  /**
+   * Edits whose selection differs from the previous manifest's, each with that manifest. The objects are listed again, so only
+   * net
+   * changes are delivered.
+   */
   readonly reselections: readonly (Edit & { readonly before: Wanted })[];
 
   constructor(edits: readonly Edit[]) {
@@ -199,9 +208,11 @@ class Manifests {
   }
 
   /**
-   * Whether one of them asks for what was delivered: when it happened, or, of what a list shows, as long as it was so. What was
-   * not selected when it happened says that it is by now. What was refused shortly before a kill may be judged again, by the
-   * manifest of the next process: its position is saved every few seconds.
+   * Whether one of the manifests asks for what was delivered: when it happened, or, for a state that a list shows, for as long as
+   * it
+   * lasted. An object that was not selected at that time must be flagged as selected by now. A change that was refused shortly
+   * before
+   * a kill may be judged again, by the next process's manifest, because the checkpoint is saved every few seconds.
    */
   want({ name, type, synthetic, reason }: Delivery, fact: Fact, history: readonly Fact[]): boolean {
     const next = history[history.indexOf(fact) + 1]?.resourceVersion ?? Infinity;
@@ -241,7 +252,9 @@ function required(facts: readonly Fact[], toldOf: ToldOf, gaps: readonly Gap[], 
   return required.filter((fact) => manifests.require(fact));
 }
 
-/** What edits select and let go, as far as it was not told, and as it was told too often. An end that is a deletion counts as well. */
+/**
+ * Changes that edits select or release: those not delivered, and those delivered too often. A deletion also counts as an end.
+ */
 function reselections(
   objects: ReadonlyMap<string, readonly Fact[]>,
   due: ReadonlySet<Fact>,

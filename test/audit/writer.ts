@@ -1,13 +1,13 @@
-// Creates, changes, deletes and creates again, as far as it is told to go on; a process of its own.
+// A process that creates, changes, deletes and recreates objects, as far as the audit allows it.
 import { Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
 import { labelsOf } from "./edits.ts";
 
-/** What the audit tells the writer: how many operations it may have done in all. */
+/** Message from the audit to the writer: the maximum number of operations in all. */
 export interface ToWriter {
   readonly allow: number;
 }
-/** What the writer tells the audit: how many it has done. */
+/** Message from the writer to the audit: the number of operations done. */
 export interface FromWriter {
   readonly done: number;
 }

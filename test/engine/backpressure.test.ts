@@ -5,7 +5,7 @@ import { Backpressure } from "../../runtime/engine/work/backpressure.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
-/** A source that functions share: it waits for whoever asks it to. Gives for how many milliseconds the last one did. */
+/** A source shared by functions: it waits for whoever asks it to. Returns how many milliseconds the last wait took. */
 async function feed(
   it: DispatchFixture,
   subscriptions: readonly Subscription[],

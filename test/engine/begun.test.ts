@@ -36,7 +36,7 @@ async function killedAfterList(uid: string): Promise<{ it: DispatchFixture; disk
   return { it, disk };
 }
 
-/** The function is loaded anew, in the same process. */
+/** Reloads the function in the same process. */
 async function again({ dispatcher }: DispatchFixture) {
   await dispatcher.remove("copy", { retire: false });
   const loaded = await dispatcher.function(manifest(), { usesOldObject: false });

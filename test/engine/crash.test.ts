@@ -43,7 +43,9 @@ async function* deaths<T>(live: (store: DyingStore) => Promise<T>) {
 const policy = manifest({ concurrency: 2 });
 const permanent: Outcome = { type: "permanent", durationMs: 1, error: { name: "Error", message: "no", stack: "" } };
 
-/** What is told a second time says so, and after what a name is told in the end nothing older follows unflagged. */
+/**
+ * Checks that every repeated delivery is flagged, and that after the last delivery of a name no older one follows unflagged.
+ */
 function expectFlagged(it: DispatchFixture, death: string): void {
   const seen = new Set<string>();
   for (const { id, redelivered } of it.runner.deliveries) {

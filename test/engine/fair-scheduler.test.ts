@@ -9,7 +9,7 @@ import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixtu
 
 /** A function that begins what it has as soon as it may. */
 class Worker {
-  /** What `leave` is to be given for each event that is under way, the oldest first. */
+  /** Arguments for `leave`, one for each event under way, the oldest first. */
   readonly underWay: number[] = [];
   /** How many events it began in each of its turns, and outside them. */
   readonly began: number[] = [];
@@ -91,7 +91,7 @@ describe("functions whose handlers are brief", () => {
     fc.assert(
       fc.property(steps, (all) => {
         const rota = new FairScheduler(new VirtualClock());
-        // Two of them begin something in any case, so that none is ever alone.
+        // Two of them begin something in any case, so there are always at least two.
         const five = workers(rota, 5, 200);
         for (const each of five) each.take(1);
         for (const { who, does, events } of all) {
@@ -119,7 +119,7 @@ describe("functions whose handlers are brief", () => {
     await clock.advance(1);
     expect(waits.began).toEqual([200]);
     expect([hangs.place.hangs, waits.place.hangs]).toEqual([true, false]);
-    // What comes back at last was written off: it makes no room a second time.
+    // A late end was written off before, and frees no room a second time.
     hangs.end(256);
     expect(hangs.place.hangs).toBe(false);
     hangs.take(300);
@@ -233,7 +233,11 @@ describe("a handler", () => {
   });
 });
 
-/** Functions of one dispatcher, each with a source of its own; "batches" takes ten events at once. `given`: the events of each that the runner has been given. */
+/**
+ * Makes functions of one dispatcher, each with a separate source; "batches" takes ten events at once. `given`: the events that
+ * the
+ * runner has received for each.
+ */
 async function functions(...names: readonly string[]) {
   const clock = new VirtualClock();
   const rota = new FairScheduler(clock);
@@ -262,7 +266,7 @@ async function functions(...names: readonly string[]) {
     subscriptions.set(name, subscription);
   }
   let rv = 10;
-  /** Gives each the next changes, one after the other. */
+  /** Sends each function the next changes, one function after the other. */
   const burst = async (count: number, ...to: readonly string[]) => {
     for (let index = 0; index < count; index++) {
       rv++;

@@ -51,7 +51,7 @@ export class ScriptedRunner implements Runner {
   readonly deliveries: Delivery[] = [];
   /** Attempts that have not ended, by object name. */
   readonly open = new Map<string, (outcome: Outcome) => void>();
-  /** What an attempt ends in; undefined leaves it open. */
+  /** Outcome of an attempt; undefined leaves the attempt open. */
   answer: (delivery: Delivery) => Outcome | Promise<Outcome> | undefined = () => done;
 
   private executor = this.fresh();
@@ -64,7 +64,7 @@ export class ScriptedRunner implements Runner {
     this.executor.recall(functionName);
   }
 
-  /** What runs and waits is gone with its process. */
+  /** Drops running and waiting deliveries, as when their process ends. */
   forget(): void {
     this.open.clear();
     this.executor = this.fresh();
@@ -195,7 +195,7 @@ export class DispatchFixture {
   readonly function: FunctionDispatch;
   readonly subscription: Subscription;
   readonly outcomes: Map<EventOutcome, number>;
-  /** What the log was warned of, with its words in `msg`. */
+  /** Warnings that were logged, with the text in `msg`. */
   readonly warnings: readonly Record<string, unknown>[];
 
   private constructor(it: Omit<DispatchFixture, "restart" | "list" | "listed" | "kill" | "drain">) {
@@ -249,7 +249,7 @@ export class DispatchFixture {
     });
   }
 
-  /** Gives the subscription a complete list. */
+  /** Sends the subscription a complete list. */
   async list(at: number, changes: readonly Change[], reason: ListReason = "relist") {
     const receiver = this.subscription.list(reason, undefined);
     for (const item of changes) receiver.item(item);
@@ -258,7 +258,7 @@ export class DispatchFixture {
     return verdict;
   }
 
-  /** Gives it an empty first list, so that live changes can follow. */
+  /** Sends an empty first list, after which live changes can follow. */
   async listed(resourceVersion = 1): Promise<this> {
     await this.list(resourceVersion, [], "initial");
     return this;

@@ -13,7 +13,7 @@ class SmallStore extends MemoryStore {
   }
 }
 
-/** What gives a subscription its place, and notes when it is given up and wanted back. */
+/** Makes the holder of a subscription's place, which counts when the place is given up and wanted back. */
 function placeFor(subscription: Subscription) {
   const place = { left: 0, wanted: 0 };
   subscription.placed({
@@ -74,7 +74,7 @@ describe("a function whose share of the disk is used up", () => {
       if (rv % 10 === 1) await it.clock.advance(1_000);
     }
     expect(place.left).toBe(1);
-    // Where it has come to is asked of it once it has left, which takes a moment.
+    // The subscription is asked for its checkpoint once it has left, which takes a moment.
     const position = it.subscription.resumeFrom;
     for (const end = rv + 20; rv < end; rv++) write(rv, "y");
     it.subscription.cursor();

@@ -16,7 +16,7 @@ const lineOf = (it: Difference) => `${it.type} ${it.key.slice(7)}`;
 
 type Listed = Item & { readonly spec?: string };
 
-/** Reads a list, and gives what was told as it was read, and what once it was complete. */
+/** Reads a list. Returns the deliveries made while it was read, and those made once it was complete. */
 function read(
   known: readonly Item[],
   listed: readonly Listed[],

@@ -32,7 +32,7 @@ async function feed(it: DispatchFixture, name: string, from: number, count: numb
   }
 }
 
-/** 60 changes of other objects within a minute. Returns how many were told. */
+/** Sends 60 changes of other objects within a minute. Returns how many were delivered. */
 async function others(it: DispatchFixture, from: number): Promise<number> {
   for (let n = 0; n < 60; n++) {
     it.subscription.change(change("Added", `other${n}`, from + n, { spec }));
@@ -42,7 +42,7 @@ async function others(it: DispatchFixture, from: number): Promise<number> {
   return new Set(it.runner.deliveries.map(({ object }) => object.name).filter((name) => name.startsWith("other"))).size;
 }
 
-/** What is told of hot objects from now on, until nothing of them waits. */
+/** Returns the deliveries of hot objects from now on, until nothing of them waits. */
 async function rest(it: DispatchFixture): Promise<readonly Delivery[]> {
   it.runner.deliveries.length = 0;
   it.runner.answer = () => done;

@@ -182,7 +182,7 @@ const steps = fc.array(
   { maxLength: 40 },
 );
 
-/** A store whose next commit fails when told so. */
+/** A store whose next commit fails if `fails` is set. */
 class FailingStore extends MemoryStore {
   fails = false;
 

@@ -9,7 +9,7 @@ class Worker {
   readonly account: LoopAccount;
   done = 0;
   waiting = 0;
-  /** What it did in each stretch without a break, in milliseconds. */
+  /** Length of each uninterrupted stretch of work, in milliseconds. */
   readonly stretches: number[] = [];
   private readonly clock: BusyClock;
   private readonly pieceMs: number;
@@ -65,7 +65,7 @@ describe("the time of the event loop", () => {
   test("is given in turns of one piece or 5 ms to who is over its share, and never to one of them twice in a row", async () => {
     const { clock, workers } = setUp(1, 1, 8);
     for (const worker of workers) worker.take(1_000);
-    // What a burst of all together allows, whoever comes first: half of the time that it takes itself comes back meanwhile.
+    // Limit of a burst of all together, whoever runs first: half of the time that the burst takes is refilled meanwhile.
     const atOnce = workers.flatMap(({ stretches }) => stretches.slice(0, 1)).reduce((sum, ms) => sum + ms, 0);
     expect(atOnce).toBeLessThanOrEqual(2 * 10 + 8 + 1);
     const after = workers.map(({ stretches }) => stretches.length);
@@ -157,7 +157,7 @@ describe("the time of the event loop", () => {
       turns.push(done - before);
     }
     expect(Math.max(...turns)).toBe(3);
-    // What was charged in a turn is done before the next one: of 5 ms and more no other turn begins.
+    // Work charged in a turn finishes before the next one: after 5 ms or more no other turn begins.
     expect(turns.filter((each) => each > 0).length).toBeLessThanOrEqual(12);
     for (let ms = 0; ms < 300; ms++) await clock.advance(1);
     expect([done, account.spent.get("calls"), account.isOverShare]).toEqual([100, expect.closeTo(0.2), false]);

@@ -12,7 +12,7 @@ const each = 20;
 const names = Array.from({ length: count }, (_, index) => `team-${index}`);
 const byLabel = manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]);
 
-/** What a process left that knew `each` objects in each of the namespaces. */
+/** Disk of a process that knew `each` objects in each of the namespaces. */
 async function left(): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const store = new MemoryStore(disk);

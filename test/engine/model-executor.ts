@@ -25,7 +25,7 @@ export class ModelExecutor implements Runner {
     for (const { listener } of this.of(functionName).waiting.splice(0)) listener.ended({ type: "unbegun" });
   }
 
-  /** What of a function's waits is lost with the executor. Gives it. */
+  /** Loses the function's waiting deliveries, as with the executor's death, and returns them. */
   interrupt(functionName: string): readonly Delivery[] {
     const lost = this.of(functionName).waiting.splice(0);
     for (const { listener } of lost) listener.ended({ type: "interrupted" });

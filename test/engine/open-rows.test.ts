@@ -58,7 +58,7 @@ test("a tombstone takes them out of each row that tells of them, however many th
   expect(rows.bury(1, "a", "third")).toEqual([]);
 });
 
-/** What rows say and what of it is open, as plainly as can be. */
+/** Reference model of rows: what each contains, and which of it is still open. */
 class PlainRows {
   readonly said = new Map<number, { started: readonly StartedEvent[]; readonly open: Set<StartedEvent> }>();
 

@@ -57,7 +57,9 @@ function streamTo({ subscription }: DispatchFixture, position?: string): Members
   return members;
 }
 
-/** What a function is told of, and what is kept, once all of it has happened. `streams`: a stream hands it the changes. */
+/**
+ * Returns a function's deliveries, and its stored state at the end of all steps. `streams`: a stream sends the changes.
+ */
 async function lives(given: typeof demanding, life: readonly Step[], streams = false) {
   let it = await (await DispatchFixture.open(given)).listed();
   const source = () => (streams ? streamTo(it) : it.subscription);
@@ -141,7 +143,7 @@ describe("changes that lack what a function demands", () => {
     const known = items("known", 5);
     await it.list(9, known, "initial");
     await clock.advance(1_000);
-    // What is new may wait for the end of a list that could delete much.
+    // New objects may have to wait for the end of a list that could delete many.
     const found = items("new", 15);
     const receiver = it.subscription.list("relist", undefined);
     for (const item of [...known, ...found]) receiver.item(item);

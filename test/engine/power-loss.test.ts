@@ -170,7 +170,7 @@ describe("after a power loss", () => {
     first.subscription.change(change("Added", "b", 11, { spec: { v: 1 } }));
     await quiet(first.runner);
     await first.clock.advance(1_000);
-    // Of what a handler was told then, that it is 2, the machine lost the record.
+    // The power loss removed the record of what the handler received then, which is 2.
     const second = await powerLoss(first, looks);
     second.runner.answer = () => undefined;
     second.subscription.serverIsAt(resourceVersion("20"));

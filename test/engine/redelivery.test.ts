@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
-/** A function that was told of `a` at 11. */
+/** A function that has received `a` at 11. */
 async function told(triggers = [trigger()]) {
   const it = await (await DispatchFixture.open({ manifest: manifest({}, triggers) })).listed();
   it.subscription.change(change("Added", "a", 11));
@@ -92,7 +92,7 @@ describe("a redelivery", () => {
           await it.clock.advance(300);
           if (next !== "kill") continue;
           it = await it.restart();
-          // What was not done comes again.
+          // Unfinished events are sent again.
           for (let at = 11; at <= version; at++) it.subscription.change(change("Modified", "a", at));
           await it.clock.advance(300);
         }

@@ -6,7 +6,7 @@ import { MemoryStore } from "../journal/memory-store.ts";
 import { settle } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
-/** Loads the function anew with these triggers, as when its manifest changes, and gives its subscription. */
+/** Reloads the function with these triggers, as after a change of its manifest, and returns its subscription. */
 async function reloaded(it: DispatchFixture, triggers = [trigger({ changedFields: [["spec"]] })]) {
   await it.dispatcher.remove("copy", { retire: false });
   const loaded = await it.dispatcher.function(manifest({}, triggers), { usesOldObject: false });

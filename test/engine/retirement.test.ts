@@ -16,7 +16,7 @@ async function withWaiting(): Promise<DispatchFixture> {
   return it;
 }
 
-/** Loads the function anew in the same process, as when its manifest changes. */
+/** Reloads the function in the same process, as after a change of its manifest. */
 async function reloaded({ dispatcher }: DispatchFixture, to = replaced) {
   await dispatcher.remove("copy", { retire: false });
   return dispatcher.function(to, { usesOldObject: false });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { change, DispatchFixture, done, quiet } from "./fixture.ts";
 
-/** A function that knows `a` as it was at 5, on a cluster that is at 9. */
+/** A function that knows `a` in its state at 5, on a cluster that is at 9. */
 async function knowing(): Promise<DispatchFixture> {
   const it = await DispatchFixture.open();
   await it.list(9, [change("Added", "a", 5)], "initial");

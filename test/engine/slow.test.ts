@@ -9,7 +9,7 @@ import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
 const events = 100_000;
 const objects = 500;
-/** What a function may have in memory, and what it may have of events whose bodies are on disk. */
+/** Limit of a function's events in memory, and of its events whose bodies are on disk. */
 const memoryLimit = 1_000;
 
 it("100,000 events while one handler hangs for ten minutes: the other function gets all of them at once, memory is bounded, and order is kept", {
@@ -26,7 +26,7 @@ it("100,000 events while one handler hangs for ten minutes: the other function g
   const slow = await dispatcher.function({ ...manifest(), name: "slow" }, { usesOldObject: false });
   const subscription = slow.subscription("settings", { selection: "all", namespace: "" });
   subscription.list("initial", undefined).end(resourceVersion("1"));
-  // What each function was told last of an object, and whether it was ever told something older after it.
+  // The last delivered version of each object, by function, and how often an older one followed it.
   const told = { copy: new Map<string, number>(), slow: new Map<string, number>() };
   const counts = { copy: 0, slow: 0, disordered: 0 };
   runner.answer = (delivery) => {

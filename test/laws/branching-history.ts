@@ -56,7 +56,7 @@ export class BranchingHistory {
     this.compacted = this.rv;
   }
 
-  /** What is there now. */
+  /** The objects that exist now. */
   here(): Map<string, State> {
     const here = new Map<string, State>();
     for (const state of this.log) {

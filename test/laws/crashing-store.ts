@@ -3,7 +3,7 @@ import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { MemoryStore, type Shape } from "../journal/memory-store.ts";
 import type { Dice } from "./random.ts";
 
-/** Of a store in which everything may wait. */
+/** Options of a store without a spill limit, in which queues may wait as well. */
 export const roomy = { spillLimit: Number.POSITIVE_INFINITY, holdsQueues: true };
 
 /** A store whose commits take time, fail now and then, and may be cut off by the end of the process. */

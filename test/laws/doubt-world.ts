@@ -122,7 +122,9 @@ class DoubtWorld {
     this.synced = copied(this.disk);
   }
 
-  /** The machine goes down: what was written since some moment is gone, and handlers may have been told all of it. */
+  /**
+   * Simulates a power loss: what was written after some moment is lost, although handlers may have received all of it.
+   */
   private async losePower(): Promise<void> {
     this.incarnation++;
     this.process.dispatcher.halt();
@@ -132,7 +134,7 @@ class DoubtWorld {
     await this.start();
   }
 
-  /** It is told to end, and another goes on, from the same store or from another that all was carried into. */
+  /** Stops the process and starts another, from the same store or from another one that everything was migrated to. */
   private async end(isCarried: boolean): Promise<void> {
     const { dispatcher, store } = this.process;
     const drained = dispatcher.drain(15_000);

@@ -1,7 +1,7 @@
-// Runs worlds until one breaks a law.
-// Arguments: the kind of worlds, and how many at most. Of worlds with edits also the law that counts, and the edits that they may
-// have, joined by commas. It prints the seed and the law, and ends with 1. It ends with 0 where no law is broken. It ends with 2
-// where a world crashes, which says nothing of a law.
+// Runs worlds until one breaks a law, and prints the seed and the law.
+// Arguments: the kind of worlds, and the maximum number of worlds. Worlds with edits also take the law that counts, and the edits
+// that they may have, joined by commas. Exit status: 1 if a law was broken, 0 if not, 2 if a world crashed, which says nothing
+// about a law.
 import { laws } from "./edits/law-names.ts";
 import { planOf } from "./edits/plan.ts";
 import { runPlan, wordsOf } from "./edits/world.ts";

@@ -9,14 +9,14 @@ export interface Revision {
   readonly type: ChangeType;
   readonly name: string;
   readonly uid: string;
-  /** What a filter on `.spec.a` looks at. */
+  /** The field that a filter on `.spec.a` compares. */
   readonly a: number;
   readonly b: number;
 }
 
 export const namespace = "team-a";
 
-/** What the cluster really did: the oracle. */
+/** The true history of the cluster, which deliveries are checked against. */
 export class History {
   private readonly all: Revision[] = [];
   /** Changes up to here can no longer be watched. */
@@ -33,7 +33,7 @@ export class History {
     return this.all;
   }
 
-  /** What of it is about objects of some names alone. */
+  /** The part of the history that is about objects of some names. */
   part(has: (name: string) => boolean): History {
     return new Part(this, has);
   }

@@ -4,7 +4,7 @@ import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { changeOf, type History, namespace, type Revision } from "./history.ts";
 import type { Setting } from "./world.ts";
 
-/** Of the one trigger of a world. */
+/** Name of the world's only trigger. */
 const triggerName = "settings";
 
 type Told = Pick<Delivery, "type" | "object" | "flags" | "resourceVersion" | "id">;
@@ -14,7 +14,7 @@ export class Laws {
   readonly broken: string[] = [];
   readonly deliveries: Delivery[] = [];
   private readonly history: History;
-  /** What is on disk; another after a restart where it is read from elsewhere. */
+  /** Contents of the disk. Replaced after a restart that reads from another store. */
   disk: MemoryDisk;
   private readonly setting: Setting;
   /** The last attempt that began, by id. */
@@ -29,11 +29,11 @@ export class Laws {
   private readonly running = new Set<string>();
   /** Attempts that the disk showed as begun when the last process ended, by id. */
   private readonly onRecord = new Map<string, number>();
-  /** By object: whether a handler was last told that it came or that it went, under whichever id. */
+  /** By object: whether its last delivery was an Added or a Deleted, under any id. */
   private readonly passages = new Map<string, "Added" | "Deleted">();
   private readonly flaggedOnDisk = new Set<string>();
   private readonly newestOnRecord = new Map<string, number>();
-  /** The newest state that a handler was told of for the first time, by name. */
+  /** By name: the newest state that was delivered for the first time. */
   private readonly newest = new Map<string, number>();
   /** The last event of each name that became terminal in a handler. */
   private readonly last = new Map<string, Delivery>();
@@ -53,7 +53,10 @@ export class Laws {
     this.gaps++;
   }
 
-  /** What was on record as begun may have run, even if it ended before it did. */
+  /**
+   * Reads from the disk which attempts are recorded as started. Each of them may have run, even if the process ended before it
+   * did.
+   */
   processEnded(): void {
     this.running.clear();
     this.onRecord.clear();
@@ -75,7 +78,9 @@ export class Laws {
     }
   }
 
-  /** What these deliveries were sent to has died before it began them: that they had not begun, nobody can tell. */
+  /**
+   * These deliveries were sent to an executor that died before it began them. The runtime cannot know that they had not begun.
+   */
   lost(deliveries: readonly Delivery[]): void {
     for (const { id } of deliveries) this.lostAhead.add(id);
   }
@@ -101,18 +106,18 @@ export class Laws {
     this.expect(attempt === highest + 1 || again, `${id} began ${highest} times before, attempt: ${attempt}`);
     this.interrupted.delete(id);
     this.attempts.set(id, attempt);
-    // It counts anew from here on.
+    // Attempts of a requested redelivery are counted from 1 again.
     if (this.isAskedFor(id) && attempt === 1) this.onRecord.delete(id);
     this.isTrue(delivery);
     if (!redelivered) this.isNews(delivery);
   }
 
-  /** Somebody asked for this state of an object to be told again, under either type. */
+  /** A person asked for this state of an object to be delivered again, as an Added or a Modified. */
   toldAgain({ uid, rv }: Revision): void {
     for (const type of ["Added", "Modified"]) this.askedFor.add(idOf({ uid, rv, type }));
   }
 
-  /** Somebody put a dead letter back. What it tells may be long over. */
+  /** A person replayed a dead letter. The change it delivers may be long over. */
   replayed(id: string): void {
     this.askedFor.add(withoutEpoch(id));
     this.putBack.add(id);
@@ -174,8 +179,8 @@ export class Laws {
   }
 
   /**
-   * A list showed a newer state of an object that took a name over. Its predecessor is known only to have gone before
-   * that state. So older states of it are not told, and the newer one is still to come.
+   * Whether a list showed a newer state of an object that took the name over. The predecessor is then only known to have been
+   * deleted before that state. Older states of the object are not delivered, and the newer one is still to come.
    */
   private isSuperseded({ name, uid, rv }: Revision, mark: number): boolean {
     const others = this.history.log.filter((it) => it.name === name);
@@ -183,7 +188,10 @@ export class Laws {
     return this.gaps > 0 && tookOver && others.some((it) => it.uid === uid && it.rv > mark);
   }
 
-  /** When all is quiet: what is known is what is there, nothing is left over, and every net change was told. */
+  /**
+   * Checks the end of a world, once it is quiet: the recorded objects are those of the cluster, nothing is left over, and every
+   * net change was delivered.
+   */
   checkEnd(): void {
     const { disk, history } = this;
     const [view] = disk.views.values();
@@ -232,7 +240,9 @@ export class Laws {
     }
   }
 
-  /** Whether a later state of the object was told to stand for it. None may stand for an object that came or went. */
+  /**
+   * Whether a later state of the object was delivered in place of this one. An Added or a Deleted must never be replaced.
+   */
   private isInToldGap({ type, uid, rv }: Revision): boolean {
     const standsFor = ({ object, flags, resourceVersion }: Delivery) =>
       object.uid === uid && isBacklog(flags) && Number(flags.gap?.from) < rv && rv < Number(resourceVersion);
@@ -264,7 +274,9 @@ export class Laws {
     this.expect(!state || changeOf(state).body.equals(body), `${id} has another state's body`);
   }
 
-  /** It begins at a state of the object, ends at its own, and has others between, none of which brought the object or ended it. */
+  /**
+   * Checks a gap: it begins at a state of the object, ends at the delivered one, and every state in between is a Modified.
+   */
   private isTrueGap({ type, object, flags, resourceVersion, id }: Told): void {
     const from = this.history.log.find(({ rv }) => String(rv) === flags.gap?.from);
     const between = this.history.log.filter(
@@ -282,7 +294,7 @@ export class Laws {
     );
   }
 
-  /** What is told for the first time is newer than all that was told before. */
+  /** Checks that an event delivered for the first time is newer than all that were delivered before. */
   private isNews({ type, flags, object, resourceVersion, id }: Delivery): void {
     if (type === "Deleted" && flags.synthetic) return;
     const rv = Number(resourceVersion);

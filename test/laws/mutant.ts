@@ -5,11 +5,13 @@ export interface Mutant {
   readonly fault: string;
   /** From the repository's root. */
   readonly file: string;
-  /** What stands there once, and what would stand there with the fault. */
+  /** Pairs of a text that occurs once in the file, and the text with the fault that replaces it. */
   readonly edits: readonly (readonly [string, string])[];
   /** The worlds, of which some seed breaks a law, or the test file of which some test fails. */
   readonly caughtBy: WorldKind | `test/${string}.test.ts`;
-  /** Of worlds with edits: the law that breaks, and the edits that the worlds may have. Default: any law, all edits. */
+  /**
+   * Limits worlds with edits: the law that breaks, and the edits that the worlds may have. Default: any law, all edits.
+   */
   readonly within?: { readonly law: Law; readonly edits: readonly string[] };
 }
 

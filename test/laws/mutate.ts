@@ -1,8 +1,11 @@
-// Puts the faults of `fleet/mutants.ts` and `edits/mutants.ts` back, one at a time, in a copy of the tree. It runs what is to catch
-// each: worlds, until one breaks a law, or a test file. Each has to pass in the copy as it is first, over the same seeds. A fault
-// is caught only where a broken law is named with its seed, or a test that failed. A crash and a time-out say nothing. It ends
-// with a table of the faults, and of the seed or the tests that failed.
-// Arguments: words of the faults to try; none for all. SEEDS: how many worlds to try, 600. WORLDS: one kind of worlds alone.
+// Mutation test of the laws. Puts the faults of `fleet/mutants.ts` and `edits/mutants.ts` back, one at a time, in a copy of the
+// tree, and runs the check that must catch each one: worlds until one breaks a law, or a test file. Each check must first pass in
+// the
+// unchanged copy, over the same seeds. A fault counts as caught only if a broken law is named with its seed, or a test failed. A
+// crash or a time-out proves nothing. Ends with a table of the faults, each with the seed or the tests that failed.
+// Arguments: words of the faults to try; without arguments, all. SEEDS: how many worlds to try, default 600. WORLDS: only this
+// kind
+// of worlds.
 import { spawn } from "node:child_process";
 import { chmodSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +18,7 @@ import { namedFailure } from "./named-failure.ts";
 const root = join(import.meta.dirname, "../..");
 const { SEEDS = "600", WORLDS } = process.env;
 const seeds = Number(SEEDS);
-/** What says nothing for so many milliseconds does not come to an end. */
+/** A check that prints nothing for so many milliseconds is taken to hang. */
 const silentMs = 180_000;
 
 const words = process.argv.slice(2);
@@ -26,12 +29,12 @@ const copy = mkdtempSync(join(tmpdir(), "watchfire-mutants-"));
 /** Vitest's report of a test file, in JSON. */
 const report = join(copy, "report.json");
 const files = ["package.json", "tsconfig.json", "vitest.config.ts"];
-/** What catches mutants, by its command: whether it passes on healthy code. */
+/** Whether each check passes on healthy code, by its command. */
 const healthy = new Map<string, boolean>();
 // Executors run under users of their own, and read it, too.
 chmodSync(copy, 0o755);
 try {
-  // The packages as well: an executor may read those of its own tree alone.
+  // The packages are copied too, because an executor may only read those of the tree it runs in.
   for (const name of ["node_modules", "runtime", "test", "sdk", "functions", "deploy", ...files]) {
     cpSync(join(root, name), join(copy, name), { recursive: true, verbatimSymlinks: true });
   }

@@ -5,7 +5,7 @@ import { isWorldKind, type Mutant } from "./mutant.ts";
 export interface Ended {
   /** Its status; `null`: it was killed; `endless`: it did not end. */
   readonly code: number | null | "endless";
-  /** Of worlds: what they printed. Of a test file: vitest's report in JSON. */
+  /** Output of the check: of worlds, what they printed; of a test file, vitest's report in JSON. */
   readonly output: string;
 }
 

@@ -4,7 +4,9 @@ import type { ListReason, Subscriber } from "../../runtime/informer/fanout/subsc
 import { type BranchingHistory, changeOf, type State } from "./branching-history.ts";
 import type { Dice } from "./random.ts";
 
-/** One namespace's source as a subscriber sees it: it breaks off, replays, lists anew, and finds out when time went back. */
+/**
+ * One namespace's source as a subscriber sees it: it disconnects, replays, relists, and detects that resourceVersions went back.
+ */
 export class NamespaceSource {
   private readonly history: BranchingHistory;
   private readonly namespace: string;

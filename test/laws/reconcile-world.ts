@@ -17,7 +17,7 @@ const shops = ["a", "b", "c", "d"];
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const ok: Outcome = { type: "ok", durationMs: 1 };
 
-/** Whom a child's state counts for: an owner now, another one later, and none now and then. */
+/** The owners of a child: one now, another one later, and sometimes nobody. */
 const ownerOf = ({ a }: Revision): string[] => (a % 5 === 4 ? [] : [shops[a % 4] as string]);
 /** The same of a setting, by an expression. */
 const named = ({ a }: Revision): string[] => (a % 2 === 0 ? ["a", "b"] : ["c"]);
@@ -30,7 +30,9 @@ interface Kind {
   keysOf(revision: Revision): readonly string[];
 }
 
-/** Runs a seed's world of owners and two kinds of children. Gives the laws that were broken, and how many runs there were. */
+/**
+ * Runs a seed's world of owners and two kinds of children. Returns the laws that were broken, and how many runs there were.
+ */
 export async function runReconcileWorld(seed: number): Promise<{ broken: readonly string[]; runs: number }> {
   const world = new ReconcileWorld(new Dice(seed));
   await world.live();

@@ -22,7 +22,10 @@ interface Process {
   readonly sources: Map<string, NamespaceSource>;
 }
 
-/** Runs a seed's world of namespaces that come and go, restored backups and conditions. Gives the laws that were broken. */
+/**
+ * Runs a seed's world of namespaces that are added and removed, restored backups and conditions. Returns the laws that were
+ * broken.
+ */
 export async function runScopedWorld(seed: number): Promise<{ broken: readonly string[]; deliveries: number }> {
   const world = new ScopedWorld(new Dice(seed));
   await world.live();
@@ -48,7 +51,7 @@ class ScopedWorld {
   private readonly running = new Set<string>();
   /** Ids that were begun, and the last attempt that began of each object. */
   private readonly begun = new Set<string>();
-  /** By object: whether a handler was last told that it came or that it went. */
+  /** By object: whether its last delivery was an Added or a Deleted. */
   private readonly passages = new Map<string, "Added" | "Deleted">();
   private readonly last = new Map<string, Delivery>();
 
@@ -135,8 +138,8 @@ class ScopedWorld {
   }
 
   /**
-   * Where resourceVersions go back, nothing is written before all sources have noticed and have it on record. Once the cluster is
-   * past what is on record, nobody could tell.
+   * Puts the cluster's resourceVersions back. Nothing is written until all sources have noticed and recorded it, because once the
+   * cluster has passed the recorded resourceVersions, the restore can no longer be detected.
    */
   private async rewind(): Promise<void> {
     const { history, dice, clock } = this;
@@ -179,7 +182,7 @@ class ScopedWorld {
     this.deliveries++;
     this.expect(!this.running.has(key), `two events of ${key} run at once`);
     this.expect(this.running.size < this.concurrency, "more lanes run than the manifest allows");
-    // A condition may have kept from being told what lay between.
+    // A condition may have suppressed the deliveries in between.
     const passed = type !== "Modified" && !this.conditional && this.passages.get(object.uid) === type;
     if (type === "Added" || type === "Deleted") this.passages.set(object.uid, type);
     this.expect(redelivered || attempt > 1 || !(this.begun.has(id) || passed), `${id} began again, unflagged`);
@@ -212,8 +215,9 @@ class ScopedWorld {
   }
 
   /**
-   * When all is quiet: what is known is what is there in scope, and the last that a handler was told is true. An object that
-   * never met the condition need not be known.
+   * Checks the end of a world, once it is quiet: the recorded objects are those in scope, and the last delivery of each is true.
+   * An
+   * object that never met the condition need not be recorded.
    */
   private checkEnd(): void {
     const { disk, history, scope } = this;
@@ -237,7 +241,7 @@ class ScopedWorld {
       this.expect(same, `${keyOf(state)}@${state.rv} is there, last told: ${last?.id}`);
     }
     const present = new Set(here.map(keyOf));
-    // Of an object that no longer met the conditions nothing more is told, its deletion neither.
+    // After an object stops meeting the conditions, nothing more of it is delivered, not even its deletion.
     if (this.conditional) return;
     for (const [key, last] of this.last) {
       this.expect(present.has(key) || last.type === "Deleted", `${key} is gone, last told: ${last.id}`);

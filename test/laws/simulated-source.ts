@@ -4,8 +4,9 @@ import { changeOf, type History } from "./history.ts";
 import type { Dice } from "./random.ts";
 
 /**
- * A source as a subscriber sees it: watches that end, replay, expire and are listed anew. Calls `gap` when history was
- * lost, so that only net changes can be known.
+ * A source as a subscriber sees it: watches end, replay and expire, and are listed again. Calls `gap` when history was lost,
+ * because
+ * only net changes can be known then.
  */
 export class SimulatedSource {
   private readonly history: History;
@@ -53,7 +54,7 @@ export class SimulatedSource {
     else this.receive(1 + this.dice.below(4));
   }
 
-  /** Receives all there is. Gives whether the subscriber took it. */
+  /** Receives everything there is. Returns whether the subscriber accepted it. */
   catchUp(): boolean {
     while (!this.connected && !this.left) this.connect();
     if (!this.left) this.receive(Number.POSITIVE_INFINITY);
@@ -82,7 +83,7 @@ export class SimulatedSource {
         receiver.item(changeOf({ ...item, type: "Added" }));
       receiver.abort();
       this.connected = false;
-      // It told of something that is newer than the history which a stream would go on with: only a list may follow.
+      // The subscriber has received changes newer than the history that a stream would resume from, so only a list may follow.
       if (lost && subscriber.resumeFrom === undefined) {
         this.received = undefined;
         this.gap();

@@ -27,7 +27,10 @@ export interface Setting {
   readonly selective: boolean;
   readonly memoryEvents: number;
   readonly memoryBytes: number;
-  /** What may wait on disk, in bytes; and whether queues may, or only what holds a position up. */
+  /**
+   * Limit in bytes of the events that may wait on disk; and whether queues may wait there, or only events that hold a checkpoint
+   * back.
+   */
   readonly spillLimit: number;
   readonly holdsQueues: boolean;
   readonly compactions: boolean;
@@ -36,7 +39,10 @@ export interface Setting {
   readonly hot?: number;
   /** Handlers ask for events to come again. */
   readonly requeues: boolean;
-  /** The function is held and released, its code is replaced, and people have objects and dead letters told again. */
+  /**
+   * The function is paused and resumed, its code is replaced, and people ask for objects to be redelivered and dead letters
+   * replayed.
+   */
   readonly errands: boolean;
 }
 
@@ -65,7 +71,7 @@ export const settingOf = (dice: Dice): Setting => ({
 /** A store of a process that may end at any moment. */
 export type WorldStore = Checkpoint & { readonly disk: MemoryDisk; dead: boolean };
 
-/** Where a world's positions are. */
+/** The store of a world, and the clock that it runs on. */
 export interface WorldPlace {
   readonly clock: VirtualClock;
   /** Another of this setting, where the store decides something of it. */
@@ -96,7 +102,10 @@ export function runHotWorld(seed: number): ReturnType<typeof runWorld> {
   });
 }
 
-/** A shard of a function is told all there is of its own objects, by the same laws, and nothing of others. */
+/**
+ * Runs a world of one shard of a function. The shard receives all changes of the objects it owns, by the same laws, and no
+ * others.
+ */
 export function runShardWorld(seed: number): ReturnType<typeof runWorld> {
   const number = seed % 3;
   const owns = (key: string) => key.charCodeAt(key.length - 1) % 3 === number;
@@ -109,7 +118,7 @@ export function runAskingWorld(seed: number, place: WorldPlace = inMemory()): Re
   return runWorld(seed, place, undefined, { requeues: dice.chance(0.7), errands: dice.chance(0.5) });
 }
 
-/** Runs a seed's world from its first change to the last quiet moment. Gives the laws that were broken. */
+/** Runs a seed's world from its first change until it is quiet. Returns the laws that were broken. */
 export async function runWorld(
   seed: number,
   place: WorldPlace = inMemory(),
@@ -272,7 +281,9 @@ class World {
     await this.start(store);
   }
 
-  /** The function's triggers change while the process runs, or it is removed and put back: it is loaded anew. */
+  /**
+   * Reloads the function in the running process, because its triggers changed, or because it was removed and put back.
+   */
   private async reload(): Promise<void> {
     const { dispatcher, store } = this.process;
     await this.patiently(dispatcher.remove("copy", { retire: this.dice.chance(0.3) }));
@@ -294,7 +305,7 @@ class World {
     await this.patiently(loaded.replace(manifest({ mode, onFailure, concurrency }), usesOldObject, async () => {}));
   }
 
-  /** A person asks for an object to be told again as it is. */
+  /** Simulates a person who asks for the present state of an object to be delivered again. */
   private tellAgain(): void {
     const { dice, history, laws, process } = this;
     const state = history.at(history.now).get(dice.pick(names));

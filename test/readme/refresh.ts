@@ -1,4 +1,4 @@
-// npm run docs: makes anew what the docs say from code.
+// npm run docs: regenerates the sections of the docs that are made from code.
 import { writeFileSync } from "node:fs";
 import { pages, refreshed } from "./sections.ts";
 

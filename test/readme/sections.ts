@@ -24,7 +24,7 @@ export const pages = {
 /** Every command, in the order of the help. */
 export const commands = await Promise.all(Object.values(everyCommand).map((load) => load()));
 
-/** What is made from code, by the name in its markers. */
+/** Generators of the sections that are made from code, by the name in their markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   bounds: boundsTable,
   commands: () => `\`\`\`\n${commands.map(help).join("\n")}\`\`\``,
@@ -44,7 +44,7 @@ const sections: Readonly<Record<keyof typeof pages, () => string>> = {
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
 
-/** The page with its marked section made anew. Throws where it has no markers. */
+/** Returns the page with its marked section regenerated. Throws if the page has no markers. */
 export function refreshed(name: keyof typeof pages): string {
   const pattern = new RegExp(`(<!-- ${name} -->\\n)[\\s\\S]*?(\\n<!-- /${name} -->)`);
   const text = read(pages[name]);

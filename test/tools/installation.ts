@@ -17,10 +17,10 @@ import { ImpatientClock } from "./impatient-clock.ts";
 import { RecordingTransport } from "./recording-transport.ts";
 import { until } from "./until.ts";
 
-/** What a user would see of a change comes within this time, in milliseconds; a busy machine included. */
+/** Limit of the waits for a change to become visible to a user, in milliseconds, a busy machine included. */
 const patienceMs = 45_000;
 
-/** Logs what it is told, and sums it up in a line: `Modified a=2 synthetic (relist)`. */
+/** Logs each delivery, and sums it up in a line: `Modified a=2 synthetic (relist)`. */
 const recorder = `
 export default async (event, ctx) => {
   const { type, object, attempt } = event;
@@ -52,7 +52,7 @@ export interface FunctionFiles {
   readonly work?: string;
 }
 
-/** Where functions act as accounts of their own. */
+/** Service accounts for functions that do not act as the runtime. */
 export interface OwnAccounts {
   readonly namespace: string;
   /** The runtime's ServiceAccount. */
@@ -117,7 +117,7 @@ export class Installation {
     return new Installation(folder, connection, own, more);
   }
 
-  /** Writes a function's files; one that records what it is told, unless said otherwise. */
+  /** Writes a function's files; by default those of a function that records its deliveries. */
   define(name: string, files: FunctionFiles): Promise<void> {
     return writeFunction(join(this.folder, "functions"), name, files);
   }
@@ -192,14 +192,14 @@ export class Installation {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** What a function's handler was told, oldest first. */
+  /** Deliveries to a function's handler, oldest first. */
   told(name: string): string[] {
     return this.lines
       .filter((line) => line.function === name && line.msg === "told")
       .map(({ fields }) => fields?.line ?? "");
   }
 
-  /** Resolves when the handler has been told `line` (or `count` lines in all). */
+  /** Resolves when the handler has received `line` (or `count` lines in all). */
   async hears(name: string, what: string | number): Promise<void> {
     const limit = `${name} is told ${what}`;
     await this.sees(limit, () => {
@@ -231,7 +231,7 @@ export class Installation {
     await this.sees("nothing is to be saved", () => this.clock.cutShort(200, 300) === 0);
   }
 
-  /** Where its endpoints are. */
+  /** Address of the runtime's endpoints. */
   get url(): string {
     return this.running.url;
   }
@@ -272,7 +272,7 @@ export class Installation {
     return (await fetch(`${this.running.url}/dead-letters/${id}`, { headers: this.bearing })).text();
   }
 
-  /** Why a function was not told of an object of one namespace, by its one trigger. */
+  /** Explains why an object of one namespace was not delivered to a function, by its only trigger. */
   async explain(name: string, namespace: string, object: string): Promise<TriggerExplanation> {
     const query = new URLSearchParams({ namespace, name: object });
     const response = await fetch(`${this.running.url}/explain/${name}?${query}`, { headers: this.bearing });

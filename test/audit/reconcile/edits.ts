@@ -8,9 +8,9 @@ const functions = join(import.meta.dirname, "functions");
 export interface Shape {
   /** How much of an owner its trigger asks for. Default all of it. */
   readonly object?: "Metadata";
-  /** Whom a child wakes. Default its owner. */
+  /** Selects the keys that a child wakes. Default: its owner. */
   readonly key?: { readonly expression: string };
-  /** Another handler is told each event. Default Reconcile. */
+  /** Set if the edit replaces the handler by one that receives each event. Default: Reconcile. */
   readonly mode?: "All";
 }
 

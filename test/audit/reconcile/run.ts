@@ -29,7 +29,7 @@ interface Begins {
   readonly msg: "begins";
   readonly at: number;
   readonly name: string;
-  /** Of the object that the run has. */
+  /** The number that the object of the run carries. */
   readonly number: string;
   readonly redelivered: boolean;
 }
@@ -55,7 +55,7 @@ interface Killed {
 }
 type Line = Begins | Ends | Event | Killed;
 
-/** What the function said, and where processes ended in between. */
+/** The lines that the function logged, and where processes ended in between. */
 class Told {
   private readonly file: string;
   private read = 0;
@@ -241,7 +241,7 @@ async function wishes(client: Client, runtime: RuntimeProcess, told: Told): Prom
   const started = performance.now();
   await runtime.start();
   say(`ready again ${((performance.now() - started) / 1000).toFixed(1)} s after the kill`);
-  // Of owners some may still run, since the race.
+  // Owners may still be running, since the race.
   const isWish = (line: Line): line is Begins => line.msg === "begins" && due.has(line.name);
   const runs = () => told.look().slice(before).filter(isWish);
   const patience = wishMs + keys * spreadMs + patienceMs;

@@ -27,7 +27,7 @@ interface Told {
   readonly object: { readonly metadata: { readonly name: string } };
 }
 
-/** A batching runner over one whose answers the test gives, and what that one was told. */
+/** A batching runner on a runner whose answers the test sets, and the deliveries that the latter received. */
 class BatchFixture {
   readonly clock = new VirtualClock();
   readonly batches: Told[][] = [];
@@ -182,7 +182,7 @@ test("whatever is poison fails alone, nothing else fails, order holds, and halvi
       for (const batch of fixture.batches) {
         const places = batch.map(({ id }) => Number(id.slice(1)));
         expect(places).toEqual([...places].sort((a, b) => a - b));
-        // What comes again says so.
+        // A redelivered event must be flagged.
         for (const { id, redelivered, object } of batch) {
           expect([redelivered, object.metadata.name]).toEqual([seen.has(id), id]);
           seen.add(id);

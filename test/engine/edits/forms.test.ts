@@ -18,7 +18,7 @@ const bodiesTold = ({ runner }: DispatchFixture) =>
   ]);
 
 describe("a reconciler whose manifest was edited", () => {
-  /** What it is handed of an object that did not change since, once a child wakes it. */
+  /** Returns the objects handed to the handler when a child wakes an owner that has not changed since the edit. */
   async function handed(before: Partial<Trigger>, after: Partial<Trigger>, mode: "All" | "Reconcile" = "Reconcile") {
     const looks: string[] = [];
     const look: Look = async (_, __, { name }) => {

@@ -153,7 +153,7 @@ describe("a state that is told again, since nothing proves that its events have 
 });
 
 describe("a key whose object an edit lets go", () => {
-  /** What was committed outlives the process once it is synced, as in Secrets. */
+  /** A store whose commits outlive the process only after a sync, as with Secrets. */
   class LateStore extends MemoryStore {
     private readonly lasting: MemoryDisk;
 

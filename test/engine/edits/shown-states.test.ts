@@ -5,7 +5,7 @@ import { settle } from "../../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, inAnHour, manifest, quiet, trigger } from "../fixture.ts";
 import { byOwner, open, owned, pods, reconciler, runs, withPods } from "../reconcile/fixture.ts";
 
-/** Of ConfigMaps no more than metadata is kept, so that an event made of a key asks for the object. */
+/** Only the metadata of ConfigMaps is kept, so an event made from a key must read the object. */
 const asks = trigger({ lastBody: "Metadata" });
 const inAll = manifest({}, [asks, pods(undefined)]);
 const reconciling = manifest({ mode: "Reconcile" }, [asks, byOwner]);

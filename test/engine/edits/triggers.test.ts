@@ -281,7 +281,7 @@ describe("conditions that are edited", () => {
   const big = { name: "big", expression: "object.spec.size > 2" };
   const small = { name: "small", expression: "object.spec.size < 2" };
 
-  /** What is told when a list lacks an object that the conditions before had held back last. */
+  /** Returns the deliveries after a list lacks an object whose last state the earlier conditions had suppressed. */
   async function gone(after: Partial<Trigger>, before: Partial<Trigger> = {}) {
     const under = (over: Partial<Trigger>) => manifest({}, [trigger(over)]);
     const first = await DispatchFixture.open({ manifest: under({ matchConditions: [big], ...before }) });

@@ -21,7 +21,7 @@ function judge(over: Partial<FilterRules>, object: unknown, type: ChangeType = "
   return new Filter(rules(over)).judge(type, json(object), unknown, old === undefined ? undefined : json(old));
 }
 
-/** Of a deletion that a list found. */
+/** Judges a deletion that a list found. */
 function judgeDeletion(filter: Filter, ...of: Parameters<Filter["deletionPieces"]>): Verdict {
   const pieces = filter.deletionPieces(...of);
   for (;;) {

@@ -54,7 +54,7 @@ function verdict(texts: readonly string[], object: string, old: string | undefin
   return verdict;
 }
 
-/** Of one expression on the whole of both objects. */
+/** Returns the outcome of one expression on both whole objects. */
 function outcome(text: string, object: string, old: string | undefined) {
   const meter = new Meter(expressionLimit);
   return new Expression(text).evaluate(meter, parseValues(object), () => (old === undefined ? null : parseValues(old)));

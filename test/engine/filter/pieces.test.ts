@@ -7,7 +7,9 @@ import { Filter } from "../../../runtime/engine/filter/filter.ts";
 const unknown = { hash: undefined, matched: undefined, doubted: false };
 const body = Buffer.from(JSON.stringify({ n: 1 }));
 
-/** What a piece may cost: 10 ms on a quick core, by the test of what a unit takes. A loop is paid for after its last turn. */
+/**
+ * Limit of one piece's cost: 10 ms on a fast core, by the test that measures a unit. A loop is charged after its last iteration.
+ */
 const mostUnits = 1_101_000;
 
 /** So dear in units, about; one of more than 150,000 loops in loops. */

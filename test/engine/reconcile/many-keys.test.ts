@@ -117,7 +117,7 @@ test("a restart at the bound loses no change, runs no key before its time, and t
   await goOn(second);
   const before = second.runner.deliveries.length;
   expect(second.function.status().keys).toMatchObject({ count: held, withoutObject: held });
-  // What its source sends again.
+  // Changes that the source sends again.
   const from = Number(second.pods.resumeFrom);
   expect(from).toBeLessThan(115);
   for (let number = 1; number <= 15; number++) if (100 + number > from) second.pods.change(invents(number));

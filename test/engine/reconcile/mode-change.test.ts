@@ -32,7 +32,7 @@ describe("a key", () => {
     const first = await failing();
     first.runner.deliveries.length = 0;
     first.runner.answer = () => done;
-    // Of Pods only the metadata was kept, which says who owns them.
+    // Only the metadata of Pods was kept, which names their owners.
     const look = async () => webAt(12);
     const second = await withPods(await first.restart({ manifest: events, look }), false);
     await second.clock.advance(1_000);

@@ -14,7 +14,7 @@ export const schedule = (over: Partial<Schedule> = {}): Schedule => ({
   ...over,
 });
 
-/** A function with one schedule, whose runs are told in short: `03:00`, with `missed`, `#attempt` and `!` where flagged. */
+/** A function with one schedule. Runs are shown in short: `03:00`, with `missed`, `#attempt` and `!` if flagged. */
 export class ScheduleFixture {
   private inner: DispatchFixture;
 

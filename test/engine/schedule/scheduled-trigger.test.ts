@@ -296,7 +296,7 @@ test("whatever happens to process and clock, no time is told twice unflagged, in
         }
         const { runner } = fixture.dispatch;
         await quiet(runner);
-        // By then every time that had come was told, or stands behind one that was.
+        // By then every due time has been delivered, or is covered by a later one that was.
         await fixture.advance(3 * hour);
         const runs = fixture.runs.map(({ flags, attempt, redelivered }) => ({
           time: Date.parse(flags.scheduledFor ?? ""),

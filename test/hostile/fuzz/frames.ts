@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { encodeFrame, frameType } from "../../../runtime/sandbox/wire.ts";
 import type { Dice } from "./random.ts";
 
-/** What the executor was told: its functions by their numbers, and the events of each. */
+/** Functions that the executor was sent, by their numbers, with the events of each. */
 export type Known = ReadonlyMap<number, readonly number[]>;
 
 const deep = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
@@ -174,7 +174,7 @@ export class FrameMaker {
     return `${head}\n${doneTexts}${callTexts}${logTexts}${metricTexts}${strayTexts}`;
   }
 
-  /** Bytes that are no frame, or none that may be. */
+  /** Bytes that are no frame, or no allowed one. */
   private brokenBytes(): Buffer {
     const { dice } = this;
     const good = Buffer.from(this.frame(false));

@@ -1,4 +1,4 @@
-// What the objects of these worlds have, and what manifests may say of it, each with its meaning in code.
+// Fields of the objects in these worlds, and the expressions that manifests may apply to them, each with its meaning in code.
 import type { Dice } from "../random.ts";
 
 /** One of the items, or nothing. */

@@ -11,7 +11,7 @@ export interface Revision extends Content {
   readonly type: ChangeType;
   readonly kind: string;
   readonly uid: string;
-  /** When it came to be, among all that happens in the world. */
+  /** When the revision was written, on the counter of all that happens in the world. */
   readonly tick: number;
 }
 
@@ -195,7 +195,7 @@ export function* watched(
     else before.set(keyOf(revision), revision);
     const wasIn = was !== undefined && selects(chosen, was);
     const isIn = revision.type !== "Deleted" && selects(chosen, revision);
-    // Whoever leaves is shown as it was, with the resourceVersion of the change.
+    // An object that leaves the selection is shown in its previous state, with the resourceVersion of the change.
     if (was && wasIn && !isIn) yield ["Deleted", { ...was, rv: revision.rv }];
     else if (isIn) yield [wasIn ? "Modified" : "Added", revision];
   }

@@ -408,7 +408,7 @@ export const edits: readonly Edit[] = [
   ...neutralEdits,
 ];
 
-/** Fields that no edit changes, and why nothing that is told could differ by them. */
+/** Fields that no edit changes, and why they cannot make a difference to deliveries. */
 export const uneditable: Readonly<Record<string, string>> = {
   apiVersion: "there is one version of the format",
   kind: "it is always Function",

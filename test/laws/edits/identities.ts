@@ -1,10 +1,10 @@
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
 import type { Revision } from "./cluster.ts";
 
-/** Something that a handler was told, or a run of a key: which object it showed, and how the attempt ended. */
+/** A delivery to a handler, or a run of a key: which object it showed, and how the attempt ended. */
 export interface Told {
   readonly tick: number;
-  /** Of the world's clock, in milliseconds. */
+  /** Time on the world's clock, in milliseconds. */
   readonly at: number;
   readonly phase: number;
   readonly key: string;
@@ -42,12 +42,12 @@ export class Identity {
     this.number = number;
   }
 
-  /** The newest thing that was told of a key, and ended. */
+  /** The newest delivery of a key that ended. */
   last(key: string): Told | undefined {
     return this.told.findLast((it) => it.key === key && it.ended === "done");
   }
 
-  /** Whether it was told after a tick that an object had gone, or a run of its key saw none. */
+  /** Whether, after a tick, the object's deletion was delivered or a run of its key saw no object. */
   isToldGone(key: string, uid: string, after: number): boolean {
     const isOfIt = (it: Told) => it.type === "gone" && it.key === key && (it.uid === uid || it.isRun);
     return this.told.some((it) => it.tick > after && it.ended === "done" && isOfIt(it));
@@ -107,7 +107,7 @@ export class Identities {
     };
     const sameName = (was: Trigger, is: Trigger) => was.name === is.name && was.kind === is.kind;
     claim(before, (was, is) => sameName(was, is) && watchOf(was) === watchOf(is));
-    // What was set aside comes back by its name, whichever trigger has its watch by now.
+    // A trigger that an earlier edit removed is matched by its name, whichever trigger has its watch by now.
     claim(
       this.all.filter((it) => !before.includes(it)),
       sameName,

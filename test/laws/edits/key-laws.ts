@@ -35,7 +35,7 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
   if (!ruleBefore || !rule || kind !== wasFollowed.trigger.kind) return;
   const isEdited = new Set(all.map(({ trigger }) => JSON.stringify(trigger.key))).size > 1;
   const here = parts.cluster.here(kind);
-  /** By each rule by which a change of that time may have been handled: an edit names nobody anew. */
+  /** Every rule that may have handled a change of that time: an edit wakes no further keys for it. */
   const rulesSince = (tick: number, upTo = Number.POSITIVE_INFINITY): KeyRule[] =>
     inForceSince(parts.spans, identity, tick).flatMap(({ from, trigger }) =>
       from <= upTo && trigger.key ? trigger.key : [],
@@ -65,8 +65,9 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
 }
 
 /**
- * Whether the last change of an object may have been handled while no rule was in force. Then no key is noted with it, as the guide says.
- * Its next change wakes those of its last body by the rule of then. Where that is gone, it wakes every key that has an object.
+ * Whether the last change of an object may have been handled while no rule was in force. In that case no key is recorded with the
+ * object, as the guide says, and its next change wakes the keys of its last body by the rule of that time. If that body is gone,
+ * the change wakes every key that has an object.
  */
 function isUnruled({ spans }: QuietParts, identity: Identity, { tick }: Revision, base: Base): boolean {
   const since = inForceSince(spans, identity, tick).filter(({ from }) => from <= base.tick);

@@ -15,7 +15,7 @@ export interface OpenStore {
   die(): void;
 }
 
-/** Where a world's positions are. */
+/** The store of a world, and the clock that it runs on. */
 export interface Place {
   readonly clock: VirtualClock;
   /** A kill may take the commits of so many milliseconds with it. */

@@ -4,8 +4,9 @@ import { isAmbiguous } from "./identities.ts";
 import { anySpec, readSpec, repair, type Spec } from "./spec.ts";
 
 /**
- * How the manifest before comes to its end. `hot`: the function is loaded anew in the process. `stopped`: the process drains,
- * and another begins. `killed`: it ends without a word.
+ * How the phase of the previous manifest ends. `hot`: the function is reloaded in the running process. `stopped`: the process
+ * drains
+ * and another one starts. `killed`: the process ends without draining.
  */
 export type Ending = "hot" | "stopped" | "killed";
 
@@ -17,7 +18,7 @@ export interface PlannedEdit {
 
 /** A stretch of a world under one manifest. */
 export interface Phase {
-  /** What happens in it is drawn from this. */
+  /** Seed of the events within the phase. */
   readonly seed: number;
   /** Edits that lead to its manifest. */
   readonly edits: readonly PlannedEdit[];
@@ -58,7 +59,9 @@ const alone = new Set([
   back,
 ]);
 
-/** Edits that decide which objects are told of, and how; the others are to change nothing, and come less often. */
+/**
+ * Edits that decide which objects are delivered, and how. The other edits must change nothing, and are drawn less often.
+ */
 const telling = edits.filter(({ paths }) => paths.every((path) => path.includes("triggers[]")));
 const isOften = new Set([...telling.map(({ name }) => name).filter((name) => !name.startsWith("schedule")), "mode"]);
 

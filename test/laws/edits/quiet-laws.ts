@@ -30,7 +30,7 @@ export interface InForce {
   readonly isReconciler: boolean;
 }
 
-/** A trigger as it was in force while the process ran, since a tick. */
+/** The versions of a trigger that were in force while a process ran, since a tick. */
 export function inForceSince(spans: readonly Span[], identity: Identity, tick: number): InForce[] {
   return spans.flatMap(({ phase, manifest, from, to }) => {
     const trigger = identity.triggers.get(phase);
@@ -39,7 +39,7 @@ export function inForceSince(spans: readonly Span[], identity: Identity, tick: n
   });
 }
 
-/** When all is quiet: what each trigger's handler was told is what there is, as far as every manifest since wanted it. */
+/** Checks a quiet world: each trigger's handler has received what exists, as far as every manifest since wanted it. */
 export function checkQuiet(parts: QuietParts): void {
   for (const identity of parts.identities.here) {
     const now = inForceSince(parts.spans, identity, Number.POSITIVE_INFINITY).at(-1);
@@ -77,7 +77,7 @@ function checkPresent({ cluster, spans, report }: QuietParts, identity: Identity
   report(isNewlySelected ? "selected" : "lost", what);
 }
 
-/** Whether a manifest has a state told, whatever was known of its object before. */
+/** Whether a manifest wants a state delivered, whatever was known of its object before. */
 export function wants({ trigger }: InForce, state: Revision, past: readonly Revision[]): boolean {
   const { events, matchConditions, changedFields } = trigger;
   if (!selects(trigger, state) || !events.includes("Added") || !events.includes("Modified")) return false;
@@ -96,7 +96,7 @@ function checkGone({ cluster, spans, report }: QuietParts, identity: Identity, k
   if (inForce.some(({ isReconciler, trigger }) => isReconciler && trigger.key)) return;
   if (identity.told.some((it) => it.isRun && it.key === key && it.tick > gone.tick && it.ended === "done")) return;
   const states = cluster.log.filter((it) => it.uid === uid && it.type !== "Deleted" && it.rv >= present.rv);
-  // Where an edit let it go before, the conditions of that manifest may have held that back.
+  // If an earlier edit stopped selecting the object, the conditions of that manifest may have suppressed the deletion.
   const since = inForceSince(spans, identity, present.tick);
   if (since.some(({ trigger }) => states.some((state) => !selects(trigger, state)))) return;
   const isWanted = ({ trigger: { events, matchConditions } }: InForce) =>
@@ -131,7 +131,7 @@ function checkUnselected({ cluster, spans, report }: QuietParts, identity: Ident
   );
 }
 
-/** Returns what was told last of an object, or of its key by a run that saw none. */
+/** Returns the last delivery of an object, or of its key by a run that saw no object. */
 function lastTold(identity: Identity, uid: string, key: string): Told | undefined {
   return identity.told.findLast((it) => it.ended === "done" && it.key === key && (it.uid === uid || it.isRun));
 }

@@ -51,7 +51,7 @@ if (seeds.size > 0) process.stdout.write(`${tableOf(seeds, count)}\n`);
 process.stdout.write(`${count} worlds from seed ${from} on, ${deliveries} deliveries, ${seeds.size} laws broken\n`);
 process.exit(seeds.size === 0 ? 0 : 1);
 
-/** Where the positions of each world are. */
+/** Opens the stores that the worlds keep their checkpoints in. */
 async function placesOf(name: StoreName): Promise<{ open(): Promise<Place>; close(): Promise<void> }> {
   if (name !== "jetstream") return { open: async () => placeOf(name), close: async () => {} };
   const server = await NatsServer.make();

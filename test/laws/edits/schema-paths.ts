@@ -1,6 +1,6 @@
 import { type JsonSchema, jsonSchema } from "../../../runtime/manifest/json-schema.ts";
 
-/** Every field of the manifest that has a value of its own, as a path: `[]` after a list, `{}` after a map. */
+/** Every leaf field of the manifest's schema, as a path: `[]` after a list, `{}` after a map. */
 export function schemaPaths(): string[] {
   return [...walk(jsonSchema(), "")];
 }

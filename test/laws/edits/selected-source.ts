@@ -10,7 +10,10 @@ export interface Read {
   readonly namespace: string;
 }
 
-/** A trigger's list and watch as a subscriber sees it: it ends, replays, expires and lists anew, with the trigger's selectors and form. */
+/**
+ * A trigger's list and watch as a subscriber sees it, with the trigger's selectors and form: it ends, replays, expires and
+ * relists.
+ */
 export class SelectedSource {
   private readonly read: Read;
   private readonly subscriber: Subscriber;
@@ -82,7 +85,7 @@ export class SelectedSource {
     this.connected = false;
     if (breaksOff || this.left) {
       receiver.abort();
-      // It may have told of what is newer than the history that a stream would go on with.
+      // The subscriber may have received changes newer than the history that a stream would resume from.
       if (subscriber.resumeFrom === undefined) this.received = undefined;
       return;
     }

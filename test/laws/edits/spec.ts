@@ -51,7 +51,7 @@ export function anySpec(dice: Dice): Spec {
   return spec;
 }
 
-/** A trigger beside the first one: on another kind, or on the same kind with a selector of its own. */
+/** Makes a second trigger: on another kind, or on the same kind with a different selector. */
 export function secondTrigger(spec: Spec, dice: Dice): TriggerSpec {
   const taken = new Set(spec.triggers.map(({ name }) => name));
   const [name, kind] = dice.pick([

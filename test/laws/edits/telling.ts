@@ -16,11 +16,11 @@ export interface TellingParts {
   readonly report: (law: Law, what: string) => void;
 }
 
-/** Judges each delivery as it begins, and keeps what was told. */
+/** Checks each delivery as it begins, and records it. */
 export class Telling {
-  /** Nothing is to be told until something changes, but for schedules and resyncs. */
+  /** No delivery is allowed until something changes, except by schedules and resyncs. */
   isSilent = false;
-  /** A process was killed: nobody may know what it had told. */
+  /** A process was killed, so nobody may know what it had delivered. */
   hasKilled = false;
   deliveries = 0;
   phase = 0;
@@ -31,7 +31,7 @@ export class Telling {
   private readonly parts: TellingParts;
   private manifest!: FunctionManifest;
   private readonly begun = new Set<string>();
-  /** What each id was used for. */
+  /** By id: the event that it was used for. */
   private readonly uses = new Map<string, string>();
   private readonly running = new Set<string>();
   private readonly open = new Map<Delivery, { readonly told: Told; readonly manifest: FunctionManifest }>();
@@ -46,7 +46,10 @@ export class Telling {
     this.manifest = manifest;
   }
 
-  /** What ran is gone with its process. @param lostMs so may be the commits of that long */
+  /**
+   * Attempts that were running end with their process.
+   * @param lostMs how far back commits may be lost as well, in milliseconds
+   */
   processEnded(lostMs = 0): void {
     this.running.clear();
     this.open.clear();
@@ -145,7 +148,7 @@ export class Telling {
     this.uses.set(id, use);
     if (before !== undefined && before !== use) report("reused", `${id}: ${before}, and ${use}`);
     else if (isSilentRepeat) {
-      // Where the object came or went in between, it is another event.
+      // If the object was created or deleted in between, this is another event.
       const isOther = identity.toldOf(object.uid).at(-1)?.type !== (type === "Deleted" ? "gone" : "present");
       report(isOther ? "reused" : "repeat", describe(delivery));
     }
@@ -161,7 +164,7 @@ export class Telling {
     }
     if (body.length === 0) report("objectForm", `${describe(delivery)} has no object`);
     else this.compareForm("objectForm", delivery, trigger, this.shownState(delivery, state));
-    // Which namespaces labels choose is not known yet when what waits on disk is told.
+    // The namespaces that labels select are not known yet when events spilled to disk are delivered.
     if (!selects(trigger, state) && trigger.namespaces.type !== "labels") report("selection", describe(delivery));
     const shown = this.shownState(delivery, state);
     const refused = trigger.matchConditions.find(({ expression }) => holds(expression, shown) === false);
@@ -171,14 +174,19 @@ export class Telling {
     if (delivery.type === "Modified" && !this.hasKilled) this.judgeChange(delivery, identity, state);
   }
 
-  /** An event that waited on disk in another form is told with its object as it stands, whose state may be newer. */
+  /**
+   * A spilled event whose stored form no longer fits the manifest is delivered with the object's present state, which may be
+   * newer.
+   */
   private shownState({ flags, body, object }: Delivery, state: Revision): Revision {
     if (flags.reason !== "edited") return state;
     const newer = this.parts.cluster.find(JSON.parse(body.toString()).metadata.resourceVersion);
     return newer && newer.uid === object.uid && newer.rv >= state.rv ? newer : state;
   }
 
-  /** What comes without a flag is newer than all that was told, or the object had gone in between. */
+  /**
+   * Checks that an unflagged delivery is newer than all earlier ones of its object, or that a deletion lay in between.
+   */
   private judgeNews(delivery: Delivery, identity: Identity, state: Revision, shown: number): void {
     const { report } = this.parts;
     const before = identity.toldOf(state.uid);
@@ -207,8 +215,9 @@ export class Telling {
   }
 
   /**
-   * Whether edited fields have no body to be compared with: then the guide lets the next change be told. Secrets keep bodies
-   * in memory alone: each is gone with its process until its object is told again. A digest of the same fields is on record.
+   * Whether no body is stored to compare edited fields with. The guide then allows the next change to be delivered. The Secrets
+   * store keeps bodies in memory only: each is lost with its process until the object is delivered again. A digest of unchanged
+   * fields is recorded.
    */
   private isBodyGone(identity: Identity, uid: string): boolean {
     if (this.bodiesSince === 0) return false;

@@ -11,14 +11,14 @@ interface Waiting {
   readonly trigger: string;
   readonly identity: Identity | undefined;
   readonly key: string;
-  /** Of a key: the objects that woke it, each with its trigger. Its own where something else did. */
+  /** For a key: the objects that woke it, each with its trigger. The key itself if something else woke it. */
   readonly wokenBy: readonly { readonly identity: Identity | undefined; readonly key: string }[] | undefined;
   readonly resourceVersion: string;
   /** By the wall clock, in milliseconds. */
   readonly receivedAt: number;
 }
 
-/** Sees to it that what waited when an edit came is run, told, or named in one warning. */
+/** Checks that events and keys which were waiting during an edit are run, delivered, or named in one warning. */
 export class WaitingLaw {
   private readonly warnings: Record<string, unknown>[];
   private readonly report: (law: Law, what: string) => void;
@@ -27,7 +27,7 @@ export class WaitingLaw {
   private warned = 0;
   private phase = 0;
   private readonly identities: Identities;
-  /** What was written since then, by the wall clock, a kill may have taken. */
+  /** A kill may have lost what was written since this time of the wall clock. */
   private lostSince = Number.POSITIVE_INFINITY;
 
   /** @param warnings what the log was warned of, which grows */
@@ -125,7 +125,10 @@ export class WaitingLaw {
     return identity?.told.some((it) => it.key === key && it.tick > this.since && it.ended === "done") ?? false;
   }
 
-  /** Whether an object was told as it stands, where the manifest wants that. @param only the one state that is asked for; any by default */
+  /**
+   * True when a delivery of the object has ended since the edit, or when the manifest does not want its present state delivered.
+   * @param only the one state that is asked for; any by default
+   */
   private isTold(
     parts: QuietParts,
     object: { readonly identity: Identity | undefined; readonly key: string },

@@ -28,7 +28,7 @@ export interface Breach {
 export interface Fate {
   readonly broken: readonly Breach[];
   readonly deliveries: number;
-  /** What happened, a line each. */
+  /** A log of the world's events, one line each. */
   readonly story: readonly string[];
 }
 
@@ -143,7 +143,7 @@ class EditWorld {
     if (number > 0 && phase.begins === "hot") this.meanwhile(phase);
   }
 
-  /** The process, or what is loaded, comes to its end. */
+  /** Ends the process, or unloads what is loaded. */
   private async leave({ begins }: Phase): Promise<void> {
     const { opened, dispatcher } = this.process;
     if (begins === "stopped") {
@@ -227,7 +227,7 @@ class EditWorld {
     this.process.sources = manifest.triggers.flatMap((trigger) => this.sourcesOf(loaded, trigger));
   }
 
-  /** As a reload does while the process runs: what watches is loaded anew, the rest is taken up in place. */
+  /** Reloads the function in the running process: what watches is loaded again, the rest is updated in place. */
   private async reload(isRewired: boolean, former: ReadonlyMap<string, Identity>): Promise<void> {
     const { dispatcher, loaded, opened } = this.process;
     const { manifest, usesOldObject } = this;
@@ -300,7 +300,7 @@ class EditWorld {
     return roll < 0.95 ? { type: "permanent", durationMs: 1, error } : { type: "interrupted" };
   }
 
-  /** What happens under one manifest. */
+  /** Runs the steps of one manifest. */
   private async pass({ steps, crashes }: Phase): Promise<void> {
     const { dice } = this;
     const { clock } = this.place;
@@ -321,7 +321,7 @@ class EditWorld {
     await this.start();
   }
 
-  /** No more troubles: everything is received and handled. Returns whether it came to rest. */
+  /** Lets everything be received and handled without further faults. Returns whether the world became quiet. */
   private async settle(): Promise<boolean> {
     const { clock } = this.place;
     this.calm = true;
@@ -357,7 +357,9 @@ class EditWorld {
     await this.checkRows(report);
   }
 
-  /** What is on disk of triggers that are there has ended. What the clock has brought meanwhile may be under way. */
+  /**
+   * Checks that all rows on disk of present triggers have ended. Work that the clock started meanwhile may still run.
+   */
   private async checkRows(report: (law: Law, what: string) => void): Promise<void> {
     const { store } = this.process.opened;
     const live = new Set((await store.views(functionName)).map(({ id }) => id));
@@ -388,7 +390,7 @@ class EditWorld {
   }
 }
 
-/** Whether an edit has what watches loaded anew, and not in place: as `LiveFunction` decides it. */
+/** Whether an edit makes the watching parts load again, instead of in place, by the decision of `LiveFunction`. */
 function rewires(before: FunctionManifest, after: FunctionManifest): boolean {
   const partsOf = ({ triggers, schedules, delivery: { mode, batch, concurrency } }: FunctionManifest) =>
     JSON.stringify([triggers, schedules, mode === "Reconcile", batch && { batch, concurrency }]);

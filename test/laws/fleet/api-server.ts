@@ -103,7 +103,7 @@ export class ApiServer implements KubeTransport {
     for (const stream of this.open()) stream.flush();
   }
 
-  /** The server itself is started anew. */
+  /** Simulates a restart of the server itself: every open stream is reset. */
   disconnect(): void {
     for (const stream of this.open()) stream.reset();
     for (const { fail } of this.pending.splice(0)) fail(broken("ECONNRESET"));

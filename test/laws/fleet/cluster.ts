@@ -11,7 +11,7 @@ export interface Revision {
   readonly namespace: string;
   readonly name: string;
   readonly uid: string;
-  /** What conditions and `changedFields` look at. */
+  /** The field that conditions and `changedFields` read. */
   readonly a: number;
   /** Whether the object carries the label `on=true`. */
   readonly on: boolean;

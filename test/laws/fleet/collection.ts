@@ -16,12 +16,14 @@ export class Collection {
     this.nobody = query.fieldSelector !== undefined;
   }
 
-  /** What a list at this resourceVersion shows. */
+  /** The objects in a list at this resourceVersion. */
   items(rv: number): object[] {
     return [...this.cluster.here(this.kind, rv).values()].filter((it) => this.shows(it)).map(objectOf);
   }
 
-  /** What a watch sends after `after`, at most `limit` changes, and up to where it has come by then. */
+  /**
+   * The lines that a watch sends after `after`, at most `limit` changes, and the resourceVersion that it reaches with them.
+   */
   changes(after: number, limit: number): { readonly lines: object[]; readonly upTo: number } {
     const lines: object[] = [];
     let upTo = after;

@@ -18,7 +18,7 @@ import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 import type { KubeTransport } from "../../../runtime/kube/transport.ts";
 import type { Dice } from "../random.ts";
 
-/** What outlives a process of the fleet's runtime. */
+/** The storage that outlives a process of the fleet's runtime. */
 export interface Disk {
   /** Whether what waits may wait in it. */
   readonly holdsQueues: boolean;
@@ -34,7 +34,9 @@ export interface Disk {
 const frameBytes = 24 + 2048;
 const headerBytes = 32;
 
-/** A data folder. Each process works in a copy of its own, as no process can be killed alone within this one. */
+/**
+ * A data folder. Each process works in its own copy, because a process simulated within this one cannot be killed alone.
+ */
 export class DataFolder implements Disk {
   readonly holdsQueues = true;
   private readonly root = mkdtempSync(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "watchfire-fleet-"));

@@ -8,9 +8,11 @@ interface HistoryWitness {
   readonly functionName: string;
   readonly cluster: Cluster;
   readonly past: Past;
-  /** Where a broken law is written down. */
+  /** Receives a line for each broken law. */
   readonly broken: string[];
-  /** The function is told that its kind does not exist, by the source of a namespace, or (undefined) of all. */
+  /**
+   * The source of a namespace, or of all namespaces (undefined), reported to the function that its kind does not exist.
+   */
   foundNoKind(namespace: string | undefined): void;
 }
 
@@ -28,7 +30,7 @@ export function historyLaw({
 }: HistoryWitness): Pick<Informers, "subscribe"> {
   return {
     subscribe(spec, subscriber): Watch {
-      // Who follows namespaces keeps no position.
+      // A subscriber that follows namespaces keeps no checkpoint.
       if (spec.kind !== "ConfigMap") return watches.subscribe(spec, subscriber);
       const observed: Partial<Subscriber> = {
         kindIsMissing() {

@@ -3,7 +3,7 @@ import { type Cluster, keyOf, objectOf, type Revision } from "./cluster.ts";
 import { Collection } from "./collection.ts";
 import type { Plan } from "./plan.ts";
 
-/** What may be known of a world's past, and so which laws hold in it. */
+/** Events in a world's past that limit which laws can be checked. */
 export interface Past {
   /** History was compacted: only net changes can be known. */
   readonly compacted: boolean;
@@ -13,7 +13,7 @@ export interface Past {
   readonly draining: boolean;
 }
 
-/** Watches what one function's handler is told, and notes every law that is broken. */
+/** Checks the deliveries of one function's handler, and records every broken law. */
 export class FunctionLaws {
   readonly broken: string[] = [];
   deliveries = 0;
@@ -23,22 +23,22 @@ export class FunctionLaws {
   private readonly cluster: Cluster;
   private readonly past: Past;
   private readonly running = new Set<string>();
-  /** The resourceVersion by id of all that was told. */
+  /** By id: the resourceVersion of every event delivered so far. */
   private readonly begun = new Map<string, number>();
-  /** Ids of what was told of states that a restore undid. */
+  /** Ids of delivered events whose states a restore has undone. */
   private undone: string[] = [];
-  /** By key: each state that a handler was told of, as `type@resourceVersion`. */
+  /** By key: each delivered state, as `type@resourceVersion`. */
   private readonly told = new Map<string, Set<string>>();
   private readonly last = new Map<string, Delivery>();
-  /** Uids that a handler was told of. */
+  /** Uids of the objects that have been delivered at least once. */
   private readonly toldOf = new Set<string>();
-  /** By key: the field that `changedFields` looks at, as it was told last. */
+  /** By key: the last delivered value of the field that `changedFields` compares. */
   private readonly newestA = new Map<string, number | undefined>();
-  /** By key: the newest resourceVersion that was told unflagged. */
+  /** By key: the newest resourceVersion that was delivered without a flag. */
   private readonly newest = new Map<string, number>();
   /** Uids of what may have been there, in scope, before it was ready. */
   private readonly initial = new Set<string>();
-  /** What was told to stand for changes that waited. */
+  /** Deliveries that stand for several changes, collapsed while they waited. */
   private readonly standIns: Delivery[] = [];
   private hasCollapsed = false;
   private replays = false;
@@ -72,7 +72,9 @@ export class FunctionLaws {
     this.undone = [...this.begun].filter(([, rv]) => rv > backup).map(([id]) => id);
   }
 
-  /** A source was told that its kind does not exist: whatever comes there is news. `namespace`: undefined for all. */
+  /**
+   * A source reported that its kind does not exist, so whatever appears there later is news. `namespace`: undefined for all.
+   */
   foundNoKind(namespace: string | undefined): void {
     const { isInitial } = this;
     this.isInitial = (other) => namespace !== undefined && other !== namespace && isInitial(other);
@@ -88,8 +90,8 @@ export class FunctionLaws {
   }
 
   /**
-   * A machine that lost power may have lost positions with it: there the function begins anew, and knows nothing of what it
-   * was told. `isLost` says of which namespaces.
+   * Forgets what the function lost in a power loss: in the namespaces of `isLost` its checkpoints may be gone, and then it starts
+   * again without knowing what was delivered before.
    */
   begunAnew(isLost: (namespace: string) => boolean): void {
     this.readyAt = undefined;
@@ -97,8 +99,8 @@ export class FunctionLaws {
   }
 
   /**
-   * The record of an object that was told last may be lost with the power. Where its history is gone, too, or its
-   * namespace is no longer chosen, nothing says that it was ever there, or ever matched. So its deletion is not told.
+   * A power loss may also remove the record of the object that was delivered last. If its history is compacted too, or its
+   * namespace is no longer selected, nothing shows that the object existed or matched, and its deletion is not delivered.
    */
   recordIs(versions: ReadonlyMap<string, number>): void {
     for (const [key, { object, resourceVersion }] of this.last) {
@@ -134,7 +136,7 @@ export class FunctionLaws {
     this.running.add(key);
     const flagged = redelivered || attempt > 1;
     this.expect(flagged || !this.begun.has(id), `${id} began again, unflagged`);
-    // A dead letter that is put back tells what was told before. What comes again after a kill is the newest that was told.
+    // A replayed dead letter delivers an old state. A redelivery after a kill is the newest state that was delivered.
     if (!this.begun.has(id) || !this.replays) this.newestA.set(key, aOf(delivery));
     this.begun.set(id, Number(resourceVersion));
     if (this.past.restored && this.isUndone(delivery)) this.undone.push(id);
@@ -162,8 +164,8 @@ export class FunctionLaws {
   }
 
   /**
-   * When all is quiet: every net change was told, and every change where no history was lost. `stuck`: the key of an object
-   * whose handler does not get on, which holds up no other.
+   * Checks the end of a world, once it is quiet: every net change was delivered, and every single change if no history was lost.
+   * `stuck`: the key of an object whose handler makes no progress, which must not delay the others.
    */
   checkEnd(stuck?: string): void {
     const here = this.inScope();
@@ -191,12 +193,14 @@ export class FunctionLaws {
     const same = trigger.changedFields.length > 0 && (this.newestA.get(key) === state.a || this.cameToMatch(state));
     this.expect(isTold || same, `${key}@${state.rv} is there and was not told; told: ${told.slice(-4)}`);
     if (this.replays || same) return;
-    // A state that a restore brought back was told before, and another since.
+    // A state that a restore brought back may have been delivered earlier, with another state after it.
     const isLast = last?.type !== "Deleted" && (!this.past.restored || Number(last?.resourceVersion) === state.rv);
     this.expect(isLast, `${key}@${state.rv} is there, last told: ${last?.id}`);
   }
 
-  /** Whether the field that is looked at may have been as it is while the condition did not hold, of which nothing is told. */
+  /**
+   * Whether the compared field may have taken this value while the condition did not hold, when nothing is delivered.
+   */
   private cameToMatch({ uid, rv, a }: Revision): boolean {
     const { condition } = this.plan;
     if (!condition) return false;
@@ -211,14 +215,14 @@ export class FunctionLaws {
     this.expect(last.type === "Deleted", `${key} is gone, last told: ${last.id}`);
   }
 
-  /** Whether the condition held for each state of the object since the one that was told last. */
+  /** Whether the condition held for each state of the object since the last delivered one. */
   private heldAllAlong(condition: NonNullable<Plan["condition"]>, { object, resourceVersion }: Delivery): boolean {
     if (condition.comparesOld || this.past.restored) return false;
     const since = this.cluster.log.filter(({ uid, rv }) => uid === object.uid && rv >= Number(resourceVersion));
     return since.every((state) => condition.holds(state, undefined));
   }
 
-  /** Without a gap each single change of what is watched is told. */
+  /** Checks that every single change of a watched object was delivered. Only holds without a gap. */
   private checkEveryChange(stuck: string | undefined): void {
     const { trigger, condition } = this.plan;
     for (const { type, revision } of this.watched()) {
@@ -235,7 +239,9 @@ export class FunctionLaws {
     }
   }
 
-  /** Whether a newer state stood for it. One that a filter held back was not told, and neither was its gap. */
+  /**
+   * Whether a newer delivery stood for this state. If a filter suppressed that delivery, neither it nor its gap was seen.
+   */
   private mayHaveCollapsed({ uid, rv }: Revision): boolean {
     const { trigger, condition } = this.plan;
     if (this.hasCollapsed && (condition || trigger.changedFields.length > 0)) return true;
@@ -265,7 +271,7 @@ export class FunctionLaws {
     return paths.map((path) => new Collection(this.cluster, path, labelSelector === "" ? {} : { labelSelector }));
   }
 
-  /** What the trigger chooses now, by key. */
+  /** The objects that the trigger selects now, by key. */
   private inScope(): Map<string, Revision> {
     const { namespaces, labelSelector } = this.plan.trigger;
     const chosen = this.cluster.here("Namespace");
@@ -293,7 +299,7 @@ export class FunctionLaws {
     this.expect(isBody, `${id} has another state's body`);
   }
 
-  /** What is not told as it comes was there before the function. */
+  /** An object whose Added was never delivered must have existed before the function. */
   private isKnown({ id, object: { uid } }: Delivery): void {
     const { trigger, condition } = this.plan;
     const filtered = condition !== undefined || trigger.changedFields.length > 0;

@@ -3,7 +3,7 @@ import { manifest, trigger } from "../../engine/fixture.ts";
 import type { Dice } from "../random.ts";
 import { keyOf, namespaces, type Revision } from "./cluster.ts";
 
-/** What a trigger's conditions say, in CEL and in our own words. */
+/** A trigger's condition, as a CEL expression and as its equivalent in code. */
 interface Condition {
   readonly expression: string;
   readonly comparesOld: boolean;

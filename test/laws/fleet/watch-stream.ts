@@ -11,7 +11,9 @@ export class WatchStream {
   private readonly collection: Collection;
   /** Up to here everything was sent. */
   private at: number;
-  /** What a WatchList has still to send of the state at its beginning, the mark of its end last. */
+  /**
+   * Lines that a WatchList has still to send of its initial state. The bookmark that ends the state is the last one.
+   */
   private readonly initial: object[];
   private ended = false;
 

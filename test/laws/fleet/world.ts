@@ -41,7 +41,7 @@ interface Process {
   readonly liveFunctions: Map<string, LiveFunction>;
 }
 
-/** Runs a seed's fleet from its first change to the last quiet moment. Gives the laws that were broken. */
+/** Runs a seed's fleet from its first change until it is quiet. Returns the laws that were broken. */
 export async function runFleet(seed: number): Promise<{ broken: readonly string[]; deliveries: number }> {
   const fleet = new Fleet(new Dice(seed));
   try {
@@ -92,7 +92,7 @@ class Fleet {
     this.restores = dice.chance(0.15);
     this.losesPower = dice.chance(0.4);
     this.memoryEvents = dice.pick([2, 4, 1000]);
-    // Who catches up beside another may miss a deletion that such an API shows at that very moment.
+    // A subscription that catches up next to another one may miss a deletion that such an API shows at that very moment.
     const most = this.cluster.deletesAsItWas ? 1 : 3;
     for (let count = 1 + dice.below(most); count > 0; count--) {
       const plan = planOf(`f${count}`, dice);
@@ -126,7 +126,7 @@ class Fleet {
       this.stuck ||= dice.chance(0.02);
       this.cluster.served ||= dice.chance(0.05);
     }
-    // What a restore undid at the end nothing else overwrites.
+    // Revisions that a restore undid at the end are not overwritten by anything else.
     if (this.restores && dice.chance(0.5)) await this.restore();
     this.calm = true;
     this.cluster.served = true;
@@ -136,7 +136,11 @@ class Fleet {
     await this.end();
   }
 
-  /** Where something is stuck, all the rest is told meanwhile. In Secrets there is no room for what waits: who is stuck there waits. */
+  /**
+   * If a handler is stuck, checks that everything else is delivered meanwhile. The Secrets store has no room for spilled events:
+   * a
+   * function that is stuck there waits.
+   */
   private async checkOthersThanStuck(): Promise<void> {
     if (!this.stuck || this.members.every(({ plan }) => plan.stuck === undefined)) return;
     await this.bringAll();
@@ -162,7 +166,9 @@ class Fleet {
     else if (this.restores && roll < 0.19) await this.restore();
   }
 
-  /** What streams carry was sent before; whoever is away then has lost history. */
+  /**
+   * Compacts the history. Everything in the streams was sent before, so a client that is disconnected now has lost history.
+   */
   private compact(): void {
     this.process.server.flush();
     this.cluster.compact();
@@ -420,7 +426,7 @@ class Fleet {
   private async settleDown(): Promise<void> {
     const { liveFunctions } = this.process;
     await this.bringAll();
-    // Who has no room any more may be aside just then.
+    // A subscription that has no room left may be suspended at this moment.
     for (let round = 0, idle = 0; round < 200 && idle < 2; round++) {
       await this.quiet();
       const status = this.process.dispatcher.status();

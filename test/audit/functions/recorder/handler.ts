@@ -1,7 +1,9 @@
 import { defineHandler } from "@watchfire/sdk";
 import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
 
-/** Writes down each delivery as a ConfigMap beside its namespace, so that whoever reads the cluster knows what the handler saw. */
+/**
+ * Writes each delivery as a ConfigMap into the recording namespace, for readers of the cluster to see what the handler received.
+ */
 export default defineHandler<V1ConfigMap>(async (event, ctx) => {
   const { uid = "", name = "" } = event.object.metadata ?? {};
   const namespace = `${event.object.metadata?.namespace}-records`;

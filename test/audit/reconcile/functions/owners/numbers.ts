@@ -1,6 +1,6 @@
 import type { KubeObject } from "@watchfire/sdk";
 
-/** What an audited object carries: a number that each write raises. */
+/** An audited object, with a number in its annotations that each write raises. */
 export interface Numbered extends KubeObject {
   metadata?: KubeObject["metadata"] & { annotations?: Record<string, string> };
 }
