@@ -1,13 +1,16 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { templateFiles } from "../../runtime/cli/new-project/template-files.ts";
 import { type Template, templates } from "../../runtime/cli/new-project/templates.ts";
+import { commandsOf } from "../readme/blocks.ts";
 import { typedProject } from "../tools/typed-project.ts";
 import { until } from "../tools/until.ts";
 import { watchfire } from "./run.ts";
 import { Session } from "./session.ts";
+
+vi.setConfig({ testTimeout: 120_000 });
 
 const root = join(import.meta.dirname, "../..");
 const settings = readFileSync(join(root, "runtime/cli/new-project/templates/common/tsconfig.json"), "utf8");
@@ -67,4 +70,14 @@ test("each sample fires its function in `watchfire dev`, and is handled", async 
     );
   }
   expect(dev.output).not.toMatch(/WF_|failed/);
-}, 60_000);
+});
+
+test("the commands of runtime/docs/recipes.md work, in their order", async () => {
+  const folder = project();
+  const commands = commandsOf("runtime/docs/recipes.md");
+  expect(commands.length).toBeGreaterThan(1);
+  for (const command of commands) {
+    const words = command.replace(/^npx watchfire /, "").split(" ");
+    expect(await watchfire(words, {}, folder), command).toMatchObject({ status: 0, stderr: "" });
+  }
+});
