@@ -111,6 +111,7 @@ const long = [
   "cli/samples",
   "scenarios/scope",
   "cli/init",
+  "cli/recipes",
   "scenarios/pause",
   "informer/text-scan",
   "cluster/schema/real-server",

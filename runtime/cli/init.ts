@@ -3,6 +3,8 @@ import { readVariables } from "../base/variables.ts";
 import { systemReason } from "../base/wording.ts";
 import { command } from "./command.ts";
 import { invoke } from "./invoke.ts";
+import { templates } from "./new-project/templates.ts";
+import { FolderError, ProjectError } from "./new-project/write-files.ts";
 
 export const init = command({
   name: "init",
@@ -10,7 +12,7 @@ export const init = command({
   operands: "[NAME]",
   options: {
     name: { value: "NAME", summary: "the project's name, and its folder; as NAME alone (my-functions)" },
-    template: { value: "NAME", summary: "hello, controller, sync or notifier (hello)" },
+    template: { value: "NAME", summary: `one of ${Object.keys(templates).join(", ")} (hello)` },
     packages: { value: "DIR", summary: "the folder of Watchfire's tarballs, as `npm run pack` writes it" },
     yes: { summary: "asks nothing; what is not given has its default" },
   },
@@ -19,7 +21,7 @@ export const init = command({
     if (more.length > 0) {
       throw new WatchfireError("WF_CLI_USAGE", { what: `init takes one NAME, got ${[name, ...more].join(" ")}` });
     }
-    const { createProject, FolderError, ProjectError } = await import("./new-project/create-project.ts");
+    const { createProject } = await import("./new-project/create-project.ts");
     try {
       const userAgent = readVariables().npm_config_user_agent;
       await createProject({ ...options, name, yes: given.has("yes"), userAgent });

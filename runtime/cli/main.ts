@@ -9,6 +9,7 @@ import { invoke, report } from "./invoke.ts";
 /** Each command is imported when it is asked for, so that none pays for another's libraries. In the order of the help. */
 export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   init: async () => (await import("./init.ts")).init,
+  new: async () => (await import("./new.ts")).newFunction,
   dev: async () => (await import("./dev.ts")).dev,
   start: async () => (await import("./start.ts")).start,
   executor: async () => (await import("./executor.ts")).executor,

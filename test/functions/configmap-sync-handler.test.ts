@@ -1,10 +1,9 @@
+import type { KubeObject, Stored } from "@watchfire/sdk";
+import { ForbiddenError } from "@watchfire/sdk";
+import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
+import { type Run, type RunOptions, runHandler } from "@watchfire/sdk/testing";
 import { expect, test } from "vitest";
 import handler from "../../functions/configmap-sync/handler.ts";
-import { ForbiddenError } from "../../sdk/errors.ts";
-import type { Stored } from "../../sdk/index.ts";
-import type { V1ConfigMap } from "../../sdk/kubernetes.ts";
-import type { KubeObject } from "../../sdk/object.ts";
-import { type Run, type RunOptions, runHandler } from "../../sdk/testing.ts";
 
 const uidLabel = "sync.watchfire.dev/source-uid";
 const reads = [

@@ -1,7 +1,7 @@
+import type { V1Pod } from "@watchfire/sdk/kubernetes";
+import { runBatch } from "@watchfire/sdk/testing";
 import { expect, test } from "vitest";
 import handler from "../../functions/crash-notify/handler.ts";
-import type { V1Pod } from "../../sdk/kubernetes.ts";
-import { runBatch } from "../../sdk/testing.ts";
 
 const env = { WEBHOOK_URL: "https://hooks.slack.com/services/x" };
 

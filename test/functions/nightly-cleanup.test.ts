@@ -1,7 +1,7 @@
+import type { V1Pod } from "@watchfire/sdk/kubernetes";
+import { runHandler } from "@watchfire/sdk/testing";
 import { expect, test } from "vitest";
 import handler from "../../functions/nightly-cleanup/handler.ts";
-import type { V1Pod } from "../../sdk/kubernetes.ts";
-import { runHandler } from "../../sdk/testing.ts";
 
 const label = "nightly-cleanup.watchfire.dev/after";
 const scheduledFor = "2026-11-03T02:00:00.000Z";
@@ -51,7 +51,7 @@ test("a run that is made up for looks at the time that was missed, so that nothi
 });
 
 test("Pods that are gone meanwhile do not keep the others from going, and any other failure is tried again", async () => {
-  const { NotFoundError, ForbiddenError } = await import("../../sdk/errors.ts");
+  const { NotFoundError, ForbiddenError } = await import("@watchfire/sdk");
   const objects = [pod("gone", "1h", 2), pod("old", "1h", 2)];
   const gone = await clean(objects, { delete: async () => Promise.reject(new NotFoundError("no such Pod")) });
   expect(gone.outcome).toBe("ok");

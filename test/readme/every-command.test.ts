@@ -17,6 +17,7 @@ const runBy: Readonly<Record<string, string>> = {
   "runtime/docs/getting-started.md": "npm/getting-started.test.ts",
   "runtime/docs/nats.md": "scenarios/nats-away.test.ts",
   "runtime/docs/operating.md": "readme/operating.test.ts",
+  "runtime/docs/recipes.md": "cli/recipes.test.ts",
   "runtime/docs/runbook.md": "readme/deploying.test.ts",
   "runtime/docs/security.md": "cli/validate.test.ts",
   "runtime/docs/signing.md": "catalog/signing-guide.test.ts",

@@ -6,7 +6,7 @@ const root = join(import.meta.dirname, "../..");
 const page = readFileSync(join(root, ".github/CONTRIBUTING.md"), "utf8");
 
 /** Sources and pages. The embedded cluster and Kubernetes' own types know nothing of functions. */
-const notSearched = /(^|\/)(node_modules|\.packages|\.image|templates\/common|CHANGELOG\.md|DESIGN\.md)(\/|$)/;
+const notSearched = /(^|\/)(node_modules|\.packages|\.image|new-project\/templates|CHANGELOG\.md|DESIGN\.md)(\/|$)/;
 const files = globSync("{runtime,sdk,deploy}/**/*.{ts,js,yaml,md}", { cwd: root })
   .filter((file) => !notSearched.test(file) && !/^(runtime\/cluster|sdk\/kubernetes)\//.test(file))
   .map((file) => ({ file, text: readFileSync(join(root, file), "utf8") }));

@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import { errorCodes } from "../../runtime/base/errors.ts";
 import { help } from "../../runtime/cli/command.ts";
 import { commands as everyCommand } from "../../runtime/cli/main.ts";
+import { templates } from "../../runtime/cli/new-project/templates.ts";
 import { boundsTable, sharesTable } from "./bounds/table.ts";
 import { manifestTable } from "./manifest-table.ts";
 import { metricsTable } from "./metrics-table.ts";
@@ -18,6 +19,9 @@ export const pages = {
   manifest: "runtime/docs/manifest.md",
   metrics: "runtime/docs/metrics.md",
   powers: "runtime/docs/security.md",
+  recipes: "runtime/docs/recipes.md",
+  restartOnConfig: "runtime/docs/recipes.md",
+  serviceWebhook: "runtime/docs/recipes.md",
   shares: "runtime/docs/bounds.md",
 } as const;
 
@@ -31,6 +35,14 @@ const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   manifest: manifestTable,
   metrics: metricsTable,
   powers: powersTable,
+  recipes: () =>
+    [
+      "| template | what its function does |",
+      "| --- | --- |",
+      ...Object.entries(templates).map(([name, summary]) => `| \`${name}\` | ${cell(summary)} |`),
+    ].join("\n"),
+  restartOnConfig: () => wholeTemplate("restart-on-config"),
+  serviceWebhook: () => wholeTemplate("service-webhook"),
   shares: sharesTable,
   errors: () =>
     [
@@ -43,6 +55,14 @@ const sections: Readonly<Record<keyof typeof pages, () => string>> = {
 };
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
+
+/** A template's manifest and handler. */
+function wholeTemplate(name: keyof typeof templates): string {
+  const [manifest, handler] = ["function.yaml", "handler.ts"].map((file) =>
+    read(`runtime/cli/new-project/templates/${name}/functions/${name}/${file}`),
+  );
+  return `\`\`\`yaml\n${manifest}\`\`\`\n\n\`\`\`ts\n// functions/${name}/handler.ts\n${handler}\`\`\``;
+}
 
 /** Returns the page with its marked section regenerated. Throws if the page has no markers. */
 export function refreshed(name: keyof typeof pages): string {

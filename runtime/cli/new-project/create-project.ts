@@ -1,7 +1,6 @@
-import { addedNode, ProjectError, writeProject } from "./project.ts";
-import { type Template, templates } from "./templates.ts";
-
-export { FolderError, ProjectError } from "./project.ts";
+import { addedNode, writeProject } from "./project.ts";
+import { isTemplate, templates } from "./templates.ts";
+import { ProjectError } from "./write-files.ts";
 
 /** What is asked for; what is left out is asked in a terminal. */
 export interface Wishes {
@@ -43,8 +42,6 @@ const majorOf = (userAgent = ""): number =>
   Number(/\bnode\/v(\d+)/.exec(userAgent)?.[1] ?? process.versions.node.split(".")[0]);
 
 const defaults = { name: "my-functions", template: "hello", packages: "" };
-
-const isTemplate = (name: string): name is Template => Object.hasOwn(templates, name);
 
 const given = (wishes: Wishes) => Object.fromEntries(Object.entries(wishes).filter(([, value]) => value !== undefined));
 

@@ -13,15 +13,35 @@ interface Material {
   readonly tools: Readonly<Record<"node" | "typescript" | "vitest", string>>;
 }
 
+const root = join(import.meta.dirname, "../../..");
+
+/** The functions of this checkout that are templates as they are, each with its unit test. */
+const shipped: Readonly<Record<string, string>> = {
+  "configmap-sync": "configmap-sync-handler",
+  "crash-notify": "crash-notify",
+  "nightly-cleanup": "nightly-cleanup",
+};
+
 function readMaterial(): Material {
-  const { devDependencies } = JSON.parse(readFileSync(join(import.meta.dirname, "../../../package.json"), "utf8"));
+  const { devDependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const { node, typescript, vitest } = devDependencies as Record<string, string>;
   if (!node || !typescript || !vitest) throw new Error("a tool's version is missing in package.json");
   const names = ["common", ...Object.keys(templates)];
   return {
-    folders: Object.fromEntries(names.map((name) => [name, readFiles(join(import.meta.dirname, "templates", name))])),
+    folders: Object.fromEntries(names.map((name) => [name, readTemplate(name)])),
     version,
     tools: { node, typescript, vitest },
+  };
+}
+
+function readTemplate(name: string): Record<string, string> {
+  const test = shipped[name];
+  if (test === undefined) return readFiles(join(import.meta.dirname, "templates", name));
+  const files = Object.entries(readFiles(join(root, "functions", name)));
+  const text = readFileSync(join(root, `test/functions/${test}.test.ts`), "utf8");
+  return {
+    ...Object.fromEntries(files.map(([path, text]) => [`functions/${name}/${path}`, text])),
+    [`test/${name}.test.ts`]: text.replaceAll('"../../functions/', '"../functions/'),
   };
 }
 

@@ -1,7 +1,9 @@
-import { copyFileSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
+import { copyFileSync, readdirSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
 import { material } from "./material.ts";
+import { templateFiles } from "./template-files.ts";
 import type { Template } from "./templates.ts";
+import { FolderError, makeFolder, ProjectError, writeFiles } from "./write-files.ts";
 
 interface ProjectOptions {
   /** The project's folder: a new one, or one that is empty. */
@@ -11,20 +13,6 @@ interface ProjectOptions {
   readonly packages: string;
   /** The major version of the machine's Node. */
   readonly nodeMajor: number;
-}
-
-/** A mistake of whoever asks for a project, in one sentence. */
-export class ProjectError extends Error {}
-
-/** The system refuses to write into a folder. */
-export class FolderError extends ProjectError {
-  readonly folder: string;
-
-  /** @param cause the system's error */
-  constructor(folder: string, cause: unknown) {
-    super(`${folder} cannot be written: ${(cause as Error).message}`, { cause });
-    this.folder = folder;
-  }
 }
 
 /** The oldest Node that runs the runtime. */
@@ -49,32 +37,28 @@ export function writeProject({ folder, template, packages, nodeMajor }: ProjectO
     throw new ProjectError(`${folder} is not empty; name another folder`);
   const tarballs = packageNames.map((each) => tarballOf(each, packages));
   // Without a CustomResourceDefinition, there is nothing to write types of.
-  const hasTypes = Object.keys(material.folders[template] ?? {}).some((path) => path.startsWith("types/"));
+  const own = templateFiles(template);
+  const hasTypes = Object.keys(own).some((path) => path.startsWith("types/"));
   const files = {
     ...material.folders.common,
-    ...material.folders[template],
+    ...own,
     "package.json": `${JSON.stringify(packageJson({ name, tarballs, nodeMajor, hasTypes }), null, 2)}\n`,
   };
   // npm takes no .gitignore into a package.
-  const written = Object.entries(files).map(([path, text]) => [path.replace(/^_/, "."), text] as const);
+  const written = Object.fromEntries(
+    Object.entries(files).map(([path, text]) => [
+      path.replace(/^_/, "."),
+      text.replaceAll("{{name}}", name).replace(typesRow, hasTypes ? "$&" : ""),
+    ]),
+  );
+  writeFiles(folder, written);
   try {
-    for (const [path, text] of written) {
-      makeFolder(dirname(resolve(folder, path)));
-      writeFileSync(join(folder, path), text.replaceAll("{{name}}", name).replace(typesRow, hasTypes ? "$&" : ""));
-    }
     makeFolder(resolve(folder, "packages"));
     for (const tarball of tarballs) copyFileSync(join(packages, tarball), join(folder, "packages", tarball));
   } catch (cause) {
     throw new FolderError(folder, cause);
   }
-  return [...written.map(([path]) => path), ...tarballs.map((tarball) => `packages/${tarball}`)].sort();
-}
-
-/** And those above it. Node's own `recursive` never returns for a path below /proc (Node 24.21). */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return;
-  makeFolder(dirname(path));
-  mkdirSync(path);
+  return [...Object.keys(written), ...tarballs.map((tarball) => `packages/${tarball}`)].sort();
 }
 
 /** What a newer Node costs beside an older one; undefined where none is added. */

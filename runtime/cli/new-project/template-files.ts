@@ -1,0 +1,33 @@
+import { material } from "./material.ts";
+import type { Template } from "./templates.ts";
+
+/** Completes the manifest in an editor. */
+const schemaLine = "# yaml-language-server: $schema=../../node_modules/@watchfire/runtime/function.schema.json\n";
+
+interface Renaming {
+  /** The function's name. Default: the template's. */
+  readonly name?: string;
+  /** The name of the functions folder. Default: `functions`. */
+  readonly functions?: string;
+}
+
+/** The files of a template, by their paths below a project. Each manifest begins with the line that names its schema. */
+export function templateFiles(
+  template: Template,
+  { name, functions = "functions" }: Renaming = {},
+): Record<string, string> {
+  const files = Object.entries(material.folders[template] ?? {});
+  const [, own = ""] = files.map(([path]) => /^functions\/([^/]+)\//.exec(path)).find((match) => match) ?? [];
+  const [from, to] = [`functions/${own}/`, `${functions}/${name ?? own}/`];
+  const renamed = files.map(([path, text]): [string, string] => {
+    if (path.endsWith("/function.yaml")) {
+      const named = text.replace(`metadata: { name: ${own} }`, `metadata: { name: ${name ?? own} }`);
+      return [path.replace(from, to), schemaLine + named];
+    }
+    if (path.startsWith("test/")) {
+      return [path.replace(`test/${own}.`, `test/${name ?? own}.`), text.replaceAll(`"../${from}`, `"../${to}`)];
+    }
+    return [path.replace(from, to), text];
+  });
+  return Object.fromEntries(renamed);
+}
