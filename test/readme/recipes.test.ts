@@ -36,6 +36,11 @@ const recipes: readonly Recipe[] = [
       "runtime/engine/work/function-queue.ts": noObject,
       "runtime/engine/work/event.ts": noObject,
       "runtime/engine/work/primary.ts": "a comment",
+      "runtime/engine/account/loop-time.ts": "a name of its work on the account",
+      "runtime/docs/metrics.md": "the same name, in a metric's label",
+      "runtime/host/control-api.ts": "`watchfire run` runs one at once",
+      "runtime/cli/explain.ts": "it explains all schedules of a function",
+      "runtime/docs/commands.md": "the summaries of these two commands",
       "runtime/engine/work/spill.ts": noObject,
 
       "runtime/engine/work/reconciling.ts": "a comment",
@@ -71,6 +76,7 @@ const recipes: readonly Recipe[] = [
     example: /\blagSeconds\b/,
     others: {
       "runtime/observe/metrics.ts": "the value is a gauge as well",
+      "runtime/cli/status.ts": "`watchfire status` has a column for it",
       "runtime/host/fleet-owner.ts": "`watchfire slots` shows the value as well",
       "runtime/docs/troubleshooting.md": "names the fields that help to find a fault",
     },

@@ -306,8 +306,10 @@ export class Attempts {
       const body = this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event);
       return { verdict: this.parts.sink ? told : isGone, body, oldBody: undefined };
     }
+    // An object that is asked for again may have changed since it was judged.
+    const before = isLeftOut ? undefined : event.verdict;
     const verdict =
-      event.verdict ?? (event.isAsked && event.replayed ? asked(event, kept) : await view.judge(event, kept, admitted));
+      before ?? (event.isAsked && event.replayed ? asked(event, kept) : await view.judge(event, kept, admitted));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
     return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
