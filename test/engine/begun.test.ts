@@ -70,6 +70,26 @@ describe("what had begun when a process ended", () => {
     expect(next.disk.begun.size).toBe(0);
   });
 
+  it("leaves the journal at a reload once the position is past it and a newer event of the object waits", async () => {
+    const options = { manifest: manifest(inAnHour) };
+    const first = await (await DispatchFixture.open(options)).listed();
+    first.subscription.change(change("Added", "a", 11));
+    await first.clock.advance(1_000);
+    first.runner.answer = () => undefined;
+    first.subscription.change(change("Modified", "a", 12));
+    await quiet(first.runner);
+    const second = await first.restart({
+      ...options,
+      opened: async ({ dispatcher }) => dispatcher.hold("copy", "command"),
+    });
+    await second.list(20, [change("Modified", "a", 15)]);
+    await second.clock.advance(120_000);
+    expect([second.disk.begun.size, second.disk.spill.size]).toEqual([1, 1]);
+    await again(second);
+    await second.clock.advance(1_000);
+    expect(second.disk.begun.size).toBe(0);
+  });
+
   it("is on record for those that wait, and not for all that began with them", async () => {
     const options = { manifest: manifest({ concurrency: 64, ...inAnHour }) };
     const first = await (await DispatchFixture.open(options)).listed();

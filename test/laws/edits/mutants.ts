@@ -129,7 +129,6 @@ export const mutants: readonly Mutant[] = [
     fault: "edits: a function that is loaded again leaves what had begun in the journal",
     file: "runtime/engine/dispatcher.ts",
     edits: [["this.commits.settle(row, event);", "void row;"]],
-    caughtBy: "edits",
-    within: { law: "rows", edits: ["concurrency", "retry", "namespaceSelector.matchNames"] },
+    caughtBy: "test/engine/begun.test.ts",
   },
 ];
