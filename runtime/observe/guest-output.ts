@@ -56,11 +56,6 @@ const characterMs = { seen: 0.000_005, read: 0.000_02 };
 
 /** The same, with the time that it takes on the accounts of the functions. */
 export function accounted(output: GuestOutput, time: LoopAccounts): GuestOutput {
-  const measure = (name: string, write: () => void) => {
-    const account = time.of(name);
-    if (account) account.measure("logs", write);
-    else write();
-  };
   return {
     admits: (caller, what, length) => {
       const isAdmitted = output.admits?.(caller, what, length) ?? true;
@@ -68,7 +63,23 @@ export function accounted(output: GuestOutput, time: LoopAccounts): GuestOutput 
       time.of(caller.function)?.charge(work, length * (isAdmitted ? characterMs.read : characterMs.seen));
       return isAdmitted;
     },
-    log: (caller, ...line) => measure(caller.function, () => output.log(caller, ...line)),
-    metric: (caller, ...figure) => measure(caller.function, () => output.metric(caller, ...figure)),
+    log(caller, ...line) {
+      const account = time.of(caller.function);
+      const began = account?.begin() ?? 0;
+      try {
+        output.log(caller, ...line);
+      } finally {
+        account?.end("logs", began);
+      }
+    },
+    metric(caller, ...figure) {
+      const account = time.of(caller.function);
+      const began = account?.begin() ?? 0;
+      try {
+        output.metric(caller, ...figure);
+      } finally {
+        account?.end("logs", began);
+      }
+    },
   };
 }

@@ -42,7 +42,7 @@ export class GuestWords {
   log(attempt: SandboxAttempt, { no, level, message, fields }: GuestLog): boolean {
     attempt.logged += message.length + fields.length;
     if (attempt.logged > maxLogged) return false;
-    if (!this.admits(attempt.caller, "log", message.length + fields.length)) return true;
+    if (this.output.admits?.(attempt.caller, "log", message.length + fields.length) === false) return true;
     const { mapper } = this.speaker;
     const write = (text: string, json: string) =>
       this.output.log(attempt.caller, level, clean(text), cleanObject(json));
@@ -60,13 +60,9 @@ export class GuestWords {
   /** Writes a metric sample. Returns as `log` does. */
   count(attempt: SandboxAttempt, { type, name, value, labels }: GuestMetric): boolean {
     if (++attempt.metrics > maxMetrics) return false;
-    if (!this.admits(attempt.caller, "metric", name.length + labels.length)) return true;
+    if (this.output.admits?.(attempt.caller, "metric", name.length + labels.length) === false) return true;
     this.output.metric(attempt.caller, type, clean(name), value, textsOf(labels));
     return true;
-  }
-
-  private admits(caller: Caller, what: "log" | "metric", length: number): boolean {
-    return this.output.admits?.(caller, what, length) ?? true;
   }
 
   /** An error that no event is left for. */
