@@ -331,9 +331,9 @@ export class Attempts {
     const { view, key, type, meta } = event;
     // A list tells a state again where the end of its event is not proven: it is not the state before itself.
     if (type === "Modified" && view.stands(key)?.resourceVersion === meta.resourceVersion) return false;
+    if (!(this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject)) return false;
     // An event that was given the object from the API server has shown a newer state than the one that is kept.
-    if (event.doubt === "none" && view.hasShownNewer(key)) return false;
-    return this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject;
+    return event.doubt !== "none" || !view.hasShownNewer(key);
   }
 
   private begin(
