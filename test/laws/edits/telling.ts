@@ -162,11 +162,11 @@ export class Telling {
       report("true", `${describe(delivery)} is no state of its object`);
       return;
     }
-    if (body.length === 0) report("objectForm", `${describe(delivery)} has no object`);
-    else this.compareForm("objectForm", delivery, trigger, this.shownState(delivery, state));
-    // The namespaces that labels select are not known yet when events spilled to disk are delivered.
-    if (!selects(trigger, state) && trigger.namespaces.type !== "labels") report("selection", describe(delivery));
     const shown = this.shownState(delivery, state);
+    if (body.length === 0) report("objectForm", `${describe(delivery)} has no object`);
+    else this.compareForm("objectForm", delivery, trigger, shown);
+    // The namespaces that labels select are not known yet when events spilled to disk are delivered.
+    if (!selects(trigger, shown) && trigger.namespaces.type !== "labels") report("selection", describe(delivery));
     const refused = trigger.matchConditions.find(({ expression }) => holds(expression, shown) === false);
     if (refused) report("condition", `${describe(delivery)}: ${refused.expression}`);
     if (isFlagged(delivery)) return;
