@@ -200,14 +200,13 @@ export class LiveFunction {
       // Undefined: it was stopped, or something newer was asked for, while it waited.
       const env = await this.environment.awaited(manifest, signal, (error) => this.lacks(error, manifest));
       if (!env) return;
-      const watched = await this.roomFor(manifest, signal);
+      await this.roomFor(manifest, signal);
       const { dispatch } = this;
       if (dispatch) await this.swap(dispatch, manifest, bundle, env);
       else await this.load(manifest, bundle, env);
       // It runs from here on, also where something newer is asked for by now: what ran before may come back.
       this.current = manifest;
       this.bundled = bundle;
-      this.parts.watchRoom.take(this, watched);
       if (signal.aborted) return;
       if (!this.dispatch) await this.begin(manifest, bundle, signal);
       // What was refused before anything ran is refused still.
@@ -216,13 +215,14 @@ export class LiveFunction {
       this.tell(ran ? "changed" : occasion, bundle);
       if (!isNewest()) this.refused = refused;
     } catch (error) {
+      if (!this.dispatch) this.parts.watchRoom.leave(this);
       if ((signal.aborted && error === signal.reason) || !isNewest()) return;
       this.disable(asFault(error, "WF_RUNTIME_INTERNAL", manifest), offer.isGone?.());
     }
   }
 
-  /** The sources that its manifest names, once there is room for them. A function that runs does not wait: its change is refused. */
-  private async roomFor(manifest: FunctionManifest, signal: AbortSignal): Promise<ReadonlySet<string>> {
+  /** Takes room for the sources that its manifest names, once there is some. A function that runs does not wait: its change is refused. */
+  private async roomFor(manifest: FunctionManifest, signal: AbortSignal): Promise<void> {
     const { watchRoom, clock, own } = this.parts;
     const watched = new Set<string>();
     for (const each of [...manifest.triggers, ...manifest.reads]) {
@@ -232,7 +232,7 @@ export class LiveFunction {
     }
     for (;;) {
       const objection = watchRoom.objection(this, watched, manifest);
-      if (!objection) return watched;
+      if (!objection) return watchRoom.take(this, watched);
       if (this.dispatch) throw objection;
       this.lacks(objection, manifest);
       await pause(clock, storeRetryMs, signal);

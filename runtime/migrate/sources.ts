@@ -3,7 +3,7 @@ import type { WatchfireError } from "../base/errors.ts";
 import { accountLabel } from "../catalog/names.ts";
 import { whole } from "../engine/state/sharding.ts";
 import { Checkpoint } from "../journal/checkpoint.ts";
-import type { PreviousEnd } from "../journal/journal.ts";
+import { elsewhere, type PreviousEnd } from "../journal/journal.ts";
 import { sweepSlots } from "../journal/nats/sweep.ts";
 import { DataFolder } from "../journal/sqlite/data-folder.ts";
 import { SqliteJournal } from "../journal/sqlite/journal.ts";
@@ -74,6 +74,9 @@ export async function openSources(
   const nothing = async () => undefined;
   if (new DataFolder(options.data, options.clock).holdsPositions)
     return ofOne(new Checkpoint(new SqliteJournal({ folder: options.data, maintenance: true })), nothing, undefined);
+  if (where !== "" && !where.startsWith("sqlite/")) {
+    throw elsewhere(`positions are at ${where}, which this version does not know: start the one that put them there`);
+  }
   return { layout: alone, journals: [], set: undefined, confirm: nothing, over: nothing, close: nothing };
 }
 

@@ -62,6 +62,8 @@ export class TriggerScope {
   private readonly turns: ObjectTurns;
   /** Namespaces that left, some of whose objects have no event yet. */
   private readonly leaving = new Set<string>();
+  /** It was closed before all of them were delivered. */
+  private isCutOff = false;
   /** Objects of a namespace that comes from now on are news. */
   private begun: boolean;
   /** It was said which namespaces it reads. */
@@ -105,7 +107,7 @@ export class TriggerScope {
 
   /** Whether something that may have been handled without a record of it is still to come. */
   get isInDoubt(): boolean {
-    if (this.turns.busy) return true;
+    if (this.turns.busy || this.isCutOff) return true;
     // Of a choice of namespaces that is not known yet, nothing has come.
     if (this.parts.view.trigger.namespaces.type === "labels" && !this.retained) return true;
     for (const { isInDoubt } of this.open.values()) if (isInDoubt) return true;
@@ -176,6 +178,7 @@ export class TriggerScope {
 
   /** Tells nothing any more: the next load does, of what is known. */
   close(): void {
+    this.isCutOff = this.turns.busy !== undefined;
     this.turns.cancel();
   }
 

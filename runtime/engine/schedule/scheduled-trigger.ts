@@ -69,6 +69,8 @@ export class ScheduledTrigger {
   private position: number;
   private epoch: number;
   private timer: Timer | undefined;
+  /** Epoch milliseconds of the last run that was asked for. */
+  private askedFor = 0;
 
   constructor(parts: ScheduledTriggerParts) {
     const { schedule, view, cursor, clock, commits } = parts;
@@ -115,8 +117,9 @@ export class ScheduledTrigger {
   /** Runs it at once, for this moment; its position and its next time stay. Returns whether it did: not while a run waits. */
   now(): boolean {
     if (this.isBusy) return false;
-    const time = this.parts.clock.now();
-    this.emit(time, flagsOf(time, false), { redelivered: false });
+    // Two that are asked for within a millisecond have different IDs.
+    this.askedFor = Math.max(this.parts.clock.now(), this.askedFor + 1);
+    this.emit(this.askedFor, flagsOf(this.askedFor, false), { redelivered: false });
     return true;
   }
 

@@ -103,9 +103,12 @@ export class Resync implements CursorOwner {
     const passedMs = now - this.lookedAt;
     this.lookedAt = now;
     const round = everyMs();
-    if (round === undefined) this.leave();
-    else await this.advance(round, passedMs);
-    if (!this.isStopped) this.lookSoon();
+    try {
+      if (round === undefined) this.leave();
+      else await this.advance(round, passedMs);
+    } finally {
+      if (!this.isStopped) this.lookSoon();
+    }
   }
 
   private async advance(round: number, passedMs: number): Promise<void> {

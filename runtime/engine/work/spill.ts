@@ -371,7 +371,7 @@ export class Spill {
     if (this.loading) return;
     this.loading = true;
     try {
-      while (this.overflow > 0 && this.hasRoom) {
+      while (this.overflow > 0 && this.hasRoom && !this.closed) {
         const { puts } = this;
         await this.commits.flush();
         const { events: atMost, bytes } = this.limit;
@@ -382,8 +382,9 @@ export class Spill {
           return;
         }
         await this.time.each("rows", events, (event) => {
-          if (this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) return false;
-          this.loaded = event.sequence;
+          if (this.closed || this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) return false;
+          // A newer event may have been written and loaded since the page was read.
+          this.loaded = Math.max(this.loaded, event.sequence);
           // What stands for a key is no event: its queue has it.
           if (!this.views.has(event.view) || event.kind === "key") return true;
           this.overflow--;

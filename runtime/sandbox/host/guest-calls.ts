@@ -76,18 +76,19 @@ export class GuestCalls {
    */
   make(realm: number, call: GuestCall, attempt: SandboxAttempt): boolean {
     if (++attempt.calls > mostOfAttempt) return false;
-    const { no, args } = call;
-    const { length } = args;
-    const fail = (fault: unknown) => this.parts.unreadable(no, fault);
-    const begin = () => void this.begin(realm, call, attempt).catch(fail);
-    if (this.waiting.length === 0 && !this.isFull) begin();
-    else if (this.waitingLength + length > mostWaiting)
-      void this.turnDown(realm, call.call, length, attempt).catch(fail);
+    const { length } = call.args;
+    if (this.waiting.length === 0 && !this.isFull) this.start(realm, call, attempt);
+    else if (this.waitingLength + length > mostWaiting) this.turnDown(realm, call.call, call.no, length, attempt);
     else {
       this.waitingLength += length;
-      this.waiting.push({ length, begin });
+      this.waiting.push({ length, begin: () => this.start(realm, call, attempt) });
     }
     return true;
+  }
+
+  private start(realm: number, call: GuestCall, attempt: SandboxAttempt): void {
+    const { no } = call;
+    void this.begin(realm, call, attempt).catch((fault) => this.parts.unreadable(no, fault));
   }
 
   /** Answers a blocking call of an attempt that has ended, because its code waits for it. */
@@ -109,10 +110,13 @@ export class GuestCalls {
     }
   }
 
-  /** It would take more memory than the function may have for its calls. */
-  private async turnDown(realm: number, call: number, length: number, attempt: SandboxAttempt): Promise<void> {
-    await this.parts.hostCalls.refused?.(attempt.caller, length);
-    if (!attempt.isOver && !this.parts.isGone()) this.answer(realm, call, tooMany, attempt);
+  /** Refuses a call for which the function has no memory left. Its arguments are not kept until the answer. */
+  private turnDown(realm: number, call: number, no: number, length: number, attempt: SandboxAttempt): void {
+    const answer = async () => {
+      await this.parts.hostCalls.refused?.(attempt.caller, length);
+      if (!attempt.isOver && !this.parts.isGone()) this.answer(realm, call, tooMany, attempt);
+    };
+    void answer().catch((fault) => this.parts.unreadable(no, fault));
   }
 
   private get isFull(): boolean {
