@@ -1,4 +1,3 @@
-import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { clean } from "../base/wording.ts";
@@ -14,6 +13,7 @@ import { command } from "./command.ts";
 import { output } from "./options.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 import type { RuntimeClient } from "./runtime-client.ts";
+import { statusAnswerSchema } from "./status-answer.ts";
 
 const options = {
   ...runtimeOptions,
@@ -47,19 +47,12 @@ export const explain = command({
 
 /** A question for each schedule of a function. @throws WatchfireError WF_CLI_USAGE if it has no schedule */
 async function schedulesOf(runtime: RuntimeClient, name: string): Promise<ExplainQuestion[]> {
-  const { functions } = await runtime.ask(triggersSchema, "status");
+  const { functions } = await runtime.ask(statusAnswerSchema, "status");
   const triggers = functions.find((each) => each.name === name)?.triggers ?? [];
   const schedules = triggers.filter(({ kind }) => kind === scheduleKind.kind);
   if (schedules.length === 0) questionOf([name]);
   return schedules.map((each) => ({ function: name, namespace: "", name: each.name }));
 }
-
-/** The triggers of each function, as `/status` has them. */
-const triggersSchema = z.object({
-  functions: z.array(
-    z.object({ name: z.string(), triggers: z.array(z.object({ name: z.string(), kind: z.string() })) }),
-  ),
-});
 
 function questionOf(operands: readonly string[]): ExplainQuestion {
   const [name, object, ...more] = operands;

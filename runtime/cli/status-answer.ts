@@ -13,8 +13,19 @@ export const statusAnswerSchema = z.looseObject({
   checkpoint: troubleSchema,
   deployment: troubleSchema,
   sandbox: troubleSchema,
-  /** A function whose manifest cannot be read may have no name. */
-  functions: z.array(functionReportSchema.omit({ triggers: true, reads: true, filtered: true }).partial()).default([]),
+  functions: z
+    .array(
+      // A function whose manifest cannot be read may have no name.
+      functionReportSchema
+        .omit({ code: true, reads: true, filtered: true })
+        .partial()
+        .extend({
+          reason: z.string().optional(),
+          triggers: z.array(z.looseObject({ name: z.string(), kind: z.string() })).default([]),
+        })
+        .loose(),
+    )
+    .default([]),
   sources: z
     .array(
       z.looseObject({

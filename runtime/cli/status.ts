@@ -1,10 +1,11 @@
+import { pause, systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
 import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
 import { command } from "./command.ts";
 import { output } from "./options.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
-import { stopSignal, untilAborted } from "./signals.ts";
+import { stopSignal } from "./signals.ts";
 import { type StatusAnswer, statusAnswerSchema } from "./status-answer.ts";
 
 /** Milliseconds between two looks of --watch. */
@@ -32,10 +33,9 @@ export const status = command({
     process.stdout.write(`${shown}\n`);
     if (!invocation.given.has("watch")) return 0;
     const stop = stopSignal(readEnvironment());
-    const stopped = untilAborted(stop);
     const opening = process.stdout.isTTY && !isJson ? clearScreen : "\n";
     while (!stop.aborted) {
-      await Promise.race([new Promise((done) => setTimeout(done, lookEveryMs)), stopped]);
+      await pause(systemClock, lookEveryMs, stop).catch(() => undefined);
       if (stop.aborted) break;
       const next = await show();
       if (next !== shown) process.stdout.write(`${opening}${next}\n`);

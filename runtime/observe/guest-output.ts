@@ -73,13 +73,10 @@ export function accounted(output: GuestOutput, time: LoopAccounts): GuestOutput 
       }
     },
     metric(caller, ...figure) {
+      const write = () => output.metric(caller, ...figure);
       const account = time.of(caller.function);
-      const began = account?.begin() ?? 0;
-      try {
-        output.metric(caller, ...figure);
-      } finally {
-        account?.end("logs", began);
-      }
+      if (account) account.measure("logs", write);
+      else write();
     },
   };
 }

@@ -18,6 +18,17 @@ it("a function's line has what waits in memory and on disk, and below the table 
   expect(text.slice(-2)).toEqual(["  greet: first", "  greet: second"]);
 });
 
+it("an answer keeps what this version does not know: a reason, and fields for programs", () => {
+  const said = {
+    name: "copy",
+    ready: false,
+    reason: "Unheard",
+    triggers: [{ name: "t", kind: "Pod", state: "watching" }],
+    more: 1,
+  };
+  expect(statusAnswerSchema.parse({ functions: [said] }).functions).toEqual([said]);
+});
+
 it("a function that is ready and has a remark says both", () => {
   const [row] = lines({ functions: [{ name: "copy", ready: true, reason: "Throttled" }] }).slice(-1);
   expect(row).toContain("Ready, Throttled");
