@@ -69,9 +69,8 @@ export class LoopTime implements LoopAccounts {
     return this.clock.monotonic();
   }
 
-  /** Of a millisecond, what each may take at once. */
-  get share(): number {
-    const { now } = this;
+  /** Of a millisecond, what each may take at once, as of `now`. */
+  shareAt(now: number): number {
     if (now - this.lookedAt > lookMs) {
       this.lookedAt = now;
       for (const each of this.sharers) each.fill(now);
@@ -79,7 +78,15 @@ export class LoopTime implements LoopAccounts {
     return sharedPart / Math.max(leastSharers, this.sharers.size);
   }
 
-  /** Whether anything may be done at once now, outside of turns. */
+  /**
+   * Whether anything may be done at once, outside of turns, by what was left when it was filled last. Time only adds to that, so
+   * that `true` needs no look at the clock, which takes 0.1 us.
+   */
+  get hasRoomLeft(): boolean {
+    return this.left > 0;
+  }
+
+  /** The same, now. */
   hasRoom(now: number): boolean {
     this.left = Math.min(sharedBurstMs, this.left + (now - this.filledAt) * sharedPart);
     this.filledAt = now;
@@ -212,10 +219,12 @@ export class LoopAccount {
   mayBegin(): boolean {
     const { loop } = this;
     if (!this.isMeasured || this.isClosed) return true;
+    const isFree = !this.isTaking && !loop.waits(this);
+    if (isFree && this.left > 0 && loop.hasRoomLeft) return true;
     const { now } = loop;
     if (now < this.turnEnds) return true;
     this.fill(now);
-    if (this.left > 0 && !this.isTaking && !loop.waits(this) && loop.hasRoom(now)) return true;
+    if (isFree && this.left > 0 && loop.hasRoom(now)) return true;
     this.waitsSince ??= now;
     loop.wait(this);
     return false;
@@ -352,7 +361,7 @@ export class LoopAccount {
 
   /** Its share of the time that went by. What it takes in turns is no debt beyond one burst. */
   fill(now: number): void {
-    const left = this.left + (now - this.filledAt) * this.loop.share;
+    const left = this.left + (now - this.filledAt) * this.loop.shareAt(now);
     this.filledAt = now;
     this.left = Math.min(burstMs, Math.max(left, -burstMs));
     if (this.left === burstMs) this.loop.takes(this, false);
