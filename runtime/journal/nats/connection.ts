@@ -19,6 +19,8 @@ const reconnectJitterMs = 500;
 const pingMs = 5_000;
 /** In the log stream's metadata: the uid of the cluster whose positions the streams have. */
 const clusterKey = "watchfire.dev/cluster";
+/** The same: an ID that is new each time a replica finds that NATS has lost messages that it acknowledged. */
+const rewoundKey = "watchfire.dev/rewound";
 
 export interface NatsOptions {
   /** Such as `nats://nats.nats:4222`; one of a cluster is enough. */
@@ -44,10 +46,8 @@ export interface NatsOptions {
 export interface NatsUser {
   /** The connection is gone, until `returned`. */
   left(): void;
-  /** The connection is back: other servers may be there, with other files. */
-  returned(): void;
-  /** NATS has lost what it had acknowledged to one of the stores: each says outside NATS how far it had come. Never rejects. */
-  rewound(): Promise<void>;
+  /** The connection is back: other servers may be there, with other files. Resolves once that is checked. Never rejects. */
+  returned(): Promise<void>;
 }
 
 /** A connection that mends itself, and the streams of one runtime. Stores of all its slots share it. */
@@ -65,6 +65,8 @@ export class Nats {
   /** The cluster that the streams are to be of, where it is known. */
   readonly cluster: string | undefined;
   private marked: string | undefined;
+  /** The checks of all open stores since the connection was last established. */
+  private checks: Promise<unknown> = Promise.resolve();
   private readonly connection: NatsConnection;
   private readonly headersOf: () => ReturnType<typeof import("@nats-io/transport-node").headers>;
   private readonly replicas: number;
@@ -150,7 +152,8 @@ export class Nats {
   }
 
   /**
-   * Tells the streams from others that are made in their place later. Makes what is not there.
+   * Tells the streams from others that are made in their place later, and from themselves before `rewound`. Makes what is not
+   * there.
    * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, and has written nothing then; WF_CHECKPOINT_NATS_FORGETS; what the client throws
    */
   async identity(): Promise<string> {
@@ -170,7 +173,27 @@ export class Nats {
     const body = await this.stream({ ...common, ...bodies });
     assertKeeps(log.config, "all");
     assertKeeps(body.config, "last");
-    return `${log.created} ${body.created}`;
+    const { [rewoundKey]: mend } = log.config.metadata ?? {};
+    return `${log.created} ${body.created}${mend === undefined ? "" : ` ${mend}`}`;
+  }
+
+  /** Resolves once each open store has checked what the servers of the current connection hold. Never rejects. */
+  async checked(): Promise<void> {
+    await this.checks;
+  }
+
+  /**
+   * Records in the streams that they have lost acknowledged messages, so that every slot that is opened from now on is in doubt:
+   * its own messages may be gone too. Does nothing if another replica has done so.
+   * @param before the identity that the streams had when they were whole
+   * @throws what the client throws
+   */
+  async rewound(before: string): Promise<void> {
+    if ((await this.identity()) !== before) return;
+    const { config } = await this.jsm.streams.info(this.logStream);
+    await this.jsm.streams.update(this.logStream, {
+      metadata: { ...config.metadata, [rewoundKey]: crypto.randomUUID() },
+    });
   }
 
   /** Says on streams of an older runtime that they are of this cluster. @throws as `identity` */
@@ -236,7 +259,7 @@ export class Nats {
       }
       if (state.type === "reconnect") {
         log.info({ server: state.server }, "connection to nats is back");
-        for (const user of this.users) user.returned();
+        this.checks = Promise.all([...this.users].map((user) => user.returned()));
       }
       if (state.type === "error") log.warn({ error: state.error.message }, "nats reports an error");
     }

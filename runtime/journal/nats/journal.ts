@@ -22,6 +22,9 @@ const logMessages = 4096;
 const patienceMs = 3_000;
 /** How often the witness hears how far the log is, in milliseconds. */
 const witnessMs = 30_000;
+/** Number of tries to record a loss, and the milliseconds between two of them. */
+const recordTries = 10;
+const againMs = 500;
 /** How long a clean end waits to be acknowledged, in milliseconds. */
 const closeMs = 5_000;
 
@@ -71,17 +74,16 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     },
     returned: () => {
       this.leftAt = undefined;
-      void this.verify().catch(() => undefined);
+      return this.verify().catch(() => undefined);
     },
-    rewound: () => this.witness(),
   };
   /** Since when there is no connection. A slot that commits nothing would not notice. */
   private leftAt: number | undefined;
   private failingSince: number | undefined;
   private failure: WatchfireError | undefined;
   private fault: WatchfireError | undefined;
-  /** Of a loss: the witnesses of all slots have been told. */
-  private witnessed: Promise<unknown> = Promise.resolve();
+  /** Resolves once a loss is recorded where every slot that is opened later finds it. */
+  private recorded: Promise<void> = Promise.resolve();
   private closed = false;
 
   private constructor(options: JetstreamJournalOptions, bodies: JetstreamBodies, taken: TakenSlot) {
@@ -266,9 +268,9 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     this.bodies.forget(subject);
   }
 
-  /** Whoever is told of a loss may end the process: not before all witnesses know. @throws `fault` */
+  /** The process may end once the loss is reported, so it is recorded before. @throws `fault` */
   private async refuse(fault: WatchfireError): Promise<never> {
-    await this.witnessed;
+    await this.recorded;
     throw fault;
   }
 
@@ -324,11 +326,26 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
   private async lose(error: unknown): Promise<void> {
     if (this.closed || this.fault || !(error instanceof WatchfireError)) return;
     this.fault = error;
-    // What is left may reach further than the witness knows, and would pass for all there was: of each slot here.
-    if (error.code === "WF_CHECKPOINT_REWOUND")
-      this.witnessed = Promise.all([...this.options.nats.users].map((user) => user.rewound()));
-    await this.witnessed;
+    if (error.code === "WF_CHECKPOINT_REWOUND") this.recorded = this.recordLoss();
+    await this.recorded;
     this.options.onLost(error);
+  }
+
+  /**
+   * What is left of a slot may reach further than its witness knows, and would pass for everything there was: of this slot, and
+   * of those that no replica has open. Never rejects.
+   */
+  private async recordLoss(): Promise<void> {
+    const { nats, clock, log } = this.options;
+    await this.witness();
+    for (let tries = 1; !this.closed; tries++) {
+      try {
+        return await nats.rewound(this.note.streams);
+      } catch (error) {
+        if (tries < recordTries) await pause(clock, againMs);
+        else return log.warn({ error: String(error) }, "loss not recorded in the stream");
+      }
+    }
   }
 
   /** A slot that commits nothing would not notice that its messages are gone. */

@@ -59,6 +59,8 @@ export async function takeSlot(
 ): Promise<TakenSlot> {
   for (let tries = 0; tries < claims; tries++) {
     const log = new JetstreamLog(nats, clock, slot);
+    // A loss that an open slot finds is recorded before this one is opened.
+    await nats.checked();
     const streams = await nats.identity();
     await bodies.begin();
     const last = await log.read();
@@ -75,6 +77,9 @@ export async function takeSlot(
     if (!(await log.claim(first, last?.sequence ?? 0))) continue;
     const disk = new MemoryDisk();
     const found = await readAll(nats, slot, log, note, disk, bodies);
+    // Another replica may have found a loss since.
+    const isRewound = (await nats.identity()) !== streams;
+    if (isRewound) continue;
     disk.end = previousEnd;
     await witness?.write(markOf(log.sequence, streams));
     return { log, disk, note, previousEnd, loss, moved, ...found };
