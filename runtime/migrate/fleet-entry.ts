@@ -178,6 +178,8 @@ export class FleetEntry {
     const isHere = place.where === here;
     const due = isHere ? await this.due(elector.annotations) : "spread";
     if (!due || this.obstacle(place) !== undefined) return;
+    // A sweep that fails keeps no replica from its work.
+    this.wasTried = due === "sweep";
     // If replicas work, what is due waits for a start at which none does.
     const around = { ...options, isPatient: !isHere };
     const isDone =
@@ -186,7 +188,7 @@ export class FleetEntry {
         : await withNats(options, (connection) =>
             movePositions(around, elector, fleetSlots({ ...options, connection }, fence, signal), signal),
           );
-    this.wasTried = isHere && (!isDone || due === "sweep");
+    this.wasTried ||= isHere && !isDone;
     if (isDone) folder.retire();
   }
 

@@ -118,6 +118,12 @@ test("a namespace that comes back while it is told of finds all of its objects t
   expect(waits()).toBe(1_000);
 });
 
+test("a list of the namespaces is not doubted for deletions that are still being delivered", async () => {
+  const { it, waits } = await leftOne();
+  expect(waits()).toBeLessThan(1_000);
+  expect(it.function.believes("settings", [])).toBe(true);
+});
+
 /** A namespace with one object is chosen, and is so no more once that was told. */
 async function comesAndGoes(it: DispatchFixture, namespace: string, rv: number): Promise<void> {
   it.function.retain("settings", ["team-a", namespace]);

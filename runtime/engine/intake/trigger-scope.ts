@@ -139,7 +139,9 @@ export class TriggerScope {
     const { view, clock } = this.parts;
     const kept = new Set(namespaces);
     let [deleted, staying] = [0, 0];
-    for (const namespace of view.namespaces) if (!kept.has(namespace)) for (const _ of view.live(namespace)) deleted++;
+    // Deletions that are being delivered were believed before.
+    const goes = (namespace: string) => !kept.has(namespace) && !this.leaving.has(namespace);
+    for (const namespace of view.namespaces) if (goes(namespace)) for (const _ of view.live(namespace)) deleted++;
     // Once half of them stay, it does not matter how many more do.
     for (const namespace of kept) {
       for (const _ of staying < deleted ? view.live(namespace) : []) staying++;
