@@ -31,6 +31,8 @@ export class Laws {
   private readonly onRecord = new Map<string, number>();
   /** By object: whether its last delivery was an Added or a Deleted, under any id. */
   private readonly passages = new Map<string, "Added" | "Deleted">();
+  /** UIDs of objects whose deletion was delivered under any ID. */
+  private readonly deleted = new Set<string>();
   private readonly flaggedOnDisk = new Set<string>();
   private readonly newestOnRecord = new Map<string, number>();
   /** By name: the newest state that was delivered for the first time. */
@@ -96,8 +98,11 @@ export class Laws {
     const highest = Math.max(this.attempts.get(id) ?? 0, recorded ?? 0);
     const overtaken = Number(delivery.resourceVersion) <= (this.newestOnRecord.get(name) ?? 0);
     // When an object that a list did not show was deleted is not known, so neither is what overtook it.
-    const vague = delivery.type === "Deleted" && delivery.flags.synthetic === true && highest === 0;
     const { type } = delivery;
+    const isSynthetic = type === "Deleted" && delivery.flags.synthetic === true && highest === 0;
+    // After a rewind of the cluster an object may be deleted a second time: under another ID, but the handler knows of it.
+    const vague = isSynthetic || (type === "Deleted" && this.deleted.has(object.uid));
+    if (type === "Deleted") this.deleted.add(object.uid);
     const passed = type !== "Modified" && this.passages.get(object.uid) === type;
     if (type === "Added" || type === "Deleted") this.passages.set(object.uid, type);
     const flagged = highest > 0 || passed || overtaken || this.isKnownToRepeat(id);
