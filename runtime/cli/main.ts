@@ -30,6 +30,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   run: async () => (await import("./run.ts")).run,
   redeliver: async () => (await import("./redeliver.ts")).redeliver,
   slots: async () => (await import("./slots.ts")).slots,
+  migrate: async () => (await import("./migrate.ts")).migrate,
   pause: async () => (await import("./pause.ts")).pause,
   resume: async () => (await import("./pause.ts")).resume,
   "dead-letters": async () => (await import("./dead-letters.ts")).deadLetters,

@@ -1,6 +1,4 @@
-import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { FunctionAccounts } from "../access/function-accounts.ts";
 import { systemClock } from "../base/clock.ts";
@@ -10,7 +8,6 @@ import { Builders } from "../bundle/builders.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
-import type { Candidate } from "../host/components.ts";
 import type { Host } from "../host/host.ts";
 import type { Status } from "../host/status.ts";
 import type { StoreKind } from "../journal/checkpoint.ts";
@@ -22,6 +19,7 @@ import { standardOutput } from "../observe/log-output.ts";
 import { LogWriter } from "../observe/log-writer.ts";
 import { executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
+import { candidate } from "./candidate.ts";
 import { command } from "./command.ts";
 import { letterCommandFor } from "./letter-command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
@@ -230,10 +228,4 @@ async function codeOf(
     }
   }
   return openCode(folder, systemClock, trust, { idleMs: builderIdleMs });
-}
-
-/** A container that restarts has the same identity as before, another pod has not. */
-function candidate({ podName, podUid }: Environment): Candidate {
-  const pod = podName ?? hostname();
-  return { pod, identity: podUid ? `${pod}_${podUid}` : `${pod}_${process.pid}_${randomBytes(4).toString("hex")}` };
 }

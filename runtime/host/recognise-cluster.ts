@@ -10,7 +10,7 @@ const refusedRetriesMs = [1_000, 2_000];
 
 /** Undefined where the cluster does not let its uid be read, which is said. `waiting`: told why it cannot be asked, and of the end. */
 export async function recogniseCluster(
-  { transport, clock, log, interactive }: RuntimeOptions,
+  { transport, clock, log, interactive }: Pick<RuntimeOptions, "transport" | "clock" | "log" | "interactive">,
   signal: AbortSignal,
   waiting: (why: string | undefined) => void,
 ): Promise<string | undefined> {
