@@ -8,7 +8,6 @@ import type { Commits } from "../commit/commits.ts";
 import type { Delivery, DeliveryListener, HandlerError, Look, Newest, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
-import { goneMeanwhile, refusedBefore, unselected } from "../filter/reason.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import { givenUid, type LaneEvent, storedEvent } from "./event.ts";
 import { PrefetchWindow } from "./fair-scheduler.ts";
@@ -16,6 +15,7 @@ import type { KeyBackoff } from "./key-backoff.ts";
 import { isByEdit, type KeyLane, unknownVersion, type Waits } from "./key-lane.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
+import { asked, isGone, isHeldBack, isLetGo, isOfToday, isUnselected, told } from "./waited-verdict.ts";
 
 /** The subject of an attempt: an event of an object or the time of a schedule, or a key that is to be reconciled. */
 type Waiting = LaneEvent | KeyLane;
@@ -344,7 +344,7 @@ export class Attempts {
   ): void {
     event.verdict = verdict;
     event.body = body;
-    if (!verdict.deliver && (!event.replayed || event.isAsked)) {
+    if (isHeldBack(event, verdict)) {
       queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
       return;
     }
@@ -538,26 +538,6 @@ export class Attempts {
     return { type: "terminal", outcome: "dead_letter", letter, wasCrashing };
   }
 }
-
-/** Whether it is told with the object as it stands now. A dead letter that was put back is told whatever became of it. */
-const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>
-  type !== "Deleted" && (!replayed || flags.reason === "edited");
-
-/** The verdict on a replay whose object was asked for. A dead letter is told whatever its conditions say. */
-function asked(event: LaneEvent, body: Buffer | undefined): Verdict {
-  if (!body || !isOfToday(event)) return told;
-  return event.view.matches(event.key, body) ? told : { ...isGone, heldBack: refusedBefore };
-}
-
-/** Of an object that is gone: its deletion is told, and what was before is not. */
-const isGone: Verdict = { deliver: false, heldBack: goneMeanwhile, hash: "", matched: true };
-const isUnselected: Verdict = { deliver: false, heldBack: unselected, hash: "", matched: true };
-
-/** Whether it is of an object that the trigger selects no more. Its deletion is told, unless all before it was left out here. */
-const isLetGo = ({ type, view, key, meta, isUnselected }: LaneEvent): boolean =>
-  type === "Deleted" ? view.isUntold(key, meta.uid) : isUnselected;
-
-const told: Verdict = { deliver: true, heldBack: undefined, hash: "", matched: true };
 
 /** Whether an attempt's event may have run before; of one that is counted among its attempts. */
 const isRedelivered = ({ doubt, attempts }: Waiting): boolean => doubt !== "none" || attempts > 1;

@@ -42,6 +42,11 @@ it("no edit of the mode repeats in silence, loses or misleads", async () => {
   expect(failures).toEqual([]);
 });
 
+it("an event that an edit made is judged by the manifest that is there when it is delivered", async () => {
+  const { broken } = await runPlan(planOf(7361));
+  expect(broken.map(wordsOf)).toEqual([]);
+});
+
 // A process finds no bodies in Secrets, and a kill takes the commits of the last five seconds.
 it("no edit loses, misleads or repeats in silence where positions are in Secrets", async () => {
   const failures: string[] = [];
