@@ -12,20 +12,26 @@ import { freePort } from "./watchfire-process.ts";
 /** How often a replica that starts is asked, in milliseconds. */
 const pollMs = 50;
 
-const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+/** The program of this checkout. */
+export const ownProgram = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
 const builds = new Map<string, Promise<string>>();
+const buildFolders: string[] = [];
+process.on("exit", () => {
+  for (const folder of buildFolders) rmSync(folder, { recursive: true, force: true });
+});
 
 /** What `watchfire build` makes of a functions folder; a pod takes nothing else. Built once, while a cluster of this process goes on. */
-function built(functions: string): Promise<string> {
-  const build = builds.get(functions) ?? buildOf(functions);
-  builds.set(functions, build);
+function built(program: string, functions: string): Promise<string> {
+  const key = `${program} ${functions}`;
+  const build = builds.get(key) ?? buildOf(program, functions);
+  builds.set(key, build);
   return build;
 }
 
-async function buildOf(functions: string): Promise<string> {
+async function buildOf(bin: string, functions: string): Promise<string> {
   const out = join(mkdtempSync(join(tmpdir(), "watchfire-built-")), "build");
-  process.on("exit", () => rmSync(dirname(out), { recursive: true, force: true }));
+  buildFolders.push(dirname(out));
   await promisify(execFile)(process.execPath, [bin, "build", "--functions", functions, "--out", out]);
   return out;
 }
@@ -47,6 +53,8 @@ export interface ReplicaOptions {
   /** Whether it keeps a Function object of each function. Default false. */
   readonly functionStatus?: boolean;
   readonly logFile: string;
+  /** `watchfire.js` of another checkout. Default: that of this one. */
+  readonly program?: string;
 }
 
 /** `watchfire start --leader-elect`, or with `--slots`, as a process of its own, as in a pod. It ends with this process. */
@@ -66,14 +74,15 @@ export class Replica {
   /** Resolves when its endpoints are up. */
   static async start(options: ReplicaOptions): Promise<Replica> {
     const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet, nats, functionStatus } = options;
+    const { program = ownProgram } = options;
     const address = `127.0.0.1:${await freePort()}`;
     const shared = fleet
       ? ["--nats", fleet.nats, "--slots", String(fleet.slots)]
       : ["--leader-elect", ...(nats === undefined ? [] : ["--nats", nats])];
-    const args = ["start", ...shared, "--store", store, "--functions", await built(functions), "--data", data];
+    const args = ["start", ...shared, "--store", store, "--functions", await built(program, functions), "--data", data];
     if (functionStatus) args.push("--function-status");
     const log = openSync(logFile, "a");
-    const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
+    const child = spawn(process.execPath, [program, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
       stdio: ["ignore", log, log, "pipe"],
       // The descriptor closes with this process, and that ends it.
       env: { ...process.env, POD_NAMESPACE: namespace, POD_NAME: pod, POD_UID: uid, WATCHFIRE_LAUNCHER_FD: "3" },
