@@ -16,11 +16,13 @@ const mebibyte = 1024 * 1024;
 /** Default limit, in bytes, of waiting events and dead letters together, and of the cache of bodies. */
 const defaultRoom = 64 * mebibyte;
 /**
- * A log of this many bytes or messages is replaced by a snapshot, but not before it is twice as large as the last snapshot.
+ * A snapshot replaces a log larger than this and larger than twice the last snapshot, or a log of more messages than this.
  */
 const logBytes = 4 * mebibyte;
 const logMessages = 4096;
-/** For so long a commit waits for its acknowledgement before it is said that it has none; a new leader takes less, in milliseconds. */
+/**
+ * How long a commit waits for its acknowledgement before it fails, in milliseconds. The election of a new leader takes less.
+ */
 const patienceMs = 3_000;
 /** Interval at which the log's progress is written to the witness, in milliseconds. */
 const witnessMs = 30_000;
