@@ -120,8 +120,7 @@ export interface Cause {
   readonly type: EventType | "Requeue" | "Resync" | "Replay";
   /**
    * For a change: the trigger and the object that changed. For a schedule: the trigger. Stored by the trigger's identity;
-   * handlers
-   * receive its name.
+   * handlers receive its name.
    */
   readonly trigger?: string | undefined;
   readonly namespace?: string | undefined;
@@ -196,9 +195,7 @@ export interface NewDeadLetter extends StoredEvent {
 export interface DeadLetter extends NewDeadLetter {
   /** The id that the store assigned; commands take it as their argument. */
   readonly letter: string;
-  /**
-   * True if its bodies were dropped to keep the function within its limit. Such a letter can be shown, but not replayed.
-   */
+  /** True if its bodies were dropped to keep the function within its limit. Such a letter can be shown, but not replayed. */
   readonly bodyDropped: boolean;
 }
 

@@ -54,9 +54,7 @@ export class Checkpoint<J extends Journal = Journal> {
   private nextLetter: number;
   /** The latest version of each view whose write failed, so that it may or may not be stored. */
   private readonly unsure = new Map<number, ViewRow>();
-  /**
-   * Batches whose commit failed but that may be stored nevertheless. A retry of the same batch waits for that write.
-   */
+  /** Batches whose commit failed but that may be stored nevertheless. A retry of the same batch waits for that write. */
   private readonly unanswered = new WeakMap<Batch, Sealed>();
 
   constructor(journal: J) {
@@ -83,9 +81,7 @@ export class Checkpoint<J extends Journal = Journal> {
     return this.journal.trouble;
   }
 
-  /**
-   * The uid of the kube-system namespace of the cluster that the checkpoints belong to. `undefined` before the first start.
-   */
+  /** The uid of the kube-system namespace of the cluster that the checkpoints belong to. `undefined` before the first start. */
   async cluster(): Promise<string | undefined> {
     return this.journal.state.cluster;
   }
@@ -137,9 +133,7 @@ export class Checkpoint<J extends Journal = Journal> {
     }));
   }
 
-  /**
-   * Returns the retired views that can still be restored. `before`: only views retired before this time (epoch milliseconds).
-   */
+  /** Returns the retired views that can still be restored. `before`: only views retired before this time (epoch milliseconds). */
   async retiredViews(before = Number.POSITIVE_INFINITY): Promise<StoredView[]> {
     return this.retiredBefore(before).map((view) => this.stored(view));
   }
@@ -180,8 +174,7 @@ export class Checkpoint<J extends Journal = Journal> {
 
   /**
    * Returns a function's spill after `sequence`, ordered by sequence, without bodies. Default: all of it. Rows are read during
-   * the
-   * iteration, within one turn of the event loop; an array has been read already. `spillByTurns` spreads the read over many
+   * the iteration, within one turn of the event loop; an array has been read already. `spillByTurns` spreads the read over many
    * turns.
    */
   async spillHeaders(functionName: string, after = Number.NEGATIVE_INFINITY): Promise<Iterable<SpillHeader>> {
@@ -345,7 +338,5 @@ export interface DeadLetterPage {
 /** Maximum number of dead letters, without bodies, that are in memory at once. */
 export const deadLetterPageSize = 1000;
 
-/**
- * How long the checkpoints of a removed function are kept, so that restoring the function loses nothing: seven days.
- */
+/** How long the checkpoints of a removed function are kept, so that restoring the function loses nothing: seven days. */
 export const retirementMs = 7 * 24 * 60 * 60 * 1000;

@@ -90,9 +90,7 @@ class Shelf {
     return true;
   }
 
-  /**
-   * Drops the oldest body or, if no body is left, the oldest record. Returns the bytes freed; 0 if the shelf is empty.
-   */
+  /** Drops the oldest body or, if no body is left, the oldest record. Returns the bytes freed; 0 if the shelf is empty. */
   shrink(): number {
     const [letter] = this.whole;
     const size = letter === undefined ? undefined : this.sizes.get(letter);

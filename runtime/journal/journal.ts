@@ -13,8 +13,8 @@ import type { JournalState } from "./state.ts";
 
 /**
  * How the last run ended. `new`: there was no run. `clean`: it drained. `killed`: it did not drain, but every write had reached
- * the kernel. `power-loss`: the machine went down too, so the last writes may be missing. A power loss remains the previous
- * end until an end is clean. While it does, events that may have been handled without a record are flagged.
+ * the kernel. `power-loss`: the machine went down too, so the last writes may be missing. A power loss remains the previous end
+ * until an end is clean. While it does, events that may have been handled without a record are flagged.
  */
 export type PreviousEnd = "new" | "clean" | "killed" | "power-loss";
 
@@ -44,9 +44,8 @@ export interface Journal {
 
   /**
    * `queues`: a function's queue may be stored. Otherwise it waits in memory, holds up its informers, and only events that hold
-   * up
-   * the low-water mark are written. `bodies`: bodies of known objects are stored, each only now and then, because they cost more
-   * than the rest of the row. `packed`: rows are stored compressed.
+   * up the low-water mark are written. `bodies`: bodies of known objects are stored, each only now and then, because they cost
+   * more than the rest of the row. `packed`: rows are stored compressed.
    */
   readonly capabilities: { readonly queues: boolean; readonly bodies: boolean; readonly packed: boolean };
 
@@ -59,9 +58,7 @@ export interface Journal {
   /** The state recorded when the journal was opened, with all appends since. */
   readonly state: JournalState;
 
-  /**
-   * Appends all entries, or nothing. A retry with the same entries waits for a write of them that is still under way.
-   */
+  /** Appends all entries, or nothing. A retry with the same entries waits for a write of them that is still under way. */
   append(entries: JournalEntries): Promise<void>;
   /** Resolves once every append so far is durable. Some journals write only at intervals. */
   sync(): Promise<void>;

@@ -129,9 +129,7 @@ export function readKeys(column: unknown, resourceVersion: string): string[] | u
 
 const keysColumn = z.array(z.string());
 
-/**
- * Returns a form as its column stores it: the resourceVersion that it belongs to, then the form. `null` if there is no form.
- */
+/** Returns a form as its column stores it: the resourceVersion that it belongs to, then the form. `null` if there is no form. */
 export const formText = (form: string | undefined, resourceVersion: string): string | null =>
   form === undefined ? null : `${resourceVersion} ${form}`;
 

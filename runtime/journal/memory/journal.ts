@@ -144,9 +144,7 @@ function become(before: HeldObject | undefined, { body, ...identity }: KnownStat
     : { ...identity, body: body && apart(body) };
 }
 
-/**
- * Copies bodies that are kept for long, so that they do not keep chunks read from sockets alive, whose memory is not counted.
- */
+/** Copies bodies that are kept for long, so that they do not keep chunks read from sockets alive, whose memory is not counted. */
 const withOwnBodies = <T extends Pick<StoredEvent, "body" | "oldBody">>(event: T): T => ({
   ...event,
   body: apart(event.body),

@@ -167,9 +167,7 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
   return Buffer.from(JSON.stringify(entry));
 }
 
-/**
- * Returns the forms of known objects. The keys of the most frequent form are left out. "" stands for a row without a form.
- */
+/** Returns the forms of known objects. The keys of the most frequent form are left out. "" stands for a row without a form. */
 function formsIn(disk: MemoryDisk, changed: Changes["known"]): ParsedEntry["forms"] {
   const byView = new Map<number, Map<string, string[]>>();
   for (const [view, key] of changed) {

@@ -46,13 +46,9 @@ export class JetstreamBodies {
   private unwanted = new Set<string>();
   private going: ReadonlySet<string> = new Set();
   private dropping: Promise<void> | undefined;
-  /**
-   * Sequence of a message in the body stream that is certainly older than anything that a later owner of the slot writes.
-   */
+  /** Sequence of a message in the body stream that is certainly older than anything that a later owner of the slot writes. */
   private reached = 0;
-  /**
-   * By a subject's token, the names of objects that hold bodies of it. Each owner of the slot uses names with its session.
-   */
+  /** By a subject's token, the names of objects that hold bodies of it. Each owner of the slot uses names with its session. */
   private readonly large = new Map<string, Set<string>>();
   private readonly session = crypto.randomUUID();
   private readonly ending = new AbortController();
@@ -229,8 +225,7 @@ export class JetstreamBodies {
 
   /**
    * Deletes all objects of a subject but `except`. Names stay recorded until the deletion succeeds. Objects of a later owner are
-   * not
-   * recorded, so they are not deleted.
+   * not recorded, so they are not deleted.
    */
   private async deleteLarge(token: string, except?: string): Promise<void> {
     const names = this.large.get(token) ?? new Set();

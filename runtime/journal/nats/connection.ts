@@ -37,9 +37,7 @@ export interface NatsOptions {
   };
   /** The runtime's name, which is part of the names of its streams and subjects. Letters, digits, `-` and `_`. */
   readonly name: string;
-  /**
-   * The cluster's uid, if known. New streams are marked with it. Streams of another cluster are refused and left unchanged.
-   */
+  /** The cluster's uid, if known. New streams are marked with it. Streams of another cluster are refused and left unchanged. */
   readonly cluster?: string | undefined;
   /** Number of replicas of new streams. Default: 3 on a cluster, 1 on a single server. */
   readonly replicas?: number | undefined;
@@ -160,8 +158,7 @@ export class Nats {
 
   /**
    * Returns a string that distinguishes the streams from later ones of the same name, and from themselves before `rewound`.
-   * Creates
-   * missing streams.
+   * Creates missing streams.
    * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, without having written; WF_CHECKPOINT_NATS_FORGETS; what the client
    * throws
    */

@@ -1,9 +1,7 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 
-/**
- * The name that Node checks a certificate against by default. The client sets no name for a server given by its address.
- */
+/** The name that Node checks a certificate against by default. The client sets no name for a server given by its address. */
 const unnamed = "localhost";
 
 /**

@@ -15,14 +15,10 @@ import { WriteThrough } from "./write-through.ts";
 const mebibyte = 1024 * 1024;
 /** Default limit, in bytes, of waiting events and dead letters together, and of the cache of bodies. */
 const defaultRoom = 64 * mebibyte;
-/**
- * A snapshot replaces a log larger than this and larger than twice the last snapshot, or a log of more messages than this.
- */
+/** A snapshot replaces a log larger than this and larger than twice the last snapshot, or a log of more messages than this. */
 const logBytes = 4 * mebibyte;
 const logMessages = 4096;
-/**
- * How long a commit waits for its acknowledgement before it fails, in milliseconds. The election of a new leader takes less.
- */
+/** How long a commit waits for its acknowledgement before it fails, in milliseconds. The election of a new leader takes less. */
 const patienceMs = 3_000;
 /** Interval at which the log's progress is written to the witness, in milliseconds. */
 const witnessMs = 30_000;
@@ -156,9 +152,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     await this.empty("new", place);
   }
 
-  /**
-   * Writes one message that records why the slot is empty. Without it, an empty slot would look like a complete state.
-   */
+  /** Writes one message that records why the slot is empty. Without it, an empty slot would look like a complete state. */
   private async empty(end: PreviousEnd, moved: string | undefined): Promise<void> {
     const { options, bodies } = this;
     const { nats } = options;
@@ -339,8 +333,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
 
   /**
    * Records the loss in the witness and in the streams. Otherwise a remaining part of a slot that reaches beyond its witness
-   * would
-   * pass for the complete state, here and in slots that no replica has open. Never rejects.
+   * would pass for the complete state, here and in slots that no replica has open. Never rejects.
    */
   private async recordLoss(): Promise<void> {
     const { nats, clock, log } = this.options;

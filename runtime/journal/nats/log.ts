@@ -122,8 +122,7 @@ export class JetstreamLog {
 
   /**
    * Visits every entry after a sequence, up to `to`. Default: up to the last known message. Returns the names of objects that
-   * hold
-   * some of the entries.
+   * hold some of the entries.
    * @throws WatchfireError WF_CHECKPOINT_CORRUPT; WF_CHECKPOINT_NATS_AWAY if the next message does not arrive
    */
   async entries(after: number, visit: (entry: Buffer) => void, to = this.last): Promise<string[]> {
@@ -202,8 +201,7 @@ export class JetstreamLog {
 
   /**
    * Checks that the last acknowledged message still exists. Returns `undefined` if it does, otherwise the error. Retries until
-   * NATS
-   * answers, and asks twice before it reports a loss. @throws the reason given to `end`
+   * NATS answers, and asks twice before it reports a loss. @throws the reason given to `end`
    */
   async loss(): Promise<WatchfireError | undefined> {
     for (let doubted = false; ; await pause(this.clock, againMs, this.ending.signal)) {

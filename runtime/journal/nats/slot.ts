@@ -13,9 +13,7 @@ import { readSnapshot } from "./snapshot.ts";
 /** Maximum number of attempts to take a slot. Losing the race this often is not chance. */
 const claims = 5;
 
-/**
- * Keeps a slot's progress outside NATS, so that streams that are gone, empty or restored from a copy are recognised.
- */
+/** Keeps a slot's progress outside NATS, so that streams that are gone, empty or restored from a copy are recognised. */
 export interface Witness {
   /** Returns the last written mark; "" if there is no mark. */
   read(): string;
@@ -26,14 +24,10 @@ export interface SlotOptions {
   readonly nats: Nats;
   /** The part of the runtime's checkpoints; one store has it open at a time. Letters, digits, `-` and `_`. */
   readonly slot: string;
-  /**
-   * Fence of the held Lease. An earlier holder of the same Lease is refused. Default: the last to open the slot owns it.
-   */
+  /** Fence of the held Lease. An earlier holder of the same Lease is refused. Default: the last to open the slot owns it. */
   readonly fence?: Fence | undefined;
   readonly witness?: Witness | undefined;
-  /**
-   * True if the slot must hold checkpoints. A slot that never did is then left unchanged and not opened. Default false.
-   */
+  /** True if the slot must hold checkpoints. A slot that never did is then left unchanged and not opened. Default false. */
   readonly isThere?: boolean;
   readonly clock: Clock;
 }

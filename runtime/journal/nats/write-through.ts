@@ -1,7 +1,6 @@
 /**
  * Writes changes immediately, one write at a time. Changes made during a write share the next one. Each caller waits for the
- * write
- * that has its change.
+ * write that has its change.
  */
 export class WriteThrough {
   private readonly write: () => Promise<void>;

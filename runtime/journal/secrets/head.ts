@@ -21,9 +21,7 @@ const headSchema = z.object({
 /** The slots of a snapshot, and its digest. */
 export type Snapshot = NonNullable<z.infer<typeof headSchema>["snapshot"]>;
 
-/**
- * The contents of the first Secret: the owner's fence, how the last run ended, the valid snapshot, and the log after it.
- */
+/** The contents of the first Secret: the owner's fence, how the last run ended, the valid snapshot, and the log after it. */
 export interface Head {
   readonly fence: Fence;
   readonly end: "running" | "clean" | `moved:${string}`;

@@ -37,9 +37,7 @@ export interface SecretsJournalOptions {
   readonly account: string;
   /** Fence of the held Lease. */
   readonly fence: Fence;
-  /**
-   * True if the Secrets must hold checkpoints. Secrets without any are then left unchanged and not opened. Default false.
-   */
+  /** True if the Secrets must hold checkpoints. Secrets without any are then left unchanged and not opened. Default false. */
   readonly isThere?: boolean;
   readonly clock: Clock;
   readonly log: { warn(fields: object, message: string): void };
@@ -49,10 +47,9 @@ export interface SecretsJournalOptions {
 
 /**
  * The store in existing Secrets, for replicas on several nodes. Its state is in memory. Every five seconds, changes are appended
- * to the
- * log in the first Secret, by compare-and-swap under the fence, or everything is written as a snapshot into Secrets that the head
- * does
- * not name yet. So the head always refers to one consistent moment. An unclean end loses later commits, as a power loss does.
+ * to the log in the first Secret, by compare-and-swap under the fence, or everything is written as a snapshot into Secrets that
+ * the head does not name yet. So the head always refers to one consistent moment. An unclean end loses later commits, as a power
+ * loss does.
  */
 export class SecretsJournal extends MemoryJournal implements SharedJournal {
   override readonly capabilities = { queues: false, bodies: false, packed: true };
@@ -264,8 +261,8 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
 
   /**
    * Writes a slot under its last known resourceVersion. A previous owner that was stopped in the middle of a snapshot may
-   * continue at any
-   * time, but cannot overwrite this slot, because it only writes slots as it read or wrote them while the head was its own.
+   * continue at any time, but cannot overwrite this slot, because it only writes slots as it read or wrote them while the head
+   * was its own.
    */
   private async writeSlot(slot: number, data: Buffer): Promise<void> {
     const name = this.names[slot] ?? "";

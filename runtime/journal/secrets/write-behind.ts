@@ -15,8 +15,7 @@ interface FlushWaiter {
 
 /**
  * Writes changes with a delay: at most once in five seconds, or once a second while a caller waits. A failed write is retried
- * after the
- * same interval, and callers continue to wait.
+ * after the same interval, and callers continue to wait.
  */
 export class WriteBehind {
   private readonly clock: Clock;

@@ -67,9 +67,7 @@ export class DataFolder {
     }
   }
 
-  /**
-   * Atomically replaces the file with checkpoints that `copy` writes. `end`: how the run that wrote the originals ended.
-   */
+  /** Atomically replaces the file with checkpoints that `copy` writes. `end`: how the run that wrote the originals ended. */
   async fill(end: PreviousEnd, copy: (to: Checkpoint) => Promise<void>): Promise<void> {
     const incoming = join(this.data, "incoming");
     rmSync(incoming, { recursive: true, force: true });

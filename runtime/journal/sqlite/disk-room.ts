@@ -24,8 +24,7 @@ const mostLog = 32 * mebibyte;
 
 /**
  * Returns an eighth of the room for each purpose; waiting events may take two. Half of the disk is left for known objects, and
- * for
- * a commit that exceeds the log's share.
+ * for a commit that exceeds the log's share.
  */
 export const sharesOf = (room: number): DiskShares => ({
   log: Math.min(mostLog, room / 8),
@@ -33,9 +32,7 @@ export const sharesOf = (room: number): DiskShares => ({
   letters: room / 8,
 });
 
-/**
- * Returns how large the store in the folder could become, in bytes: its present size and the free space of its disk.
- */
+/** Returns how large the store in the folder could become, in bytes: its present size and the free space of its disk. */
 export function diskRoom(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return (

@@ -16,15 +16,13 @@ import { WatchfireError } from "../../base/errors.ts";
 import { sync } from "../../base/folder.ts";
 import { checkpointFault } from "./fault.ts";
 
-/**
- * Returns the files of a database: the file, its write-ahead log, which may hold commits, and the index of that log.
- */
+/** Returns the files of a database: the file, its write-ahead log, which may hold commits, and the index of that log. */
 export const filesOf = (file: string): readonly string[] => [file, `${file}-wal`, `${file}-shm`];
 
 /**
  * Checks that the file can be written, before SQLite opens it. SQLite opens an unwritable file for reading, and then its lock
- * locks
- * nothing. Files that it creates next to it would get the file's mode, and would block the next start even after that is mended.
+ * locks nothing. Files that it creates next to it would get the file's mode, and would block the next start even after that is
+ * mended.
  * @throws WatchfireError WF_CHECKPOINT_READ_ONLY with the name of the file, or of the folder if the file does not exist yet
  */
 export function assertWritable(file: string): void {
@@ -78,8 +76,7 @@ function isLink(path: string): boolean {
 
 /**
  * Refuses an empty file, and a log without its file. SQLite would take an empty file for a new one and delete its log, and it
- * would
- * read a log without a file into a new file.
+ * would read a log without a file into a new file.
  * @throws WatchfireError WF_CHECKPOINT_CORRUPT
  */
 export function assertFilled(file: string): void {

@@ -27,8 +27,7 @@ interface SqliteJournalOptions {
   readonly folder: string;
   /**
    * True if a command opens the store while no runtime uses it. The store must exist, and the record of how the last run ended
-   * stays
-   * for the next start. Default false.
+   * stays for the next start. Default false.
    */
   readonly maintenance?: boolean;
   /** Enables upkeep: the file is kept small, and its limits follow the disk. Default: no upkeep, as for a command. */
@@ -48,8 +47,7 @@ const notedAtOnce = 500;
 
 /**
  * Half of SQLite's default. An update of a known object with a body of 2.5 KB costs 6 us of CPU instead of 10 if neighbouring
- * rows
- * change together, and 11 instead of 12 otherwise. With bodies of 8 KB and more it costs a fifth more.
+ * rows change together, and 11 instead of 12 otherwise. With bodies of 8 KB and more it costs a fifth more.
  */
 const pageBytes = 2048;
 
@@ -144,9 +142,7 @@ export class SqliteJournal implements Journal {
     this.log.limit = Math.max(minLogBytes, Math.floor(shares.log));
   }
 
-  /**
-   * True if the file was removed. SQLite would continue to write into a file without a name. False if it cannot be checked.
-   */
+  /** True if the file was removed. SQLite would continue to write into a file without a name. False if it cannot be checked. */
   private get isGone(): boolean {
     try {
       const there = statSync(this.file, { bigint: true, throwIfNoEntry: false });
@@ -250,9 +246,7 @@ export class SqliteJournal implements Journal {
 
   async sync(): Promise<void> {}
 
-  /**
-   * @throws WatchfireError WF_CHECKPOINT_GONE, after it is closed, because nobody may believe that the checkpoints are kept
-   */
+  /** @throws WatchfireError WF_CHECKPOINT_GONE, after it is closed, because nobody may believe that the checkpoints are kept */
   async close(clean: boolean): Promise<void> {
     try {
       await this.end(clean);
@@ -292,9 +286,7 @@ export class SqliteJournal implements Journal {
     }
   }
 
-  /**
-   * Folds what is left of the log. Leaves it in place if that fails: on a full disk, or after another runtime has taken over.
-   */
+  /** Folds what is left of the log. Leaves it in place if that fails: on a full disk, or after another runtime has taken over. */
   private foldAll(): void {
     try {
       this.writer.foldAll();

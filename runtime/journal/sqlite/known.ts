@@ -58,10 +58,8 @@ const states = z.array(
 
 /**
  * Known objects: a table, with a log of changes in front of it. A change without a new body is written into one log record
- * together
- * with all others of its commit, instead of into a separate page of the table. Once the log is long, each new record folds the oldest
- * one
- * into the table, without the rows that have changed since.
+ * together with all others of its commit, instead of into a separate page of the table. Once the log is long, each new record
+ * folds the oldest one into the table, without the rows that have changed since.
  */
 export class SqliteKnown {
   private readonly db: DatabaseSync;
@@ -298,8 +296,7 @@ export class SqliteKnown {
 
   /**
    * Copies an object's row from the log into the table if the table has no row for it. The row in the log remains valid. Returns
-   * the
-   * table's id of the object.
+   * the table's id of the object.
    */
   private foldRow(view: number, key: string): number | undefined {
     const record = this.newest.get(view)?.get(key);
@@ -373,8 +370,8 @@ const rowOf = (view: number, key: string, state: KnownState): LoggedState => {
 };
 
 /**
- * Returns a state's keys as the column stores them: the resourceVersion that they belong to, then the keys. `null` if there are
- * none.
+ * Returns a state's keys as the column stores them: the resourceVersion that they belong to, then the keys. `null` if the
+ * state has no keys.
  */
 const keysText = ({ keys, resourceVersion }: KnownIdentity): string | null =>
   keys ? JSON.stringify([resourceVersion, ...keys]) : null;

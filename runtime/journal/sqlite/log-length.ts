@@ -5,15 +5,12 @@ import type { DatabaseSync } from "node:sqlite";
  */
 export const frameHeaderBytes = 24;
 
-/**
- * The first version of SQLite that counts the log without copying it. Earlier ones copy the log at the same statement.
- */
+/** The first version of SQLite that counts the log without copying it. Earlier ones copy the log at the same statement. */
 const countsFrom = [3, 51] as const;
 
 /**
  * Returns a function that returns the size of the write-ahead log in bytes, as counted by SQLite, in 3 us. It returns `undefined`
- * if
- * SQLite is too old to count, within a transaction of this connection, and after the connection is closed.
+ * if SQLite is too old to count, within a transaction of this connection, and after the connection is closed.
  */
 export function logLengthOf(db: DatabaseSync): () => number | undefined {
   const [major = 0, minor = 0] = String(db.prepare("SELECT sqlite_version() AS version").get()?.version)

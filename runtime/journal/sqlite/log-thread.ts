@@ -18,21 +18,16 @@ export interface CopyReply {
 /** How long to wait for a commit under way, in milliseconds. */
 const lockWaitMs = 1_000;
 
-/**
- * A pass this short, in milliseconds, copied next to nothing, so that the final pass does not hold up commits for longer.
- */
+/** A pass this short, in milliseconds, copied next to nothing, so that the final pass does not hold up commits for longer. */
 const shortPassMs = 3;
 /** Maximum number of passes before the final one, for disks where no pass is that short. */
 const mostPasses = 6;
 
 /**
- * Program of the thread that copies the log into the file, with a separate connection. Passes that run while commits go on
- * leave less
- * and less to copy. The final pass holds the lock, and then the log starts over. SQLite syncs the first frame of the new log
- * together
- * with its header, and truncates the log to its share. The thread writes that frame, with a row that it inserts and deletes, so
- * that no
- * commit waits for the sync.
+ * Program of the thread that copies the log into the file, with a separate connection. Passes that run while commits go on leave
+ * less and less to copy. The final pass holds the lock, and then the log starts over. SQLite syncs the first frame of the new log
+ * together with its header, and truncates the log to its share. The thread writes that frame, with a row that it inserts and
+ * deletes, so that no commit waits for the sync.
  */
 export const copyProgram = `
 const { DatabaseSync } = require("node:sqlite");

@@ -12,25 +12,18 @@ const mostReserve = 0.75;
 const reserveDecay = 0.85;
 /**
  * The log is counted each time this fraction of its share may have been written. Estimates of a commit's size were off by a
- * factor of
- * 0.35 to 5, depending on the batch and the page size.
+ * factor of 0.35 to 5, depending on the batch and the page size.
  */
 const countShare = 1 / 32;
-/**
- * The thread ends after this many looks without a copy. At 1,000 events a second there is a copy every one or two looks.
- */
+/** The thread ends after this many looks without a copy. At 1,000 events a second there is a copy every one or two looks. */
 const mostIdleLooks = 3;
-/**
- * Fraction of the share that is written before the next attempt, after a copy that failed or was blocked by a reader.
- */
+/** Fraction of the share that is written before the next attempt, after a copy that failed or was blocked by a reader. */
 const againShare = 0.125;
 
 /**
  * Keeps the write-ahead log within its share of the disk, by a thread that copies it into the file. Copying syncs for 50 to 100
- * ms, which
- * neither commits nor other work of this process should wait for. The thread is started on demand: it takes 8 MB, and its start
- * costs
- * 37 ms of CPU, 1 ms of it on the event loop.
+ * ms, which neither commits nor other work of this process should wait for. The thread is started on demand: it takes 8 MB, and
+ * its start costs 37 ms of CPU, 1 ms of it on the event loop.
  */
 export class SqliteLog {
   private readonly begin: () => Worker;
@@ -116,9 +109,7 @@ export class SqliteLog {
     if (!this.copying && this.idleLooks >= mostIdleLooks) this.endThread();
   }
 
-  /**
-   * Ends the thread, if there is one. Ignores a failure of the thread, because closing the database copies the rest.
-   */
+  /** Ends the thread, if there is one. Ignores a failure of the thread, because closing the database copies the rest. */
   async close(): Promise<void> {
     await this.copying;
     this.endThread();
@@ -167,10 +158,8 @@ export class SqliteLog {
 
   /**
    * Adapts the reserve: the next copy leaves twice the room that was written during the last one, or twice the last reserve if
-   * that was too
-   * small. If little is written during copies, copies become rarer, and so do waits for their final pass. An incomplete copy
-   * changes
-   * nothing.
+   * that was too small. If little is written during copies, copies become rarer, and so do waits for their final pass. An
+   * incomplete copy changes nothing.
    */
   private learn(written: number): void {
     if (!(this.limit > 0)) return;

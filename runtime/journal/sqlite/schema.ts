@@ -101,8 +101,7 @@ const paused = "CREATE TABLE IF NOT EXISTS paused (function TEXT PRIMARY KEY, si
 
 /**
  * Columns that are added if missing, without a new version. A runtime that does not know a column leaves its value in place, so
- * the
- * columns of `known` also contain the resourceVersion that they belong to.
+ * the columns of `known` also contain the resourceVersion that they belong to.
  */
 const addedColumns = [
   ["known", "keys"],
@@ -143,8 +142,7 @@ export function assertOurs(db: DatabaseSync, file: string): { readonly version: 
 
 /**
  * Creates the tables, or checks the existing ones, and takes the store over: raises the fence, and records that the store is in
- * use in
- * this `boot` of the machine. Without `boot`, the existing record stays. Runs in one transaction.
+ * use in this `boot` of the machine. Without `boot`, the existing record stays. Runs in one transaction.
  */
 export function takeOver(
   db: DatabaseSync,

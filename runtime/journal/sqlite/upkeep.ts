@@ -35,8 +35,7 @@ export function emptyLog(db: DatabaseSync): void {
 
 /**
  * Rewrites a file of an older version, which cannot return pages one by one, if that frees most of the file. A failure for lack
- * of room
- * leaves the file unchanged. Returns whether the file was rewritten.
+ * of room leaves the file unchanged. Returns whether the file was rewritten.
  */
 export function rewriteIfEmpty(db: DatabaseSync): boolean {
   const { size, free, all, incremental } = pages(db);
