@@ -125,8 +125,8 @@ export class KubeCalls {
   }
 
   /**
-   * The body to send. Where the request could create and the manifest does not grant it, the body names the uid of the
-   * object that is there. The API server then refuses to create another (409), whatever happens in between.
+   * Returns the body to send. If the request could create an object and the manifest does not grant that, the body names the uid
+   * of the existing object, so that the API server refuses to create another one (409), whatever happens in between.
    */
   private async pinned(
     manifest: FunctionManifest,
