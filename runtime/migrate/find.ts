@@ -54,7 +54,8 @@ function placeOf(
   const [left] = sets.flatMap(({ moved }) => moved ?? []);
   const here = sets.filter(({ moved }) => moved === undefined);
   const place = (where: string, set = "") => ({ where, annotations: annotationsOf({ where, set, carried: {} }) });
-  // No set is left: the copy was deleted with the streams, or the checkpoints are elsewhere, where a Lease or a volume has the details.
+  // No set is left: the copy was deleted with the streams, or the checkpoints are elsewhere, and a Lease or a volume has the
+  // details.
   if (here.length === 0 && !left?.startsWith("fleet/")) return left === undefined ? undefined : place(left);
   const found = theOne(here, asked === undefined);
   if (found && isOfOne(found) && asked !== 1) return place("nats", found.set);
