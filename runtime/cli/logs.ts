@@ -52,7 +52,8 @@ export const logs = command({
 const recordSchema = z.object({ level: z.string(), time: z.union([z.string(), z.number()]) });
 
 /**
- * Returns the filter of printed lines. `now`: epoch milliseconds. @throws WatchfireError WF_CLI_USAGE if `since` is no duration
+ * Returns the filter of printed lines. `now`: epoch milliseconds.
+ * @throws WatchfireError WF_CLI_USAGE if `since` is no duration
  */
 function wantedBy(level: string, since: string | undefined, now: number): (line: string) => boolean {
   const least = levels.indexOf(level);

@@ -82,8 +82,8 @@ async function explain(options: {
 const documents = (objects: readonly object[]): string => objects.map((each) => `---\n${stringify(each)}`).join("");
 
 /**
- * Returns the command's output for these functions and a plain runtime in a namespace. @throws WatchfireError if RBAC cannot
- * express them
+ * Returns the command's output for these functions and a plain runtime in a namespace.
+ * @throws WatchfireError if RBAC cannot express them
  */
 export async function rbacText(
   folder: string,

@@ -22,7 +22,10 @@ export class DataDirLock {
     this.folder = folder;
   }
 
-  /** Reserves the folder for this replica, out of all fleets. @throws WatchfireError WF_CHECKPOINT_LOCKED */
+  /**
+   * Reserves the folder for this replica. No other replica of any fleet can use it then.
+   * @throws WatchfireError WF_CHECKPOINT_LOCKED
+   */
   asReplica(): void {
     if (this.takes(replicaLock)) return;
     const what = "another replica of a fleet has this data folder, and commands find that one by it";

@@ -89,7 +89,8 @@ export interface SharedJournal extends Journal {
   /** True if the journal was empty when it was opened. */
   readonly isBlank: boolean;
   /**
-   * As `sync`, but rejects if the journal cannot hold everything, where `sync` waits. @throws WatchfireError WF_CHECKPOINT_FULL
+   * As `sync`, but rejects if the journal cannot hold everything, where `sync` waits.
+   * @throws WatchfireError WF_CHECKPOINT_FULL
    */
   syncWhole(): Promise<void>;
   /** Clears the journal to receive the checkpoints of another one. `end`: how that one's last run ended. */

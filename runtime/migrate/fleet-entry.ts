@@ -19,7 +19,7 @@ import { untilReached } from "./until-reached.ts";
 
 /** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
-/** Number of recorded functions without checkpoints from which on the record is swept. A Lease's annotations hold 256 KiB. */
+/** Number of recorded functions without a manifest from which on the record is swept. A Lease's annotations hold 256 KiB. */
 const mostGone = 100;
 /** Pause after checkpoints could not be reached, in milliseconds. Another replica may reach them. */
 const againMs = 2_000;
@@ -80,7 +80,8 @@ export class FleetEntry {
   }
 
   /**
-   * Resolves with the location of the checkpoints once they are in the fleet's slots. @throws WatchfireError; the signal's reason
+   * Resolves with the location of the checkpoints once they are in the fleet's slots.
+   * @throws WatchfireError; the signal's reason
    */
   async enter(signal: AbortSignal): Promise<JournalLocation> {
     for (;;) {
@@ -123,7 +124,7 @@ export class FleetEntry {
 
   /**
    * Returns the work to do while no replica is active. `spread`: a manifest requests another sharding than its function's
-   * checkpoints have. `sweep`: many recorded functions have no checkpoints.
+   * checkpoints have. `sweep`: many recorded functions have no manifest.
    */
   private async due(annotations: Readonly<Record<string, string>>): Promise<"spread" | "sweep" | undefined> {
     const spreads = spreadsIn(annotations);
@@ -196,8 +197,8 @@ export class FleetEntry {
   }
 
   /**
-   * Removes functions without checkpoints from the Lease. Their sharding is decided again if they return. No replica is active
-   * meanwhile.
+   * Removes functions without manifest and checkpoints from the Lease. Their sharding is decided again if they return. No replica
+   * is active meanwhile.
    */
   private async sweep(options: PlaceOptions, elector: Elector, signal: AbortSignal): Promise<boolean> {
     const { manifests } = this.options;

@@ -201,7 +201,8 @@ export class JetstreamLog {
 
   /**
    * Checks that the last acknowledged message still exists. Returns `undefined` if it does, otherwise the error. Retries until
-   * NATS answers, and asks twice before it reports a loss. @throws the reason given to `end`
+   * NATS answers, and asks twice before it reports a loss.
+   * @throws the reason given to `end`
    */
   async loss(): Promise<WatchfireError | undefined> {
     for (let doubted = false; ; await pause(this.clock, againMs, this.ending.signal)) {

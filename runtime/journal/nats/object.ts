@@ -7,7 +7,8 @@ type StoredObject =
   | { readonly why: string; readonly cause?: unknown };
 
 /**
- * Reads an object. Checks its parts first, because the client waits for a missing part for ever. @throws what the client throws
+ * Reads an object. Checks its parts first, because the client waits for a missing part for ever.
+ * @throws what the client throws
  */
 export async function findObject(nats: Nats, name: string): Promise<StoredObject> {
   const info = await nats.objects.info(name);

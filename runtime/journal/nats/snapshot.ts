@@ -29,8 +29,8 @@ export async function writeSnapshot(nats: Nats, object: string, disk: MemoryDisk
 }
 
 /**
- * Applies the rows of a slot's snapshot. Returns its size in bytes. @throws WatchfireError WF_CHECKPOINT_CORRUPT if it cannot be
- * read
+ * Applies the rows of a slot's snapshot. Returns its size in bytes.
+ * @throws WatchfireError WF_CHECKPOINT_CORRUPT if it cannot be read
  */
 export async function readSnapshot(nats: Nats, slot: string, object: string, disk: MemoryDisk): Promise<number> {
   const bytes = await readObject(nats, slot, object);

@@ -33,8 +33,8 @@ export class Secrets {
   }
 
   /**
-   * Reads a Secret. @throws WatchfireError WF_CHECKPOINT_SECRETS if it does not exist or may not be read; what the transport
-   * throws
+   * Reads a Secret.
+   * @throws WatchfireError WF_CHECKPOINT_SECRETS if it does not exist or may not be read; what the transport throws
    */
   async read(name: string): Promise<Secret> {
     const path = resourcePath(resource, this.namespace, name);

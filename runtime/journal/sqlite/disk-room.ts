@@ -10,7 +10,7 @@ const mebibyte = 1024 * 1024;
 interface DiskShares {
   /** Maximum size of the write-ahead log before it is copied into the file. */
   readonly log: number;
-  /** Waiting events of one function. All functions together have at most twice as much. */
+  /** Budget of waiting events. All functions together never have twice as much. */
   readonly spill: number;
   /** Dead letters of all functions. */
   readonly letters: number;

@@ -370,8 +370,8 @@ const rowOf = (view: number, key: string, state: KnownState): LoggedState => {
 };
 
 /**
- * Returns a state's keys as the column stores them: the resourceVersion that they belong to, then the keys. `null` if the
- * state has no keys.
+ * Returns a state's keys as the column stores them: the resourceVersion that they belong to, then the keys. `null` if the state
+ * has no keys.
  */
 const keysText = ({ keys, resourceVersion }: KnownIdentity): string | null =>
   keys ? JSON.stringify([resourceVersion, ...keys]) : null;
