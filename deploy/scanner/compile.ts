@@ -25,7 +25,7 @@ export function compiledModule(): string {
   try {
     execFileSync(process.execPath, [compiler, "scanner.wasm.ts", ...options, "--outFile", outFile], { cwd: folder });
     const text = readFileSync(outFile, "base64");
-    const notice = "made by npm run scanner; change what is beside this";
+    const notice = "made by npm run scanner; change the sources in this folder";
     return `// biome-ignore-all format: ${notice}\nexport const compiled = "${text}";\n`;
   } finally {
     rmSync(to, { recursive: true, force: true });

@@ -22,56 +22,59 @@ import { ReadingTurns } from "./reading-turns.ts";
 import { RehearsedTransport, type TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
 
-/** What the room needs. */
+/** Dependencies of `Access`. */
 export interface AccessParts {
   readonly transport: KubeTransport;
-  /** Functions act under accounts of their own; without it, under the runtime's, by `transport`. */
+  /** Accounts under which functions act. Default: the runtime's account, by `transport`. */
   readonly accounts?: Pick<FunctionAccounts, "transport"> | undefined;
   readonly discovery: KindLookup;
-  /** What is the runtime's own, and no function's to write. */
+  /** Objects of the runtime, which no function may write. */
   readonly own: OwnObjects;
-  /** On which the parent's part of calls goes. Default: on nobody's. */
+  /** Accounts that are charged with the parent's work on calls. Default: no accounting. */
   readonly time?: LoopAccounts;
-  /** What functions keep in memory. Default: nothing. */
+  /** Objects that functions keep in memory. Default: no objects. */
   readonly reads?: Pick<Reads, "get" | "list" | "age">;
-  /** The manifests by name; read at each call, so that a reload shows at once. */
+  /** The manifests by name. Read at each call, so that a reload takes effect at once. */
   readonly functions: Pick<ReadonlyMap<string, FunctionManifest>, "get">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
   readonly observer?: AccessObserver;
-  /** Told when the API server, and not the manifest, refused a function's call. */
+  /** Called when the API server, rather than the manifest, refused a function's call. */
   readonly refused?: (functionName: string) => void;
-  /** Turns host names into addresses for `ctx.fetch`; the system's by default. */
+  /** Resolves host names for `ctx.fetch`. Default: the system's resolver. */
   readonly resolver?: HostResolver;
-  /** Asked before a call begins and as each of its requests is written; what it gives, the guest gets instead. Default: nothing. */
+  /**
+   * Called before a call begins and as each of its requests is sent. A returned error goes to the guest instead. Default: no
+   * check.
+   */
   readonly withheld?: (() => HostCallError | undefined) | undefined;
-  /** Networks of the cluster (CIDR) beside the private ones, which `ctx.fetch` refuses as well. */
+  /** Further networks of the cluster (CIDR), which `ctx.fetch` refuses like private networks. */
   readonly clusterNetworks?: readonly string[];
-  /** Nothing that a function writes is sent: this hears of it instead. Default: all of it is sent. */
+  /** Receives every write of a function instead of sending it. Default: writes are sent. */
   readonly unsent?: TellUnsent | undefined;
-  /** The port of the runtime's endpoints once they listen, which `ctx.fetch` refuses on every address of this machine. */
+  /** The port of the runtime's endpoints, once they listen. `ctx.fetch` refuses it on every address of this machine. */
   readonly ownPort?: () => number | undefined;
-  /** The variables that name the proxies which `ctx.fetch` goes through: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: none. */
+  /** The variables that name the proxies of `ctx.fetch`: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: no proxies. */
   readonly proxies?: ProxyEnvironment;
   readonly limits?: Partial<AccessLimits>;
 }
 
-/** How much a function may ask. */
+/** Limits of a function's calls. */
 interface AccessLimits {
-  /** Bytes of one call's arguments; the API server itself takes 3 MiB (`apiserver` MaxRequestBodyBytes). Default 4 MiB. */
+  /** Bytes of one call's arguments. Default 4 MiB. The API server accepts 3 MiB (`apiserver` MaxRequestBodyBytes). */
   readonly argumentBytes: number;
   /** Bytes of one answer. Default 16 MiB. */
   readonly answerBytes: number;
   /** Calls of one attempt. Default 10,000. */
   readonly callsPerAttempt: number;
-  /** Calls of one function at once. Default 16; what comes beyond waits. */
+  /** Concurrent calls of one function. Further calls wait. Default 16. */
   readonly callsAtOnce: number;
-  /** Calls of one function that wait. Default 1,000; what comes beyond is refused. */
+  /** Waiting calls of one function. Further calls are refused. Default 1,000. */
   readonly callsWaiting: number;
-  /** Bytes of their arguments. Default 16 MiB; what comes beyond is refused. */
+  /** Bytes of the waiting calls' arguments. Further calls are refused. Default 16 MiB. */
   readonly waitingBytes: number;
-  /** Milliseconds for one call, once it is under way. Default 30,000. */
+  /** Timeout of one call, once it is under way, in milliseconds. Default 30,000. */
   readonly timeoutMs: number;
 }
 
@@ -86,19 +89,19 @@ const defaults: AccessLimits = {
 };
 
 /**
- * Milliseconds of the parent's time that a call takes, and that each byte of its arguments and of its answer takes. A look at what
- * is kept in memory is measured itself. 8,400 `kube.get` took 0.24 ms of CPU each, with their frames (2026-11-27).
+ * Parent time, in milliseconds, charged for a call, for each byte of its arguments and answer, and for a read from memory, which
+ * is also measured. 8,400 `kube.get` took 0.24 ms of CPU each, including their frames (2026-11-27).
  */
 const callMs = 0.2;
 const byteMs = 0.000_01;
 const lookMs = 0.02;
-/** The same of a call that is refused, with its frames. */
+/** The same for a refused call, including its frames. */
 const refusedMs = 0.1;
 
-/** Bytes of arguments that wait as text: read, they may take ten times as much memory. */
+/** Arguments above this size, in bytes, wait as text, because they may take ten times as much memory once parsed. */
 const largeBytes = 16 * 1024;
 
-/** The parent's half of `ctx.kube`, `ctx.events` and `ctx.fetch`: checks each call against the manifest, then makes it. */
+/** The parent's side of `ctx.kube`, `ctx.events` and `ctx.fetch`: checks each call against the manifest, and executes it. */
 export class Access implements HostCalls {
   private readonly parts: AccessParts;
   private readonly limits: AccessLimits;
@@ -107,7 +110,7 @@ export class Access implements HostCalls {
   private readonly fetcher: Fetcher;
   private readonly gates = new Map<string, CallGate>();
   private readonly turns: ReadingTurns;
-  /** Calls made, by the attempt's signal. */
+  /** Number of calls, by the attempt's signal. */
   private readonly calls = new WeakMap<AbortSignal, number>();
 
   constructor(parts: AccessParts) {
@@ -161,12 +164,12 @@ export class Access implements HostCalls {
     return this.admitted(name, refusedMs + length * byteMs);
   }
 
-  /** Closes the connections of `ctx.fetch`; those to the cluster are the transport's. */
+  /** Closes the connections of `ctx.fetch`. Connections to the cluster belong to the transport. */
   close(): Promise<void> {
     return this.fetcher.close();
   }
 
-  /** @param call is marked once it is on the function's account */
+  /** @param call is marked once it is charged to the function's account */
   private async answer(
     caller: Caller,
     operation: string,
@@ -187,7 +190,7 @@ export class Access implements HostCalls {
     const account = this.parts.time?.of(caller.function);
     const readNow = () => readArguments(operation, args);
     const read = () => this.turns.run(caller.function, () => (account ? account.measure("calls", readNow) : readNow()));
-    // Faulty arguments are refused before they wait for room, unless they are large.
+    // Invalid arguments are refused before the call waits for room, unless they are large.
     const early = bytes > largeBytes ? undefined : await read();
     signal.throwIfAborted();
     const gate = this.gateOf(caller.function);
@@ -217,7 +220,7 @@ export class Access implements HostCalls {
   ): Promise<HostReply> {
     const limit = deadline(this.parts.clock, this.limits.timeoutMs, attempt);
     try {
-      // The schema of `operation` has made `args`; the compiler cannot follow that through the union.
+      // `args` was checked by the schema of `operation`; the compiler cannot follow that through the union.
       const checked = args as never;
       if (operation === "events.emit") return answered(await this.events.emit(caller, manifest, checked, limit.signal));
       if (isCacheOperation(operation)) return answered(await this.look(caller.function, operation, checked));
@@ -228,7 +231,7 @@ export class Access implements HostCalls {
     }
   }
 
-  /** Resolves when a call of the function may be made: at once while the function is within its share, else in its turn. */
+  /** Resolves when a call may be executed: at once while the function is within its share, otherwise in its turn. */
   private admitted(functionName: string, ms: number): Promise<void> | undefined {
     const account = this.parts.time?.of(functionName);
     if (!account) return undefined;
@@ -240,7 +243,7 @@ export class Access implements HostCalls {
     );
   }
 
-  /** By turns: a look at ten thousand objects takes milliseconds. */
+  /** Reads from memory in the function's turn, because ten thousand objects take milliseconds. */
   private look(functionName: string, operation: CacheOperation, args: never): Promise<string> {
     const { reads, time } = this.parts;
     const look = () => answerFromCache(reads, functionName, operation, args);

@@ -1,17 +1,17 @@
 import { createHash } from "node:crypto";
 
-/** The ServiceAccount that the runtime runs as, where none is named. */
+/** Default name of the runtime's ServiceAccount. */
 export const runtimeAccount = "watchfire";
 
-/** Of a ServiceAccount's and of most objects' names (apimachinery `validation.IsDNS1123Subdomain`). */
+/** Maximum length of the names of ServiceAccounts and most other objects (apimachinery `validation.IsDNS1123Subdomain`). */
 const nameLimit = 253;
 
-/** The name of a function's ServiceAccount, in the runtime's namespace: `watchfire-copy-labels`. */
+/** Returns the name of a function's ServiceAccount, in the runtime's namespace: `watchfire-copy-labels`. */
 export function functionAccount(account: string, functionName: string): string {
   return boundedName(`${account}-${functionName}`, nameLimit);
 }
 
-/** The name as it is, or where it is longer than `limit` its beginning and a hash of the whole: the same for the same. */
+/** Returns the name, or its beginning with a hash of the whole if it is longer than `limit`. Deterministic. */
 export function boundedName(name: string, limit: number): string {
   if (name.length <= limit) return name;
   const hash = createHash("sha256").update(name).digest("hex").slice(0, 10);

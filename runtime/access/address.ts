@@ -1,8 +1,8 @@
 import { BlockList, isIP } from "node:net";
 
 /**
- * Networks that are not the public internet, by IANA's special-purpose registries (RFC 6890 and updates). The carriers'
- * shared range is among them, in which some clusters put their pods.
+ * Networks that are not the public internet, by IANA's special-purpose registries (RFC 6890 and updates). They include the shared
+ * range of carriers, which some clusters use for pods.
  */
 const special = [
   "0.0.0.0/8",
@@ -10,7 +10,7 @@ const special = [
   "100.64.0.0/10",
   "127.0.0.0/8",
   "169.254.0.0/16",
-  // Azure's host: what a virtual machine's agent asks for its settings and certificates. A public address that is none.
+  // Azure's host, from which a virtual machine's agent gets its settings and certificates. Nominally a public address.
   "168.63.129.16/32",
   "172.16.0.0/12",
   "192.0.0.0/24",
@@ -35,13 +35,13 @@ const special = [
   "ff00::/8",
 ];
 
-/** The parts of them that a cluster's own services may lie in. */
+/** The private networks that a cluster's services may be in. */
 const inside = ["10.0.0.0/8", "100.64.0.0/10", "172.16.0.0/12", "192.168.0.0/16", "fc00::/7"];
 
-/** IPv6 forms that carry an IPv4 address, as the number of the 16-bit group with which it begins. */
+/** IPv6 forms that contain an IPv4 address. `group`: index of the 16-bit group where it begins. */
 const carriers = [
   { prefix: "::ffff:0:0/96", group: 6 },
-  // IPv4-translated addresses (RFC 2765, 2.1); a host with a stateless translator reaches the IPv4 address by them.
+  // IPv4-translated addresses (RFC 2765, 2.1), by which a host with a stateless translator reaches the IPv4 address.
   { prefix: "::ffff:0:0:0/96", group: 6 },
   { prefix: "64:ff9b::/96", group: 6 },
   { prefix: "2002::/16", group: 1 },
@@ -50,10 +50,10 @@ const carriers = [
 const specialList = listOf(special);
 const insideList = listOf(inside);
 
-/** `public`; `inside`: private, as a cluster's pods and services are; `special`: loopback, link-local and all else. */
+/** `public`; `inside`: private, such as a cluster's pods and services; `special`: loopback, link-local and all others. */
 type AddressClass = "public" | "inside" | "special";
 
-/** The class of an IP address; the IPv4 address within an IPv6 one counts. What is no address is `special`. */
+/** Returns the class of an IP address. An IPv4 address inside an IPv6 one decides. Invalid addresses are `special`. */
 export function classOf(address: string): AddressClass {
   const version = isIP(address);
   if (version === 0) return "special";
@@ -66,7 +66,7 @@ export function classOf(address: string): AddressClass {
   return specialList.check(address, family) ? "special" : "public";
 }
 
-/** A list of networks in CIDR notation. Throws for what is none. */
+/** Returns a list of networks given in CIDR notation. Throws for an invalid one. */
 export function listOf(networks: readonly string[]): BlockList {
   const list = new BlockList();
   for (const network of networks) {
@@ -76,7 +76,7 @@ export function listOf(networks: readonly string[]): BlockList {
   return list;
 }
 
-/** Whether a list holds an address. */
+/** True if the list contains the address. */
 export const holds = (list: BlockList, address: string): boolean =>
   list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 
@@ -86,7 +86,7 @@ function embedded(address: string, group: number): string {
   return bytes.join(".");
 }
 
-/** The eight 16-bit groups of an IPv6 address. */
+/** Returns the eight 16-bit groups of an IPv6 address. */
 function groupsOf(address: string): number[] {
   const dotted = /^(.*:)(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(address.replace(/%.*$/, ""));
   const text = dotted

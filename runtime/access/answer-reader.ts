@@ -1,29 +1,32 @@
 import type { Readable } from "node:stream";
 import { CallGate } from "./gate.ts";
 
-/** Bytes from which an answer is read alone among those of its function. */
+/** Answers of at least this size, in bytes, are read one at a time for each function. */
 const largeBytes = 1024 * 1024;
-/** Far more than calls that can be under way. */
+/** Far more than the number of concurrent calls. */
 const mostWaiting = 1000;
 
-/** How one answer is read. */
+/** Options of one read. */
 interface AnswerReadOptions {
   readonly functionName: string;
-  /** Bytes at most. */
+  /** Maximum size in bytes. */
   readonly limit: number;
-  /** What is thrown as soon as there are more. */
+  /** Creates the error to throw as soon as the limit is exceeded. */
   readonly tooLarge: () => Error;
   readonly signal: AbortSignal;
 }
 
 /**
- * Reads answers to functions' calls. A function's large answers are read one after another. 16 of 16 MiB at once, each
- * copied some times on its way, would take a gigabyte of the memory that all functions share.
+ * Reads answers to functions' calls. Large answers of a function are read one after another: 16 of 16 MiB at once, each copied a
+ * few times, would take a gigabyte of the memory that all functions share.
  */
 export class AnswerReader {
   private readonly gates = new Map<string, CallGate>();
 
-  /** The whole body, which is read or destroyed then; `use` makes of it what is kept. Rejects with what the body or the signal does. */
+  /**
+   * Reads the whole body, passes it to `use`, and returns its result. The body is consumed or destroyed. Rejects with the error
+   * of the body or the signal.
+   */
   async read<T>(
     body: Readable,
     { functionName, limit, tooLarge, signal }: AnswerReadOptions,
@@ -32,7 +35,7 @@ export class AnswerReader {
     const chunks: Buffer[] = [];
     const source = body[Symbol.asyncIterator]() as AsyncIterator<Buffer, undefined>;
     let size = 0;
-    /** Gives whether the body is at its end. */
+    /** Reads until the body has more than `most` bytes. Returns true if the body has ended. */
     const readPast = async (most: number): Promise<boolean> => {
       while (size <= most) {
         const { done, value } = await source.next();

@@ -4,7 +4,7 @@ import type { HostCallError } from "../sandbox/host-calls.ts";
 import { CallFailure } from "./failure.ts";
 import { missingRule, type RequestAttributes } from "./grants.ts";
 
-/** What a handler is told of an answer above the limit (bytes). */
+/** The error for an answer larger than `limit` bytes. */
 export const answerTooLarge = (status: number, limit: number): CallFailure =>
   new CallFailure({
     type: "KubeError",
@@ -13,7 +13,7 @@ export const answerTooLarge = (status: number, limit: number): CallFailure =>
     reason: "ResponseTooLarge",
   });
 
-/** The error that the guest sees for what the API server, or the way to it, did. */
+/** Returns the error that the guest receives for a failure of the API server or of the connection to it. */
 export function callErrorOf(error: unknown, demand: RequestAttributes): HostCallError {
   if (error instanceof CallFailure) return error.error;
   if (error instanceof ApiError) return ofStatus(error, demand);
@@ -22,7 +22,7 @@ export function callErrorOf(error: unknown, demand: RequestAttributes): HostCall
     return { type: "ForbiddenError", message: error.message, status: 403, reason: "Forbidden", details };
   }
   const what = "the API server cannot be reached";
-  // Addresses and certificates are the runtime's business; its own log has them.
+  // Addresses and certificates concern the runtime only, and are in its log.
   return error instanceof WatchfireError && error.code !== "WF_KUBE_UNREACHABLE"
     ? { type: "KubeError", message: "the API server's answer cannot be read", status: 0, reason: error.code }
     : { type: "KubeError", message: what, status: 0, reason: "Unreachable" };
@@ -30,7 +30,7 @@ export function callErrorOf(error: unknown, demand: RequestAttributes): HostCall
 
 function ofStatus({ status, reason, message, retryAfterMs }: ApiError, demand: RequestAttributes): HostCallError {
   if (status === 404 && reason === "" && demand.subresource === undefined) {
-    // Not the object is missing but the whole path: whoever takes one for the other tidies up what is in use.
+    // The path is missing, not the object: a handler that confused them would delete what is in use.
     const type = `${demand.resource}${demand.group === "" ? "" : `.${demand.group}`}`;
     return { type: "KubeError", message: `the API server does not serve ${type}`, status, reason: "NotServed" };
   }
@@ -64,7 +64,7 @@ function classOf(status: number, reason: string): string {
     case 504:
       return "TimeoutError";
     default:
-      // A server that gives up says Timeout under 500 too.
+      // A server that gives up also reports Timeout with status 500.
       return reason === "Timeout" ? "TimeoutError" : "KubeError";
   }
 }

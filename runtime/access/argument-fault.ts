@@ -2,7 +2,7 @@ import type { z } from "zod";
 import { suggest } from "../base/suggest.ts";
 import { cut, lowerFirst, shorten } from "../base/wording.ts";
 
-/** zod's names of types, as people who write JavaScript call them. */
+/** Names of zod's types, in JavaScript's terms. */
 const typeNames: Readonly<Record<string, string>> = {
   string: "a string",
   number: "a number",
@@ -15,8 +15,8 @@ const typeNames: Readonly<Record<string, string>> = {
 };
 
 /**
- * What is wrong with a call's arguments, in one line: which field of which operation, what is expected, what was given.
- * Of `fetch`, whose headers, URL and body may be credentials, no value is shown.
+ * Describes an invalid argument in one line: the operation's field, the expected value and the actual one. Values of `fetch` are
+ * not shown, because its headers, URL and body may be credentials.
  */
 export function argumentFault(operation: string, issue: z.core.$ZodIssue, value: unknown): string {
   const at = issue.path.map((step) => (typeof step === "number" ? `[${step}]` : `.${String(step)}`)).join("");
@@ -46,12 +46,12 @@ function describe(issue: z.core.$ZodIssue, field: string, actual: unknown, got: 
     case "too_big":
       return `${field} is ${issue.origin === "string" || issue.origin === "array" ? "longer" : "more"} than ${issue.maximum}${got}`;
     default:
-      // The schema's own words, which follow the field's name: `is no kind such as ConfigMap`.
+      // The schema's message continues a sentence that begins with the field's name: `is no kind such as ConfigMap`.
       return `${field} ${lowerFirst(issue.message)}${got}`;
   }
 }
 
-/** Characters of an unknown field's name. */
+/** Maximum length of an unknown field's name. */
 const mostOfKey = 100;
 
 const refFields = ["apiVersion", "kind", "name", "namespace", "labelSelector", "fieldSelector", "limit", "continue"];
@@ -59,7 +59,7 @@ const refFields = ["apiVersion", "kind", "name", "namespace", "labelSelector", "
 const optionsOf = (issue: z.core.$ZodIssueInvalidUnion): string =>
   "options" in issue && Array.isArray(issue.options) ? issue.options.map(String).join(", ") : "those allowed";
 
-/** A text, number or boolean as it is, shortened; of anything else only what it is. */
+/** Shows a string, number or boolean, shortened; only the type of other values. */
 function given(actual: unknown): string {
   if (actual === undefined) return "";
   if (actual === null) return ", got null";

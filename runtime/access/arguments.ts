@@ -4,15 +4,15 @@ import { argumentFault } from "./argument-fault.ts";
 import { invalid } from "./failure.ts";
 import { collectionShape, objectSchema, refSchema } from "./reference.ts";
 
-/** Longest selector: far above a real one, far below what a URL may hold. */
+/** Maximum length of a selector: far above real ones, far below the limit of a URL. */
 const selector = z.string().max(2048).optional();
-/** Its fields are not visited, since there may be tens of thousands. */
+/** Its fields are not visited, because there may be tens of thousands. */
 const patchObject = z.custom<Record<string, unknown>>(
   (value) => typeof value === "object" && value !== null && !Array.isArray(value),
   { error: "is not an object" },
 );
 
-/** What each operation takes. The guest's half is `Operations` of the SDK. */
+/** Schemas of each operation's arguments. The guest's counterpart is `Operations` of the SDK. */
 const argumentSchemas = {
   "kube.get": z.strictObject({ ref: refSchema }),
   "kube.list": z.strictObject({
@@ -50,11 +50,11 @@ const argumentSchemas = {
   "cache.list": z.strictObject({
     ...collectionShape,
     labelSelector: selector,
-    // zod passes over a key `__proto__`, and a list without its index is one of all objects.
+    // zod skips a key `__proto__`, and a list without its index would return all objects.
     index: z
       .unknown()
       .refine((index) => !Object.hasOwn(Object(index), "__proto__"), { error: "names no field" })
-      // Before its names are looked at: of 40,000 that takes half a second.
+      // Checked before the names, because checking 40,000 names takes half a second.
       .refine((index) => Array.isArray(index) || Object.keys(Object(index)).length <= 1, {
         error: "names more than one index",
       })
@@ -80,16 +80,16 @@ const argumentSchemas = {
   }),
 } as const satisfies Record<string, z.ZodType>;
 
-/** The name of an operation that a guest may ask for. */
+/** The name of an operation that a guest may request. */
 export type OperationName = keyof typeof argumentSchemas;
 
 /** Checked arguments of one operation. */
 export type ArgumentsOf<Name extends OperationName> = z.output<(typeof argumentSchemas)[Name]>;
 
-/** Whether a guest's word names an operation. */
+/** True if a guest's string names an operation. */
 export const isOperation = (name: string): name is OperationName => Object.hasOwn(argumentSchemas, name);
 
-/** Parses and checks a guest's JSON text; what is wrong with it is an InvalidError that names the place. */
+/** Parses and checks a guest's JSON text. Throws an InvalidError that names the invalid field. */
 export function readArguments<Name extends OperationName>(operation: Name, text: string): ArgumentsOf<Name> {
   let value: unknown;
   try {
@@ -97,12 +97,12 @@ export function readArguments<Name extends OperationName>(operation: Name, text:
   } catch {
     throw invalid(`${operation}: the arguments are no JSON`);
   }
-  // A patch without a type is a merge patch; the union needs it said.
+  // A patch without a type is a merge patch; the union requires the type.
   if (operation === "kube.patch" && typeof value === "object" && value !== null && !("type" in value)) {
     value = { ...value, type: "merge" };
   }
   const checked = argumentSchemas[operation].safeParse(value);
-  // Of an object its names are checked; it goes out as it came.
+  // An object's names are checked, and the object is sent as received.
   if (checked.success) return { ...checked.data, ...objectOf(value) } as ArgumentsOf<Name>;
   const [issue] = checked.error.issues;
   throw invalid(issue ? argumentFault(operation, issue, value) : `${operation}: the arguments are wrong`);

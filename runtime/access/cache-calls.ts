@@ -8,7 +8,7 @@ export type CacheOperation = "cache.get" | "cache.list" | "cache.age";
 
 export const isCacheOperation = (operation: string): operation is CacheOperation => operation.startsWith("cache.");
 
-/** Answers from memory, with JSON text; what the manifest's `reads` does not name is refused. @throws CallFailure */
+/** Answers from memory, with JSON text. Refuses kinds that the manifest's `reads` does not name. @throws CallFailure */
 export function answerFromCache<Name extends CacheOperation>(
   reads: Pick<Reads, "get" | "list" | "age"> | undefined,
   functionName: string,

@@ -8,16 +8,19 @@ import {
   createZstdDecompress,
 } from "node:zlib";
 
-/** As many, one over the other, as undici's fetch takes. */
+/** Maximum number of nested codings, as in undici's fetch. */
 const mostCodings = 5;
 
-/** Bits of zstd's window: the most that a sender may use with HTTP (RFC 9659, section 3), 8 MiB of memory. */
+/** Bits of zstd's window: the maximum for HTTP (RFC 9659, section 3), 8 MiB of memory. */
 const zstdWindowBits = 23;
 
-/** Makes a coding's decoder, by the first chunk of what it is to decode. */
+/** Creates a decoder. `first`: the first chunk of its input. */
 type MakeDecoder = (first: Buffer) => Transform;
 
-/** `deflate` is zlib's format by the standard; some servers send the bare one, which zlib's first byte tells apart. */
+/**
+ * By the standard `deflate` is zlib's format, but some servers send raw deflate. The first byte of zlib's format distinguishes
+ * them.
+ */
 const inflate: MakeDecoder = (first) => (((first[0] as number) & 0x0f) === 0x08 ? createInflate() : createInflateRaw());
 
 const decoders: ReadonlyMap<string, MakeDecoder> = new Map<string, MakeDecoder>([
@@ -28,18 +31,21 @@ const decoders: ReadonlyMap<string, MakeDecoder> = new Map<string, MakeDecoder>(
   ["zstd", () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: zstdWindowBits } })],
 ]);
 
-/** A body cannot be decoded. */
+/** The error for a body that cannot be decoded. */
 export class BadCoding extends Error {
   override readonly name = "BadCoding";
 }
 
-/** What a request says that it takes, as undici's fetch does: proxies in between may not know more where they read along. */
+/**
+ * Returns the Accept-Encoding of a request, as in undici's fetch. Without TLS, proxies that read along may not support more
+ * codings.
+ */
 export const acceptEncoding = (protocol: string): string =>
   protocol === "https:" ? "br, gzip, deflate, zstd" : "gzip, deflate";
 
 /**
- * The codings that a Content-Encoding header names, in the order in which they were applied. Empty where one of them is
- * not known here: the body is left as it is then, as by undici's fetch. Throws BadCoding for more than five.
+ * Returns the codings in a Content-Encoding header, in the order in which they were applied. Empty if one of them is unknown: the
+ * body is then not decoded, as in undici's fetch. Throws BadCoding for more than five.
  */
 export function codingsOf(header: string | readonly string[] | undefined): readonly string[] {
   const text = String(header ?? "").toLowerCase();
@@ -48,17 +54,17 @@ export function codingsOf(header: string | readonly string[] | undefined): reado
   return codings.every((coding) => decoders.has(coding)) ? codings : [];
 }
 
-/** Limits of what is decoded. */
+/** Limits of decoded data. */
 interface DecodingLimit {
-  /** Bytes at most that come in, and that go from one coding to the next: else a few bytes could keep a core busy. */
+  /** Maximum bytes of input, and between two codings. Without a limit a few bytes could keep a core busy. */
   readonly limit: number;
-  /** What is thrown as soon as there are more. */
+  /** Creates the error to throw as soon as the limit is exceeded. */
   readonly tooLarge: () => Error;
 }
 
 /**
- * The body without these codings. Reading it rejects with BadCoding where it is damaged or cut short, or with what the body
- * rejects with. An empty body is empty in any coding.
+ * Returns the body with these codings removed. Reading it rejects with BadCoding if it is damaged or truncated, or with the
+ * body's error. An empty body is empty in any coding.
  */
 export function decoded(body: Readable, codings: readonly string[], limit: DecodingLimit): Readable {
   return codings.reduceRight((from, coding) => Readable.from(decode(from, coding, limit), { objectMode: false }), body);
@@ -89,7 +95,7 @@ async function* decode(body: Readable, coding: string, { limit, tooLarge }: Deco
     async function* input() {
       for (let chunk = first; chunk; chunk = await read()) yield chunk;
     }
-    // An error reaches whoever reads the decoder.
+    // Errors reach the reader of the decoder.
     pipeline(input, decoder, () => {});
     yield* decoder as AsyncIterable<Buffer>;
   } catch (error) {

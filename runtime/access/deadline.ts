@@ -1,13 +1,13 @@
 import type { Clock } from "../base/clock.ts";
 import { timedOut } from "./failure.ts";
 
-/** A signal that must be ended, so that neither timer nor listener stays behind. */
+/** A signal that must be ended, so that neither its timer nor its listener remains. */
 interface Deadline {
   readonly signal: AbortSignal;
   end(): void;
 }
 
-/** Aborts with a TimeoutError after `ms`, or as the parent signal does, whichever is first. */
+/** Aborts with a TimeoutError after `ms`, or when the parent signal aborts. */
 export function deadline(clock: Clock, ms: number, parent: AbortSignal): Deadline {
   const controller = new AbortController();
   const timer = clock.after(ms, () => controller.abort(timedOut(`no answer within ${ms} ms`)));

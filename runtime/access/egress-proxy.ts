@@ -3,14 +3,14 @@ import { type LastLook, withLastLook } from "../kube/last-look.ts";
 import { type ProxyEnvironment, proxyFromEnvironment } from "../kube/proxy.ts";
 import { fetchFailed } from "./failure.ts";
 
-/** Protocols in which a proxy can be spoken to. */
+/** Supported protocols of a proxy. */
 const protocols = new Set(["http:", "https:", "socks5:"]);
 /** The same as without a proxy. */
 const connectTimeoutMs = 10_000;
 
 /**
- * The way of handlers' requests through the proxies that the runtime's environment names. HTTPS_PROXY, HTTP_PROXY and
- * NO_PROXY are read by the rules that hold for the API server.
+ * Sends handlers' requests through the proxies named in the runtime's environment. HTTPS_PROXY, HTTP_PROXY and NO_PROXY are
+ * interpreted as for the API server.
  */
 export class EgressProxy {
   private readonly environment: ProxyEnvironment;
@@ -22,13 +22,16 @@ export class EgressProxy {
     this.lastLook = lastLook;
   }
 
-  /** What sends a request to this URL; undefined where no proxy lies on the way. Throws a FetchError for a proxy that is no URL. */
+  /**
+   * Returns the dispatcher for requests to this URL. `undefined` if no proxy applies. Throws a FetchError if the proxy's URL is
+   * invalid.
+   */
   agentFor(url: URL): Dispatcher | undefined {
     const proxy = proxyFromEnvironment(url.origin, this.environment);
     if (proxy === undefined) return undefined;
     const found = this.agents.get(proxy);
     if (found) return found;
-    // Its text is not shown: it may hold a password.
+    // The proxy's URL is not shown, because it may contain a password.
     if (!URL.canParse(proxy) || !protocols.has(new URL(proxy).protocol)) {
       throw fetchFailed(`the runtime's proxy for ${url.protocol}// is no URL of http, https or socks5`);
     }

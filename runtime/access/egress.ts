@@ -6,21 +6,21 @@ import { fetchFailed } from "./failure.ts";
 import type { OwnListener } from "./own-listener.ts";
 import { type HostResolver, systemResolver } from "./resolver.ts";
 
-/** Names that only the cluster's own DNS can answer: they may lead to its services. */
+/** Names that only the cluster's DNS can answer. They may lead to its services. */
 const clusterName = /\.svc(?:\.cluster\.local)?$/;
 
-/** Said where an address is to be declared that is no public one. */
+/** Warning in a message that suggests to declare a private address. */
 const opensInside =
   ", if that is meant: it opens to the handler what listens there for the runtime's machine or network alone";
 
 const byAddress = "no name may lead to the machine itself: fetch by its address, and add to the manifest's egress";
 
-/** Where the names of a rule may lead. */
+/** The network that a rule's names may lead to. */
 export type Network = Egress["network"];
 
 type Addresses = Awaited<ReturnType<HostResolver>>;
 
-/** Decides where a function's `fetch` may go: by its manifest's `egress` alone, and by the address behind the name. */
+/** Decides where a function's `fetch` may connect: by the manifest's `egress`, and by the addresses of the name. */
 export class EgressPolicy {
   private readonly resolver: HostResolver;
   private readonly cluster: BlockList;
@@ -33,8 +33,8 @@ export class EgressPolicy {
   }
 
   /**
-   * Where the URL's name may lead, by the rules that allow it. The name's addresses are checked when it is connected to.
-   * Throws a FetchError that says what is refused and what to declare.
+   * Returns the network that the URL's name may lead to, by the rules that allow it. The name's addresses are checked when it is
+   * connected to. Throws a FetchError that names the refused destination and the rule to declare.
    */
   admit(url: URL, egress: readonly Egress[]): Network {
     if (url.protocol !== "https:" && url.protocol !== "http:") throw refusedUrl(url, "only http and https are spoken");
@@ -47,7 +47,7 @@ export class EgressPolicy {
     if (refusal) throw refusal;
     const allowing = egress.filter((rule) => covers(rule.host, host) && rule.ports.includes(port));
     if (allowing.length > 0) return allowing.some(({ network }) => network === "Private") ? "Private" : "Public";
-    // A rule for the machine's name would admit nothing.
+    // A rule with the machine's name would allow nothing.
     const named = isMachine(host) ? "127.0.0.1" : host;
     const way = named === host ? "add to its egress" : byAddress;
     const warning = isIP(named) !== 0 && classOf(named) !== "public" ? opensInside : "";
@@ -56,8 +56,8 @@ export class EgressPolicy {
   }
 
   /**
-   * The addresses to connect to, every one checked: the connection is made to these, so that no later answer of DNS can
-   * lead elsewhere. A literal address never comes here: it was declared as that address, so it is meant.
+   * Returns the addresses to connect to, each checked. The connection uses exactly these, so a later DNS answer has no effect.
+   * Not called for a literal address, which was declared as such.
    */
   async resolve(host: string, network: Network): Promise<Addresses> {
     const addresses = await this.addressesOf(host);
@@ -67,8 +67,8 @@ export class EgressPolicy {
   }
 
   /**
-   * Checks where a name leads that a proxy will look up. A name that has no address here passes: behind such a proxy
-   * there often is no other DNS, and its own rules decide.
+   * Checks the addresses of a name that a proxy will resolve. A name without an address here is allowed: there is often no other
+   * DNS behind such a proxy, and the proxy's rules decide.
    */
   async checkAhead(url: URL, network: Network): Promise<void> {
     const host = plainHost(url);
@@ -90,7 +90,7 @@ export class EgressPolicy {
     }
   }
 
-  /** One bad address among good ones is a name that is being used to get in: none is taken. */
+  /** Refuses all addresses if one is not allowed, because such a name may be an attempt to reach the network. */
   private check(host: string, addresses: Addresses, network: Network): void {
     const bad = addresses.find(({ address }) => !this.isReachable(host, address, network));
     if (bad)
@@ -116,18 +116,18 @@ function portOf({ port, protocol }: URL): number {
   return protocol === "https:" ? 443 : 80;
 }
 
-/** The URL's host as the allow-list has it: no brackets, no final dot, no zone. */
+/** Returns the URL's host in the form of the allow-list: without brackets, final dot or zone. */
 function plainHost(url: URL): string {
   return url.hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 }
 
-/** Whether a rule's host is the URL's, or a domain above it. */
+/** True if a rule's host is the URL's host or a parent domain of it. */
 function covers(declared: string, host: string): boolean {
   if (!declared.startsWith("*.")) return declaredHost(declared) === host;
   return isIP(host) === 0 && host.endsWith(`.${declaredHost(declared.slice(2))}`);
 }
 
-/** A declared host in the form that a URL gives to it, so that two notations of one address are equal. */
+/** Returns a declared host in the form that a URL gives it, so that two notations of one address are equal. */
 function declaredHost(host: string): string {
   const text = `http://${host.includes(":") ? `[${host}]` : host}`;
   return URL.canParse(text) ? plainHost(new URL(text)) : host;

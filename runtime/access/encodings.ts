@@ -1,20 +1,20 @@
 import { clean } from "../base/wording.ts";
 
-/** The texts as which a value may stand. They may be short, or empty. */
+/** Returns the texts that a value may appear as. They may be short or empty. */
 type Encoding = (text: string) => readonly string[];
 
 /**
- * The encodings in which a value is looked for in what a handler writes. Libraries and the platform make them of a value that a
- * handler passes on with the best intentions. A handler that wants to hide one finds others.
+ * Encodings in which values are searched for in the output of a handler. Libraries and the platform produce them for values that
+ * a handler passes on in good faith. A handler that wants to hide a value can use others.
  */
 export const encodings = {
   "as it is": (text) => [text],
-  // As the sandbox writes out what would steer a terminal.
+  // As the sandbox escapes control characters for a terminal.
   "with control characters written out": (text) => [clean(text)],
   JSON: (text) => [inJson(text), clean(inJson(text))],
-  // A field of a log line that is JSON by itself, an annotation of kubectl.
+  // A field of a log line that is JSON itself, such as kubectl's annotation.
   "JSON within JSON": (text) => [inJson(inJson(text))],
-  // Python's json.dumps writes ASCII alone; Go's json.Marshal writes these three so that HTML may hold them.
+  // Python's json.dumps writes ASCII only; Go's json.Marshal escapes these three for HTML.
   "JSON in ASCII": (text) => [inJson(text).replace(/[^ -~]/g, codeUnit)],
   "JSON of Go": (text) => [inJson(text).replace(/[<>&]/g, codeUnit)],
   "a number": (text) => (isNumber.test(text.trim()) ? [String(Number(text))] : []),
@@ -22,7 +22,8 @@ export const encodings = {
   "percent-encoding of a URI": (text) => [encodeURI(text.toWellFormed())],
   "percent-encoding in small letters": (text) => [encodeURIComponent(text.toWellFormed()).replace(byte, lower)],
   form: (text) => [new URLSearchParams({ "": text }).toString().slice(1)],
-  // Each part has characters of its own that it encodes, and a query more where the URL standard calls the scheme special.
+  // Each part of a URL has a different set of encoded characters. A query has one more if the URL standard calls the scheme
+  // special.
   "a URL": (text) => [
     partOfUrl("password", text),
     partOfUrl("pathname", text),
@@ -32,7 +33,7 @@ export const encodings = {
   ],
   base64: (text) => base64(Buffer.from(text, "utf8")),
   base64url: (text) => base64(Buffer.from(text, "utf8")).map(urlSafe),
-  // `btoa` takes each character for a byte.
+  // `btoa` treats each character as a byte.
   "base64 of Latin-1": (text) => (isLatin1.test(text) ? base64(Buffer.from(text, "latin1")) : []),
   "base64url of Latin-1": (text) => (isLatin1.test(text) ? base64(Buffer.from(text, "latin1")).map(urlSafe) : []),
   hex: (text) => hex(Buffer.from(text, "utf8")),
@@ -40,12 +41,12 @@ export const encodings = {
 } as const satisfies Readonly<Record<string, Encoding>>;
 
 /**
- * Characters of the longest value that is looked for in every encoding. All of them take the parent some 10 ms for one of
- * this length, and seconds for a file of 1 MiB, the longest Secret. A private key has 4,000.
+ * Maximum length, in characters, of values that are searched for in every encoding. This takes the parent about 10 ms for one
+ * value of this length, and seconds for 1 MiB, the largest Secret. A private key has 4,000.
  */
 const longestEncoded = 8 * 1024;
 
-/** The encodings of longer values: those that handlers and the platform make of whole files. */
+/** The encodings of longer values: those that handlers and the platform produce for whole files. */
 const ofFiles = [
   "as it is",
   "with control characters written out",
@@ -57,9 +58,9 @@ const ofFiles = [
 ] as const satisfies readonly (keyof typeof encodings)[];
 
 /**
- * Every form of a value, and of the value without the space around it. A secret file mostly ends in a line break that a handler
- * trims: both are the secret.
- * @param shortest characters of what is a value: what is left of a shorter one has no forms
+ * Returns every form of a value, with and without surrounding white space, because a secret file usually ends in a line break
+ * that a handler trims.
+ * @param shortest minimum length; shorter values, also after trimming, have no forms
  */
 export function formsOf(value: string, shortest: number): ReadonlySet<string> {
   const texts = [...new Set([value, value.trim()])].filter((text) => text.length >= shortest);
@@ -73,7 +74,7 @@ export function formsOf(value: string, shortest: number): ReadonlySet<string> {
 
 const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
 
-/** A part of a URL as it stands there, without the mark before it. */
+/** Returns a part of a URL as encoded there, without the preceding delimiter. */
 function partOfUrl(part: "password" | "pathname" | "hash" | "search", text: string, scheme = "postgres"): string {
   const url = new URL(`${scheme}://host/`);
   url[part] = text;
@@ -86,10 +87,10 @@ const lower = (text: string): string => text.toLowerCase();
 
 const codeUnit = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 
-/** A decimal number as JSON or a person writes it; of others `Number` makes what nobody calls that. */
+/** A decimal number as JSON or a person writes it. `Number` also accepts other texts, which nobody would call a number. */
 const isNumber = /^[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?$/;
 
-/** Not ASCII alone, which has the same bytes in UTF-8. */
+/** Excludes pure ASCII, which has the same bytes in UTF-8. */
 const isLatin1 = /^(?=.*[\x80-\xff])[\0-\xff]*$/s;
 
 const hex = (bytes: Buffer): readonly string[] => {
@@ -99,12 +100,12 @@ const hex = (bytes: Buffer): readonly string[] => {
 
 const urlSafe = (text: string): string => text.replaceAll("+", "-").replaceAll("/", "_");
 
-/** Alone, or behind other bytes: a Basic header's token stands behind the user's name. */
+/** Returns the encoded value alone and after other bytes, such as the token of a Basic header after the user's name. */
 function base64(bytes: Buffer): readonly string[] {
   const alone = bytes.toString("base64").replace(/=+$/, "");
   const behind = [1, 2].map((shift) => {
     const text = Buffer.concat([Buffer.alloc(shift), bytes]).toString("base64");
-    // Without the characters that hold bits of what is before or behind it.
+    // Without the characters that contain bits of the neighbouring bytes.
     return text.slice(shift + 1, Math.floor(((shift + bytes.length) * 4) / 3));
   });
   const followed = alone.slice(0, Math.floor((bytes.length * 4) / 3));

@@ -6,28 +6,28 @@ import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { OwnObjects } from "./own-objects.ts";
 
-/** A Secret or ConfigMap holds 1 MiB at most (`core/v1` MaxSecretSize), which base64 makes a third larger. */
+/** Maximum size of a response, in bytes. A Secret or ConfigMap holds 1 MiB (`core/v1` MaxSecretSize), and base64 adds a third. */
 const objectLimit = 2 * 1024 * 1024;
 
 const dataSchema = z.looseObject({ data: z.record(z.string(), z.string()).nullish() });
 
-/** A function's environment, for its isolate alone. */
+/** A function's environment, for its isolate only. */
 export interface ResolvedEnv {
   readonly values: Readonly<Record<string, string>>;
-  /** The values that came from Secrets and ConfigMaps: what the redactor must know. */
+  /** Values from Secrets and ConfigMaps, which the redactor must know. */
   readonly sensitive: { readonly secrets: readonly string[]; readonly configuration: readonly string[] };
 }
 
 interface EnvParts {
   readonly transport: KubeTransport;
-  /** The runtime's own. */
+  /** The runtime's namespace. */
   readonly namespace: string;
   readonly own: Pick<OwnObjects, "isSecret">;
 }
 
 /**
- * Reads what the manifest's `env` refers to, each object once, in the runtime's own namespace, as whom the transport says.
- * @throws WatchfireError WF_ACCESS_ENV naming variable, object and key, never a value; or what the transport throws
+ * Reads the objects that the manifest's `env` refers to, each once, in the runtime's namespace and with the transport's account.
+ * @throws WatchfireError WF_ACCESS_ENV naming variable, object and key, never a value; errors of the transport
  */
 export async function resolveEnv(
   manifest: Pick<FunctionManifest, "name" | "file" | "env">,
@@ -76,7 +76,7 @@ export async function resolveEnv(
   return { values: Object.fromEntries(values), sensitive: { secrets, configuration } };
 }
 
-/** Undefined: there is no such object. */
+/** Returns `undefined` if the object does not exist. */
 async function readData(
   transport: KubeTransport,
   path: string,

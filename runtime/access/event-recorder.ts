@@ -15,29 +15,32 @@ import { isGranted, type RequestAttributes } from "./grants.ts";
 import { assertGranted } from "./kube-calls.ts";
 import type { OwnObjects } from "./own-objects.ts";
 
-/** Events of one function: client-go allows an object 25 at once and one per five minutes; a function has many objects. */
+/**
+ * Rate limit of one function's Events. client-go allows an object 25 at once and one every five minutes; a function has many
+ * objects.
+ */
 const burst = 100;
 const perSecond = 2;
-/** Bytes of a message (`pkg/apis/core/validation/events.go`, NoteLengthLimit). */
+/** Maximum size of a message, in bytes (`pkg/apis/core/validation/events.go`, NoteLengthLimit). */
 const messageLimit = 1024;
 
 interface RecorderParts {
-  /** The connection by which a function writes. */
+  /** Returns the connection under which a function writes. */
   readonly transportOf: (functionName: string) => KubeTransport;
   readonly own: OwnObjects;
   readonly clock: Clock;
   readonly random: Random;
-  /** Limit of one request, in milliseconds. */
+  /** Timeout of one request, in milliseconds. */
   readonly timeoutMs: number;
-  /** Asked as each request is written to the network. */
+  /** Called as each request is sent. */
   readonly lastLook?: LastLook | undefined;
 }
 
 type Emit = ArgumentsOf<"events.emit">;
 
 /**
- * Writes core/v1 Events. Repeats raise the count of one Event. A function above its rate writes nothing new. A repeat
- * is counted, and shown by the next write. Events are for people, and must not fail a handler.
+ * Writes core/v1 Events. Repeats increase the count of one Event. Beyond its rate a function writes no new Events; repeats are
+ * counted, and shown by the next write. Events are for people, and must not fail a handler.
  */
 export class EventRecorder {
   private readonly parts: RecorderParts;
@@ -50,15 +53,15 @@ export class EventRecorder {
     this.series = new SeriesCache(parts.clock);
   }
 
-  /** `null` as JSON. Throws CallFailure. */
+  /** Returns `null` as JSON. Throws CallFailure. */
   async emit(caller: Caller, manifest: FunctionManifest, args: Emit, signal: AbortSignal): Promise<string> {
     const object = isTrigger(caller, args.object) ? caller.object : args.object;
-    // An Event lies beside its object; about a cluster-scoped one it lies in `default`, as client-go has it.
+    // An Event is in its object's namespace. For a cluster-scoped object it is in `default`, as in client-go.
     const namespace = object.namespace || "default";
     const demand: RequestAttributes = { group: "", resource: "events", verb: "create", namespace };
     const allowed = object === caller.object || isGranted(manifest.permissions, { ...demand, group: "events.k8s.io" });
     if (!allowed) assertGranted(manifest, demand);
-    // About what fired it a handler may speak, since the runtime showed it to the handler.
+    // A handler may write about the object that triggered it, because the runtime delivered it.
     const objection = object === caller.object ? undefined : this.parts.own.eventObjection(object);
     if (objection) throw withheld(objection);
     const message = cut(args.message);
@@ -113,7 +116,7 @@ export class EventRecorder {
         await transport.json(request);
         return;
       } catch (error) {
-        // Events are kept for an hour by default: the one that was counted on may be gone.
+        // Events are kept for an hour by default, so the counted one may be gone.
         if (!(error instanceof ApiError) || error.status !== 404) throw error;
       }
     }
@@ -127,7 +130,7 @@ export class EventRecorder {
     series.name = name;
   }
 
-  /** Differs from every other Event's: by time, by chance against other runtimes, and by number within the millisecond. */
+  /** Returns a unique suffix: time, a random part to distinguish runtimes, and a number within the millisecond. */
   private mark(): string {
     const { clock, random } = this.parts;
     const hex = (value: number, digits: number) => value.toString(16).padStart(digits, "0");
@@ -145,9 +148,9 @@ export class EventRecorder {
   }
 }
 
-/** The object that fired the handler: about it, no grant is needed. */
+/** True for the object that triggered the handler, which needs no grant. */
 function isTrigger({ object }: Caller, named: Emit["object"]): boolean {
-  // A schedule, or a batch, is no object.
+  // A schedule or a batch is not an object.
   if (object.apiVersion === scheduleKind.apiVersion) return false;
   return (
     named.apiVersion === object.apiVersion &&
@@ -164,7 +167,7 @@ function eventOf(functionName: string, { object, type, reason }: Emit, message: 
   return {
     apiVersion: "v1",
     kind: "Event",
-    // Of many that were merged, none is the version it was about.
+    // Merged messages belong to different versions of the object.
     involvedObject: { ...involvedObject, ...(resourceVersion && !merged && { resourceVersion }) },
     type,
     reason,
@@ -175,7 +178,7 @@ function eventOf(functionName: string, { object, type, reason }: Emit, message: 
   };
 }
 
-/** The object's name and a mark, as client-go does; of a name that an Event cannot have, what is left. */
+/** Returns the object's name with a suffix, as client-go does. Characters that an Event's name cannot have are replaced. */
 function eventName(objectName: string, mark: string): string {
   const base = objectName
     .toLowerCase()
@@ -187,14 +190,14 @@ function eventName(objectName: string, mark: string): string {
   return `${base || "object"}.${mark}`;
 }
 
-/** Nobody can write into a namespace that goes or is gone: as client-go, let the Event go with it. */
+/** True if the namespace is being deleted or gone. The Event is then dropped, as in client-go. */
 function isGoneNamespace(error: unknown): boolean {
   if (!(error instanceof ApiError)) return false;
   const terminating = error.details?.causes?.some(({ reason }) => reason === "NamespaceTerminating") ?? false;
   return error.status === 404 || (error.status === 403 && terminating);
 }
 
-/** The first 1024 bytes at most, never half a character. */
+/** Returns the first 1024 bytes, without splitting a character. */
 function cut(message: string): string {
   const bytes = Buffer.from(message, "utf8");
   if (bytes.length <= messageLimit) return message;

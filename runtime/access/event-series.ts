@@ -1,29 +1,32 @@
 import type { Clock } from "../base/clock.ts";
 
-/** As client-go's event correlator (`tools/record/events_cache.go`): how many series are remembered, and for how long. */
+/**
+ * Limits of client-go's event correlator (`tools/record/events_cache.go`): number of remembered series, and for how long in
+ * milliseconds.
+ */
 const mostSeries = 4096;
 const windowMs = 600_000;
-/** Messages about one thing that differ, before they are shown as one: as there. */
+/** Number of different messages about one subject before they are merged, as in client-go. */
 const mostMessages = 10;
 
-/** The repeats of one Event. */
+/** The occurrences of one Event. */
 export interface EventSeries {
-  /** The Event's name in the cluster; undefined until it is written. */
+  /** The Event's name in the cluster. `undefined` until it is written. */
   name: string | undefined;
-  /** Occurrences so far, those included that were not written. */
+  /** Occurrences so far, including unwritten ones. */
   count: number;
   readonly firstAt: string;
-  /** Shown in place of the message where many messages were merged. */
+  /** True if different messages were merged. A fixed text is then shown instead. */
   readonly merged: boolean;
-  /** The write under way: writes of one series follow one another. */
+  /** The write under way. Writes of one series are sequential. */
   tail: Promise<unknown>;
   lastSeen: number;
 }
 
-/** Finds the series that an Event belongs to: equal Events are one; too many about one thing that differ are one too. */
+/** Finds the series of an Event: equal Events are one series, and so are too many different ones about one subject. */
 export class SeriesCache {
   private readonly clock: Clock;
-  /** In order of use: the longest unused is first. */
+  /** Ordered by last use, the oldest first. */
   private readonly series = new Map<string, EventSeries>();
   private readonly messages = new Map<string, { readonly since: number; readonly seen: Set<string> }>();
 
@@ -32,8 +35,8 @@ export class SeriesCache {
   }
 
   /**
-   * The series, this occurrence counted.
-   * @param about everything that two Events of a series have in common but the message
+   * Counts an occurrence, and returns its series.
+   * @param about everything that Events of a series have in common except the message
    */
   count(about: string, message: string): EventSeries {
     const now = this.clock.monotonic();
@@ -65,7 +68,7 @@ export class SeriesCache {
   }
 }
 
-/** Now, as metav1.Time has it: whole seconds. */
+/** The present time in the form of metav1.Time: whole seconds. */
 export const timestamp = (clock: Clock): string => new Date(clock.now()).toISOString().replace(/\.\d+Z$/, "Z");
 
 function evict(map: Map<string, unknown>): void {

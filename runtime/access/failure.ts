@@ -1,7 +1,7 @@
 import type { WatchfireError } from "../base/errors.ts";
 import type { HostCallError, HostReply } from "../sandbox/host-calls.ts";
 
-/** A call that ends in an error for the guest: it is thrown within the room and becomes the reply at its edge. */
+/** A call that ends in an error for the guest. Thrown within this folder, and converted to the reply by `Access`. */
 export class CallFailure extends Error {
   override readonly name = "CallFailure";
   readonly error: HostCallError;
@@ -12,11 +12,11 @@ export class CallFailure extends Error {
   }
 }
 
-/** The arguments cannot be used: nothing was sent. */
+/** Invalid arguments. The request was not sent. */
 export const invalid = (message: string): CallFailure =>
   new CallFailure({ type: "InvalidError", message, status: 400, reason: "BadRequest" });
 
-/** The manifest does not grant it: nothing was sent. `missingRule` is the line to add to `permissions`. */
+/** Not granted by the manifest. The request was not sent. `missingRule`: the line to add to `permissions`. */
 export const refused = (message: string, missingRule: string): CallFailure =>
   new CallFailure({
     type: "ForbiddenError",
@@ -26,7 +26,7 @@ export const refused = (message: string, missingRule: string): CallFailure =>
     details: { refusedBy: "runtime", missingRule },
   });
 
-/** The runtime refuses it whatever the manifest grants: nothing was sent. */
+/** Refused by the runtime whatever the manifest grants. The request was not sent. */
 export const withheld = (fault: WatchfireError): CallFailure =>
   new CallFailure({
     type: "ForbiddenError",
@@ -40,13 +40,13 @@ export const withheld = (fault: WatchfireError): CallFailure =>
 export const timedOut = (message: string): CallFailure =>
   new CallFailure({ type: "TimeoutError", message, status: 0, reason: "Timeout" });
 
-/** The function calls more than it may. */
+/** The function exceeds a limit of calls. */
 export const tooMany = (message: string): CallFailure =>
   new CallFailure({ type: "TooManyRequestsError", message, status: 429, reason: "TooManyRequests" });
 
-/** `ctx.fetch` failed; `refused` where the manifest's `egress` is the reason. */
+/** A failure of `ctx.fetch`. `byEgress`: true if the manifest's `egress` is the reason. */
 export const fetchFailed = (message: string, byEgress = false): CallFailure =>
   new CallFailure({ type: "FetchError", message, details: { refused: byEgress } });
 
-/** The answer's JSON text, as it came. */
+/** A successful reply with the answer's JSON text. */
 export const answered = (json: string): HostReply => ({ ok: true, json });

@@ -19,10 +19,10 @@ import type { HostResolver } from "./resolver.ts";
 
 const responseLimit = 5 * 1024 * 1024;
 const mostRedirects = 5;
-/** Characters of a body that is shown and not sent. */
+/** Maximum number of characters shown of a body that is not sent. */
 const longestShown = 2_000;
 const connectTimeoutMs = 10_000;
-/** Methods that the standard forbids, besides CONNECT's cousins. */
+/** Methods that the fetch standard forbids. */
 const forbiddenMethods = new Set(["CONNECT", "TRACE", "TRACK"]);
 const redirects = new Set([301, 302, 303, 307, 308]);
 
@@ -30,13 +30,13 @@ interface FetcherParts {
   readonly answers: AnswerReader;
   readonly resolver?: HostResolver;
   readonly clusterNetworks?: readonly string[];
-  /** Where the runtime's endpoints listen, once they do. */
+  /** The port of the runtime's endpoints, once they listen. */
   readonly ownPort?: () => number | undefined;
-  /** The variables that name proxies. Default: none. */
+  /** The variables that name proxies. Default: no proxies. */
   readonly proxies?: ProxyEnvironment;
-  /** Nothing but GET and HEAD is sent: this hears of it instead. Default: all of it is sent. */
+  /** Receives every request other than GET and HEAD instead of sending it. Default: all are sent. */
   readonly unsent?: TellUnsent | undefined;
-  /** Asked as each request is written to the network. */
+  /** Called as each request is sent. */
   readonly lastLook?: LastLook | undefined;
 }
 
@@ -47,7 +47,7 @@ interface Hop {
   readonly body: Buffer | undefined;
 }
 
-/** The parent's half of `ctx.fetch`. Every hop of a redirect is checked like the first. */
+/** The parent's side of `ctx.fetch`. Each redirect is checked like the first request. */
 export class Fetcher {
   private readonly policy: EgressPolicy;
   private readonly agents: Readonly<Record<Network, Dispatcher>>;
@@ -62,11 +62,11 @@ export class Fetcher {
     this.proxy = new EgressProxy(proxies, lastLook);
     const own = new OwnListener(ownPort);
     this.policy = new EgressPolicy(own, resolver, clusterNetworks);
-    // Apart for each network: a connection that stays open leads where one function may go, and another may not.
+    // Separate agents for each network, because an open connection may lead to a destination that only some functions may use.
     this.agents = { Public: this.agentFor("Public", own, lastLook), Private: this.agentFor("Private", own, lastLook) };
   }
 
-  /** The response as JSON text of the SDK's `FetchResult`. Throws CallFailure. */
+  /** Returns the response as JSON text of the SDK's `FetchResult`. Throws CallFailure. */
   async fetch(manifest: FunctionManifest, args: ArgumentsOf<"fetch">, signal: AbortSignal): Promise<string> {
     let hop = firstHop(args);
     for (let followed = 0; ; followed++) {
@@ -93,7 +93,10 @@ export class Fetcher {
     await Promise.all([this.proxy.close(), ...Object.values(this.agents).map((agent) => agent.destroy())]);
   }
 
-  /** Behind a proxy the name is checked before each request, since nobody here sees the connection's far end. */
+  /**
+   * Returns the dispatcher for a URL. With a proxy the name is checked before each request, because the connection's far end is
+   * not visible here.
+   */
   private async agentOf(url: URL, network: Network): Promise<Dispatcher> {
     const proxied = this.proxy.agentFor(url);
     if (proxied) await this.policy.checkAhead(url, network);
@@ -111,11 +114,11 @@ export class Fetcher {
         (error: Error) => callback(error, "", 0),
       );
     };
-    // A connection that stays open goes to an address that was checked when it was made. There are as many as the functions'
-    // gates let through: with fewer, one function could hold them all, and another would wait for its answers.
+    // An open connection goes to an address that was checked when it was made. There are as many connections as the functions'
+    // gates allow; with fewer, one function could hold them all.
     const connect = buildConnector({ lookup, timeout: connectTimeoutMs });
     const agent = new Agent({
-      // Judged by where a connection came to, whichever way its address was written, before anything is sent.
+      // Checked by the address actually connected to, however it was written, before anything is sent.
       connect: (options, callback) =>
         connect(options, (error, socket) => {
           if (error) return callback(error, null);
@@ -148,7 +151,7 @@ export class Fetcher {
     }
   }
 
-  /** The whole body, decoded; refused as soon as it is above the limit, however small it was on the wire. */
+  /** Reads and decodes the whole body. Refuses it as soon as it exceeds the limit, however small it was on the wire. */
   private async result(
     functionName: string,
     response: Dispatcher.ResponseData,
@@ -181,7 +184,7 @@ interface FetchedResponse {
   readonly bytes: Buffer;
 }
 
-/** JSON text of the SDK's `FetchResult`. */
+/** Returns the JSON text of the SDK's `FetchResult`. */
 function asResult(url: URL, redirected: boolean, { status, statusText, headers, bytes }: FetchedResponse): string {
   return JSON.stringify({
     url: url.href.replace(/#.*$/, ""),
@@ -208,7 +211,7 @@ function firstHop({ url, method, headers, body }: ArgumentsOf<"fetch">): Hop {
 function nextHop({ url, method, headers, body }: Hop, location: string, status: number): Hop {
   if (!URL.canParse(location, url.href)) throw fetchFailed(`${url.host} redirects to what is no URL`);
   const next = new URL(location, url);
-  // The standard: a POST that is moved, and whatever is neither GET nor HEAD and is answered by "see other", becomes a GET.
+  // By the standard, a moved POST becomes a GET, and so does any other method but GET and HEAD after "see other".
   const becomesGet =
     status === 303 ? method !== "GET" && method !== "HEAD" : (status === 301 || status === 302) && method === "POST";
   return {
@@ -219,14 +222,14 @@ function nextHop({ url, method, headers, body }: Hop, location: string, status: 
   };
 }
 
-/** Where a redirect leads. Header values come as Latin-1, but servers write addresses beyond ASCII in UTF-8. */
+/** Returns the target of a redirect. Header values are decoded as Latin-1, but servers write non-ASCII addresses in UTF-8. */
 function locationOf({ headers }: Dispatcher.ResponseData): string | undefined {
   const { location } = headers;
   const text = Array.isArray(location) ? location[0] : location;
   return text === undefined ? undefined : Buffer.from(text, "latin1").toString("utf8");
 }
 
-/** Statuses whose answers have no body, whatever their headers say of it. */
+/** Statuses without a body, whatever the headers say. */
 const bodiless = new Set([204, 205, 304]);
 
 function failureOf(error: unknown, url: URL, signal: AbortSignal): unknown {
@@ -236,7 +239,7 @@ function failureOf(error: unknown, url: URL, signal: AbortSignal): unknown {
     const what = `the body of the answer of ${url.host} cannot be decoded: ${error.message}`;
     return fetchFailed(new WatchfireError("WF_ACCESS_CODING", { what }).message);
   }
-  // Only the code: the words of an error may hold addresses that are none of the handler's business.
+  // Only the code is shown, because an error's message may contain addresses that the handler must not see.
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   return fetchFailed(`no answer from ${url.host}${code ? `: ${code}` : ""}`);
 }

@@ -4,17 +4,17 @@ import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import { functionAccount } from "./account.ts";
 
 interface FunctionAccountsParts {
-  /** The runtime's own connection, whose account may make the functions' tokens. */
+  /** The runtime's connection, whose account may create the functions' tokens. */
   readonly transport: SharedTransport;
-  /** The runtime's namespace, where the accounts are. */
+  /** The runtime's namespace, which has the functions' accounts. */
   readonly namespace: string;
-  /** The runtime's ServiceAccount, which theirs are named after. */
+  /** The runtime's ServiceAccount, whose name is the prefix of theirs. */
   readonly account: string;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** Who each function is to the API server: an account of its own, over the connections that all share. */
+/** Connections under a separate account for each function, over a shared connection pool. */
 export class FunctionAccounts {
   readonly namespace: string;
   private readonly parts: FunctionAccountsParts;
@@ -25,7 +25,7 @@ export class FunctionAccounts {
     this.namespace = parts.namespace;
   }
 
-  /** The connection of a function; its requests reject with WF_KUBE_FORBIDDEN while it has no token. */
+  /** Returns a function's connection. Its requests reject with WF_KUBE_FORBIDDEN while there is no token. */
   transport(functionName: string): KubeTransport {
     let transport = this.transports.get(functionName);
     if (!transport) {
@@ -38,7 +38,7 @@ export class FunctionAccounts {
     return transport;
   }
 
-  /** Forgets a function that is gone, and its token. */
+  /** Forgets a removed function and its token. */
   forget(functionName: string): void {
     this.transports.delete(functionName);
   }

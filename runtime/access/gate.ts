@@ -4,7 +4,7 @@ interface QueuedCall {
   readonly enter: () => void;
 }
 
-/** How many calls of a function may be under way, and how many may wait with how many bytes of arguments. */
+/** Maximum numbers of concurrent and waiting calls of a function, and maximum bytes of waiting arguments. */
 interface GateLimits {
   readonly atOnce: number;
   readonly waiting: number;
@@ -12,8 +12,8 @@ interface GateLimits {
 }
 
 /**
- * Lets so many calls of one function be under way at once. The rest wait in order, up to a limit, so that a flood costs
- * only its own function patience.
+ * Limits the concurrent calls of one function. Further calls wait in order, up to a limit, so that a flood of calls only delays
+ * its function.
  */
 export class CallGate {
   private readonly limits: GateLimits;
@@ -25,12 +25,12 @@ export class CallGate {
     this.limits = limits;
   }
 
-  /** True while nothing runs or waits: the gate can be forgotten. */
+  /** True while no call runs or waits, so that the gate can be removed. */
   get idle(): boolean {
     return this.underWay === 0 && this.waiting.length === 0;
   }
 
-  /** Runs the call, whose arguments are so many bytes, when there is room. Rejects with the signal's reason if it aborts while waiting. */
+  /** Runs a call with `bytes` of arguments once there is room. Rejects with the signal's reason if it aborts while waiting. */
   async pass<T>(signal: AbortSignal, bytes: number, call: () => Promise<T>): Promise<T> {
     if (this.underWay < this.limits.atOnce) this.underWay++;
     else await this.wait(signal, bytes);
@@ -70,7 +70,7 @@ export class CallGate {
     });
   }
 
-  /** Hands the room on: the count stays the same while somebody waits. */
+  /** Passes the slot to the next waiting call, or frees it. */
   private leave(): void {
     const next = this.waiting.shift();
     if (next) next.enter();

@@ -1,6 +1,6 @@
 import type { Permission } from "../manifest/function.ts";
 
-/** What one call asks for, as the API server's authorizer would see it. */
+/** The attributes of one call, as the API server's authorizer would see them. */
 export interface RequestAttributes {
   /** "" for the core group. */
   readonly group: string;
@@ -8,13 +8,13 @@ export interface RequestAttributes {
   readonly resource: string;
   readonly subresource?: string;
   readonly verb: "get" | "list" | "create" | "update" | "patch" | "delete";
-  /** Absent: cluster-scoped, or all namespaces. */
+  /** Absent for cluster-scoped objects and for all namespaces. */
   readonly namespace?: string;
-  /** Absent: a list of objects of any name, or a create. */
+  /** Absent for a list of any names and for a create. */
   readonly name?: string;
 }
 
-/** Whether a rule grants it: RBAC's own matching (`pkg/apis/rbac/v1/evaluation_helpers.go`), and the rule's namespaces. */
+/** True if a rule grants the call: RBAC's matching (`pkg/apis/rbac/v1/evaluation_helpers.go`), and the rule's namespaces. */
 export function grants(rule: Permission, demand: RequestAttributes): boolean {
   return (
     matches(rule.verbs, demand.verb) &&
@@ -25,17 +25,17 @@ export function grants(rule: Permission, demand: RequestAttributes): boolean {
   );
 }
 
-/** Whether any rule of the manifest grants it. */
+/** True if any rule of the manifest grants the call. */
 export const isGranted = (rules: readonly Permission[], demand: RequestAttributes): boolean =>
   rules.some((rule) => grants(rule, demand));
 
-/** Whether some rule could grant the verb in the group, whatever the resource: enough to look further. */
+/** True if some rule could grant the verb in the group, whatever the resource, so that discovery is worthwhile. */
 export const mayBeGranted = (
   rules: readonly Permission[],
   demand: Pick<RequestAttributes, "group" | "verb">,
 ): boolean => rules.some((rule) => matches(rule.verbs, demand.verb) && matches(rule.apiGroups, demand.group));
 
-/** The rule to add to `permissions`, as one YAML line, no wider than the call. */
+/** Returns the rule to add to `permissions`, as one line of YAML, no wider than the call. */
 export function missingRule({ group, resource, subresource, verb, namespace, name }: RequestAttributes): string {
   const path = subresource === undefined ? resource : `${resource}/${subresource}`;
   const fields = [`apiGroups: [${quoted(group)}]`, `resources: [${quoted(path)}]`, `verbs: [${verb}]`];
@@ -44,7 +44,7 @@ export function missingRule({ group, resource, subresource, verb, namespace, nam
   return `- { ${fields.join(", ")} }`;
 }
 
-/** What was asked for, for people: `patch deployments.apps/scale "web" in namespace "demo"`. */
+/** Describes the call for people: `patch deployments.apps/scale "web" in namespace "demo"`. */
 export function describeDemand({ group, resource, subresource, verb, namespace, name }: RequestAttributes): string {
   const type = `${resource}${group === "" ? "" : `.${group}`}${subresource === undefined ? "" : `/${subresource}`}`;
   const which = name === undefined ? "" : ` ${JSON.stringify(name)}`;
@@ -60,7 +60,7 @@ function matchesResource(pattern: string, { resource, subresource }: RequestAttr
   return pattern === asked || (subresource !== undefined && pattern === `*/${subresource}`);
 }
 
-/** Plain where YAML reads it as text: neither empty, nor a number, a boolean or null in its notation. */
+/** Returns the text, quoted unless YAML reads it as text: not empty, no number, boolean or null. */
 const quoted = (text: string): string =>
   /^[a-z][a-z0-9./-]*$/.test(text) && !/^(?:true|false|null|yes|no|on|off|y|n)$/.test(text)
     ? text

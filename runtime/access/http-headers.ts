@@ -2,7 +2,7 @@ import { Headers as WebHeaders } from "undici";
 import { version } from "../base/version.ts";
 import { fetchFailed } from "./failure.ts";
 
-/** Headers that belong to the connection, not to the message: the runtime's to set. */
+/** Headers of the connection, not of the message. Only the runtime sets them. */
 const reserved = new Set([
   "accept-encoding",
   "connection",
@@ -16,18 +16,18 @@ const reserved = new Set([
   "upgrade",
 ]);
 
-/** Headers that are for one origin alone: a redirect to another does not get them (WHATWG fetch, HTTP-redirect fetch). */
+/** Headers for one origin only. A redirect to another origin does not get them (WHATWG fetch, HTTP-redirect fetch). */
 const personal = new Set(["authorization", "cookie", "proxy-authorization"]);
 
-/** Headers about a body, which go with it. */
+/** Headers that describe a body, removed together with it. */
 const ofBody = new Set(["content-encoding", "content-language", "content-location", "content-type"]);
 
-/** Bytes of all request headers: what common servers take. */
+/** Maximum bytes of all request headers: the limit of common servers. */
 const headerLimit = 32 * 1024;
 
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** What a request says unless its handler does, as with undici's fetch. */
+/** Default headers of a request, as in undici's fetch. */
 const usual: Headers = [
   ["accept", "*/*"],
   ["accept-language", "*"],
@@ -35,8 +35,8 @@ const usual: Headers = [
 ];
 
 /**
- * A guest's headers: names in lower case, several values of one name in one, none with white space around it, as WHATWG fetch
- * sends them. Throws a FetchError for one that it may not set or that is none.
+ * Checks a guest's headers, and returns them as WHATWG fetch sends them: names in lower case, values of one name combined,
+ * surrounding white space removed. Throws a FetchError for an invalid header, or one that a handler may not set.
  */
 export function checkedHeaders(headers: Headers): Headers {
   let size = 0;
@@ -53,23 +53,23 @@ export function checkedHeaders(headers: Headers): Headers {
   return [...new WebHeaders(checked)];
 }
 
-/** The headers to send: a handler's, and the usual ones that it did not set. */
+/** Returns the headers to send: the handler's, and the defaults that it did not set. */
 export function sentHeaders(headers: Headers): Headers {
   const set = new Set(headers.map(([name]) => name));
   return [...headers, ...usual.filter(([name]) => !set.has(name))];
 }
 
-/** The headers that go along with a redirect. */
+/** Returns the headers to send to a redirect's target. */
 export function redirectedHeaders(headers: Headers, sameOrigin: boolean, keepsBody: boolean): Headers {
   return headers.filter(([name]) => (sameOrigin || !personal.has(name)) && (keepsBody || !ofBody.has(name)));
 }
 
-/** Headers of the connection that brought a response. */
+/** Headers of the connection on which a response arrived. */
 const ofConnection = ["connection", "keep-alive", "transfer-encoding"];
-/** Headers of a coded body. */
+/** Headers of an encoded body. */
 const ofCoding = ["content-encoding", "content-length"];
 
-/** A response's headers as pairs, without those that no longer hold once the body is whole, and decoded where it is. */
+/** Returns a response's headers as pairs, without those that no longer apply to the complete and, if so, decoded body. */
 export function responseHeaders(
   headers: Readonly<Record<string, string | string[] | undefined>>,
   isDecoded: boolean,

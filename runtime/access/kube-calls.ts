@@ -15,35 +15,37 @@ import type { OwnObjects } from "./own-objects.ts";
 import { type KubeOperation, type Plan, planOf } from "./plan.ts";
 import type { Reference } from "./reference.ts";
 
-/** Turns a kind into its resource; `Discovery` of the kube room is one. */
+/** Resolves a kind to its resource. `Discovery` of the kube room implements it. */
 export interface KindLookup {
   resolve(apiVersion: string, kind: string): Promise<Lookup>;
   missing(apiVersion: string, kind: string): NotServed | undefined;
-  /** Forgets what it knew of a group version. */
+  /** Forgets a group version. */
   invalidate(apiVersion: string): void;
 }
 
-/** What the client of the cluster needs. */
+/** Dependencies of `KubeCalls`. */
 interface KubeParts {
-  /** The connection by which a function asks. */
+  /** Returns the connection under which a function sends requests. */
   readonly transportOf: (functionName: string) => KubeTransport;
-  /** It asks under an account of its own, with no more rights than its manifest says. */
+  /** True if functions have separate accounts, with no more rights than their manifests. */
   readonly ownAccounts: boolean;
   readonly discovery: KindLookup;
   readonly own: OwnObjects;
   readonly answers: AnswerReader;
-  /** Largest answer handed to a guest, in bytes. */
+  /** Maximum size of an answer to a guest, in bytes. */
   readonly answerLimit: number;
-  /** Limit of one request, in milliseconds. */
+  /** Timeout of one request, in milliseconds. */
   readonly timeoutMs: number;
-  /** Asked as each request is written to the network. */
+  /** Called as each request is sent. */
   readonly lastLook?: LastLook | undefined;
 }
 
-/** The field manager of a function's writes, as `kubectl get --show-managed-fields` shows it. */
+/** Returns the field manager of a function's writes, as `kubectl get --show-managed-fields` shows it. */
 const fieldManager = (functionName: string): string => `watchfire:${functionName}`;
 
-/** Asks the API server in a function's name: looks the kind up, checks the grant, sends, and passes the answer on. */
+/**
+ * Calls the API server on behalf of a function: resolves the kind, checks the grant, sends the request, and returns the answer.
+ */
 export class KubeCalls {
   private readonly parts: KubeParts;
 
@@ -51,7 +53,7 @@ export class KubeCalls {
     this.parts = parts;
   }
 
-  /** The answer's JSON text, unparsed. Throws CallFailure. */
+  /** Returns the answer's JSON text, unparsed. Throws CallFailure. */
   async run<Name extends KubeOperation>(
     manifest: FunctionManifest,
     operation: Name,
@@ -86,14 +88,14 @@ export class KubeCalls {
       return await answers.read(response.body, reading, (bytes) => bytes.toString("utf8"));
     } catch (error) {
       if (signal.aborted) throw signal.reason;
-      // A 404 without a Status is the path's, not the object's: the kind may have been taken away.
+      // A 404 without a Status means that the path is missing, not the object: the kind may have been removed.
       if (error instanceof ApiError && error.status === 404 && error.reason === "")
         this.parts.discovery.invalidate(target.apiVersion);
       throw new CallFailure(callErrorOf(error, demand));
     }
   }
 
-  /** Of a list of Secrets: without the runtime's own. */
+  /** Returns the query. For a list of Secrets, adds a selector that hides the runtime's own. */
   private queryOf({ query }: Plan, demand: RequestAttributes): Plan["query"] {
     const hiding = demand.verb === "list" ? this.parts.own.hiding(demand) : undefined;
     if (hiding === undefined) return query;
@@ -104,7 +106,7 @@ export class KubeCalls {
     const { apiVersion, kind } = plan.target;
     const group = groupOf(apiVersion);
     const guess = { ...demandOf(plan, { group, plural: guessPlural(kind), namespaced: true }), verb: plan.verb };
-    // Not even discovery is asked on behalf of a call that no rule can grant. No rule is for a kind that there is not.
+    // Discovery is not called for a call that no rule can grant. Rules cannot grant a kind that does not exist.
     if (!mayBeGranted(manifest.permissions, guess)) {
       const missing = this.parts.discovery.missing(apiVersion, kind);
       throw missing ? notServed(missing) : refusal(manifest, guess);
@@ -123,8 +125,8 @@ export class KubeCalls {
   }
 
   /**
-   * The body to send. Where the request could create and the manifest does not grant it, the body names the uid of the
-   * object that is there. The API server then refuses to create another (409), whatever happens in between.
+   * Returns the body to send. If the request could create an object and the manifest does not grant that, the body names the uid
+   * of the existing object, so that the API server refuses to create another one (409), whatever happens in between.
    */
   private async pinned(
     manifest: FunctionManifest,
@@ -137,7 +139,7 @@ export class KubeCalls {
     const metadata = (body as { metadata?: { uid?: string } } | undefined)?.metadata;
     const create: RequestAttributes = { ...demand, verb: "create" };
     if (!mayCreate || metadata?.uid || isGranted(manifest.permissions, create)) return body;
-    // The function's own account has no right to create either; nor may it read where the manifest says nothing of that.
+    // The function's account has no right to create either, and may not read unless the manifest grants it.
     if (this.parts.ownAccounts && !isGranted(manifest.permissions, { ...demand, verb: "get" })) return body;
     const path = resourcePath(resource, target.namespace, target.name);
     const { timeoutMs, lastLook } = this.parts;
@@ -155,12 +157,12 @@ export class KubeCalls {
   }
 }
 
-/** Throws the refusal of a call that no rule of the manifest grants. */
+/** Throws the refusal if no rule of the manifest grants the call. */
 export function assertGranted(manifest: FunctionManifest, demand: RequestAttributes): void {
   if (!isGranted(manifest.permissions, demand)) throw refusal(manifest, demand);
 }
 
-/** No NotFoundError: a handler that takes "no such kind" for "no such object" would tidy up what is in use. */
+/** Not a NotFoundError, because a handler that takes "no such kind" for "no such object" would delete what is in use. */
 const notServed = ({ reason: message }: NotServed): CallFailure =>
   new CallFailure({ type: "KubeError", message, status: 404, reason: "NotServed" });
 
@@ -172,7 +174,7 @@ function refusal(manifest: FunctionManifest, demand: RequestAttributes): CallFai
   );
 }
 
-/** What the call asks for. To the API server, an object of kind Namespace lies within itself. */
+/** Returns the attributes of the call. For the API server, an object of kind Namespace is in itself. */
 function demandOf(plan: Plan, resource: Pick<Resource, "group" | "plural" | "namespaced">): RequestAttributes {
   const { target, verb, subresource, query } = plan;
   const name = verb === "list" ? requiredName(query?.fieldSelector ?? "") : target.name;
@@ -202,7 +204,7 @@ const writes = (method: Plan["method"]): boolean => method !== "GET" && method !
 const groupOf = (apiVersion: string): string =>
   apiVersion.includes("/") ? apiVersion.slice(0, apiVersion.indexOf("/")) : "";
 
-/** The plural as apimachinery guesses it (`meta/restmapper.go`), for the words of a refusal before discovery. */
+/** Guesses the plural as apimachinery does (`meta/restmapper.go`), for a refusal before discovery. */
 function guessPlural(kind: string): string {
   const singular = kind.toLowerCase();
   if (singular.endsWith("s")) return `${singular}es`;

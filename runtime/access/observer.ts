@@ -1,14 +1,14 @@
-/** One call that a guest made, when it has ended. */
+/** A guest's call that has ended. */
 export interface CallRecord {
   readonly function: string;
-  /** `kube.get`, `events.emit`, `fetch`, …; `unknown` for a name that is none. */
+  /** `kube.get`, `events.emit`, `fetch`, …; `unknown` for an invalid name. */
   readonly operation: string;
-  /** `ok`; or the class of the error, of a refusal by the runtime `refused`; or `dropped` for an Event above the rate. */
+  /** `ok`; the error's class; `refused` for a refusal by the runtime; `dropped` for an Event above the rate. */
   readonly result: string;
   readonly durationMs: number;
 }
 
-/** Told of every call; makes metrics of it. */
+/** Observes every call, for metrics. */
 export interface AccessObserver {
   called(record: CallRecord): void;
 }

@@ -3,18 +3,21 @@ import { WatchfireError } from "../base/errors.ts";
 import { type CallFailure, fetchFailed } from "./failure.ts";
 
 /**
- * The runtime's own endpoints, where everybody's dead letters are: no handler's `fetch` may come there, whatever its
- * manifest declares. Whoever connects from this machine counts there as its user.
+ * Protects the runtime's endpoints, which serve the dead letters of all functions, from handlers' `fetch`, whatever the manifest
+ * declares. A connection from this machine would count as its user.
  */
 export class OwnListener {
   private readonly port: () => number | undefined;
 
-  /** @param port where the endpoints listen; undefined as long as they do not */
+  /** @param port returns the endpoints' port; `undefined` while they do not listen */
   constructor(port: () => number | undefined) {
     this.port = port;
   }
 
-  /** Why a connection to this address may not be; undefined where it may. Its port on any address of this machine is taken for it. */
+  /**
+   * Returns why a connection to this address is refused. `undefined` if it is allowed. The port is refused on every address of
+   * this machine.
+   */
   refusal(address: string | undefined, port: number): CallFailure | undefined {
     if (address === undefined || port !== this.port() || !isLocal(plain(address))) return undefined;
     const what = `${address}:${port} is where this runtime listens itself`;
@@ -22,7 +25,7 @@ export class OwnListener {
   }
 }
 
-/** An IPv4 address within IPv6, as the kernel writes it, and one without a zone. */
+/** Returns the IPv4 address inside an IPv6 one, as the kernel writes it, and an address without its zone. */
 const plain = (address: string): string => address.replace(/^::ffff:(?=\d+\.)/i, "").replace(/%.*$/, "");
 
 function isLocal(address: string): boolean {

@@ -4,41 +4,42 @@ import { describeDemand, type RequestAttributes } from "./grants.ts";
 import type { Plan } from "./plan.ts";
 import { namesOfBody, type OwnNames, replacesWhole, setsLabel, touchesOwners, usesOwn } from "./written-body.ts";
 
-/** Labels below this prefix make an object the runtime's: `deploy` adopts, replaces and removes what carries them. */
+/** Prefix of labels that mark the runtime's objects: `deploy` adopts, replaces and deletes objects with such labels. */
 const ownLabelPrefix = "watchfire.dev/";
 
-/** The runtime's API group, of which `Function` is a kind. */
+/** The runtime's API group, which has the kind `Function`. */
 const ownGroup = "watchfire.dev";
 
-/** The API server's certificate authority, which every pod of a namespace mounts, the runtime's as well. */
+/** The API server's certificate authority, which every pod of a namespace mounts, including the runtime's. */
 const authority = "kube-root-ca.crt";
 
-/** Longer names are cut where they are too long for an object, and end in a hash: their beginning has to tell. */
+/** Maximum length of a name's beginning that is compared. Names too long for an object are cut and end in a hash. */
 const stemLimit = 200;
 
-/** Random characters that the API server appends to `generateName` (apiserver `names/generate.go`). */
+/** Number of random characters that the API server appends to `generateName` (apiserver `names/generate.go`). */
 const generatedLength = 5;
 
-/** Which runtime the objects belong to. */
+/** The runtime that the objects belong to. */
 interface OwnRuntime {
-  /** Where its account, its pod and what is deployed for it lie. */
+  /** The namespace of its account, its pod and the deployed functions. */
   readonly namespace: string;
-  /** Its ServiceAccount, which its objects are called after. */
+  /** Its ServiceAccount, whose name is the prefix of its objects' names. */
   readonly account: string;
-  /** The pod's name, from which its StatefulSet's or Deployment's follows. Default: it runs in no pod. */
+  /** Name of its pod, from which that of its StatefulSet or Deployment follows. Default: it does not run in a pod. */
   readonly pod?: string | undefined;
-  /** More objects of its namespace, of any kind, such as a Secret that its pod mounts. */
+  /** Further objects of its namespace, of any kind, such as a Secret that its pod mounts. */
   readonly reserved?: readonly string[] | undefined;
 }
 
 /**
- * Tells what is the runtime's own, which no function may write, and of which none may read the Secrets, whatever its
- * manifest grants. Names decide, since all own names derive from the account's and the pod's: an object need not be read.
+ * Recognises the runtime's objects, which no function may write, and its Secrets, which no function may read, whatever the
+ * manifest grants. Only names are compared, because all own names derive from the account's and the pod's, so no object needs to
+ * be read.
  */
 export class OwnObjects {
   private readonly home: string;
   private readonly account: string;
-  /** What the names of own objects are, or begin with before a `-` or a `.`. */
+  /** Names of own objects, or prefixes followed by `-` or `.`. */
   private readonly stems: readonly string[];
   private readonly reserved: ReadonlySet<string>;
   private readonly hidden: readonly string[];
@@ -57,7 +58,7 @@ export class OwnObjects {
     };
   }
 
-  /** Why a call may not be made, if it may not. `demand` is what it asks for, `plan` how. */
+  /** Returns why a call is refused. `undefined` if it is allowed. */
   objection(demand: RequestAttributes, plan: Plan): WatchfireError | undefined {
     const secret = this.readsSecret(demand);
     if (secret) return ownFault(demand, secret);
@@ -66,21 +67,21 @@ export class OwnObjects {
     return why === undefined ? undefined : ownFault(demand, why);
   }
 
-  /** Why no Event may be written about an object, if none may. */
+  /** Returns why an Event about an object is refused. `undefined` if it is allowed. */
   eventObjection(about: { readonly kind: string; readonly namespace?: string; readonly name: string }) {
     if (about.namespace !== this.home || !this.isOwnName(about.name)) return undefined;
     const demand: RequestAttributes = { group: "", resource: "events", verb: "create", namespace: this.home };
     return ownFault(demand, `the ${about.kind} ${about.name} that it is about is the runtime's own`);
   }
 
-  /** Whether a Secret of the runtime's namespace is for the runtime alone: a store's, or one that its pod mounts. */
+  /** True for a Secret of the runtime's namespace that only the runtime may use: a store's, or one that its pod mounts. */
   isSecret(name: string): boolean {
     return this.reserved.has(name) || new RegExp(`^${RegExp.escape(this.account)}-checkpoint-\\d+$`).test(name);
   }
 
   /**
-   * A field selector that leaves the runtime's own Secrets out of a list; undefined where there can be none among them. It
-   * stands before the function's selector: after it, a trailing backslash of that one would take its comma away.
+   * Returns a field selector that excludes the runtime's Secrets from a list. `undefined` if the list cannot contain any. It must
+   * precede the function's selector, whose trailing backslash could otherwise escape the comma.
    */
   hiding({
     group,
@@ -98,7 +99,7 @@ export class OwnObjects {
     return "the Secret holds what is the runtime's alone";
   }
 
-  /** By the name of what is written. */
+  /** Checks the name of the written object. */
   private isNamed(
     { group, resource, verb, namespace, name: asked }: RequestAttributes,
     { body }: Plan,
@@ -122,7 +123,7 @@ export class OwnObjects {
     return name === undefined && generateName !== undefined && this.canBecome(generateName) ? own : undefined;
   }
 
-  /** By what is written into it. */
+  /** Checks the content of the written object. */
   private isMade({ group, resource, namespace }: RequestAttributes, { body }: Plan): string | undefined {
     if (body === undefined) return undefined;
     if (replacesWhole(body)) return "a JSON patch of the whole object could make it the runtime's own: use update";
@@ -131,19 +132,19 @@ export class OwnObjects {
     if (namespace !== this.home) return undefined;
     const use = usesOwn(body, this.names);
     if (use === undefined) return undefined;
-    // Whoever reads a namespace's Events takes what they say of the runtime for the runtime's word.
+    // Readers of a namespace's Events take those about the runtime as the runtime's word.
     const isEvent = resource === "events" && (group === "" || group === "events.k8s.io");
     return isEvent
       ? "the object that it is about is the runtime's own"
       : `by ${use} it would be given what is the runtime's own`;
   }
 
-  /** Whether an object of the runtime's namespace of this name is its own, whatever its kind. */
+  /** True if an object of this name in the runtime's namespace is its own, whatever the kind. */
   isOwnName(name: string): boolean {
     return this.reserved.has(name) || this.stems.some((stem) => belongs(name, stem));
   }
 
-  /** Whether the API server could make an own name of it. */
+  /** True if the API server could generate an own name from the prefix. */
   private canBecome(generateName: string): boolean {
     if (this.stems.some((stem) => generateName.startsWith(`${stem}-`) || generateName.startsWith(`${stem}.`)))
       return true;
@@ -158,7 +159,10 @@ function belongs(name: string, stem: string): boolean {
   return name === stem || name.startsWith(`${stem}-`) || name.startsWith(`${stem}.`);
 }
 
-/** A StatefulSet's pods end in a number, a Deployment's in the ReplicaSet's hash and one of their own. */
+/**
+ * Returns the name of a pod's workload. A StatefulSet's pods end in a number, a Deployment's in the ReplicaSet's hash and a
+ * random part.
+ */
 const workloadOf = (pod: string): string => pod.replace(/-\d+$|-[a-z0-9]{6,10}-[a-z0-9]{5}$/, "");
 
 const ownFault = (demand: RequestAttributes, why: string): WatchfireError =>

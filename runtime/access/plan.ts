@@ -7,7 +7,7 @@ import { type Reference, referenceOf } from "./reference.ts";
 /** The operations that are one request to the API server. */
 export type KubeOperation = Extract<OperationName, `kube.${string}`>;
 
-/** The request that an operation becomes, before its kind is looked up. */
+/** The request of an operation, before its kind is resolved. */
 export interface Plan {
   readonly target: Reference;
   readonly verb: RequestAttributes["verb"];
@@ -17,8 +17,8 @@ export interface Plan {
   readonly query?: Readonly<Record<string, string | undefined>>;
   readonly body?: object;
   /**
-   * The request creates the object where there is none, for which the API server asks for `create` as well.
-   * Without that grant it must meet an object that is there.
+   * The request creates the object if it does not exist, for which the API server also requires `create`. Without that grant the
+   * object must exist.
    */
   readonly mayCreate?: true;
 }
@@ -30,8 +30,8 @@ const patchTypes = {
 } as const;
 
 /**
- * How each operation is asked of the API server. `apply` is server-side apply; `setScale` is a merge patch of `/scale`, so
- * that it needs neither a read before it nor the verb `update`.
+ * The request of each operation. `apply` is server-side apply. `setScale` is a merge patch of `/scale`, so it needs neither a
+ * read before it nor the verb `update`.
  */
 const plans: { readonly [Name in KubeOperation]: (args: ArgumentsOf<Name>) => Plan } = {
   "kube.get": ({ ref }) => ({ target: ref, verb: "get", method: "GET" }),
@@ -76,7 +76,7 @@ const plans: { readonly [Name in KubeOperation]: (args: ArgumentsOf<Name>) => Pl
   }),
 };
 
-/** The request for an operation with checked arguments. */
+/** Returns the request for an operation with checked arguments. */
 export function planOf<Name extends KubeOperation>(operation: Name, args: ArgumentsOf<Name>): Plan {
   const plan = plans[operation](args);
   if (operation !== "kube.list" && operation !== "kube.create" && plan.target.name === undefined) {

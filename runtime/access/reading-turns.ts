@@ -1,15 +1,15 @@
 import type { Clock } from "../base/clock.ts";
 
-/** Milliseconds of reading in one turn of the event loop, and what one more call takes. */
+/** Duration of reads in one turn of the event loop, in milliseconds. */
 const turnMs = 10;
 
 /**
- * Lets the event loop turn between the readings of many calls, and gives the functions their readings by turns. A flood
- * of one holds up neither the runtime nor another function. What finds nothing before it is read at once.
+ * Spreads the reads of many calls over turns of the event loop, and alternates between functions, so that a flood of calls delays
+ * neither the runtime nor another function. Reads at once if nothing waits.
  */
 export class ReadingTurns {
   private readonly clock: Clock;
-  /** In the order of their next reading. */
+  /** In the order of the functions' next turns. */
   private readonly waiting = new Map<string, (() => void)[]>();
   private spentMs = 0;
   private isTurning = false;
@@ -18,7 +18,7 @@ export class ReadingTurns {
     this.clock = clock;
   }
 
-  /** Gives what `read` gives, or rejects with what it throws. */
+  /** Runs `read` in the function's turn. Returns its result, or rejects with its error. */
   run<T>(functionName: string, read: () => T): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     const piece = () => {

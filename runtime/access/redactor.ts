@@ -3,43 +3,45 @@ import { cutMark } from "../base/wording.ts";
 import { formsOf } from "./encodings.ts";
 import type { ResolvedEnv } from "./env.ts";
 
-/** Shorter secrets cannot be told from ordinary text: to blot out every "on" hides nothing and spoils everything. */
+/**
+ * Minimum length of secrets. Shorter ones cannot be distinguished from ordinary text: redacting every "on" would hide nothing and
+ * spoil every text.
+ */
 const shortestSecret = 4;
-/** Configuration is mostly words such as `production`, which are no secret by themselves. */
+/** Minimum length of configuration values, most of which are words such as `production` that are not secret. */
 const shortestConfiguration = 12;
 const mark = "[redacted]";
 
-/** Characters by which a form is found: those of the shortest one. */
+/** Number of characters by which a form is found: the length of the shortest one. */
 const gram = shortestSecret;
 /**
- * Characters compared, beyond which the rest is taken out unread: a handler knows its values, and could write what is slow to tell
- * from them. So many for one text or one object's texts, more for each of their characters, and never more than the most, which
- * take 5 ms.
+ * Limits of compared characters, beyond which the rest of the text is removed unread. A handler knows its values, and could write
+ * text that is slow to compare. A base for each text or object, more for each character, and a maximum, which takes 5 ms.
  */
 const leastCompared = 1000;
 const comparedEach = 30;
 const mostCompared = 1_000_000;
 
-/** What is left of these. */
+/** The remaining number of comparisons. */
 interface Allowance {
   left: number;
 }
 
-/** How one text may hold a value. */
+/** One form of a value. */
 interface Form {
   readonly text: string;
-  /** Characters that it has in common with the one before it, at its beginning. */
+  /** Length of the common prefix with the previous form. */
   readonly shared: number;
 }
 
-/** What is known of a function: the forms of its values, by their first characters, and in their order. */
+/** A function's forms: sorted, and by their first characters. */
 interface Known {
   readonly forms: ReadonlyMap<string, readonly Form[]>;
-  /** Whether any form may begin with the characters of such a hash: most places of a text are passed over by it. */
+  /** True at the hashes with which any form may begin, so that most places of a text are skipped. */
   readonly maybe: Uint8Array;
 }
 
-/** Of the characters that begin a form. */
+/** Returns the hash of the characters at the beginning of a form. */
 const hashAt = (text: string, at: number): number =>
   (text.charCodeAt(at) +
     31 * text.charCodeAt(at + 1) +
@@ -47,11 +49,11 @@ const hashAt = (text: string, at: number): number =>
     29791 * text.charCodeAt(at + 3)) &
   0xffff;
 
-/** Cuts the values of a function's environment out of text that leaves the runtime: logs, status, dead letters. */
+/** Removes the values of a function's environment from text that leaves the runtime: logs, status, dead letters. */
 export class Redactor {
   private readonly known = new Map<string, Known>();
 
-  /** Learns a function's values; those it had before are forgotten. */
+  /** Sets a function's values, in place of its earlier ones. */
   learn(functionName: string, { secrets, configuration }: ResolvedEnv["sensitive"]): void {
     const values = [
       ...secrets.filter((value) => value.length >= shortestSecret),
@@ -74,21 +76,21 @@ export class Redactor {
     this.known.set(functionName, { forms, maybe });
   }
 
-  /** Forgets a function that is unloaded. */
+  /** Forgets an unloaded function. */
   forget(functionName: string): void {
     this.known.delete(functionName);
   }
 
   /**
-   * The text without the function's values in any of the encodings. Of a value that the end of a cut text has cut off, its
-   * beginning is taken as well, from four characters on.
+   * Returns the text without the function's values in any encoding. Also removes the beginning of a value before the mark of a
+   * cut text, from four characters on.
    */
   redact(functionName: string, text: string): string {
     const known = this.known.get(functionName);
     return known ? redacted(text, known, { left: leastCompared }) : text;
   }
 
-  /** The same for every string, number, boolean and key within plain data. A number that holds a value becomes a string. */
+  /** As `redact`, for every string, number, boolean and key in plain data. A number that contains a value becomes a string. */
   redactData<T>(functionName: string, data: T): T {
     const known = this.known.get(functionName);
     return known ? (redactedData(data, known, { left: leastCompared }) as T) : data;
@@ -112,7 +114,7 @@ function redactedData(data: unknown, known: Known, allowance: Allowance): unknow
   );
 }
 
-/** As JSON writes a number or a boolean, of which a Secret's value may be the text. */
+/** Returns a number or boolean as JSON writes it, because a Secret's value may be that text. */
 const textOfScalar = (data: unknown): string | undefined =>
   typeof data === "number" || typeof data === "boolean" || typeof data === "bigint" ? String(data) : textOfNumber(data);
 
@@ -126,12 +128,12 @@ function redacted(text: string, known: Known, allowance: Allowance): string {
   return at === 0 ? text : shown + text.slice(at);
 }
 
-/** A stretch of a text: where it begins, and where what follows it does. */
+/** A range of a text: its start and its end, exclusive. */
 type Stretch = readonly [from: number, to: number];
 
 /**
- * Where forms stand in a text, and beginnings of forms that a cut has cut off, in order. They may overlap, since a
- * value may overlap another's beginning. The time that it takes has a bound, whatever a handler makes of the text.
+ * Returns the ranges of forms in a text, and of beginnings of forms before a cut, in order. They may overlap, because a value may
+ * overlap another's beginning. Takes limited time, whatever text a handler writes.
  */
 function stretchesOf(text: string, { forms, maybe }: Known, allowance: Allowance): Stretch[] {
   const found: Stretch[] = [];
@@ -142,7 +144,7 @@ function stretchesOf(text: string, { forms, maybe }: Known, allowance: Allowance
     let length = gram;
     for (const { text: form, shared } of forms.get(text.slice(from, from + gram)) ?? []) {
       const before = length;
-      // Where it goes on as the one before it, the text leaves both at the same place.
+      // If it continues like the previous form, the text differs from both at the same place.
       if (shared <= length) length = commonLength(text, from, form, shared);
       allowance.left -= 1 + Math.max(0, length - before);
       if (length === form.length || text[from + length] === cutMark) to = Math.max(to, from + length);
@@ -153,7 +155,7 @@ function stretchesOf(text: string, { forms, maybe }: Known, allowance: Allowance
   return found;
 }
 
-/** How many characters of the form stand at that place of the text, from its first on, of which `known` do. */
+/** Returns how many characters of the form match at a place in the text. The first `known` are known to match. */
 function commonLength(text: string, from: number, form: string, known: number): number {
   const most = Math.min(form.length, text.length - from);
   for (let at = known; at < most; at++) if (text.charCodeAt(from + at) !== form.charCodeAt(at)) return at;

@@ -13,12 +13,12 @@ export const refSchema = z.strictObject({
   namespace: namespaceName.optional(),
 });
 
-/** What names a kind's collection. */
+/** Fields that identify the collection of a kind. */
 export const collectionShape = { apiVersion, kind, namespace: namespaceName.optional() };
 
 /**
- * An object to be written: only what makes its path is looked at, the rest is the API server's to judge. The result lacks the
- * rest: to visit tens of thousands of fields takes longer than the parent should stand still.
+ * Schema of an object to be written. Only the fields of its path are checked; the API server validates the rest. The result lacks
+ * the other fields, because visiting tens of thousands of them would block the parent for too long.
  */
 export const objectSchema = z.object({
   apiVersion,
@@ -31,7 +31,7 @@ export const objectSchema = z.object({
   }),
 });
 
-/** Names one object, or a collection where `name` is absent. */
+/** Identifies one object, or a collection if `name` is absent. */
 export interface Reference {
   readonly apiVersion: string;
   readonly kind: string;
@@ -39,7 +39,7 @@ export interface Reference {
   readonly namespace?: string;
 }
 
-/** The reference that an object's own fields make. */
+/** Returns the reference to an object. */
 export function referenceOf({ apiVersion, kind, metadata }: z.infer<typeof objectSchema>): Reference {
   const { name, namespace } = metadata;
   return { apiVersion, kind, ...(name !== undefined && { name }), ...(namespace !== undefined && { namespace }) };

@@ -5,29 +5,29 @@ import { readApiError } from "../kube/api-error.ts";
 import { applyType } from "../kube/apply-body.ts";
 import type { KubeRequest, KubeResponse, KubeTransport } from "../kube/transport.ts";
 
-/** A write that a function asked for, as it is shown. */
+/** A function's write as it is shown. */
 export interface Unsent {
   readonly function: string;
   readonly method: string;
   /** The API's path, or the URL. */
   readonly to: string;
-  /** Cut; of a Secret without its values. */
+  /** Shortened. Without the values of a Secret. */
   readonly body?: string;
 }
 
-/** Hears of each write that is not sent. */
+/** Receives each write that is not sent. */
 export type TellUnsent = (unsent: Unsent) => void;
 
-/** Characters of a body that are shown. */
+/** Maximum number of characters shown of a body. */
 const longestBody = 2_000;
-/** Bytes of an object that is read, so that a patch can be shown on it. */
+/** Maximum size, in bytes, of an object that is read to show a patch on it. */
 const objectLimit = 16 * 1024 * 1024;
 
 type Json = { readonly [name: string]: unknown };
 
 /**
- * A function's connection on which nothing is written: what reads goes through, and what would write is shown. It is
- * answered as an API server might. That is the object as it would be, without what defaults and admission would add.
+ * A function's connection that sends no writes: reads are sent, and writes are shown. The answer to a write is the object as it
+ * would be, without what defaults and admission would add.
  */
 export class RehearsedTransport implements KubeTransport {
   readonly description: string;
@@ -58,7 +58,7 @@ export class RehearsedTransport implements KubeTransport {
     if (!there) return isApply ? answer(201, given) : missing(of);
     if (method === "DELETE") return answer(200, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
     if (method === "PUT" && isOutdated(there, given)) return conflict("Conflict", `${of} has been modified`);
-    // A list of JSON patch operations is shown, and not carried out.
+    // A list of JSON patch operations is shown, but not applied.
     return answer(200, Array.isArray(given) ? there : merged(there, given ?? {}));
   }
 
@@ -69,11 +69,11 @@ export class RehearsedTransport implements KubeTransport {
     return (await jsonOf(response)) as T;
   }
 
-  /** The connection is another's to close. */
+  /** Does nothing, because the connection belongs to the caller. */
   async close(): Promise<void> {}
 }
 
-/** What of a body a person is shown. */
+/** Returns the body as it is shown. */
 function shownBody(given: Json, path: string): string {
   const isSecret = /\/secrets(?:\/|$)/.test(path);
   const hide = (key: string, value: unknown) =>
@@ -83,7 +83,7 @@ function shownBody(given: Json, path: string): string {
   return cut(JSON.stringify(given, hide), longestBody);
 }
 
-/** The same request as one that reads the object. */
+/** Returns the request that reads the object instead. */
 function reading({ purpose, timeoutMs, lastLook, signal }: KubeRequest): Omit<KubeRequest, "path"> {
   return {
     method: "GET",
@@ -107,7 +107,7 @@ async function jsonOf({ body }: KubeResponse): Promise<Json> {
 
 const metadataOf = (object: Json | undefined): Json => (object?.metadata ?? {}) as Json;
 
-/** Of an object whose name the server would make there is none yet. */
+/** An object whose name the server would generate does not exist yet. */
 const nameOf = (object: Json | undefined): string => encodeURIComponent(String(metadataOf(object).name ?? "-"));
 
 function isOutdated(there: Json, given: Json | undefined): boolean {
@@ -115,7 +115,7 @@ function isOutdated(there: Json, given: Json | undefined): boolean {
   return resourceVersion !== undefined && resourceVersion !== metadataOf(there).resourceVersion;
 }
 
-/** A merge patch's result (RFC 7386): null takes away, objects are merged, all else is replaced. */
+/** Returns the result of a merge patch (RFC 7386): null deletes, objects are merged, other values are replaced. */
 function merged(there: unknown, patch: unknown): unknown {
   if (!isObject(patch)) return patch;
   const result: Record<string, unknown> = isObject(there) ? { ...there } : {};

@@ -1,7 +1,7 @@
 import { lookup } from "node:dns/promises";
 
-/** Turns a host name into its addresses. */
+/** Resolves a host name to its addresses. */
 export type HostResolver = (host: string) => Promise<readonly { readonly address: string; readonly family: number }[]>;
 
-/** The system's: `/etc/hosts`, search domains and all, as every other program of the machine sees it. */
+/** The system's resolver, with `/etc/hosts` and search domains, as other programs of the machine use it. */
 export const systemResolver: HostResolver = (host) => lookup(host, { all: true, verbatim: true });

@@ -1,7 +1,7 @@
 import { EvaluationError } from "./meter.ts";
 import { isMap, keyOf, mapGet, numberOf, Optional, typeName, type Value } from "./value.ts";
 
-/** `map.name`; of an optional, an optional. */
+/** Evaluates `map.name`. For an optional, returns an optional. */
 export function field(value: Value, name: string): Value {
   if (value instanceof Optional) return optionalField(value, name);
   if (!isMap(value) || Array.isArray(value)) throw new EvaluationError(`${typeName(value)} has no fields: ${name}`);
@@ -10,7 +10,7 @@ export function field(value: Value, name: string): Value {
   return found;
 }
 
-/** `list[index]` and `map[key]`; of an optional, an optional. */
+/** Evaluates `list[index]` and `map[key]`. For an optional, returns an optional. */
 export function element(value: Value, key: Value): Value {
   if (value instanceof Optional) return optionalElement(value, key);
   if (Array.isArray(value)) {
@@ -27,19 +27,19 @@ export function element(value: Value, key: Value): Value {
   return found;
 }
 
-/** Whether `value.name` is there; false of what has no fields. */
+/** True if `value.name` exists. False for values without fields. */
 export function hasField(value: Value, name: string): boolean {
   if (value instanceof Optional) return value.value !== undefined && hasField(value.value, name);
   return isMap(value) && mapGet(value, name) !== undefined;
 }
 
-/** `value.?name`. */
+/** Evaluates `value.?name`. */
 export function optionalField(value: Value, name: string): Optional {
   const inner = value instanceof Optional ? value.value : value;
   return inner !== undefined && hasField(inner, name) ? new Optional(field(inner, name)) : Optional.none;
 }
 
-/** `value[?key]`. */
+/** Evaluates `value[?key]`. */
 export function optionalElement(value: Value, key: Value): Optional {
   const inner = value instanceof Optional ? value.value : value;
   return inner !== undefined && hasElement(inner, key) ? new Optional(element(inner, key)) : Optional.none;

@@ -1,9 +1,9 @@
 import { EvaluationError, type Meter } from "./meter.ts";
 import { double, int, isDouble, isInt, numberOf, typeName, Uint, UnorderedList, type Value } from "./value.ts";
 
-/** A library's value that has `+` and `-`. */
+/** A library's value that supports `+` and `-`. */
 interface Addable {
-  /** `sign` is -1 to subtract; undefined where the other's type does not fit. */
+  /** Adds or, with `sign` -1, subtracts. Returns `undefined` if the other's type does not fit. */
   plus(other: unknown, sign: 1 | -1): object | undefined;
 }
 
@@ -12,7 +12,7 @@ const isAddable = (value: unknown): value is Addable =>
 
 export type ArithmeticOperator = "+" | "-" | "*" | "/" | "%";
 
-/** CEL's arithmetic. Both operands have one type; an int has 64 bits. */
+/** Evaluates CEL's arithmetic. Both operands have the same type; an int has 64 bits. */
 export function calculate(meter: Meter, operator: ArithmeticOperator, left: Value, right: Value): Value {
   if (typeof left === "number" && Number.isSafeInteger(left) && Number.isSafeInteger(right)) {
     const quick = quickly(operator, left, Number(right));
@@ -44,7 +44,7 @@ export function calculate(meter: Meter, operator: ArithmeticOperator, left: Valu
   throw new EvaluationError(`no such overload: ${typeName(left)} ${operator} ${typeName(right)}`);
 }
 
-/** NaN where it takes the exact way. */
+/** Returns NaN if exact arithmetic is needed. */
 function quickly(operator: ArithmeticOperator, left: number, right: number): number {
   if (operator === "+") return left + right;
   if (operator === "-") return left - right;

@@ -2,7 +2,7 @@ import { IpAddress } from "./ip-address.ts";
 import type { Library } from "./library.ts";
 import { EvaluationError, type Meter } from "./meter.ts";
 
-/** A network: an address and the number of its leading bits that count. */
+/** A network: an address and the length of its prefix in bits. */
 class Cidr {
   readonly address: IpAddress;
   readonly prefixLength: number;
@@ -42,7 +42,7 @@ class Cidr {
   }
 }
 
-/** Cost of reading a network, or of comparing two. */
+/** Cost of parsing a network, or of comparing two. */
 const reading = 700;
 
 function parse(meter: Meter, text: string): Cidr {

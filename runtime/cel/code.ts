@@ -7,16 +7,16 @@ export interface Evaluation {
   readonly meter: Meter;
   /** `object` of a condition, `self` of a rule. */
   readonly object: Value;
-  /** `oldObject` or `oldSelf`, the previous state: read when it is first named. */
+  /** `oldObject` or `oldSelf`, the previous state. Parsed when it is first used. */
   readonly oldObject: () => Value;
   /** Variables of macros, by slot. */
   readonly slots: Value[];
 }
 
-/** A compiled expression. Throws an EvaluationError where it has no value. */
+/** A compiled expression. Throws an EvaluationError if it has no value. */
 export type CompiledExpression = (run: Evaluation) => Value;
 
-/** A variable of a macro, and those around it. */
+/** A macro's variable, with the enclosing ones. */
 export interface Scope {
   readonly name: string;
   readonly slot: number;
@@ -37,7 +37,7 @@ export function slotOf(scope: Scope | undefined, name: string): number | undefin
   return undefined;
 }
 
-/** @throws EvaluationError for what is no bool */
+/** Returns the value as a bool. @throws EvaluationError for other values */
 export function truth(value: Value): boolean {
   if (typeof value === "boolean") return value;
   throw new EvaluationError(`expected bool, found ${typeName(value)}`);

@@ -12,7 +12,7 @@ import { RegularExpression } from "./regular-expression.ts";
 import { constantPattern } from "./syntax.ts";
 import { int, isDouble, isMap, keyOf, mapGet, Optional, TypeValue, typeName, type Value } from "./value.ts";
 
-/** Names that stand for a type or a namespace. */
+/** Names of types and namespaces. */
 const constants: ReadonlyMap<string, Value> = new Map<string, Value>([
   ...["bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type", "uint"].map(
     (name) => [name, new TypeValue(name)] as const,
@@ -79,7 +79,7 @@ export function compile(node: ASTNode, scope?: Scope): CompiledExpression {
       return (run) => !truth(of(run));
     }
     case "-_": {
-      // The least int has no positive counterpart.
+      // The smallest int has no positive counterpart.
       const least = node.args.op === "value" && typeof node.args.args === "bigint" ? int(-node.args.args) : undefined;
       if (least !== undefined) return () => least;
       const of = compile(node.args, scope);
@@ -99,7 +99,7 @@ function constant(text: unknown, node: ASTNode): CompiledExpression {
   }
 }
 
-/** A fault of the expression where a constant has no value. */
+/** Returns the expression's error if evaluating a constant failed. */
 function refused(error: unknown, node: ASTNode): unknown {
   if (!(error instanceof EvaluationError)) return error;
   return new ExpressionError("WF_FILTER_CONDITION_TYPE", error.message, node.start);
@@ -136,7 +136,9 @@ function mapLiteral(entries: readonly (readonly [ASTNode, ASTNode])[], scope: Sc
   return (run) => new Map(codes.map(([key, value]) => [keyOf(key(run)), value(run)]));
 }
 
-/** `||` where true decides, `&&` where false does: whichever side says so, the other may have no value. */
+/**
+ * Evaluates `||`, for which true is decisive, and `&&`, for which false is. If one side is decisive, the other may have no value.
+ */
 function either(args: readonly [ASTNode, ASTNode], scope: Scope | undefined, decisive: boolean): CompiledExpression {
   const [left, right] = both(args, scope);
   return (run) => {
@@ -185,7 +187,7 @@ function isIn({ meter }: Evaluation, item: Value, range: Value): boolean {
   throw new EvaluationError(`no such overload: ${typeName(item)} in ${typeName(range)}`);
 }
 
-/** Calls that do not evaluate all their arguments, and those that bring variables. */
+/** Compiles calls that do not evaluate all their arguments, or that declare variables. Returns `undefined` for other calls. */
 function macro(node: ASTNode, scope: Scope | undefined): CompiledExpression | undefined {
   const loop = comprehension(node, scope, compile);
   if (loop || node.op !== "rcall") return loop;
@@ -258,7 +260,7 @@ function call(
     );
 }
 
-/** A constant one is compiled once. */
+/** Compiles a pattern: a constant one once. */
 function compilePattern(node: NonNullable<ReturnType<typeof constantPattern>>): CompiledExpression {
   try {
     const compiled = new RegularExpression(node.args);

@@ -24,14 +24,17 @@ const macros: ReadonlyMap<string, readonly [kind: MacroKind, variables: 1 | 2]> 
   ["transformMap/4", ["map", 2]],
 ]);
 
-/** The kind of a macro that goes over a list or map, and how many of its arguments are variables; undefined for another call. */
+/**
+ * Returns the kind of a macro that iterates over a list or map, and how many of its arguments are variables. `undefined` for
+ * another call.
+ */
 export const macroOf = (name: string, args: number): readonly [kind: MacroKind, variables: 1 | 2] | undefined =>
   macros.get(`${name}/${args}`);
 
-/** Runs a loop's body for one element after the other; `key` is an index or a key. */
+/** Runs a loop's body for each element. `key`: the index or key. */
 type Loop = (run: Evaluation, each: (key: Value, value: Value) => boolean) => void;
 
-/** The code of a macro that goes over a list or map; undefined for another call. */
+/** Compiles a macro that iterates over a list or map. Returns `undefined` for another call. */
 export function comprehension(
   node: ASTNode,
   scope: Scope | undefined,
@@ -71,7 +74,7 @@ export function comprehension(
   }
 }
 
-/** Operations of one iteration, each of which takes about a unit's time. */
+/** Returns the operations of one iteration, each of which takes about a unit's time. */
 function weight(node: ASTNode): number {
   return childrenOf(node).reduce((sum, child) => sum + weight(child), 5);
 }
@@ -88,7 +91,7 @@ function loopOver(receiver: CompiledExpression, last: number, pairs: boolean, co
   };
 }
 
-/** Goes over a list or map until `each` says no. */
+/** Iterates over a list or map until `each` returns false. */
 function walk(meter: Meter, range: Value, each: (key: Value, value: Value, isMapKey: boolean) => boolean): void {
   if (Array.isArray(range)) {
     for (let index = 0; index < range.length; index++) if (!each(index, range[index], false)) return;
@@ -99,7 +102,10 @@ function walk(meter: Meter, range: Value, each: (key: Value, value: Value, isMap
   for (const key of keys) if (!each(key, mapGet(range, key), true)) return;
 }
 
-/** `exists` for true, `all` for false: the first element that says so decides, whatever error another one had. */
+/**
+ * `exists` if `decisive` is true, `all` if it is false. The first element with that result decides, whatever error another one
+ * had.
+ */
 function quantifier(loop: Loop, test: CompiledExpression, decisive: boolean): CompiledExpression {
   return (run) => {
     let failure: EvaluationError | undefined;

@@ -3,7 +3,7 @@ import { EvaluationError, type Meter } from "./meter.ts";
 import { Duration, Timestamp } from "./time.ts";
 import { double, int, isInt, isMap, mapKeys, numberOf, TypeValue, typeName, Uint, type Value } from "./value.ts";
 
-/** A value as `string()` has it. */
+/** Converts a value as `string()` does. */
 export function toText(value: Value): string {
   if (typeof value === "string") return value;
   if (typeof value === "boolean" || isInt(value)) return String(value);
@@ -15,7 +15,7 @@ export function toText(value: Value): string {
   return doubleText(number);
 }
 
-/** As Go's `%g` has it: with an exponent below 0.0001 and from a million on. */
+/** Formats a number like Go's `%g`: with an exponent below 0.0001 and from a million on. */
 function doubleText(number: number): string {
   if (Number.isNaN(number)) return "NaN";
   if (!Number.isFinite(number)) return number > 0 ? "+Inf" : "-Inf";
@@ -25,7 +25,7 @@ function doubleText(number: number): string {
   return number.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
 }
 
-/** Cost of a number or a time as text, or the other way. */
+/** Cost of converting a number or a time to text or back. */
 const converting = 50;
 
 function written(meter: Meter, value: Value): string {
@@ -99,7 +99,7 @@ function sizeOfMap(meter: Meter, map: Value): number {
   return isMap(map) ? mapKeys(meter, map).length : 0;
 }
 
-/** CEL's conversions between its types, `type`, `dyn`, and the sizes that are no string's. */
+/** CEL's conversions between its types, `type`, `dyn`, and sizes other than those of strings. */
 export const conversions: Library = {
   functions: [
     ["dyn(dyn): dyn", same],
@@ -146,7 +146,7 @@ export const conversions: Library = {
   ],
 };
 
-/** A literal as the parser gives it, where ints are bigints and doubles numbers, as a value. */
+/** Converts a literal from the parser, whose ints are bigints and whose doubles are numbers, to a value. */
 export function literal(value: unknown): Value {
   if (typeof value === "bigint") return int(value);
   if (typeof value === "number") return double(value);

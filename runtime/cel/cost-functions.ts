@@ -1,13 +1,13 @@
 import { exactly, most, plus, productOf, type Size, share, sumOf, times, unknownSize } from "./cost-size.ts";
 
-/** Cost of going over a character of a text, and of a pattern: common/cost.go of cel-go. */
+/** Cost of reading a character of a text, and of a pattern: common/cost.go of cel-go. */
 export const perCharacter = 0.1;
 const perPatternCharacter = 0.25;
 
-/** An operand of a call, as the estimates of functions need it. */
+/** An operand of a call, as the functions' estimates need it. */
 export interface Operand {
   readonly size: Size;
-  /** Name of its type; `dyn` if it is not known. */
+  /** Name of its type; `dyn` if unknown. */
   readonly type: string;
   /** Type and size of a list's items. */
   readonly item?: { readonly type: string; readonly size: Size } | undefined;
@@ -15,13 +15,13 @@ export interface Operand {
   readonly literal?: number | undefined;
 }
 
-/** Cost of a call without that of its operands, and the size of its result. */
+/** Cost of a call without its operands, and the size of its result. */
 interface CallCost {
   readonly cost: number;
   readonly size?: Size;
 }
 
-/** `of`: what a method is called on, or the first argument of a function. */
+/** `of`: the receiver of a method, or the first argument of a function. */
 type Estimate = (of: Operand, args: readonly Operand[]) => CallCost;
 
 const isText = (type: string): boolean => type === "string" || type === "bytes";
@@ -34,13 +34,13 @@ const traversal =
   ({ size }) => ({ cost: share(size, factor) });
 const copied: Estimate = ({ size }) => ({ cost: share(size, perCharacter), size });
 
-/** Compares each item of a list once, or goes over a text. */
+/** Compares each item of a list once, or reads a text. */
 const search: Estimate = ({ size, item }) => {
   if (!item) return { cost: share(size, perCharacter) };
   return { cost: times(size.max, 1 + (isText(item.type) ? share(item.size, perCharacter) : 0)) };
 };
 
-/** An empty pattern or text costs as one character, so that no factor is zero. */
+/** An empty pattern or text costs as much as one character, so that no factor is zero. */
 const match =
   (isFound: boolean): Estimate =>
   ({ size }, [pattern]) => {
@@ -72,7 +72,7 @@ function join({ size, item }: Operand, [separator]: readonly Operand[]): CallCos
   return { cost: share(made, perCharacter), size: made };
 }
 
-/** A list is made: its size and its cost by item. */
+/** Cost of a new list: of its size, and per item. */
 const made = (size: Size, factor: number): CallCost => ({ cost: plus(share(size, factor), 1 + 10), size });
 
 const sort: Estimate = ({ size, item }) =>
@@ -93,7 +93,7 @@ const sets =
 const group = (estimate: Estimate, names: string): readonly (readonly [string, Estimate])[] =>
   names.split(" ").map((name) => [name, estimate]);
 
-/** Those of functions whose cost is not 1: library/cost.go of k8s.io/apiserver, checker/cost.go and ext/ of cel-go. */
+/** Estimates of functions whose cost is not 1: library/cost.go of k8s.io/apiserver, checker/cost.go and ext/ of cel-go. */
 const estimates: ReadonlyMap<string, Estimate> = new Map([
   ...group(search, "isSorted sum max min indexOf lastIndexOf"),
   ...group(copied, "url lowerAscii upperAscii substring trim"),
@@ -153,7 +153,7 @@ const estimates: ReadonlyMap<string, Estimate> = new Map([
 
 const nominal: Estimate = fixed(1);
 
-/** The estimate of a call, without the cost of its operands. */
+/** Estimates a call, without the cost of its operands. */
 export function callCost(name: string, [of, ...args]: readonly Operand[]): CallCost {
   return of ? (estimates.get(name) ?? nominal)(of, args) : { cost: 1 };
 }

@@ -4,7 +4,7 @@ export interface Size {
   readonly max: number;
 }
 
-/** Go's greatest uint64: estimates stop there. */
+/** Go's largest uint64, the maximum of an estimate. */
 export const most = 2 ** 64;
 export const unknownSize: Size = { min: 0, max: most };
 export const exactly = (size: number): Size => ({ min: size, max: size });
@@ -17,7 +17,7 @@ export const plus = (...costs: readonly number[]): number =>
     costs.reduce((sum, cost) => sum + cost, 0),
   );
 
-/** A share of a size, rounded up: the cost of going over so many characters or items. */
+/** Returns a fraction of a size, rounded up: the cost of reading this many characters or items. */
 export const share = ({ max }: Size, factor: number): number => Math.min(most, Math.ceil(max * factor));
 
 export const union = (one: Size, other: Size): Size => ({

@@ -19,7 +19,7 @@ import type { DeclaredType } from "./declared-type.ts";
 import { namespaces } from "./functions.ts";
 import { constantInt } from "./syntax.ts";
 
-/** Base costs of a new list and map: common/cost.go of cel-go. */
+/** Base costs of a new list and a new map: common/cost.go of cel-go. */
 const newList = 10;
 const newMap = 30;
 
@@ -30,9 +30,9 @@ interface Local {
 }
 
 /**
- * Estimates what an expression may cost at most, in Kubernetes' units: `Cost` in checker/cost.go of cel-go, with the sizes that the
- * type of `self` allows. It has the same quirks, since a custom resource definition is refused by it: a value that is not reached
- * by names from `self` has the size of `self`, and one whose size nothing bounds is endless.
+ * Estimates the maximum cost of an expression, in Kubernetes' units: `Cost` in checker/cost.go of cel-go, with the sizes that the
+ * type of `self` allows. It has the same quirks, because the API server refuses a custom resource definition by it: a value that
+ * is not reached by names from `self` has the size of `self`, and a value without a bound is infinite.
  */
 export function estimateCost(ast: ASTNode, self: DeclaredType): number {
   return new CostEstimator(self).cost(ast);
@@ -73,7 +73,7 @@ class CostEstimator {
       case "?:":
         return this.conditional(node, node.args);
       case "!_":
-        // The parser of cel-go drops two signs in a row.
+        // cel-go's parser removes two signs in a row.
         if (node.args.op === "!_" && node.args.start === node.start + 1) return this.cost(node.args.args);
         return plus(1, this.cost(node.args));
       case "-_":
@@ -127,7 +127,7 @@ class CostEstimator {
     return cost;
   }
 
-  /** The cost of an operator alone, after its operands': of the dearest overload that the operands' types allow. */
+  /** Returns the cost of an operator without its operands: of the most expensive overload for the operands' types. */
   private binary(node: ASTNode, operands: readonly [ASTNode, ASTNode]): number {
     const [left, right] = operands;
     const [one, other] = [this.sizeOrUnknown(left), this.sizeOrUnknown(right)];
@@ -201,7 +201,7 @@ class CostEstimator {
     };
   }
 
-  /** The cost of a call that brings variables; undefined for any other call. */
+  /** Returns the cost of a call that declares variables. `undefined` for other calls. */
   private macro(node: ASTNode): number | undefined {
     if (node.op !== "rcall") return undefined;
     const [name, receiver, args] = node.args;
@@ -283,7 +283,7 @@ class CostEstimator {
     return node.op === "id" ? this.locals.get(node.args)?.size : undefined;
   }
 
-  /** The size that the schema allows where a path leads from `self`; its first name counts for nothing. */
+  /** Returns the size that the schema allows at a path from `self`. The path's first name is ignored. */
   private declared(path: readonly string[]): Size | undefined {
     if (path.length === 0) return undefined;
     let type: DeclaredType | undefined = this.self;
@@ -300,7 +300,7 @@ class CostEstimator {
 /** Kubernetes declares no length for a map's keys. */
 const key: DeclaredType = { name: "string", mostElements: 0 };
 
-/** Cost of `==` of Kubernetes' types. */
+/** Cost of `==` for Kubernetes' types. */
 const fixedTypes: ReadonlyMap<string, number> = new Map([
   ["kubernetes.NamedFormat", 7],
   ["kubernetes.Quantity", 1],
@@ -309,10 +309,10 @@ const fixedTypes: ReadonlyMap<string, number> = new Map([
   ["net.IP", 1],
 ]);
 
-/** Costs of a macro before its loop, for each item of it, and after it, by the costs of its bodies. */
+/** Returns the costs of a macro before its loop, per item, and after it, from the costs of its bodies. */
 function stepOf(kind: string, bodies: readonly number[]): { init: number; step: number; result: number } {
   const [first = 0, second] = bodies;
-  /** With a filter, an item costs the test and whichever is dearer of the step and the list as it is. */
+  /** With a filter, an item costs the test and the more expensive of the step and keeping the list unchanged. */
   const filtered = (own: number) =>
     second === undefined ? plus(first, own) : plus(first, Math.max(plus(second, own), 1));
   switch (kind) {
@@ -333,7 +333,7 @@ function stepOf(kind: string, bodies: readonly number[]): { init: number; step: 
 
 const kindOf = (node: ASTNode): string => checkedTypeOf(node)?.kind ?? "dyn";
 
-/** `list`, `map`, or the name of another type. */
+/** Returns `list`, `map`, or the name of another type. */
 function typeNameOf(node: ASTNode): string {
   const type = checkedTypeOf(node);
   return type?.kind === "list" || type?.kind === "map" ? type.kind : (type?.name ?? "dyn");

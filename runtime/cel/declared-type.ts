@@ -1,6 +1,6 @@
-/** The type of a variable, and how large a value of it may be. */
+/** The type of a variable, and the maximum size of its value. */
 export interface DeclaredType {
-  /** A type's name in CEL. An object has fields; a map has texts as keys. */
+  /** The name of the type in CEL. An object has fields; a map has strings as keys. */
   readonly name:
     | "bool"
     | "bytes"
@@ -18,14 +18,14 @@ export interface DeclaredType {
   readonly element?: DeclaredType;
   /** Types of an object's fields, by the names that expressions use. */
   readonly fields?: ReadonlyMap<string, DeclaredType>;
-  /** Most characters, bytes, items or entries; 0 for any other type. */
+  /** Maximum number of characters, bytes, items or entries; 0 for other types. */
   readonly mostElements: number;
 }
 
-/** The type of a variable of which nothing is known. */
+/** The type of a variable whose type is unknown. */
 export const dynamic: DeclaredType = { name: "dyn", mostElements: 0 };
 
-/** Names that CEL keeps for itself; `__namespace__` is the field `namespace`: pkg/cel/escaping.go of k8s.io/apiserver. */
+/** Reserved words of CEL. `__namespace__` is the field `namespace`: pkg/cel/escaping.go of k8s.io/apiserver. */
 export const reservedWords: ReadonlySet<string> = new Set(
   "true false null in as break const continue else for function if import let loop package namespace return var void while".split(
     " ",

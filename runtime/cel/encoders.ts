@@ -9,7 +9,7 @@ function decode(meter: Meter, _: unknown, text: string): Uint8Array {
   return Buffer.from(text, "base64");
 }
 
-/** cel-go's encoders: a Secret's data is in base64. */
+/** cel-go's encoders, because a Secret's data is base64. */
 export const encoders: Library = {
   namespaces: ["base64"],
   functions: [

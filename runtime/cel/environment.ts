@@ -6,29 +6,32 @@ import { checkPresenceByType, pairMacros } from "./pair-macros.ts";
 import { checkAsRule } from "./rule-checks.ts";
 import { bound, syntaxError } from "./syntax.ts";
 
-/** An expression that was parsed, and the type of its value as the type checker names it. */
+/** A parsed expression, and the type checker's name of its type. */
 interface TypedExpression {
   readonly ast: ASTNode;
   readonly type: string;
 }
 
-/** How large an expression may be. */
+/** Limits of an expression. */
 interface ExpressionLimits {
-  /** UTF-16 units of its text. */
+  /** Maximum length of its text, in UTF-16 units. */
   readonly longest: number;
-  /** Operators, brackets, calls and field accesses in one another; the type checker takes time in the square of it. */
+  /** Maximum nesting of operators, brackets, calls and field accesses. The type checker's time is quadratic in it. */
   readonly deepest: number;
-  /** True to refuse what Kubernetes refuses in rules, though its types fit: mixed literals, texts that are no time. */
+  /**
+   * True to also refuse expressions that Kubernetes refuses in rules although their types fit: mixed literals, invalid time
+   * constants.
+   */
   readonly asRule?: boolean;
 }
 
-/** The parser recurses once per sign. */
+/** The parser recurses for each sign. */
 const manySigns = /(?:[!-]\s*){50}/;
 
-/** Signatures that the type checker has in another form. */
+/** Signatures that the type checker declares in another form. */
 const said: ReadonlySet<string> = new Set(["type(dyn): type", "dyn(dyn): dyn"]);
 
-/** Operators of types that the type checker's library compares not at all. */
+/** Operators of types that the type checker's library cannot compare. */
 const operators: readonly string[] = [
   ...libraries
     .flatMap(({ types = [] }) => types)
@@ -41,17 +44,17 @@ const operators: readonly string[] = [
   "google.protobuf.Duration == null",
 ];
 
-/** A signature as the type checker writes it. */
+/** Returns a signature as the type checker writes it. */
 const spelled = (signature: string): string =>
   signature
     .replace(/\blist\b(?!<)/g, "list<dyn>")
     .replace(/\bmap\b(?!<)/g, "map<dyn, dyn>")
     .replace(/\boptional\b(?!<)/g, "optional<dyn>");
 
-/** Functions, types and macros. It is cloned and never asked itself: what is asked takes no more of them. */
+/** Functions, types and macros. Only its clones are used, because an environment that has been used accepts no more of them. */
 const library: TypeChecker = makeLibrary();
 
-/** The variables that an expression may name, by type. It parses and checks; the library's evaluation is never used. */
+/** An environment with the variables of an expression, by type. Parses and checks; the library's evaluation is never used. */
 export class CelEnvironment {
   private readonly checker: TypeChecker;
   private readonly limits: ExpressionLimits;
@@ -65,14 +68,14 @@ export class CelEnvironment {
     for (const [name, type] of Object.entries(variables)) this.checker.registerVariable(name, this.typeName(type));
   }
 
-  /** Declares the object types of a type, an inner one first. Returns the type checker's name of the type. */
+  /** Declares the object types inside a type, the innermost first. Returns the type checker's name of the type. */
   private typeName(type: DeclaredType): string {
     let name = this.declared.get(type);
     if (name !== undefined) return name;
     const { element, fields } = type;
     if (fields) {
       const named = Object.fromEntries([...fields].map(([field, inner]) => [field, this.typeName(inner)]));
-      // The bare word is the field as well, where the parser takes it.
+      // The unescaped word also names the field, if the parser accepts it.
       for (const word of reservedWords) {
         const inner = named[`__${word}__`];
         if (inner !== undefined) named[word] ??= inner;
@@ -91,8 +94,7 @@ export class CelEnvironment {
 
   /**
    * Parses an expression and checks its types.
-   *
-   * @throws ExpressionError for one that does not compile
+   * @throws ExpressionError if it does not compile
    */
   parse(expression: string): TypedExpression {
     const { longest, deepest, asRule = false } = this.limits;
@@ -119,8 +121,8 @@ function makeLibrary(): TypeChecker {
     enableOptionalTypes: true,
     homogeneousAggregateLiterals: false,
   } as const;
-  // One environment is asked and another is extended. A function registered on one that was asked is every
-  // environment's (cel-js 8.0.0), also of those that the embedded cluster makes in this process.
+  // One environment is used and another is extended. A function registered on a used environment would be added to every
+  // environment (cel-js 8.0.0), including those of the embedded cluster in this process.
   const { functions, variables } = new TypeChecker(options).getDefinitions();
   const made = new TypeChecker(options);
   const known = new Set(functions.map(({ signature }) => signature));

@@ -13,19 +13,19 @@ import {
   type Value,
 } from "./value.ts";
 
-/** A library's value that has an equality or an order. */
+/** A library's value with an equality or an order. */
 interface Comparable {
-  /** Below zero if this is less than the other, 0 if equal. */
+  /** Returns a negative number if this is less than the other, 0 if they are equal. */
   compareTo(other: unknown): number;
 }
 
 const isComparable = (value: unknown): value is Comparable =>
   typeof value === "object" && value !== null && "compareTo" in value && typeof value.compareTo === "function";
 
-/** Cost of comparing numbers of two types: both are made one. */
+/** Cost of comparing numbers of two types, which must be converted. */
 const mixed = 8;
 
-/** CEL's `==`: values of different types are unequal, numbers of different types by their value. */
+/** Evaluates CEL's `==`: values of different types are unequal, except that numbers of different types are compared by value. */
 export function equals(meter: Meter, left: Value, right: Value, depth = 0): boolean {
   meter.pay(2);
   if (typeof left === "string") {
@@ -75,7 +75,7 @@ function equalLists(meter: Meter, left: readonly Value[], right: readonly Value[
   return true;
 }
 
-/** Items of one key are compared, in whatever order they come. */
+/** Compares items with the same key, in any order. */
 function equalItems(meter: Meter, left: UnorderedList, right: readonly Value[], depth: number): boolean {
   const byKey = new Map(left.map((item) => [left.keyOf(item), item]));
   return right.every((item) => {
@@ -102,7 +102,10 @@ function equalObjects(meter: Meter, left: object, right: object, depth: number):
   return isComparable(left) && left.compareTo(right) === 0;
 }
 
-/** Below zero if left is less, above if it is more, NaN if neither. Throws for types that have no order together. */
+/**
+ * Returns a negative number if left is less, a positive one if it is greater, NaN if neither. Throws if the types have no common
+ * order.
+ */
 export function compare(meter: Meter, operator: string, left: Value, right: Value): number {
   if (typeof left === "number" && typeof right === "number") return left - right;
   if (typeof left === "bigint" && typeof right === "bigint") return left === right ? 0 : left < right ? -1 : 1;
@@ -127,10 +130,10 @@ export function compare(meter: Meter, operator: string, left: Value, right: Valu
   throw new EvaluationError(`no such overload: ${typeName(left)} ${operator} ${typeName(right)}`);
 }
 
-/** Of the libraries' types these alone have `<`. */
+/** Only these types of the libraries have `<`. */
 const isOrdered = (value: Value): boolean => /^google\.protobuf\./.test(typeName(value));
 
-/** By code points, as Go does; JavaScript's order differs where surrogates are. */
+/** Compares by code points, as Go does. JavaScript's order differs for surrogates. */
 function compareTexts(left: string, right: string): number {
   let index = 0;
   while (left.charCodeAt(index) === right.charCodeAt(index)) index++;

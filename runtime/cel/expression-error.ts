@@ -1,10 +1,10 @@
 import { TypeError as CelTypeError, ParseError } from "@marcbachmann/cel-js";
 
-/** Why an expression does not compile, in words, with the character that it is about, from 1. */
+/** The reason why an expression does not compile, with the position of the character, counted from 1. */
 export class ExpressionError extends Error {
   override readonly name = "ExpressionError";
   readonly code: "WF_FILTER_CONDITION_SYNTAX" | "WF_FILTER_CONDITION_TYPE";
-  /** The message as the parser or the type checker has it, without the character. */
+  /** The parser's or type checker's message, without the position. */
   readonly detail: string;
   /** Offset of the character in the expression. */
   readonly at: number | undefined;
@@ -16,7 +16,7 @@ export class ExpressionError extends Error {
     this.at = at;
   }
 
-  /** What the parser or the type checker threw. */
+  /** Converts an error of the parser or the type checker. */
   static from(code: ExpressionError["code"], error: unknown): ExpressionError {
     const at = error instanceof ParseError || error instanceof CelTypeError ? error.range?.start : undefined;
     const detail = firstLine(error);
@@ -27,6 +27,9 @@ export class ExpressionError extends Error {
 export const firstLine = (error: unknown): string =>
   ((error instanceof Error ? error.message : String(error)).split("\n")[0] ?? "").trim();
 
-/** A sentence as part of another: no full stop, and a small first letter unless the word has its own form (`API`). */
+/**
+ * Returns a sentence as part of another: without full stop, and with a lower-case first letter unless the word is an acronym
+ * (`API`).
+ */
 const asPart = (sentence: string): string =>
   sentence.replace(/\.$/, "").replace(/^[A-Z](?![A-Za-z]*[A-Z])/, (first) => first.toLowerCase());

@@ -28,7 +28,7 @@ import {
   type Value,
 } from "./value.ts";
 
-/** Every function that a condition can call, beside CEL's macros. */
+/** Every function that a condition can call, apart from CEL's macros. */
 export const libraries: readonly Library[] = [
   conversions,
   strings,
@@ -64,7 +64,7 @@ const primitives: Readonly<Record<string, Accepts>> = {
 
 const any: Accepts = () => true;
 
-/** What a parameter of a signature takes: of a list, its elements are looked at by the function. */
+/** Returns the check of a parameter's type. The elements of a list are checked by the function itself. */
 function acceptor(type: string): Accepts {
   const [kind = ""] = type.split("<");
   if (kind === "dyn" || /^[A-Z]$/.test(kind)) return any;
@@ -78,7 +78,7 @@ interface Overload {
 
 const signatureParts = /^(?:([\w.<>]+)\.)?(\w+)\(([^)]*)\):/;
 
-/** By name, whether it has a receiver, and number of values with the receiver. */
+/** By name, kind (function or method), and number of values including the receiver. */
 const overloads = new Map<string, Overload[]>();
 
 const keyOf = (name: string, member: boolean, count: number): string => `${member ? "." : ""}${name}/${count}`;
@@ -101,8 +101,8 @@ export const namespaces: ReadonlyMap<string, Namespace> = new Map(
 );
 
 /**
- * The function of that name: given the meter and its values, the receiver first where it has one.
- * Undefined where there is none for so many values.
+ * Returns the function with that name, which is called with the meter and its values, the receiver first if it has one.
+ * `undefined` if no function takes this many values.
  */
 export function functionOf(
   name: string,

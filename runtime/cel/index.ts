@@ -1,6 +1,6 @@
 /**
- * CEL with Kubernetes' libraries: an environment parses an expression and checks its types, `compile` makes a closure of it,
- * and a Meter bounds what one evaluation costs. Parsed JSON is a value as it is.
+ * CEL with Kubernetes' libraries: an environment parses an expression and checks its types, `compile` turns it into a closure,
+ * and a Meter limits the cost of one evaluation. Values are parsed JSON, without conversion.
  */
 export type { ASTNode } from "@marcbachmann/cel-js";
 export type { CompiledExpression } from "./code.ts";

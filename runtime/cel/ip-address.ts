@@ -1,10 +1,10 @@
 import ipaddr from "ipaddr.js";
 import { EvaluationError } from "./meter.ts";
 
-/** An IPv6 address with an IPv4 one at its end. */
+/** Length of the longest IPv6 address, which ends in an IPv4 one. */
 const longest = 45;
 
-/** An IP address as Kubernetes takes one: no zone, no IPv4 in an IPv6 address, no leading zeros in IPv4. */
+/** An IP address in the form that Kubernetes accepts: no zone, no IPv4 in an IPv6 address, no leading zeros in IPv4. */
 export class IpAddress {
   readonly bytes: readonly number[];
   private readonly address: ipaddr.IPv4 | ipaddr.IPv6;
@@ -36,7 +36,7 @@ export class IpAddress {
     return other instanceof IpAddress ? Buffer.compare(Buffer.from(this.bytes), Buffer.from(other.bytes)) : Number.NaN;
   }
 
-  /** In its canonical form. */
+  /** Returns its canonical form. */
   toString(): string {
     return this.address instanceof ipaddr.IPv6 ? this.address.toRFC5952String() : this.address.toString();
   }
@@ -44,7 +44,7 @@ export class IpAddress {
 
 const dotted = /^(?:(?:0|[1-9]\d{0,2})\.){3}(?:0|[1-9]\d{0,2})$/;
 
-/** An IPv6 address with its last 32 bits in hexadecimal: the package takes `::1.2.3.4` as one of IPv4. */
+/** Rewrites the last 32 bits of an IPv6 address in hexadecimal, because the package reads `::1.2.3.4` as an IPv4 address. */
 function withoutDots(text: string): string | undefined {
   if (!text.includes(".")) return text;
   const at = text.lastIndexOf(":") + 1;

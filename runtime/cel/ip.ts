@@ -2,7 +2,7 @@ import { IpAddress } from "./ip-address.ts";
 import type { Library } from "./library.ts";
 import type { Meter } from "./meter.ts";
 
-/** Cost of reading an address. */
+/** Cost of parsing an address. */
 const reading = 700;
 
 const parse = (meter: Meter, text: string): IpAddress => {
@@ -28,7 +28,7 @@ const isMulticast = ({ bytes: [a = 0], family }: IpAddress): boolean =>
 
 const isBroadcast = ({ bytes, family }: IpAddress): boolean => family === 4 && bytes.every((byte) => byte === 255);
 
-/** As Go's net/netip has it: private addresses are global unicast. */
+/** As in Go's net/netip: private addresses are global unicast. */
 const isGlobalUnicast = (address: IpAddress): boolean =>
   ![isUnspecified, isLoopback, isMulticast, isLinkLocalUnicast, isBroadcast].some((is) => is(address));
 

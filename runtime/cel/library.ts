@@ -2,18 +2,18 @@ import type { Meter } from "./meter.ts";
 import type { Value } from "./value.ts";
 
 /**
- * A function of CEL: its signature as the type checker takes it, `string.charAt(int): string`, and its code. A function
- * in a namespace has the namespace's type as its receiver, and takes it as first argument. The code pays the meter for
- * what grows with its arguments, and throws an EvaluationError where it has no value.
+ * A function of CEL: its signature for the type checker, such as `string.charAt(int): string`, and its implementation. A function
+ * in a namespace has the namespace's type as its receiver, and receives it as first argument. The implementation pays the meter
+ * for work that grows with its arguments, and throws an EvaluationError if it has no value.
  */
 export type LibraryFunction = readonly [signature: string, call: (meter: Meter, ...values: never[]) => Value];
 
-/** A class, whatever its constructor takes. */
+/** A class with any constructor. */
 interface ValueClass {
   readonly prototype: object;
 }
 
-/** Functions of one subject, with the types and namespaces that they bring. */
+/** The functions of one subject, with their types and namespaces. */
 export interface Library {
   readonly types?: readonly (readonly [name: string, declared: ValueClass])[];
   readonly namespaces?: readonly string[];

@@ -55,7 +55,7 @@ function distinct(meter: Meter, list: readonly Value[]): Value[] {
   return made;
 }
 
-/** A comparison pays; the bound of them is that of a merge sort. */
+/** Each comparison pays. Their number is limited by that of a merge sort. */
 function sort(meter: Meter, list: readonly Value[]): Value[] {
   meter.pay(list.length * (1 + Math.ceil(Math.log2(list.length + 1))) * 3);
   const [first] = list;
@@ -80,11 +80,11 @@ function range(meter: Meter, count: number | bigint): Value[] {
   return made;
 }
 
-/** The element there, or none. */
+/** Returns the element at a position, if there is one. */
 const elementAt = (list: readonly Value[], at: number): Optional =>
   list.length === 0 ? Optional.none : new Optional(list.at(at));
 
-/** Kubernetes' functions on lists, and cel-go's extension to them, which Kubernetes has since 1.36. */
+/** Kubernetes' functions on lists, and cel-go's extension, which Kubernetes has since 1.36. */
 export const lists: Library = {
   namespaces: ["lists"],
   functions: [

@@ -1,29 +1,28 @@
 /**
- * Cost that one expression may use on one event: `PerCallLimit` of Kubernetes,
- * staging/src/k8s.io/apiserver/pkg/apis/cel/config.go.
+ * Maximum cost of one expression on one event: `PerCallLimit` of Kubernetes, staging/src/k8s.io/apiserver/pkg/apis/cel/config.go.
  */
 export const expressionLimit = 1_000_000;
 
-/** Cost that all conditions of a trigger may use on one event: `RuntimeCELCostBudgetMatchConditions`, same file. */
+/** Maximum cost of all conditions of a trigger on one event: `RuntimeCELCostBudgetMatchConditions`, same file. */
 export const triggerLimit = 2_500_000;
 
 /** Cost of reading a character: `StringTraversalCostFactor` of cel-go, common/cost.go. */
 const perCharacter = 0.1;
 
-/** Deepest value that is compared or walked. Kubernetes' JSON goes down to 10,000 levels, more than a stack has. */
+/** Maximum depth of values that are compared or walked. Kubernetes' JSON allows 10,000 levels, more than a stack. */
 const deepest = 500;
 
 /** Cost of an EvaluationError that an operator catches. */
 export const failing = 100;
 
-/** An expression used up its cost: nobody knows whether it holds. No operator of CEL takes it for false. */
+/** The expression exceeded its cost, so its result is unknown. No operator of CEL treats it as false. */
 export class LimitExceeded extends Error {
   override readonly name = "LimitExceeded";
 }
 
 /**
- * An expression has no value: a field is missing, a type does not fit, a number overflows. It is no Error: one may come
- * with every element of a list, and a stack takes 15 us. The message holds nothing of the object, which may be a Secret.
+ * The expression has no value: a field is missing, a type does not fit, a number overflows. Not an Error, because one may occur
+ * for every element of a list, and a stack takes 15 us. The message contains nothing from the object, which may be a Secret.
  */
 export class EvaluationError {
   readonly message: string;
@@ -33,8 +32,8 @@ export class EvaluationError {
 }
 
 /**
- * The cost of one evaluation. A unit is about 10 ns on a slow core; work that takes time in proportion to the data is
- * paid before it is done. What happens once per node of the expression is free: the expression's length bounds it.
+ * The cost of one evaluation. A unit is about 10 ns on a slow core. Work in proportion to the data is paid before it is done.
+ * Work once per node of the expression is free, because the expression's length limits it.
  */
 export class Meter {
   private readonly limit: number;
@@ -56,12 +55,12 @@ export class Meter {
     if (this.left < 0) throw new LimitExceeded(`costs more than ${this.limit} units`);
   }
 
-  /** Pays for reading or writing so many characters, `times` over. */
+  /** Pays for reading or writing a number of characters, `times` times. */
   payText(characters: number, times = 1): void {
     this.pay(1 + characters * times * perCharacter);
   }
 
-  /** @throws LimitExceeded for a value nested deeper than is walked */
+  /** @throws LimitExceeded for a value nested deeper than the limit */
   enter(depth: number): void {
     if (depth > deepest) throw new LimitExceeded(`meets a value nested deeper than ${deepest} levels`);
   }

@@ -3,7 +3,7 @@ import type { Meter } from "./meter.ts";
 import { isUrl } from "./url.ts";
 import { Optional } from "./value.ts";
 
-/** A format with a name; `validate` gives what is wrong with a text, nothing where it has the format. */
+/** A named format. `check` returns the faults of a text; empty if it is valid. */
 class NamedFormat {
   readonly check: (text: string) => string[];
   constructor(check: (text: string) => string[]) {
@@ -19,7 +19,7 @@ const label = /^[a-z0-9](?:[-a-z0-9]*[a-z0-9])?$/;
 const oldLabel = /^[a-z](?:[-a-z0-9]*[a-z0-9])?$/;
 const name = /^[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
 
-/** Longest label and subdomain of DNS: k8s.io/apimachinery, pkg/util/validation/validation.go. */
+/** Maximum length of a DNS label and subdomain: k8s.io/apimachinery, pkg/util/validation/validation.go. */
 const labelLength = 63;
 const subdomainLength = 253;
 
@@ -31,7 +31,7 @@ const labels = (what: string, syntax: RegExp) => (text: string) => [
   ...(syntax.test(text.slice(0, labelLength + 1)) ? [] : [`must be ${what}`]),
 ];
 
-/** Each part is tried alone: one expression for all would be quadratic. */
+/** Checks each part separately, because one expression for all would be quadratic. */
 const subdomain = (text: string): string[] => {
   const parts = text.slice(0, subdomainLength + 1).split(".");
   return [
@@ -40,7 +40,7 @@ const subdomain = (text: string): string[] => {
   ];
 };
 
-/** A generated name follows: a dash at the end may come before it. As `maskTrailingDash` of k8s.io/apimachinery has it. */
+/** A generated suffix follows, so a dash is allowed at the end, as by `maskTrailingDash` of k8s.io/apimachinery. */
 const prefix = (check: (text: string) => string[]) => (text: string) =>
   check(text.length > 1 && text.endsWith("-") ? `${text.slice(0, -2)}a` : text);
 
@@ -73,7 +73,7 @@ const isDateTime = (text: string): boolean =>
 const label1123 = labels("a lowercase RFC 1123 label", label);
 const label1035 = labels("an RFC 1035 label", oldLabel);
 
-/** As k8s.io/apiserver, pkg/cel/library/format.go names them. */
+/** With the names in k8s.io/apiserver, pkg/cel/library/format.go. */
 const formats: Readonly<Record<string, NamedFormat>> = {
   dns1123Label: new NamedFormat(label1123),
   dns1123Subdomain: new NamedFormat(subdomain),

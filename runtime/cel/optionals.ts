@@ -3,7 +3,7 @@ import { EvaluationError, type Meter } from "./meter.ts";
 import { Duration } from "./time.ts";
 import { isMap, mapKeys, numberOf, Optional, type Value } from "./value.ts";
 
-/** The value of an optional that has one. */
+/** Returns the value of an optional, which must have one. */
 function present({ value }: Optional): Value {
   if (value === undefined) throw new EvaluationError("the optional has no value");
   return value;
@@ -16,7 +16,7 @@ function isZero(meter: Meter, value: Value): boolean {
   return isMap(value) && mapKeys(meter, value).length === 0;
 }
 
-/** The values of a list of optionals, without those that have none. */
+/** Returns the values of a list of optionals, without the empty ones. */
 function unwrap(meter: Meter, list: readonly Value[]): Value[] {
   meter.pay(list.length * 2);
   const made: Value[] = [];

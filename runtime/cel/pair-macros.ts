@@ -26,12 +26,12 @@ interface Macro {
   readonly evaluate: () => never;
 }
 
-/** What a macro's body gives: a bool, or an element of the list or map that the macro makes. */
+/** The result of a macro's body: a bool, or an element of the resulting list or map. */
 type Result = "bool" | "list" | "map" | "optional" | "same";
 
 const bodiesOf = (args: readonly ASTNode[], variables: number): readonly ASTNode[] => args.slice(variables);
 
-/** Type check of a macro with variables, a filter where there are two bodies, and a body. */
+/** Checks the types of a macro with variables, a filter if there are two bodies, and a body. */
 const macro =
   (variables: 1 | 2, result: Result) =>
   ({ args, receiver }: Call): Macro => ({
@@ -88,8 +88,8 @@ function resultType(checker: Checker, result: Result, range: CelType, body: CelT
 }
 
 /**
- * Macros that the type checker's library does not have. They are those of cel-go's extension for comprehensions with
- * two variables, an index and an element or a key and a value. Two more are on optionals.
+ * Macros that the type checker's library lacks: those of cel-go's extension for comprehensions with two variables, an index and
+ * an element or a key and a value; and two for optionals.
  */
 export const pairMacros: readonly (readonly [signature: string, expand: (call: Call) => Macro])[] = [
   ["list.all(ast, ast, ast): bool", macro(2, "bool")],
@@ -104,7 +104,7 @@ export const pairMacros: readonly (readonly [signature: string, expand: (call: C
   ["optional.optFlatMap(ast, ast): optional<dyn>", macro(1, "same")],
 ];
 
-/** Lets `has()` take a field of whatever its operand is; the library's own takes a chain of names alone. */
+/** Allows `has()` on a field of any operand. The library's own only accepts a chain of names. */
 export function checkPresenceByType(node: ASTNode): void {
   for (const child of childrenOf(node)) checkPresenceByType(child);
   if (node.op !== "call" || node.args[0] !== "has") return;

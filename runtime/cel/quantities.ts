@@ -3,9 +3,9 @@ import { EvaluationError, type Meter } from "./meter.ts";
 import { Quantity } from "./quantity.ts";
 import { double, int, type Value } from "./value.ts";
 
-/** The longest quantity of a resource has 20 digits before the point and 9 behind it. */
+/** Maximum length. The longest quantity of a resource has 20 digits before and 9 after the point. */
 const longest = 100;
-/** Cost of reading a quantity. */
+/** Cost of parsing a quantity. */
 const reading = 200;
 
 function parse(meter: Meter, text: string): Quantity {
@@ -21,7 +21,7 @@ function isQuantity(meter: Meter, text: string): boolean {
 
 const ofInt = (value: number | bigint): Quantity => Quantity.parse(String(value));
 
-/** Whether an int of 64 bits holds it. */
+/** True if a 64-bit int can hold it. */
 const isInteger = (quantity: Quantity): boolean =>
   quantity.isInteger && BigInt.asIntN(64, quantity.asInteger()) === quantity.asInteger();
 
@@ -39,7 +39,7 @@ export const quantities: Library = {
   functions: [
     ["quantity(string): kubernetes.Quantity", parse],
     ["isQuantity(string): bool", isQuantity],
-    // Kubernetes documents the method, and has the function.
+    // Kubernetes documents the method, and implements the function.
     ["kubernetes.Quantity.sign(): int", sign],
     ["sign(kubernetes.Quantity): int", sign],
     ["kubernetes.Quantity.isInteger(): bool", (_, one: Quantity) => isInteger(one)],

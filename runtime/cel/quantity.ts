@@ -1,4 +1,4 @@
-/** How many times ten to the minus ninth, the finest quantity there is, a suffix stands for. */
+/** The value of each suffix, in units of 10^-9, the smallest quantity. */
 const scales: Readonly<Record<string, bigint>> = {
   n: 1n,
   u: 10n ** 3n,
@@ -20,7 +20,7 @@ const scales: Readonly<Record<string, bigint>> = {
 const whole = 10n ** 9n;
 const syntax = /^([+-]?)(\d+\.?\d*|\.\d*)(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMGTPE]i)?)$/;
 
-/** A quantity of a resource, such as `100m` or `1.5Gi`, exact to the billionth. */
+/** A quantity of a resource, such as `100m` or `1.5Gi`, with a precision of 10^-9. */
 export class Quantity {
   readonly #billionths: bigint;
 
@@ -32,7 +32,7 @@ export class Quantity {
     return syntax.test(text);
   }
 
-  /** Throws, in the API server's words, if the text is no quantity. What is finer than a billionth is rounded up. */
+  /** Parses a text. Throws, with the API server's message, if it is invalid. Rounds up below 10^-9. */
   static parse(text: string): Quantity {
     const [, sign, digits = "", exponent, suffix = ""] = syntax.exec(text) ?? [];
     if (sign === undefined) {
@@ -47,13 +47,13 @@ export class Quantity {
     return new Quantity(sign === "-" ? -billionths : billionths);
   }
 
-  /** Below zero if this is less than the other, above if it is more. */
+  /** Returns a negative number if this is less than the other, a positive one if it is greater. */
   compareTo(other: Quantity): -1 | 0 | 1 {
     if (this.#billionths === other.#billionths) return 0;
     return this.#billionths < other.#billionths ? -1 : 1;
   }
 
-  /** The sum with the other, `times` times. */
+  /** Adds the other `times` times. */
   add(other: Quantity, times: bigint): Quantity {
     return new Quantity(this.#billionths + other.#billionths * times);
   }

@@ -2,7 +2,7 @@ import type { Library } from "./library.ts";
 import type { Meter } from "./meter.ts";
 import { RegularExpression } from "./regular-expression.ts";
 
-/** Patterns that expressions made, kept so that one in a loop is compiled once. */
+/** Cache of computed patterns, so that a pattern in a loop is compiled once. */
 const kept = new Map<string, RegularExpression>();
 const mostKept = 32;
 
@@ -19,7 +19,7 @@ function compiled(meter: Meter, pattern: string | RegularExpression): RegularExp
 
 type Pattern = string | RegularExpression;
 
-/** `matches` of CEL; `find` and `findAll` of Kubernetes. A constant pattern comes as a RegularExpression. */
+/** `matches` of CEL, and `find` and `findAll` of Kubernetes. A constant pattern is passed as a RegularExpression. */
 export const regex: Library = {
   functions: [
     [
@@ -46,5 +46,5 @@ export const regex: Library = {
   ],
 };
 
-/** Functions whose last text is a pattern, by name: a constant one is compiled with the expression. */
+/** Functions whose last string argument is a pattern. A constant pattern is compiled with the expression. */
 export const takesPattern: ReadonlySet<string> = new Set(["matches", "find", "findAll"]);

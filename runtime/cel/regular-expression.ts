@@ -1,30 +1,31 @@
 import { RE2JS } from "re2js";
 import { EvaluationError, type Meter } from "./meter.ts";
 
-/** Longest pattern, in characters, that is compiled. */
+/** Maximum length of a pattern, in characters. */
 const longestPattern = 1000;
-/** Largest program, in RE2's instructions; also of all constant patterns of an expression together. */
+/** Maximum size of a program, in RE2's instructions. Also the limit of all constant patterns of an expression together. */
 export const largestProgram = 2000;
-/** Bytes that one pattern's automaton may keep. RE2JS has 8 MiB, and is slower with it where states do not come again. */
+/**
+ * Maximum memory of one pattern's automaton, in bytes. RE2JS's default is 8 MiB, with which it is slower if states do not recur.
+ */
 const automatonBytes = 128 * 1024;
-/** Cost of one character by one instruction: the slowest patterns measured took 60 ns, the usual ones below 1 ns. */
+/** Cost of one character and one instruction. The slowest measured patterns took 60 ns, usual ones less than 1 ns. */
 const perStep = 4;
 /**
- * Cost of reading a character of a pattern, which may be refused at its end, and of compiling one instruction. 0.5 and
- * 5 us were measured.
+ * Cost of parsing a character of a pattern, which may be refused at its end, and of compiling one instruction. Measured: 0.5 and
+ * 5 us.
  */
 const perRead = 50;
 const perInstruction = 500;
 
-/** A pattern in RE2's syntax: its time is linear in the text, whatever the pattern. */
+/** A pattern in RE2's syntax. Matching is linear in the text, whatever the pattern. */
 export class RegularExpression {
   private readonly program: RE2JS;
   private readonly size: number;
 
   /**
-   * With a meter, the pattern is one that an evaluation computed: no message tells of it.
-   *
-   * @throws EvaluationError for what RE2 refuses, and for a pattern or program beyond the limits
+   * `meter`: given for a pattern that an evaluation computed. Such a pattern is not shown in messages.
+   * @throws EvaluationError for a pattern that RE2 refuses, and for a pattern or program beyond the limits
    */
   constructor(pattern: string, meter?: Meter) {
     if (pattern.length > longestPattern) {
@@ -48,23 +49,23 @@ export class RegularExpression {
     dfa.stateBudget = automatonBytes;
   }
 
-  /** Whether it matches a part of the text. */
+  /** True if it matches a part of the text. */
   test(meter: Meter, text: string): boolean {
     meter.pay(1 + text.length * this.size * perStep);
     return this.program.test(text);
   }
 
-  /** The matches from the left, at most so many; without limit below 0. */
+  /** Returns at most `limit` matches, from the left. Unlimited if `limit` is negative. */
   find(meter: Meter, searched: string, limit: number): string[] {
     const found: string[] = [];
     const matcher = this.program.matcher(searched);
     let from = 0;
     while (found.length !== limit) {
-      // Each search may read to the end, as for `a.*b|a` over many an `a`.
+      // Each search may read to the end, as for `a.*b|a` on a long run of `a`.
       meter.pay(10 + (searched.length - from) * this.size * perStep);
       if (!matcher.find()) break;
       const text = matcher.group() ?? "";
-      // Go leaves out an empty match right behind another match.
+      // Go skips an empty match directly after another match.
       if (text !== "" || found.length === 0 || matcher.start() !== from) found.push(text);
       from = matcher.end();
     }
@@ -72,7 +73,7 @@ export class RegularExpression {
   }
 }
 
-/** About the instructions of a pattern's program, at least half of them: RE2 tells only after it has made them. */
+/** Estimates the number of instructions of a pattern's program, at least half of it. RE2 only knows it after compiling. */
 export function sizeOf(pattern: string): number {
   const outer: number[] = [];
   let sum = 0;
@@ -81,7 +82,8 @@ export function sizeOf(pattern: string): number {
     sum += atom;
     atom = size;
   };
-  // What has no end, such as a class, goes to the pattern's: were each of its beginnings tried alone, it would be quadratic.
+  // An unterminated token, such as a class, extends to the end of the pattern. If each possible start were tried separately, this
+  // would be quadratic.
   const tokens = pattern.matchAll(
     /\\Q[\s\S]*?(?:\\E|$)|\\[pP]\{[^}]*(?:\}|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|\[:\^?\w+:\]|[^\]\\])*(?:\]|\\?$)|\{(\d+)(,?)(\d*)\}|[\s\S]/g,
   );

@@ -7,9 +7,8 @@ import { childrenOf } from "./syntax.ts";
 import { Duration, Timestamp } from "./time.ts";
 
 /**
- * Refuses what fits the types and Kubernetes refuses all the same: literals of mixed types, texts that are no time, a format with other
- * than its values, fields that an object has not. `typed` finds an object's type by the type checker's name.
- *
+ * Refuses expressions that Kubernetes refuses although their types fit: literals of mixed types, invalid time constants, a format
+ * with values that do not fit, fields that an object does not have. `typed`: returns an object's type by the type checker's name.
  * @throws ExpressionError
  */
 export function checkAsRule(node: ASTNode, typed: (name: string) => DeclaredType | undefined, parent?: ASTNode): void {
@@ -33,13 +32,13 @@ export function checkAsRule(node: ASTNode, typed: (name: string) => DeclaredType
 const refusal = (detail: string, at: number): ExpressionError =>
   new ExpressionError("WF_FILTER_CONDITION_TYPE", detail, at);
 
-/** CEL's grammar asks for brackets around a condition between `?` and `:`. */
+/** CEL's grammar requires parentheses around a conditional between `?` and `:`. */
 function checkBranch([test, yes]: readonly ASTNode[]): void {
   if (!test || yes?.op !== "?:" || yes.input.slice(test.end, yes.start).includes("(")) return;
   throw new ExpressionError("WF_FILTER_CONDITION_SYNTAX", "mismatched input '?' expecting ':'", yes.args[0].end);
 }
 
-/** A type's name as cel-go writes it. */
+/** Returns a type's name as cel-go writes it. */
 const nameOf = (node: ASTNode): string =>
   (checkedTypeOf(node)?.name ?? "dyn").replaceAll("<", "(").replaceAll(">", ")");
 

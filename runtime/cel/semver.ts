@@ -2,9 +2,9 @@ import SemVer from "semver/classes/semver.js";
 import type { Library } from "./library.ts";
 import { EvaluationError, type Meter } from "./meter.ts";
 
-/** Longest version, in characters, that `semver` takes. */
+/** Maximum length of a version, in characters, as accepted by `semver`. */
 const longest = 256;
-/** Cost of reading a version. */
+/** Cost of parsing a version. */
 const reading = 1000;
 
 /** A semantic version. */
@@ -14,13 +14,13 @@ class SemanticVersion {
     this.version = version;
   }
 
-  /** Build metadata has no part in it. */
+  /** Ignores build metadata. */
   compareTo(other: unknown): number {
     return other instanceof SemanticVersion ? this.version.compare(other.version) : Number.NaN;
   }
 }
 
-/** Kubernetes' normalisation: no `v` before it, a minor and patch of 0 where there are none, no leading zeros. */
+/** Normalises like Kubernetes: removes a leading `v`, adds a missing minor and patch version of 0, removes leading zeros. */
 function normalized(text: string): string | undefined {
   const parts = text.replace(/^v/, "").split(".");
   const [major = "", minor = "0", ...patch] = parts;
@@ -34,7 +34,7 @@ function read(meter: Meter, text: string, normalize: boolean): SemanticVersion |
   meter.pay(reading);
   if (text.length > longest) return undefined;
   const strict = normalize ? normalized(text) : text;
-  // The package takes a leading v and spaces around it, Kubernetes does not.
+  // The package accepts a leading v and surrounding spaces; Kubernetes does not.
   if (strict === undefined || !/^\d[^\s]*$/.test(strict)) return undefined;
   try {
     return new SemanticVersion(new SemVer(strict));

@@ -9,7 +9,7 @@ const has = (meter: Meter, list: CelList, item: Value): boolean => list.some((ea
 
 const contains = (meter: Meter, list: CelList, part: CelList): boolean => part.every((item) => has(meter, list, item));
 
-/** cel-go's extension for lists taken as sets. */
+/** cel-go's extension for lists as sets. */
 export const sets: Library = {
   namespaces: ["sets"],
   functions: [

@@ -2,13 +2,13 @@ import { toText } from "./conversions.ts";
 import { EvaluationError, type Meter } from "./meter.ts";
 import { isDouble, isInt, isMap, mapGet, mapKeys, numberOf, TypeValue, typeName, Uint, type Value } from "./value.ts";
 
-/** `"%s is %d".format(["a", 1])`: cel-go's extension of strings, version 2. */
+/** Evaluates `"%s is %d".format(["a", 1])`: cel-go's extension of strings, version 2. */
 export function formatText(meter: Meter, template: string, values: readonly Value[]): string {
   let next = 0;
   meter.payText(template.length, 4);
   let written = "";
   let end = 0;
-  // One after the other: `replace` would look for all of them before the first is paid.
+  // One clause at a time: `replace` would find all of them before the first is paid.
   for (const { 0: clause, 1: precision = "6", 2: verb = "", index } of template.matchAll(clauses)) {
     meter.pay(clauseCost);
     written += template.slice(end, index);
@@ -28,7 +28,7 @@ export function formatText(meter: Meter, template: string, values: readonly Valu
 
 const clauses = /%(?:\.(\d+))?([\s\S])|%$/g;
 
-/** How many values a template takes. */
+/** Returns the number of values that a template takes. */
 export const clausesOf = (template: string): number =>
   [...template.matchAll(clauses)].filter(([clause]) => clause !== "%%").length;
 
@@ -83,7 +83,7 @@ const isSpecial = (number: number | undefined): boolean => number !== undefined 
 const special = (number: number): string | undefined =>
   Number.isFinite(number) ? undefined : Number.isNaN(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity";
 
-/** A value as `%s` has it: lists and maps too, keys sorted. */
+/** Formats a value as `%s` does, including lists and maps, with sorted keys. */
 function shown(meter: Meter, value: Value, depth: number): string {
   meter.pay(8);
   meter.enter(depth);

@@ -5,7 +5,7 @@ import type { Value } from "./value.ts";
 
 const surrogate = /[\ud800-\udfff]/;
 
-/** Characters of a text, as CEL counts them: code points. */
+/** Returns the number of code points, which CEL counts as characters. */
 function lengthOf(meter: Meter, text: string): number {
   meter.payText(text.length, 2);
   if (!surrogate.test(text)) return text.length;
@@ -15,7 +15,7 @@ function lengthOf(meter: Meter, text: string): number {
   return count;
 }
 
-/** The text's characters where they are not its UTF-16 units. */
+/** Returns the characters of a text, or `undefined` if they are its UTF-16 units. */
 function characters(meter: Meter, text: string): readonly string[] | undefined {
   meter.payText(text.length, 2);
   if (!surrogate.test(text)) return undefined;
@@ -41,7 +41,7 @@ function charAt(meter: Meter, text: string, index: number): string {
   return (points ? points[at] : text.charAt(at)) ?? "";
 }
 
-/** A search takes the product of the two lengths where the texts were made for it; Kubernetes' `contains` costs so too. */
+/** A search may take the product of both lengths for texts made to be slow. Kubernetes' `contains` costs as much. */
 const paySearch = (meter: Meter, text: string, part: string): void =>
   meter.payText(text.length + part.length, 1 + part.length * 0.3);
 
@@ -50,7 +50,7 @@ function find(meter: Meter, text: string, part: string, from: number | undefined
   const points = characters(meter, text);
   const length = points?.length ?? text.length;
   const start = from === undefined ? (last ? length : 0) : Number(from);
-  // An empty text is found everywhere, even where there is no text: cel-go gives the position that was asked for.
+  // An empty text is found everywhere, even in an empty text: cel-go returns the given position.
   if (part === "") return start;
   if (start < 0) throw new EvaluationError(`index out of range: ${start} of ${length} characters`);
   if (from !== undefined && start >= length) return -1;
@@ -59,7 +59,7 @@ function find(meter: Meter, text: string, part: string, from: number | undefined
   return found < 0 || !points ? found : [...text.slice(0, found)].length;
 }
 
-/** Where a part begins in a text, at most so many times; each is paid. */
+/** Returns the positions of a part in a text, at most `most`. Pays for each. */
 function positions(meter: Meter, text: string, part: string, most: number): number[] {
   paySearch(meter, text, part);
   const found: number[] = [];
@@ -117,7 +117,7 @@ function mapped(meter: Meter, text: string, change: (text: string) => string): s
   return change(text);
 }
 
-/** CEL's functions on strings, and cel-go's extension to them, of which Kubernetes has version 2. */
+/** CEL's functions on strings, and version 2 of cel-go's extension, as in Kubernetes. */
 export const strings: Library = {
   namespaces: ["strings"],
   functions: [
@@ -180,7 +180,7 @@ export const strings: Library = {
   ],
 };
 
-/** White space as Go has it: JavaScript's, with U+0085 and without U+FEFF. */
+/** True for white space as defined by Go: JavaScript's, with U+0085 and without U+FEFF. */
 const isSpace = (meter: Meter, text: string, at: number): boolean => {
   meter.pay(5);
   return /[^\S\ufeff]|\u0085/.test(text.charAt(at));
@@ -209,7 +209,7 @@ const escapes: Readonly<Record<string, string>> = {
 };
 
 function quote(meter: Meter, text: string): string {
-  // A character to be escaped takes 20 ns.
+  // Escaping a character takes 20 ns.
   meter.payText(text.length, 20);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the ones that are escaped
   return `"${text.replace(/[\x07-\r\\"]/g, (one) => escapes[one] ?? one)}"`;

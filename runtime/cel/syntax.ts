@@ -7,9 +7,8 @@ export const syntaxError = (message: string, at?: number): ExpressionError =>
   new ExpressionError("WF_FILTER_CONDITION_SYNTAX", message, at);
 
 /**
- * Refuses what the type checker would recurse into too deep, or double the name of a type at each step of.
- * @param flat a chain of one logical operator is one level, as in Kubernetes
- *
+ * Refuses expressions for which the type checker would recurse too deeply, or double the length of a type's name at each step.
+ * @param flat true to count a chain of one logical operator as one level, as in Kubernetes
  * @throws ExpressionError
  */
 export function bound(root: ASTNode, deepest: number, flat = false): void {
@@ -37,14 +36,14 @@ const isChain = ({ op }: ASTNode, child: ASTNode): boolean => (op === "||" || op
 
 type Text = Extract<ASTNode, { readonly op: "value" }> & { readonly args: string };
 
-/** The pattern of a call that takes one, where it is a literal. */
+/** Returns the pattern of a call, if it is a literal. */
 export function constantPattern(node: ASTNode): Text | undefined {
   if (node.op !== "call" && node.op !== "rcall") return undefined;
   const pattern = takesPattern.has(node.args[0]) ? childrenOf(node)[1] : undefined;
   return pattern?.op === "value" && typeof pattern.args === "string" ? (pattern as Text) : undefined;
 }
 
-/** A node's operands, in the order of the text. */
+/** Returns a node's operands, in the order of the text. */
 export function childrenOf(node: ASTNode): readonly ASTNode[] {
   switch (node.op) {
     case "value":
@@ -67,7 +66,7 @@ export function childrenOf(node: ASTNode): readonly ASTNode[] {
   }
 }
 
-/** The value of a literal int, with its sign; undefined for anything else. */
+/** Returns the value of a literal int, with its sign. `undefined` for other nodes. */
 export function constantInt(node: ASTNode): number | undefined {
   if (node.op === "-_" && node.args.op === "value" && typeof node.args.args === "bigint")
     return -Number(node.args.args);

@@ -19,7 +19,7 @@ const nanosecondsOf: Readonly<Record<string, bigint>> = {
 
 const floorDivide = (value: bigint, by: bigint): bigint => (value - (((value % by) + by) % by)) / by;
 
-/** A span of time, to the nanosecond. */
+/** A duration, in nanoseconds. */
 export class Duration {
   readonly nanoseconds: bigint;
 
@@ -28,7 +28,7 @@ export class Duration {
     this.nanoseconds = nanoseconds;
   }
 
-  /** As Go writes it: `1h30m`, `-1.5s`. */
+  /** Parses Go's format: `1h30m`, `-1.5s`. */
   static parse(text: string): Duration {
     const [, sign, spans = ""] =
       /^([+-]?)((?:(?:\d{1,20}(?:\.\d{0,20})?|\.\d{1,20})(?:ns|us|µs|ms|s|m|h))+|0)$/.exec(text.slice(0, 1000)) ?? [];
@@ -57,13 +57,13 @@ export class Duration {
   }
 }
 
-/** Of `Z`, `+02:00`, `-00:30`. */
+/** Parses the offsets `Z`, `+02:00`, `-00:30`. */
 function offsetMs(zone: string): number {
   const minutes = Number(zone.slice(1, 3)) * 60 + Number(zone.slice(4));
   return (zone.startsWith("-") ? -minutes : minutes) * 60_000;
 }
 
-/** A moment, to the nanosecond. */
+/** A point in time, in nanoseconds. */
 export class Timestamp {
   readonly nanoseconds: bigint;
 
@@ -73,14 +73,14 @@ export class Timestamp {
     this.nanoseconds = nanoseconds;
   }
 
-  /** RFC 3339, as Kubernetes writes times. What is finer than a nanosecond is cut off, as Go does. */
+  /** Parses RFC 3339, in which Kubernetes writes times. Truncates to nanoseconds, as Go does. */
   static parse(text: string): Timestamp {
     const [, seconds = "", fraction = "", zone = ""] =
       /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:[.,](\d{1,40}))?(Z|[+-](?:[01]\d|2[0-4]):[0-5]\d)$/.exec(
         text.slice(0, 70),
       ) ?? [];
     const date = new Date(`${seconds}Z`);
-    // JavaScript makes the 30th of February the first of March, and 24:00 the next day.
+    // JavaScript reads 30 February as 1 March, and 24:00 as the next day.
     if (seconds === "" || Number.isNaN(date.getTime()) || !date.toISOString().startsWith(seconds)) {
       throw new EvaluationError(`timestamp() cannot convert a text of ${text.length} characters`);
     }

@@ -4,11 +4,11 @@ import { Duration, Timestamp } from "./time.ts";
 import { int, type Value } from "./value.ts";
 
 const dayMs = 86_400_000;
-/** Cost of reading a time from text, and of a part of a date. */
+/** Costs of parsing a time, and of reading a field of a date. */
 const reading = 500;
 const parting = 100;
 
-/** What a date of UTC has, by CEL's name of it. */
+/** Fields of a UTC date, by CEL's name. */
 const parts: Readonly<Record<string, (date: Date) => number>> = {
   getDate: (date) => date.getUTCDate(),
   getDayOfMonth: (date) => date.getUTCDate() - 1,
@@ -23,19 +23,19 @@ const parts: Readonly<Record<string, (date: Date) => number>> = {
 };
 
 const formats = new Map<string, Intl.DateTimeFormat>();
-/** Names of zones may come from objects: no more of them are kept. */
+/** Maximum number of cached formats, because names of zones may come from objects. */
 const mostFormats = 50;
 
-/** Characters of a zone's name; the longest of the tz database has 32. */
+/** Maximum length of a zone's name. The longest in the tz database has 32 characters. */
 const longestZone = 64;
 
-/** The moment's date in a zone, such as `Europe/Berlin` or `-02:30`, as one of UTC. */
+/** Returns the date in a zone, such as `Europe/Berlin` or `-02:30`, as if it were UTC. */
 function inZone(meter: Meter, { milliseconds }: Timestamp, zone: string): Date {
   const [, sign, hours, minutes] = /^([+-]?)(\d{1,2}):(\d{1,2})$/.exec(zone) ?? [];
   if (hours !== undefined) {
     return new Date(milliseconds + (sign === "-" ? -1 : 1) * (Number(hours) * 60 + Number(minutes)) * 60_000);
   }
-  // An unknown one takes 10 to 100 us.
+  // An unknown zone takes 10 to 100 us.
   if (zone === "") return new Date(milliseconds);
   if (zone.length > longestZone) throw new EvaluationError("unknown time zone");
   meter.pay(formats.has(zone) ? 800 : 10_000);
@@ -50,7 +50,7 @@ function inZone(meter: Meter, { milliseconds }: Timestamp, zone: string): Date {
   return new Date(milliseconds + offsetMs(offset));
 }
 
-/** Of `GMT`, `GMT+02:00`, `GMT-00:25:21`. */
+/** Parses the offsets `GMT`, `GMT+02:00`, `GMT-00:25:21`. */
 function offsetMs(text: string): number {
   const [, sign, hours = 0, minutes = 0, seconds = 0] = /^GMT([+-])(\d\d):(\d\d)(?::(\d\d))?$/.exec(text) ?? [];
   return (sign === "-" ? -1 : 1) * (Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds)) * 1000;
@@ -79,7 +79,7 @@ const perPart = Object.entries(parts).flatMap(([name, part]): LibraryFunction[] 
   ],
 ]);
 
-/** Duration's are of the whole span, its milliseconds too. */
+/** Units of a duration's getters, which return the whole duration in that unit, including milliseconds. */
 const spans: Readonly<Record<string, bigint>> = {
   getHours: 3_600_000_000_000n,
   getMinutes: 60_000_000_000n,

@@ -2,24 +2,24 @@ import type { Library } from "./library.ts";
 import { EvaluationError, type Meter } from "./meter.ts";
 import type { Value } from "./value.ts";
 
-/** Longest URL, in characters; browsers take 2,000 to 80,000. */
+/** Maximum length of a URL, in characters. Browsers accept 2,000 to 80,000. */
 const longest = 8192;
 
-/** Cost of reading a URL, beside what its characters cost. */
+/** Cost of parsing a URL, in addition to that of its characters. */
 const reading = 100;
 
-/** Where percent signs are read: Go refuses those of an ASCII character in a host. */
+/** Valid percent escapes in a host. Go refuses those of ASCII characters. */
 const hostEscapes = /^(?:[^%]|%(?:[89A-Fa-f][0-9A-Fa-f]|25))*$/;
-/** A host in brackets, with a zone perhaps, or a name; then a port. */
+/** A host in brackets, possibly with a zone, or a name; then a port. */
 const hostSyntax = /^(?:\[[0-9A-Fa-f:.]+(?:%25[^\]]*)?\]|[^[\]:\s\\^`{|}/?#@]*)(?::\d*)?$/;
 const userSyntax = /^(?:[A-Za-z0-9\-._:~!$&'()*+,;=@]|%[0-9A-Fa-f]{2})*$/;
 const pathEscapes = /%(?![0-9A-Fa-f]{2})/;
-/** A path that needs no escapes but those that it has. */
+/** A path without characters that need to be escaped. */
 const escaped = /^(?:[A-Za-z0-9\-._~!$&'()*+,;=:@/[\]]|%[0-9A-Fa-f]{2})*$/;
 
 /**
- * A URL as Go's ParseRequestURI takes one: absolute, an absolute path, or `*`. That takes what follows `#` for a part of
- * the path or query; of a URL that is one, Kubernetes leaves it away.
+ * A URL as accepted by Go's ParseRequestURI: absolute, an absolute path, or `*`. The part after `#` is validated as part of the
+ * path or query, as there, and then removed, as Kubernetes does.
  */
 class Url {
   readonly scheme: string;
@@ -53,7 +53,7 @@ class Url {
     return new Url(scheme.toLowerCase(), host, relative && scheme ? "" : own, query < 0 ? "" : shown.slice(query + 1));
   }
 
-  /** With its port, decoded. */
+  /** The host with its port, decoded. */
   get authority(): string {
     return unescaped(this.host) ?? this.host;
   }
@@ -66,7 +66,7 @@ class Url {
     return /:(\d*)$/.exec(this.host)?.[1] ?? "";
   }
 
-  /** As it was written, unless it has to be escaped: then as Go escapes it. */
+  /** The path as written or, if it must be escaped, as Go escapes it. */
   get escapedPath(): string {
     if (this.path === "*" || escaped.test(this.path)) return this.path;
     return encodeURIComponent((unescaped(this.path) ?? "").toWellFormed())
@@ -74,7 +74,7 @@ class Url {
       .replace(/%(?:2F|3A|40|26|3D|2B|24|2C|3B)/g, decodeURIComponent);
   }
 
-  /** As Go has them: a pair with a semicolon or a wrong escape is left out. */
+  /** The query's parameters, as in Go: pairs with a semicolon or an invalid escape are left out. */
   get parameters(): Map<Value, Value> {
     const found = new Map<Value, string[]>();
     for (const pair of this.query.split("&")) {
@@ -97,7 +97,7 @@ class Url {
   }
 }
 
-/** Undefined for a percent sign that begins no escape. Bytes that are no UTF-8 become U+FFFD. */
+/** Returns `undefined` for an invalid escape. Bytes that are not UTF-8 become U+FFFD. */
 function unescaped(text: string): string | undefined {
   if (!text.includes("%")) return text;
   if (pathEscapes.test(text)) return undefined;
@@ -113,7 +113,7 @@ const read = (meter: Meter, text: string): Url | undefined => {
   return Url.read(text);
 };
 
-/** Whether `url()` takes it. */
+/** True if `url()` accepts the text. */
 export const isUrl = (text: string): boolean => Url.read(text) !== undefined;
 
 function parse(meter: Meter, text: string): Url {

@@ -1,13 +1,13 @@
 import { EvaluationError, type Meter } from "./meter.ts";
 
 /**
- * Values of CEL, such that parsed JSON is one as it is: `null`, booleans, texts, arrays as lists, plain objects as maps.
- * An int is a safe integer, or a bigint beyond those; a double is any other number, or a Double. A map that an
- * expression made is a Map. `exact-json.ts` parses the numbers that `JSON.parse` would give another type or value.
+ * A value of CEL. Parsed JSON is one without conversion: `null`, booleans, strings, arrays as lists, plain objects as maps. An
+ * int is a safe integer, or a bigint beyond those; a double is any other number, or a Double. A map made by an expression is a
+ * Map. `exact-json.ts` parses numbers that `JSON.parse` would give another type or value.
  */
 export type Value = unknown;
 
-/** A double that is whole, such as `1.0`: the number alone would be an int. */
+/** A whole double, such as `1.0`, because a number would be an int. */
 class Double {
   readonly value: number;
   constructor(value: number) {
@@ -23,7 +23,7 @@ export class Uint {
   }
 }
 
-/** What `type(x)` gives. */
+/** The result of `type(x)`. */
 export class TypeValue {
   readonly type: string;
   constructor(type: string) {
@@ -33,14 +33,14 @@ export class TypeValue {
 
 export class Optional {
   static readonly none = new Optional(undefined);
-  /** Undefined where it has none. */
+  /** `undefined` if it is empty. */
   readonly value: Value;
   constructor(value: Value) {
     this.value = value;
   }
 }
 
-/** A list whose order does not count, as Kubernetes' sets and maps: an item is known by its key. */
+/** A list without order, such as Kubernetes' sets and maps. Items are identified by their key. */
 export class UnorderedList extends Array<Value> {
   readonly keyOf: (item: Value) => string;
 
@@ -50,12 +50,12 @@ export class UnorderedList extends Array<Value> {
     for (const item of items) this.push(item);
   }
 
-  /** Methods of the array make plain lists. */
+  /** The array's methods create plain lists. */
   static override get [Symbol.species](): ArrayConstructor {
     return Array;
   }
 
-  /** This list with the other's items: an item of a known key takes the place of the one that is there. */
+  /** Returns this list with the other's items. An item with an existing key replaces that item. */
   merge(other: readonly Value[]): UnorderedList {
     const byKey = new Map([...this, ...other].map((item) => [this.keyOf(item), item]));
     return new UnorderedList(byKey.values(), this.keyOf);
@@ -74,10 +74,10 @@ const leastInt = -(2n ** 63n);
 const mostInt = 2n ** 63n - 1n;
 const mostUint = 2n ** 64n - 1n;
 
-/** Whether an int holds the value: 64 bits, signed. */
+/** True if an int can hold the value: 64 bits, signed. */
 export const isInt64 = (value: bigint): boolean => value >= leastInt && value <= mostInt;
 
-/** @throws EvaluationError beyond 64 bits */
+/** Returns the bigint as an int. @throws EvaluationError beyond 64 bits */
 export function int(value: bigint): Value {
   if (!isInt64(value)) throw new EvaluationError("integer overflow");
   const number = Number(value);
@@ -92,7 +92,7 @@ export const isInt = (value: Value): value is number | bigint =>
 export const isDouble = (value: Value): value is number | Double =>
   value instanceof Double || (typeof value === "number" && !Number.isSafeInteger(value));
 
-/** A number of any type as JavaScript's; undefined for what is none. */
+/** Returns a number of any type as a JavaScript number. `undefined` for other values. */
 export function numberOf(value: Value): number | undefined {
   if (typeof value === "number") return value;
   if (typeof value === "bigint") return Number(value);
@@ -104,11 +104,11 @@ export type CelMap = Map<Value, Value> | Readonly<Record<string, Value>>;
 
 export function isMap(value: Value): value is CelMap {
   if (typeof value !== "object" || value === null) return false;
-  // Not by its constructor: JSON may have a field of that name.
+  // Not by its constructor, because JSON may have a field of that name.
   return value instanceof Map || Object.getPrototypeOf(value) === Object.prototype;
 }
 
-/** Keys that are equal in CEL are one in a Map; undefined for what is no key. */
+/** Returns the key of a Map under which equal CEL keys are equal. `undefined` for values that cannot be keys. */
 export function keyOf(value: Value): string | number | bigint | boolean | undefined {
   if (typeof value === "string" || typeof value === "boolean" || typeof value === "bigint") return value;
   if (value instanceof Uint) return keyOf(int(value.value));
@@ -122,7 +122,7 @@ export function mapGet(map: CelMap, key: Value): Value {
   return typeof key === "string" && Object.hasOwn(map, key) ? map[key] : undefined;
 }
 
-/** A key that is listed takes 150 ns where an object has many. */
+/** Cost of listing a key, 150 ns for an object with many keys. */
 const perKey = 15;
 
 export function mapKeys(meter: Meter, map: CelMap): Value[] {
@@ -131,7 +131,7 @@ export function mapKeys(meter: Meter, map: CelMap): Value[] {
   return keys;
 }
 
-/** Name of a value's type as `type()` and messages have it. */
+/** Returns the name of a value's type, as in `type()` and in messages. */
 export function typeName(value: Value): string {
   switch (typeof value) {
     case "string":
@@ -164,7 +164,7 @@ function nameOfClass(value: object): string {
 /** Types of the libraries, by class. */
 const classNames = new Map<unknown, string>();
 
-/** Makes a library's class a type of CEL. */
+/** Declares a library's class as a type of CEL. */
 export function declareClass(name: string, declared: unknown): void {
   classNames.set(declared, name);
 }

@@ -1,7 +1,7 @@
 import { relative } from "node:path";
 import type { SourceLocation, WatchfireError } from "../base/errors.ts";
 
-/** One thing that a command has checked, with its faults: it passed if there is no fault. */
+/** A check by a command. It passed if it has no faults. */
 interface CheckedCase {
   readonly name: string;
   readonly faults: readonly CaseFault[];
@@ -14,20 +14,20 @@ export interface CaseFault {
   readonly place?: SourceLocation | undefined;
 }
 
-/** A fault for programs: `message` has all of it in one line. */
+/** Returns a fault for programs. `message` has everything in one line. */
 export function describeFinding({ code, message, hint, detail }: WatchfireError) {
   const { what, place, path, actual } = detail;
   return { code, message, what, hint, ...(place && { place }), ...(path !== undefined && { path }), actual };
 }
 
-/** A fault of the registry as one of a case. */
+/** Returns an error of the registry as a case's fault. */
 export const faultOfCase = ({ code, message, detail: { place } }: WatchfireError): CaseFault => ({
   code,
   message,
   place,
 });
 
-/** JUnit's XML, as test reporters of CI systems read it. `suite`: the command. */
+/** Returns JUnit's XML, which test reporters of CI systems read. `suite`: the command. */
 export function junitOf(suite: string, cases: readonly CheckedCase[]): string {
   const failed = cases.filter(({ faults }) => faults.length > 0).length;
   const counts = `tests="${cases.length}" failures="${failed}"`;
@@ -53,14 +53,14 @@ export function junitOf(suite: string, cases: readonly CheckedCase[]): string {
 
 const entities: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
 
-/** XML 1.0 has no other control characters, not even written out. */
+/** Replaces other control characters, which XML 1.0 does not allow even when escaped. */
 const escapeXml = (text: string): string =>
   text
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what has to go
     .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, "\ufffd")
     .replace(/[&<>"]/g, (character) => entities[character] ?? character);
 
-/** A workflow command of GitHub Actions, which shows the fault at its line of the pull request. */
+/** Returns a workflow command of GitHub Actions, which shows the fault at its line of the pull request. */
 export function githubAnnotation(level: "error" | "warning", { code, message, place }: CaseFault): string {
   const file = place && { file: relative(process.cwd(), place.file), line: place.line, col: place.column };
   const properties = Object.entries({ ...file, title: code })

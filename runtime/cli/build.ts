@@ -41,7 +41,7 @@ export const build = command({
     const parts = built.flatMap(({ manifest, bundle }) => {
       if (!bundle) return [];
       const sourceMap = portableMap(bundle.sourceMap, root);
-      // A larger one would be applied to no stack.
+      // A larger source map would not be applied to any stack.
       const kept = sourceMap.length <= appliedMapLimit ? sourceMap : "";
       return [{ name: manifest.name, manifest: manifestText(manifest), script: bundle.script, sourceMap: kept }];
     });

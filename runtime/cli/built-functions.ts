@@ -5,17 +5,17 @@ import { openCode } from "../catalog/function-code.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Trial } from "../sandbox/host/trial.ts";
 
-/** What came of one function: its code, or why it cannot be built or loaded. */
+/** The result of building one function: its code, or why it cannot be built or loaded. */
 export interface BuildOutcome {
   readonly manifest: FunctionManifest;
-  /** Undefined where there are faults. */
+  /** `undefined` if there are faults. */
   readonly bundle: Bundle | undefined;
   readonly faults: readonly WatchfireError[];
 }
 
 /**
- * Builds every function of a folder, unless they are built already, and loads it in a sandbox without calling it. They
- * come in the order of the manifests.
+ * Builds every function of a folder, unless it is built already, and loads it in a sandbox without calling it. The results have
+ * the order of the manifests.
  */
 export async function buildFunctions(
   folder: string,
@@ -25,11 +25,11 @@ export async function buildFunctions(
   const code = openCode(folder, systemClock);
   const trial = new Trial(systemClock);
   const builds = manifests.map((manifest) => code.bundle(manifest));
-  // Each is heard of in its turn.
+  // Each failure is reported in its turn.
   for (const build of builds) build.catch(() => undefined);
   const built: BuildOutcome[] = [];
   try {
-    // One after the other: loading takes 5 ms, and no more than one handler's memory is held at a time.
+    // Sequentially: loading takes 5 ms, and only one handler is in memory at a time.
     for (const [index, manifest] of manifests.entries()) {
       built.push(await attempt(manifest, builds[index] as Promise<Bundle>, trial));
     }

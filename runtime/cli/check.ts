@@ -1,11 +1,11 @@
 import type { WatchfireError } from "../base/errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 
-/** What one kind of check found, and what it could not look at. */
+/** The result of one kind of check, and what it could not check. */
 export interface CheckResult {
   readonly faults: readonly WatchfireError[];
-  /** The functions whose faults they are. */
+  /** The functions that have the faults. */
   readonly faulty: readonly FunctionManifest[];
-  /** In words. */
+  /** Descriptions for people. */
   readonly unchecked: readonly string[];
 }

@@ -2,17 +2,17 @@ import { parseArgs } from "node:util";
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 
-/** What an option is called, takes and does. */
+/** An option of a command. */
 export interface Option {
-  /** How the value is shown in the help, such as `DIR`; absent for a switch. */
+  /** The value's placeholder in the help, such as `DIR`. Absent for a switch. */
   readonly value?: string;
   readonly summary: string;
   readonly default?: string;
-  /** Its letter, as `o` of `-o`. */
+  /** Its letter, such as `o` for `-o`. */
   readonly short?: string;
-  /** The only values that it takes. */
+  /** The accepted values. Default: any. */
   readonly choices?: readonly string[];
-  /** It may be given several times; its value is then all of them, and none where it is not given. */
+  /** The option may be repeated. Its value is the list of all values, empty if it is not given. */
   readonly many?: true;
 }
 
@@ -20,8 +20,8 @@ export interface Option {
 type Options = Readonly<Record<string, Option>>;
 
 /**
- * The value of each option that takes one. It is the default where it is not given, undefined where it has none, and a
- * list where it takes many.
+ * The values of the options that take one: the default if the option is not given, `undefined` without a default, and a list for
+ * repeatable options.
  */
 export type Values<O extends Options> = string extends keyof O
   ? Readonly<Record<string, string | readonly string[] | undefined>>
@@ -36,30 +36,30 @@ export type Values<O extends Options> = string extends keyof O
 /** The parsed command line of one command. */
 export interface Invocation<O extends Options = Options> {
   readonly options: Values<O>;
-  /** The names of everything that stands on the command line, options and switches. */
+  /** The names of all given options and switches. */
   readonly given: ReadonlySet<string>;
   readonly operands: readonly string[];
 }
 
-/** One command of the command line; one file each. */
+/** A command. Each has a file. */
 export interface Command<O extends Options = Options> {
   readonly name: string;
   readonly summary: string;
-  /** After the name, such as `list | show ID`; options are appended. */
+  /** Shown after the name, such as `list | show ID`; options are appended. */
   readonly operands?: string;
   readonly options: O;
-  /** All that follows the name goes to another program as it is: it has options of its own. */
+  /** Everything after the name is passed to another program, which has its options. */
   readonly passes?: true;
-  /** Resolves with the exit status when the command is done. */
+  /** Runs the command. Resolves with the exit status. */
   run(invocation: Invocation<O>): Promise<number>;
 }
 
-/** A command whose `run` knows the options by name. */
+/** Defines a command, so that the type of `run`'s options follows from `options`. */
 export const command = <const O extends Options>(definition: Command<O>): Command<O> => definition;
 
 /**
- * Parses what follows the command's name.
- * @throws WatchfireError WF_CLI_USAGE for an option that is not known or lacks its value, and for operands that are not taken
+ * Parses the arguments after the command's name.
+ * @throws WatchfireError WF_CLI_USAGE for an unknown option, a missing value, or unexpected operands
  */
 export function parse<O extends Options>(of: Command<O>, args: readonly string[]): Invocation<O> {
   const known: Options = of.options;
@@ -80,7 +80,7 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
     const option = rawName === `--${name}` || rawName === `-${found?.short}` ? found : undefined;
     if (!option) throw usage(`there is no option ${rawName}`, suggest(name, Object.keys(known)));
     if (!option.value && value !== undefined) throw usage(`${rawName} takes no value, got ${value}`);
-    // What looks like the next option is no value: a folder of such a name is given as `--functions=--odd`.
+    // The next option is not taken as a value. A folder of such a name must be given as `--functions=--odd`.
     const isMissing = value === undefined || value === "" || (!inlineValue && value.startsWith("--"));
     if (option.value && isMissing) throw usage(`${rawName} takes ${option.value}, and has none`);
     if (option.choices && !option.choices.includes(value ?? "")) {
@@ -105,7 +105,7 @@ function usage(what: string, meant?: string): WatchfireError {
   return new WatchfireError("WF_CLI_USAGE", { what, ...(meant !== undefined && { hint: `did you mean --${meant}?` }) });
 }
 
-/** The help text of one command. */
+/** Returns the help text of one command. */
 export function help(of: Command): string {
   const rows = Object.entries(of.options).map(([name, option]) => {
     const names = option.short === undefined ? `--${name}` : `-${option.short}, --${name}`;

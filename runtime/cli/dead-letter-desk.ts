@@ -17,24 +17,24 @@ import { readToken } from "../observe/token-file.ts";
 import { RuntimeClient } from "./runtime-client.ts";
 import { fleetOf, functionNames } from "./status-answer.ts";
 
-/** Where the dead letters are reached: the data folder while no runtime holds it, or a runtime's own address. */
+/** Access to dead letters: in the data folder while no runtime uses it, or at a runtime's address. */
 export interface DeadLetterClient {
-  /** Oldest first; at most `deadLetterPageSize`. */
+  /** Oldest first, at most `deadLetterPageSize`. */
   list(page: Pick<DeadLetterPage, "after" | "function">): Promise<DeadLetterRow[]>;
   show(id: string): Promise<DeadLetterDetail>;
-  /** Of an id that cannot be replayed all are refused. */
+  /** Fails as a whole if one id cannot be replayed. */
   replay(ids: readonly string[]): Promise<void>;
   drop(ids: readonly string[]): Promise<void>;
-  /** The functions that are known there; of one that is gone there may be letters all the same. */
+  /** The known functions. Removed functions may have letters as well. */
   functions(): Promise<string[]>;
-  /** In words, that other replicas have letters too; undefined where all are here. */
+  /** Describes that other replicas have letters too. `undefined` if all are here. */
   others(): Promise<string | undefined>;
   close(): Promise<void>;
 }
 
 /**
- * Of a folder that a runtime uses: that runtime's, at the address and with the token that it left there. One that keeps its
- * positions elsewhere leaves nothing more.
+ * Opens the dead letters in a folder. If a runtime uses the folder, connects to it, with the address and token that it left
+ * there. That is all that a runtime with another store leaves.
  * @throws WatchfireError of the checkpoint section
  */
 export function openFolder(folder: string): DeadLetterClient {
@@ -66,7 +66,7 @@ function openStopped(folder: string): DeadLetterClient {
   };
 }
 
-/** `token` is that of its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is one of http or https */
+/** Connects to a runtime. `token`: from its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is http or https */
 export function openRuntime(url: string, token: string | undefined): DeadLetterClient {
   const runtime = new RuntimeClient(url, token);
   return {

@@ -24,7 +24,7 @@ const options = {
   after: { value: "ID", summary: `for list: those after this one; a list has at most ${deadLetterPageSize}` },
 } as const;
 
-/** The most ids of one command, as the endpoints take them. */
+/** Maximum number of ids in one command, as at the endpoints. */
 const mostIds = 1000;
 
 export const deadLetters = command({
@@ -47,7 +47,7 @@ export const deadLetters = command({
 
 type Action = (desk: DeadLetterClient) => Promise<number>;
 
-/** @throws WatchfireError WF_CLI_USAGE for what does not go together */
+/** @throws WatchfireError WF_CLI_USAGE for invalid combinations of arguments */
 function actionOf({ operands, options: values, given }: Invocation<typeof options>): Action {
   const [name, ...ids] = operands;
   const { after, function: only, output: format } = values;
@@ -129,7 +129,7 @@ async function settle(desk: DeadLetterClient, action: "replay" | "drop", ids: re
 
 const done = { replay: "replayed", drop: "dropped" } as const;
 
-/** Those that are there now: what fails again meanwhile is not taken twice. */
+/** Settles the letters that exist now. Letters of events that fail again meanwhile are not included. */
 async function settleAll(desk: DeadLetterClient, action: "replay" | "drop", only: string | undefined): Promise<number> {
   const ids: string[] = [];
   for (let page = await desk.list({ function: only }); page.length > 0; ) {
@@ -146,7 +146,7 @@ async function settleAll(desk: DeadLetterClient, action: "replay" | "drop", only
   return left === 0 ? 0 : 1;
 }
 
-/** Of a name without letters. Other replicas may have letters of a function that is gone. @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
+/** Reports an unknown function, unless other replicas may have letters of it. @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
 async function assertKnown(desk: DeadLetterClient, name: string): Promise<void> {
   const names = await desk.functions();
   if (names.includes(name) || (await desk.others()) !== undefined) return;
@@ -157,7 +157,10 @@ async function assertKnown(desk: DeadLetterClient, name: string): Promise<void> 
   });
 }
 
-/** All in one go; where one is refused one by one, telling each that is. Gives the number of those that are left. */
+/**
+ * Settles all letters in one call. If one is refused, settles them one by one, and reports each refusal. Returns the number of
+ * refused letters.
+ */
 async function settleEach(desk: DeadLetterClient, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
   try {
     await desk[action](ids);

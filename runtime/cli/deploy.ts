@@ -51,7 +51,7 @@ export const deploy = command({
       if (!allExpressible(loaded, kinds, rules)) return 1;
       const fitting = await compareWithContainer(loaded, transport, rules);
       if (!told(fitting.faults)) return 1;
-      // The folder's own name is no part of the content. What is built already names its files without it.
+      // The folder's name is not part of the content. Built functions already name their files without it.
       const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
       const packed = pack(built, { ...rules, root });
       if (!packed) return 1;
@@ -88,14 +88,16 @@ export const deploy = command({
         );
       }
       if (!absence) return 0;
-      // A misspelt name is to be seen by whatever deployed it; one that was deleted keeps nothing else from being deployed.
+      // A misspelt namespace must be reported, but a deleted one must not prevent the rest from being deployed.
       process.stderr.write(`${absence.fault.message}\nall but the rights in it is deployed\n`);
       return 1;
     });
   },
 });
 
-/** The functions with their code; undefined, and the faults on stderr, where one cannot be built or loaded. */
+/**
+ * Returns the functions with their code. If one cannot be built or loaded, writes the faults to stderr and returns `undefined`.
+ */
 async function build(
   folder: string,
   manifests: readonly FunctionManifest[],
@@ -120,7 +122,7 @@ function pack(
   return told(faults) ? packed : undefined;
 }
 
-/** Writes faults to stderr; whether there were none. What is no fault of the user's is thrown. */
+/** Writes faults to stderr. Returns true if there is no fault. Throws errors that are not the user's fault. */
 function told(faults: readonly unknown[]): boolean {
   for (const fault of faults) {
     if (!(fault instanceof WatchfireError)) throw fault;
@@ -129,7 +131,7 @@ function told(faults: readonly unknown[]): boolean {
   return faults.length === 0;
 }
 
-/** What the edits of manifests do, beside the functions' names. */
+/** Describes the effects of changed manifests, apart from the functions' names. */
 function editsIn(manifests: readonly FunctionManifest[], { manifestsBefore }: DeployReport): string[] {
   return manifests.flatMap((manifest) => {
     const text = manifestsBefore.get(manifest.name);
@@ -139,7 +141,7 @@ function editsIn(manifests: readonly FunctionManifest[], { manifestsBefore }: De
   });
 }
 
-/** Whoever renamed a function may take the new name for the old one's. */
+/** Warns about removed functions, which may have been renamed: a function under a new name starts without a checkpoint. */
 function warnOfRenames({ functions: fates }: DeployReport): void {
   const [created, removed] = (["created", "removed"] as const).map((which) =>
     fates.flatMap(({ name, fate }) => (fate === which ? name : [])).join(", "),

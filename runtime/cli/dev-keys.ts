@@ -12,13 +12,13 @@ interface DevKeysParts {
   readonly folder: string;
   readonly transport: KubeTransport;
   readonly namespace: string;
-  /** Samples belong on the cluster: it is the embedded one. */
+  /** True if samples can be applied, because the cluster is the embedded one. */
   readonly hasSamples: boolean;
   readonly say: (text: string) => void;
   readonly quit: () => void;
 }
 
-/** What the keys of `watchfire dev` do. */
+/** The keys of `watchfire dev`. */
 export function devKeys(parts: DevKeysParts): readonly Key[] {
   const { hasSamples, quit } = parts;
   return [
@@ -32,7 +32,7 @@ export function devKeys(parts: DevKeysParts): readonly Key[] {
 
 type NamedRun = RunsAnswer["runs"][number] & { readonly function: string };
 
-/** What ran last is told again: as it was, or where its object has changed since, as it is. */
+/** Delivers the last event again: unchanged or, if its object has changed since, in the present state. */
 async function replayLast({ runtime, say }: DevKeysParts): Promise<void> {
   const { desk } = runtime;
   let last: NamedRun | undefined;
@@ -59,7 +59,7 @@ async function emit({ runtime, transport, say }: DevKeysParts): Promise<void> {
   say(emitted.length === 0 ? "emit: there is no sample.yaml beside a function" : `emit: ${emitted.join(", ")}`);
 }
 
-/** All functions go on where one of them was paused, and are paused otherwise. */
+/** Resumes all functions if one of them was paused, otherwise pauses all. */
 async function togglePause({ runtime, say }: DevKeysParts): Promise<void> {
   const { desk } = runtime;
   const reports = runtime.status().functions;

@@ -41,16 +41,18 @@ import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 
-/** What the pool starts with several functions. Where there is one, the second is let go of. */
+/** Number of executors that are started in advance, for several functions. With a single function, the second is ended. */
 const executorsAhead = 2;
 
-/** One core is the cluster's meanwhile. */
+/** Number of builders that are started in advance. One core is busy with the cluster. */
 const buildersAhead = 1;
 
-/** Several projects may be at work at once; nobody has this many. */
+/** Number of further ports that are tried, because several projects may run at once. */
 const sparePorts = 20;
 
-/** Milliseconds that the table waits for readiness: the folder is watched from then on, so that a manifest can be mended. */
+/**
+ * How long the table waits for readiness, in milliseconds. After that the folder is watched, so that a manifest can be mended.
+ */
 const mostWaitMs = 5_000;
 
 export const dev = command({
@@ -78,16 +80,16 @@ export const dev = command({
     let running: Host | undefined;
     const functionLog = new FunctionLog({
       write: (line) => {
-        // Until then the banner's table is to tell of it.
+        // Until then, the banner's table reports it.
         if (!isUp && line.includes(notServedYet)) return;
-        // As it ran: the file may have changed since.
+        // The source as compiled, because the file may have changed since.
         process.stdout.write(`${consoleLine(line, (name, file) => running?.sourceText(name, file))}\n`);
       },
     });
     const log = createLog(environment.logLevel, functionLog);
     const stop = stopSignal(environment);
-    // Other processes' work, while the cluster starts in this one.
-    guestScript().catch(() => undefined); // whoever needs it hears of a failure
+    // Work of other processes, while the cluster starts in this one.
+    guestScript().catch(() => undefined); // its user reports a failure
     const launch = launchAhead(executorsAhead);
     const code = openCode(folder, systemClock);
     if (code instanceof Builders) code.warm(buildersAhead);
@@ -153,10 +155,10 @@ export const dev = command({
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
-/** As Ctrl-C: a second one ends the process at once. */
+/** Acts like Ctrl-C, so a second call ends the process at once. */
 const quit = (): void => void process.kill(process.pid, "SIGINT");
 
-/** Undefined where nobody sits at a terminal. */
+/** Returns `undefined` without a terminal. */
 function keysOf({
   runtime,
   folder,
@@ -166,7 +168,7 @@ function keysOf({
   return devKeys({ runtime, folder, transport, namespace, hasSamples: samples !== undefined, say, quit });
 }
 
-/** The functions that are chosen; undefined: all. @throws WatchfireError WF_CLI_USAGE for one that is not there */
+/** Returns the selected functions. `undefined`: all. @throws WatchfireError WF_CLI_USAGE for an unknown one */
 async function readOnly(folder: string, names: readonly string[]): Promise<readonly string[] | undefined> {
   if (names.length === 0) return undefined;
   const { functions, rejected } = await loadFunctions(folder);
@@ -181,7 +183,7 @@ async function readOnly(folder: string, names: readonly string[]): Promise<reado
   return names;
 }
 
-/** An empty folder in the place of what a dry run before left. @throws WatchfireError WF_CHECKPOINT_LOCKED where one still runs */
+/** Empties the folder that an earlier dry run left. @throws WatchfireError WF_CHECKPOINT_LOCKED if a dry run uses it */
 function freshFolder(folder: string): string {
   if (existsSync(folder)) {
     try {
@@ -194,21 +196,21 @@ function freshFolder(folder: string): string {
   return folder;
 }
 
-/** Where the endpoints listen. A port that was not named is stepped over where it is taken. */
+/** Returns the address of the endpoints. If the port was not given explicitly, the following ports are tried as well. */
 export const endpointsAt = (port: string, isNamed: boolean) => ({
   host: loopback,
   port: readPort("--port", port),
   spare: isNamed ? 0 : sparePorts,
 });
 
-/** The cluster that functions run on while they are written. */
+/** The cluster that functions run on during development. */
 interface DevCluster {
   readonly transport: KubeTransport;
   readonly namespace: string;
   readonly kubeconfig: string | undefined;
-  /** For the banner. */
+  /** Shown in the banner. */
   readonly label: string;
-  /** Which samples it has had; undefined where none belongs, on a cluster that is not ours. */
+  /** Record of the applied samples. `undefined` on a cluster that is not the embedded one, where no samples are applied. */
   readonly samples: SampleRecord | undefined;
   close(): Promise<void>;
 }
@@ -249,7 +251,7 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
   };
 }
 
-/** Looks at types as `watchfire validate` does, where there is a TypeScript to do it. */
+/** Checks types as `watchfire validate` does, if TypeScript is installed. */
 function typeWatchOf(runtime: Host, folder: string, log: Logger, signal: AbortSignal): TypeWatch {
   const check: TypeWatchOptions["check"] = async (handlers, signal) => {
     if (isBuilt(folder)) return [];
@@ -267,7 +269,10 @@ function typeWatchOf(runtime: Host, folder: string, log: Logger, signal: AbortSi
   return new TypeWatch({ check, functions, clock: systemClock, signal, log });
 }
 
-/** Whether it gets ready in time. A trigger that the API server refuses keeps it from that until its manifest is mended. */
+/**
+ * Returns whether the runtime becomes ready in time. It does not if the API server refuses a trigger, until the manifest is
+ * mended.
+ */
 async function readyWithin(runtime: Host, ms: number, stop: AbortSignal): Promise<boolean> {
   const late = new AbortController();
   const timer = systemClock.after(ms, () => late.abort());
@@ -282,7 +287,7 @@ interface BannerParts {
   readonly cluster: DevCluster;
   readonly folder: string;
   readonly hasKubectl: boolean;
-  /** More of them. */
+  /** Further hints. */
   readonly hints: Banner["hints"];
 }
 

@@ -39,9 +39,9 @@ export const doctor = command({
       const parts = { transport, user, namespace: rules.namespace, clock: systemClock, random: Math.random };
       const findings: Finding[] = [];
       for (const subject of subjectsOf(manifests, kinds, rules)) {
-        // Rights in a namespace that is not there cannot be granted: they would hide what can be.
+        // Rights in a missing namespace cannot be granted, and would hide those that can.
         const found = await compare({ ...subject, needs: subject.needs.filter(isThere) }, parts);
-        // What the runtime needs for a function that was refused is not beyond need.
+        // If functions were refused, the runtime's rights for them are not superfluous.
         const finding = isWhole || subject.functionName ? found : { ...found, beyond: undefined };
         findings.push(finding);
         if (!isJson) process.stdout.write(`${describe(finding, rules.namespace).join("\n")}\n`);
@@ -55,7 +55,7 @@ export const doctor = command({
   },
 });
 
-/** The findings for programs; `missing` and `beyond` are null if they are not known. */
+/** Returns the findings for programs. `missing` and `beyond` are null if unknown. */
 const answerOf = (findings: readonly Finding[], namespace: string, command: string) => ({
   accounts: findings.map(({ subject, absent, missing, beyond }) => ({
     account: subject.account,
@@ -96,7 +96,7 @@ function describe({ subject, missing, absent, beyond }: Finding, namespace: stri
 const lines = (label: string, needs: readonly Need[]): string[] =>
   needs.map((need) => `  ${label}: ${describeNeed(need)}`);
 
-/** The command that grants it, with what this one was given. */
+/** Returns the command that grants the rights, with this command's arguments. */
 function remedy({ options: values, given }: Invocation<typeof options>, namespace: string): string {
   const { kubeconfig, context } = values;
   const said: Readonly<Record<string, string | undefined>> = values;

@@ -9,8 +9,8 @@ const codes: Readonly<Record<ClusterErrorCode, ErrorCode>> = {
 };
 
 /**
- * Starts the embedded cluster; its code is loaded only here, since a cluster of one's own needs none of it.
- * @throws WatchfireError of the dev section, in place of what the cluster's own error says
+ * Starts the embedded cluster. Its code is loaded only here, because it is not needed with another cluster.
+ * @throws WatchfireError of the dev section, instead of the cluster's error
  */
 export async function startEmbeddedCluster(options: ClusterOptions): Promise<Cluster> {
   const { ClusterError, startCluster } = await import("@watchfire/cluster");

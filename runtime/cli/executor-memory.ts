@@ -9,10 +9,10 @@ import { parseSize } from "../manifest/quantity.ts";
 import { memoryBeyond, whatIsBeyond } from "../sandbox/container-size.ts";
 import type { CheckResult } from "./check.ts";
 
-/** As the chart calls the container in which handlers run. */
+/** Name of the chart's container in which handlers run. */
 const containerName = "executor";
 
-/** What has such a container: a StatefulSet where positions are on a volume, else a Deployment. */
+/** Workloads with such a container: a StatefulSet if checkpoints are on a volume, otherwise a Deployment. */
 const workloads = ["statefulsets", "deployments"] as const;
 
 const workloadList = z.object({
@@ -37,15 +37,15 @@ const workloadList = z.object({
   ),
 });
 
-/** A runtime by the account that it runs as. */
+/** Identifies a runtime by its account. */
 export interface RuntimeAccount {
   readonly namespace: string;
   readonly account: string;
 }
 
 /**
- * What functions ask for beyond the memory of the container in which the runtime of a cluster runs handlers. `unchecked` where no such
- * runtime is installed, or reading it is not allowed.
+ * Reports functions whose memory limit exceeds that of the container in which the cluster's runtime executes handlers.
+ * `unchecked` if no such runtime is installed, or it may not be read.
  */
 export async function compareWithContainer(
   { functions, documents }: Pick<LoadedFunctions, "functions" | "documents">,
@@ -70,7 +70,7 @@ function faultOf(manifest: FunctionManifest, limit: number, documents: LoadedFun
   return document ? [faultOfRule({ code: "WF_SANDBOX_CONTAINER_SMALL", path, what }, document)] : [];
 }
 
-/** The least memory limit of the runtime's executors' containers, in bytes; undefined where none is known. */
+/** Returns the smallest memory limit of the runtime's executor containers, in bytes. `undefined` if unknown. */
 async function containerMemory(
   transport: KubeTransport,
   { namespace, account }: RuntimeAccount,
@@ -89,7 +89,7 @@ async function containerMemory(
   return limits.length > 0 ? Math.min(...limits) : undefined;
 }
 
-/** Undefined where reading them is not allowed, and where the cluster has no such kind. */
+/** Returns `undefined` if the workloads may not be read, or the cluster does not serve the kind. */
 async function workloadsOf(transport: KubeTransport, plural: string, namespace: string) {
   const path = resourcePath({ group: "apps", version: "v1", plural, namespaced: true }, namespace);
   try {

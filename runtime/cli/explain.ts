@@ -45,7 +45,7 @@ export const explain = command({
   },
 });
 
-/** A question for each schedule of a function. @throws WatchfireError WF_CLI_USAGE if it has no schedule */
+/** Returns a question for each schedule of a function. @throws WatchfireError WF_CLI_USAGE if it has no schedule */
 async function schedulesOf(runtime: RuntimeClient, name: string): Promise<ExplainQuestion[]> {
   const { functions } = await runtime.ask(statusAnswerSchema, "status");
   const triggers = functions.find((each) => each.name === name)?.triggers ?? [];

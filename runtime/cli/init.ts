@@ -37,5 +37,5 @@ export const init = command({
   },
 });
 
-/** Runs `init` as the program `create-watchfire`, on the words that follow its name. Resolves with the exit status. */
+/** Runs `init` as the program `create-watchfire` with the given arguments. Resolves with the exit status. */
 export const createWatchfire = (words: readonly string[]): Promise<number> => invoke(init, words, "create-watchfire");

@@ -2,8 +2,8 @@ import { WatchfireError } from "../base/errors.ts";
 import { type Command, help, parse } from "./command.ts";
 
 /**
- * Runs one command on the words that follow its name, and gives the exit status. 0 is done, 1 the user's mistake, 2 the
- * system's failure, which stderr tells. `spoken`: the program and the command, as their user types them.
+ * Runs one command with the arguments after its name. Returns the exit status: 0 for success, 1 for the user's mistake, 2 for a
+ * failure of the system. Failures are written to stderr. `spoken`: the program and the command as the user types them.
  */
 export async function invoke(
   command: Command,
@@ -11,7 +11,7 @@ export async function invoke(
   spoken = `watchfire ${command.name}`,
 ): Promise<number> {
   try {
-    // Amid the words of another program, it is that one's.
+    // `--help` among the arguments of another program belongs to that program.
     const own = command.passes && words.length > 1 ? [] : words;
     if (own.includes("--help") || own.includes("-h")) {
       process.stdout.write(help(command));
@@ -23,13 +23,13 @@ export async function invoke(
   }
 }
 
-/** A mistake in a command's line leads to that command's help, unless something better is known. */
+/** Adds a hint about the command's help to a usage error, unless it has a better hint. */
 function withHelpOf(spoken: string, error: unknown): unknown {
   if (!(error instanceof WatchfireError) || error.code !== "WF_CLI_USAGE" || error.detail.hint) return error;
   return new WatchfireError(error.code, { ...error.detail, hint: `run \`${spoken} --help\`` });
 }
 
-/** Tells of a failure on stderr, and gives the exit status for it. */
+/** Writes a failure to stderr, and returns its exit status. */
 export function report(error: unknown): number {
   if (error instanceof WatchfireError) {
     process.stderr.write(`${error.message}\n`);

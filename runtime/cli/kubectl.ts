@@ -10,7 +10,7 @@ import { silentServer } from "../dev/listening.ts";
 import { command } from "./command.ts";
 import { data } from "./options.ts";
 
-/** Of what kubectl says of a server that is not there. */
+/** Maximum number of characters kept of kubectl's output about an unreachable server. */
 const keptCharacters = 64 * 1024;
 
 export const kubectl = command({
@@ -33,7 +33,7 @@ export const kubectl = command({
     if (program === undefined) throw new WatchfireError("WF_CLI_KUBECTL", { what: "no kubectl is on your PATH" });
     const silent = await silentServer(kubeconfig);
     const ended = await run(program, operands, { ...variables, KUBECONFIG: kubeconfig }, silent !== undefined);
-    // What asks no server, such as --help, is well without one.
+    // Commands that contact no server, such as --help, succeed without one.
     if (silent !== undefined && ended.status !== 0 && ended.stderr.includes(silent)) {
       throw new WatchfireError("WF_CLI_KUBECTL", {
         what: `the embedded cluster of this folder is not running: nothing listens at ${silent}`,
@@ -46,13 +46,13 @@ export const kubectl = command({
   },
 });
 
-/** How kubectl ended, and what it said on stderr where that was kept back. */
+/** kubectl's exit status, and its stderr if that was withheld. */
 interface KubectlExit {
   readonly status: number;
   readonly stderr: string;
 }
 
-/** A signal that ends this process ends it too. */
+/** Runs a program. A signal that ends this process also ends the program. */
 function run(
   program: string,
   words: readonly string[],
@@ -70,7 +70,7 @@ function run(
       const what = `it cannot be run: ${systemReason(cause)}; ${kubectlPage} has others`;
       fail(new WatchfireError("WF_CLI_KUBECTL", { what, place: { file: program }, cause }));
     });
-    // A shell's way of telling a signal.
+    // The exit status that shells use for a signal.
     child.on("close", (status, signal) =>
       done({ status: status ?? 128 + (signal ? constants.signals[signal] : 0), stderr }),
     );

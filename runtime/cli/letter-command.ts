@@ -4,7 +4,9 @@ import type { DeadLetterCommand } from "../engine/commit/dead-letter-command.ts"
 import { data } from "./options.ts";
 import { shellWord } from "./shell-word.ts";
 
-/** The commands of a runtime's log for its dead letters: they find its data folder from another terminal as well. */
+/**
+ * Returns the commands for dead letters that the log shows. They name the data folder, so they work in another terminal as well.
+ */
 export function letterCommandFor(folder: string, { dataFolder }: Environment): DeadLetterCommand {
   const at = folder === data.default && dataFolder === undefined ? "" : ` --data ${shellWord(resolve(folder))}`;
   return (action, id) => `watchfire dead-letters ${action} ${id}${at}`;

@@ -9,10 +9,10 @@ import { output } from "./options.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
-/** How long one question waits for a line, in seconds: the endpoints let go of a connection that is silent for 15. */
+/** How long one request waits for a line, in seconds. The endpoints close a connection that is silent for 15. */
 const waitSeconds = 10;
 
-/** From the least important to the most. */
+/** From the least to the most important. */
 const levels: readonly string[] = ["debug", "info", "warn", "error"];
 
 export const logs = command({
@@ -51,14 +51,17 @@ export const logs = command({
 
 const recordSchema = z.object({ level: z.string(), time: z.union([z.string(), z.number()]) });
 
-/** The test that a printed line passes. `now`: epoch milliseconds. @throws WatchfireError WF_CLI_USAGE if `since` is no duration */
+/**
+ * Returns the filter of printed lines. `now`: epoch milliseconds.
+ * @throws WatchfireError WF_CLI_USAGE if `since` is no duration
+ */
 function wantedBy(level: string, since: string | undefined, now: number): (line: string) => boolean {
   const least = levels.indexOf(level);
   const from = since === undefined ? undefined : now - durationOf(since);
   if (least === 0 && from === undefined) return () => true;
   return (line) => {
     const { level, time } = recordSchema.parse(JSON.parse(line));
-    // Any other level is worse than an error.
+    // An unknown level counts as more important than an error.
     const rank = levels.indexOf(level);
     return (rank < 0 || rank >= least) && (from === undefined || new Date(time).getTime() >= from);
   };

@@ -6,7 +6,7 @@ import { version } from "../base/version.ts";
 import type { Command } from "./command.ts";
 import { invoke, report } from "./invoke.ts";
 
-/** Each command is imported when it is asked for, so that none pays for another's libraries. In the order of the help. */
+/** Each command is imported on demand, so that it does not load the libraries of others. In the order of the help. */
 export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   init: async () => (await import("./init.ts")).init,
   new: async () => (await import("./new.ts")).newFunction,
@@ -37,8 +37,8 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
 };
 
 /**
- * The command line's entry: runs one command and ends the process.
- * Exit status: 0 done, 1 the user's mistake, 2 the system's failure.
+ * The entry point of the command line: runs one command and ends the process. Exit status: 0 for success, 1 for the user's
+ * mistake, 2 for a failure of the system.
  */
 export async function main(args: readonly string[]): Promise<void> {
   refuseDebuggers();
@@ -85,12 +85,15 @@ async function overview(): Promise<string> {
   ].join("\n");
 }
 
-/** Node would open its inspector at SIGUSR1: whoever may send a signal, such as a guest that owns its executor, would own this process. */
+/**
+ * Keeps Node from opening its inspector at SIGUSR1. Whoever may send a signal, such as a guest that controls its executor, could
+ * then control this process.
+ */
 function refuseDebuggers(): void {
   process.on("SIGUSR1", () => undefined);
 }
 
-/** A reader that has seen enough (`| head`) ends neither the command, which may be half done, nor its exit status. */
+/** Ignores a closed reader (`| head`): it must not end a command that may be half done, nor change its exit status. */
 function outliveReaders(): void {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -99,7 +102,10 @@ function outliveReaders(): void {
   }
 }
 
-/** A launcher on an older Node holds the other end of a pipe: when it is gone, by whatever signal, so are we. */
+/**
+ * Ends the process when its launcher ends. A launcher on an older Node holds the other end of a pipe, which closes by whatever
+ * signal it dies.
+ */
 function dieWithLauncher(): void {
   let fd: number | undefined;
   try {

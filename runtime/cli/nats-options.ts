@@ -5,7 +5,7 @@ import type { StoreKind } from "../journal/checkpoint.ts";
 import type { NatsOptions } from "../journal/nats/connection.ts";
 import type { Option, Values } from "./command.ts";
 
-/** The options that say which NATS keeps the positions. */
+/** The options that name the NATS servers that hold the checkpoints. */
 export const natsOptions = {
   nats: {
     value: "URL[,URL]",
@@ -19,7 +19,7 @@ export const natsOptions = {
 } as const satisfies Record<string, Option>;
 
 /**
- * Which NATS is meant; undefined where none is named, and none needed.
+ * Returns the NATS servers. `undefined` if they are neither given nor needed.
  * @param assertReadable throws for a file that cannot be read
  * @throws WatchfireError WF_CLI_USAGE
  */
@@ -39,7 +39,7 @@ export function readNats(
     if (!url || !["nats:", "tls:"].includes(url.protocol) || url.hostname === "") {
       throw new WatchfireError("WF_CLI_USAGE", { what: "--nats takes nats://HOST:PORT or tls://HOST:PORT" });
     }
-    // Command lines are read by others, and logs have the address.
+    // Others can read command lines, and logs contain the address.
     if (url.username !== "" || url.password !== "") {
       throw new WatchfireError("WF_CLI_USAGE", {
         what: "--nats takes no user and no password",
@@ -59,7 +59,7 @@ export function readNats(
   };
 }
 
-/** Said at once: NATS is connected to only when its turn has come, on a standby perhaps days later. */
+/** Checks the files immediately, because a standby may only connect to NATS days later. */
 function assertFiles(options: Values<typeof natsOptions>, assertReadable: (file: string) => void): void {
   for (const option of ["nats-creds", "nats-ca", "nats-cert", "nats-key"] as const) {
     const file = options[option];

@@ -4,7 +4,7 @@ import { systemReason } from "../base/wording.ts";
 import * as names from "../kube/names.ts";
 import { parseSize } from "../manifest/quantity.ts";
 
-/** Gives the functions folder back. @throws WatchfireError WF_MANIFEST_FOLDER unless it is one, and can be read */
+/** Returns the functions folder. @throws WatchfireError WF_MANIFEST_FOLDER unless it is a folder and can be read */
 export function readFolder(folder: string): string {
   try {
     readdirSync(folder);
@@ -24,7 +24,7 @@ export function readPort(option: string, text: string): number {
   throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes a port, 0 to 65535`, actual: text });
 }
 
-/** Splits `HOST:PORT`; an IPv6 host stands in brackets. @throws WatchfireError WF_CLI_USAGE */
+/** Splits `HOST:PORT`. An IPv6 host must be in brackets. @throws WatchfireError WF_CLI_USAGE */
 export function readListen(option: string, text: string): { host: string; port: number } {
   const match = /^(?:\[([^\]]+)\]|([^:]*)):(\d+)$/.exec(text);
   const host = match?.[1] ?? match?.[2];
@@ -38,7 +38,7 @@ export function readListen(option: string, text: string): { host: string; port: 
   return { host, port: readPort(option, match[3]) };
 }
 
-/** Splits `NAMESPACE/NAME`; of `NAME` alone the namespace is "". @throws WatchfireError WF_CLI_USAGE */
+/** Splits `NAMESPACE/NAME`. For `NAME` alone the namespace is "". @throws WatchfireError WF_CLI_USAGE */
 export function readObject(option: string, text: string): { namespace: string; name: string } {
   const parts = text.split("/");
   const [first = "", second] = parts;
@@ -51,25 +51,25 @@ export function readObject(option: string, text: string): { namespace: string; n
   });
 }
 
-/** Gives a namespace's name back. @throws WatchfireError WF_CLI_USAGE unless it can be one */
+/** Returns a namespace's name. @throws WatchfireError WF_CLI_USAGE if it is invalid */
 export function readNamespace(text: string): string {
   if (names.dnsLabel.test(text)) return text;
   throw new WatchfireError("WF_CLI_USAGE", { what: "--namespace takes a namespace's name", actual: text });
 }
 
-/** Gives a ServiceAccount's name back. @throws WatchfireError WF_CLI_USAGE unless it can be one */
+/** Returns a ServiceAccount's name. @throws WatchfireError WF_CLI_USAGE if it is invalid */
 export function readAccount(text: string): string {
   if (names.dnsSubdomain.test(text)) return text;
   throw new WatchfireError("WF_CLI_USAGE", { what: "--service-account takes a ServiceAccount's name", actual: text });
 }
 
-/** Gives an object's name back. @throws WatchfireError WF_CLI_USAGE unless it can be one */
+/** Returns an object's name. @throws WatchfireError WF_CLI_USAGE if it is invalid */
 export function readName(option: string, text: string): string {
   if (names.objectName.test(text)) return text;
   throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes an object's name`, actual: text });
 }
 
-/** Bytes of a size such as `256Mi`. @throws WatchfireError WF_CLI_USAGE */
+/** Returns the bytes of a size such as `256Mi`. @throws WatchfireError WF_CLI_USAGE */
 export function readSize(option: string, text: string): number {
   const bytes = parseSize(text);
   if (bytes !== undefined && bytes > 0) return bytes;

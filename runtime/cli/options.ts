@@ -1,7 +1,7 @@
 import { runtimeAccount } from "../access/account.ts";
 import type { Option } from "./command.ts";
 
-// The options that several commands take: one name, one meaning, one default.
+// Options of several commands, each with one name, one meaning and one default.
 
 export const functions = {
   value: "DIR",
@@ -15,7 +15,7 @@ export const data = {
   default: ".watchfire",
 } as const satisfies Option;
 
-/** How a command prints its answer: `text` for people, or one of the formats for programs. */
+/** Format of a command's output: `text` for people, or one of the formats for programs. */
 export const output = <const F extends readonly string[]>(...formats: F) =>
   ({
     value: "FORMAT",
@@ -25,7 +25,7 @@ export const output = <const F extends readonly string[]>(...formats: F) =>
     default: "text",
   }) as const satisfies Option;
 
-/** One rule for all commands that need a cluster. */
+/** The same rule for all commands that need a cluster. */
 export const kubeconfig = {
   value: "FILE",
   summary: "without it: KUBECONFIG, then ~/.kube/config, then the pod's own account",
@@ -37,7 +37,7 @@ export const serviceAccount = {
   default: runtimeAccount,
 } as const satisfies Option;
 
-/** 9464 is the port that Prometheus exporters of OpenTelemetry use. */
+/** 9464 is the port of OpenTelemetry's Prometheus exporters. */
 const port = "9464";
 
 export const loopback = "127.0.0.1";

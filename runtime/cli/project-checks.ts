@@ -14,7 +14,10 @@ import type { CheckResult } from "./check.ts";
 import { compareWithContainer, type RuntimeAccount } from "./executor-memory.ts";
 import { withCluster } from "./rbac.ts";
 
-/** What the manifests name, against what a cluster serves, and against the `runtime` there where it is known. Throws what withCluster throws. */
+/**
+ * Checks the names in manifests against what a cluster serves, and against the `runtime` there if it is known. Throws the errors
+ * of `withCluster`.
+ */
 export async function compareWithCluster(
   folder: string,
   loaded: LoadedFunctions,
@@ -50,7 +53,7 @@ export async function compareWithCluster(
   });
 }
 
-/** The types of what could be built. What could not be has been told of already. */
+/** Checks the types of the built functions. Those that could not be built have been reported already. */
 export async function compareWithTypes(folder: string, built: readonly BuildOutcome[]): Promise<CheckResult> {
   if (isBuilt(folder)) return { faults: [], faulty: [], unchecked: ["types, since the functions are built"] };
   const whole = built.filter(({ bundle }) => bundle !== undefined).map(({ manifest }) => manifest);

@@ -21,7 +21,7 @@ import { functions, serviceAccount } from "./options.ts";
 import { readStore } from "./store-limits.ts";
 import { warn, warningsOfReach } from "./warning.ts";
 
-/** The options that say which runtime the rules are for. */
+/** The options that describe the runtime that the rules are for. */
 export const rulesOptions = {
   namespace: { value: "NS", summary: "the runtime's namespace" },
   "service-account": serviceAccount,
@@ -61,7 +61,10 @@ export const rbac = command({
   },
 });
 
-/** It needs no cluster and refuses no wildcard: a reviewer reads what a manifest asks for before anything is granted. */
+/**
+ * Explains the rules. Needs no cluster and accepts wildcards, so that a reviewer can read what a manifest requests before it is
+ * granted.
+ */
 async function explain(options: {
   readonly functions: string;
   readonly namespace: string | undefined;
@@ -78,7 +81,10 @@ async function explain(options: {
 
 const documents = (objects: readonly object[]): string => objects.map((each) => `---\n${stringify(each)}`).join("");
 
-/** What the command prints of these functions, for a plain runtime in a namespace. @throws WatchfireError of what RBAC cannot say */
+/**
+ * Returns the command's output for these functions and a plain runtime in a namespace.
+ * @throws WatchfireError if RBAC cannot express them
+ */
 export async function rbacText(
   folder: string,
   manifests: readonly FunctionManifest[],
@@ -99,7 +105,7 @@ export async function rbacText(
   return documents(rbacObjects(manifests, kinds, rules));
 }
 
-/** @throws WatchfireError WF_CLI_USAGE for a namespace or an account that cannot be one */
+/** @throws WatchfireError WF_CLI_USAGE for an invalid namespace or account */
 export function readRules(
   options: { readonly namespace: string | undefined; readonly "service-account": string; readonly store: string },
   given: ReadonlySet<string>,
@@ -117,20 +123,20 @@ export function readRules(
   };
 }
 
-/** Every function of the folder; undefined, and the faults on stderr, where one is refused. */
+/** Returns every function of the folder. If one is refused, writes the faults to stderr and returns `undefined`. */
 export async function readManifests(folder: string): Promise<LoadedFunctions | undefined> {
   const loaded = await readValidManifests(folder);
   return loaded.faults.length === 0 ? loaded : undefined;
 }
 
-/** The functions of the folder that are not refused; the faults of those that are go to stderr. */
+/** Returns the accepted functions of the folder. Faults of the others go to stderr. */
 export async function readValidManifests(folder: string): Promise<LoadedFunctions> {
   const loaded = await loadFunctions(folder, { checkExpression });
   for (const fault of loaded.faults) process.stderr.write(`${fault.message}\n`);
   return loaded;
 }
 
-/** What is known of kinds: as the cluster serves them where there is one, then built in, then defined in the folder. */
+/** Returns the known kinds: as the cluster serves them, if there is one, then built-in, then defined in the folder. */
 export async function knownKinds(
   folder: string,
   manifests: readonly FunctionManifest[],
@@ -142,11 +148,11 @@ export async function knownKinds(
     : firstOf(...offline);
 }
 
-/** Whether RBAC can say what every function needs; what it cannot is said on stderr, of all functions. */
+/** True if RBAC can express the needs of every function. Writes what it cannot express to stderr. */
 export const allExpressible = (loaded: LoadedFunctions, kinds: KnownKinds, rules: RulesOptions): boolean =>
   expressible(loaded, kinds, rules).length === loaded.functions.length;
 
-/** The functions whose needs RBAC can say; what it cannot of the others is said on stderr. */
+/** Returns the functions whose needs RBAC can express. Writes what it cannot express for the others to stderr. */
 export function expressible(
   { functions, documents }: LoadedFunctions,
   kinds: KnownKinds,
@@ -171,7 +177,7 @@ export function expressible(
   });
 }
 
-/** Does something with a cluster, and leaves no connection open. @throws WatchfireError WF_KUBE_CREDENTIALS and others */
+/** Runs `act` with a connection to a cluster, and closes it. @throws WatchfireError WF_KUBE_CREDENTIALS and others */
 export async function withCluster<T>(
   { kubeconfig, context }: { readonly kubeconfig: string | undefined; readonly context: string | undefined },
   act: (connection: { readonly transport: SharedTransport; readonly defaultNamespace: string }) => Promise<T>,
@@ -182,7 +188,7 @@ export async function withCluster<T>(
   try {
     return await act(connection);
   } catch (error) {
-    // What is no fault of one request is one of the connection.
+    // An error that `act` does not handle concerns the connection.
     throw error instanceof ApiError ? contactFault(error, connection.transport.description) : error;
   } finally {
     await connection.transport.close();

@@ -14,9 +14,9 @@ import { functions as functionsFolder } from "./options.ts";
 import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
-/** How long one question waits, in seconds: the endpoints let go of a connection that is silent for 15. */
+/** How long one request waits, in seconds. The endpoints close a connection that is silent for 15. */
 const waitSeconds = 10;
-/** The most that one recording takes. */
+/** Maximum number of events in one recording. */
 const mostCount = 1000;
 
 const options = {
@@ -75,7 +75,7 @@ export const record = command({
   },
 });
 
-/** Writes one; gives its path. @throws WatchfireError WF_CLI_FIXTURE */
+/** Writes a fixture. Returns its path. @throws WatchfireError WF_CLI_FIXTURE */
 function save(folder: string, { what, object, fixture }: RecordAnswer["taken"][number], force: boolean): string {
   const base = `${what}-${object}`
     .toLowerCase()
@@ -108,7 +108,7 @@ function limitsOf({ options: { count, timeout }, given }: Invocation<typeof opti
   return { count: most, timeoutMs };
 }
 
-/** @throws WatchfireError WF_CLI_USAGE where no folder is named, and the function's own is not there */
+/** @throws WatchfireError WF_CLI_USAGE if no folder is given, and the function's folder does not exist */
 async function folderOf(name: string, { options: { to, functions } }: Invocation<typeof options>): Promise<string> {
   if (to !== undefined) return to;
   const loaded = await loadFunctions(readFolder(functions), { checkExpression });

@@ -34,7 +34,7 @@ export const redeliver = command({
   },
 });
 
-/** @throws WatchfireError WF_CLI_USAGE for what does not go together */
+/** @throws WatchfireError WF_CLI_USAGE for invalid combinations of arguments */
 function questionOf({ options: { object, run, trigger }, given }: Invocation<typeof options>): RedeliverQuestion {
   const named = ["object", "all", "run"].filter((each) => given.has(each));
   const only = trigger === undefined ? {} : { trigger };
@@ -52,7 +52,7 @@ function questionOf({ options: { object, run, trigger }, given }: Invocation<typ
   return object === undefined ? { all: true, ...only } : { object: readObject("--object", object), ...only };
 }
 
-/** Why an object was left, in words. */
+/** Descriptions of why an object was skipped. */
 const reasons = {
   waits: "with an event that waits already",
   news: "with a newer event under way",

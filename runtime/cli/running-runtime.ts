@@ -6,7 +6,7 @@ import { readToken } from "../observe/token-file.ts";
 import { data } from "./options.ts";
 import { RuntimeClient } from "./runtime-client.ts";
 
-/** The options of a command that asks a runtime which runs. */
+/** The options of a command that contacts a running runtime. */
 export const runtimeOptions = {
   data: {
     value: "DIR",
@@ -21,7 +21,7 @@ interface RuntimeRequest {
   readonly given: ReadonlySet<string>;
 }
 
-/** The runtime that is meant. @throws WatchfireError WF_CLI_UNREACHABLE where the data folder names none */
+/** Returns the addressed runtime. @throws WatchfireError WF_CLI_UNREACHABLE if the data folder has no address */
 export function runningRuntime({ options: { data: named, url }, given }: RuntimeRequest): RuntimeClient {
   const folder = given.has("data") ? named : (readEnvironment().dataFolder ?? named);
   return new RuntimeClient(url ?? addressOf(folder), readToken(folder));
@@ -37,7 +37,7 @@ function addressOf(folder: string): string {
   });
 }
 
-/** The one function that a command is for. @throws WatchfireError WF_CLI_USAGE */
+/** Returns the one function that a command is for. @throws WatchfireError WF_CLI_USAGE */
 export function functionOperand(command: string, operands: readonly string[]): string {
   const [name, ...more] = operands;
   if (name !== undefined && name !== "" && more.length === 0) return name;
@@ -48,10 +48,10 @@ export function functionOperand(command: string, operands: readonly string[]): s
   });
 }
 
-/** Where the endpoints have what concerns one function. */
+/** Returns the path of a function's endpoints. */
 export const functionPath = (name: string, rest: string): string => `functions/${encodeURIComponent(name)}/${rest}`;
 
-/** Says on stderr which shards of its function an answer is not of. */
+/** Writes to stderr where the function's other shards are, which the answer does not cover. */
 export function tellElsewhere({ elsewhere }: { readonly elsewhere?: string | undefined }): void {
   if (elsewhere !== undefined) process.stderr.write(`this is of the shards here alone: ${clean(elsewhere)}\n`);
 }

@@ -3,16 +3,16 @@ import { WatchfireError } from "../base/errors.ts";
 import { parseExactly } from "../base/exact-json.ts";
 import { failureSchema } from "../observe/dead-letter.ts";
 
-/** A replay may write a thousand events; a runtime that takes longer than this hangs. */
+/** Timeout of an answer, in milliseconds. A replay may write a thousand events; a runtime that takes longer than this hangs. */
 const answerMs = 60_000;
 
-/** Asks a runtime's endpoints what they tell this machine alone. */
+/** Client of a runtime's endpoints, including those for this machine only. */
 export class RuntimeClient {
   private readonly url: string;
   private readonly base: URL;
   private readonly token: string | undefined;
 
-  /** `token` is that of its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is one of http or https */
+  /** `token`: from the runtime's data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is http or https */
   constructor(url: string, token: string | undefined) {
     this.url = url;
     this.base = baseOf(url);
@@ -20,8 +20,8 @@ export class RuntimeClient {
   }
 
   /**
-   * A GET, or with a `body` a POST.
-   * @throws WatchfireError what the runtime said, or WF_CLI_UNREACHABLE where none answers
+   * Sends a GET, or a POST if there is a `body`.
+   * @throws WatchfireError the runtime's error, or WF_CLI_UNREACHABLE without an answer
    */
   async ask<T>(schema: z.ZodType<T>, path: string, body?: unknown): Promise<T> {
     const { url, base, token } = this;
@@ -44,7 +44,7 @@ export class RuntimeClient {
   }
 }
 
-/** Why there is no answer. Whoever was reached may have done what was asked all the same. */
+/** Describes why there is no answer. A runtime that was reached may have executed the request nevertheless. */
 function unanswered(cause: unknown, late: boolean): { readonly what: string; readonly hint?: string } {
   const hint = "it may have done what was asked, or do it yet: look before you ask again";
   if (late) return { what: `nothing is answered within ${answerMs / 1000} s`, hint };
@@ -54,7 +54,7 @@ function unanswered(cause: unknown, late: boolean): { readonly what: string; rea
     : { what: "no runtime answers" };
 }
 
-/** Of connections that had been made. */
+/** Error codes of connections that had been established. */
 const codesOfReached: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE"]);
 
 function baseOf(url: string): URL {
@@ -69,7 +69,7 @@ function baseOf(url: string): URL {
   });
 }
 
-/** What the runtime said, as if it were said here. */
+/** Returns the runtime's error as if it had occurred here. */
 function refusal(status: number, answer: unknown, url: string): WatchfireError {
   const said = failureSchema.safeParse(answer);
   if (said.data?.fault) return new WatchfireError(said.data.fault.code, said.data.fault);

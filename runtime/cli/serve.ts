@@ -4,13 +4,12 @@ import { Host } from "../host/host.ts";
 import { tuneEngine } from "../v8/engine.ts";
 import { untilAborted } from "./signals.ts";
 
-/** How long closing may take when the Lease or the store went to another, in milliseconds. */
+/** How long closing may take after the Lease or the store was lost, in milliseconds. */
 const haltMs = 2_000;
 
 /**
- * Runs functions until `stop` aborts, and lets what runs finish. `begin` is what a command does with the runtime once it
- * has started.
- * @throws WatchfireError why it could not start, or why it lost the Lease or its data folder, be it while it drains
+ * Runs functions until `stop` aborts, then lets running handlers finish. `begin`: the command's work with the started runtime.
+ * @throws WatchfireError why it could not start, or why it lost the Lease or its data folder, also while it drains
  */
 export async function serve(
   options: RuntimeOptions,
@@ -23,7 +22,7 @@ export async function serve(
   const begun = unlessStopped(begin(runtime), stop).then(() => untilAborted(stop));
   const lost = await Promise.race([begun, runtime.lost]).finally(endTuning);
   if (lost) {
-    // Nothing may happen any more; what does not close in time ends with the process.
+    // Nothing more may happen. Whatever does not close in time ends with the process.
     await Promise.race([runtime.halt().catch(() => undefined), pause(options.clock, haltMs)]);
     throw lost;
   }
@@ -32,7 +31,7 @@ export async function serve(
   if (lostSince) throw lostSince;
 }
 
-/** Undefined in place of the error of a step that was told to stop. */
+/** Returns `undefined` instead of the error of a step that was stopped. */
 async function unlessStopped<T>(step: Promise<T>, stop: AbortSignal): Promise<T | undefined> {
   try {
     return await step;

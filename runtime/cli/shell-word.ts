@@ -1,3 +1,3 @@
-/** A word as a shell reads it back. */
+/** Quotes a word for a shell. */
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

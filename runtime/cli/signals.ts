@@ -2,20 +2,18 @@ import { once } from "node:events";
 import type { Environment } from "../base/config.ts";
 
 /**
- * One wish to stop may come twice at once: a terminal tells its whole group, and npm passes on what it is told. What comes
- * within this time of the first, in milliseconds, is not a second wish.
+ * One request to stop may arrive twice: a terminal signals its whole process group, and npm forwards its signal. A signal within
+ * this time of the first, in milliseconds, is not a second request.
  */
 const echoMs = 500;
 
-/** How often a process that npm started looks for its parent, in milliseconds. */
+/** Interval at which a process started by npm checks its parent, in milliseconds. */
 const parentMs = 250;
 
 /**
- * Aborts at the first SIGINT, SIGTERM or SIGHUP. A second one ends the process at once, with status 2: whoever asks twice
- * means it. To be called before anything is opened that has to be closed.
- *
- * Between npm and this process there is a shell, which dies of the signal that npm passes on and tells nobody. So the end of
- * that shell is a wish to stop as well.
+ * Returns a signal that aborts at the first SIGINT, SIGTERM or SIGHUP. A second one ends the process at once, with status 2. Must
+ * be called before anything is opened that must be closed. Between npm and this process there is a shell, which dies of the
+ * signal that npm forwards, without forwarding it. So the end of that shell is a request to stop as well.
  */
 export function stopSignal({ isStartedByNpm }: Pick<Environment, "isStartedByNpm">): AbortSignal {
   const stopping = new AbortController();
@@ -33,7 +31,7 @@ export function stopSignal({ isStartedByNpm }: Pick<Environment, "isStartedByNpm
         process.exit(2);
       }
     });
-    // The listener of the program's entry ends the process. A signal that came meanwhile would be lost if it went first.
+    // The entry point's listener ends the process. It is removed last, because a signal would be lost if it were removed first.
     for (const listener of before) process.off(name, listener);
   }
   if (isStartedByNpm) {

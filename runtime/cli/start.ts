@@ -81,7 +81,7 @@ export const start = command({
   async run({ options, given }) {
     const environment = readEnvironment();
     const deployed = given.has("deployed");
-    // What is deployed needs no folder beside it.
+    // Deployed functions need no folder.
     const folder = deployed && !given.has("functions") ? undefined : readFolder(options.functions);
     const trust = given.has("trust") ? TrustedKeys.read(options.trust) : undefined;
     const code = folder === undefined ? undefined : await codeOf(folder, environment, trust);
@@ -96,7 +96,8 @@ export const start = command({
     const cacheLimit = readSize("--cache-limit", options["cache-limit"]);
     const store = readStore(options.store);
     const nats = readNats(options, store);
-    // Who reaches the streams may write them: the Lease says who does. Positions that are on NATS as yet it names, too.
+    // Everyone who reaches the streams can write them, so the Lease decides who may. It also names checkpoints that are still on
+    // NATS.
     const elects = given.has("leader-elect") || nats !== undefined;
     if (store === "kubernetes" && !elects) {
       throw new WatchfireError("WF_CLI_USAGE", {
@@ -106,11 +107,11 @@ export const start = command({
     const slots = readSlots(options.slots, store);
     const socket = options["executor-socket"];
     const jitless = given.has("jitless");
-    // Other processes' work, while this one loads the rest of its own code.
+    // Work of other processes, while this one loads the rest of its code.
     const launch = socket ? undefined : launchAhead(executorsAhead, executorProgram({ jitless }));
     if (code instanceof Builders) code.warm(buildersAhead);
     const source = folder !== undefined && code ? new FolderSource(folder, code) : undefined;
-    // A standby may wait for long: it reads what lies there when it is its turn.
+    // A standby may wait for long, so it reads the folder when it becomes active.
     if (!elects) source?.begin();
     const { connectKubeconfig } = await import("../kube/kubeconfig.ts");
     const { serve } = await import("./serve.ts");
@@ -164,7 +165,7 @@ export const start = command({
         };
         if (!elects) tellEmpty();
         await runtime.untilReady(stop);
-        // Before it has its Lease, or has joined its fleet, it may have read none.
+        // Before it has its Lease, or has joined its fleet, it may not have read any functions.
         if (elects) tellEmpty();
         log.info({}, "ready");
       };
@@ -185,32 +186,32 @@ function readSlots(text: string | undefined, store: StoreKind): number | undefin
   throw new WatchfireError("WF_CLI_USAGE", { what: `--slots takes 1 to ${mostSlots}`, actual: text });
 }
 
-/** Whether there is no function, in another replica neither. What may not be read may hold some. */
+/** True if there is no function, in other replicas either. A deployment that may not be read may have some. */
 const isEmpty = ({ functions, fleet, deployment }: Status): boolean =>
   functions.length === 0 &&
   deployment === undefined &&
   (fleet?.slots ?? []).every((slot) => slot.functions.length === 0);
 
-/** Each is a Lease, which every replica reads each second, and a store of its own. */
+/** Maximum number of slots. Each is a store, and a Lease that every replica reads every second. */
 const mostSlots = 512;
 
-/** How long the end waits for the log's reader, in milliseconds, however it came: a drain leaves 5 s of a pod's grace. */
+/** How long the end waits for the log's reader, in milliseconds. A drain leaves 5 s of a pod's grace period. */
 const flushMs = 2_000;
 
-/** What the pool starts with several functions. Where there is one, the second is let go of. */
+/** Number of executors that are started in advance, for several functions. With a single function, the second is ended. */
 const executorsAhead = 2;
 
-/** The first builds start the others. */
+/** Number of builders that are started in advance. The first builds start the others. */
 const buildersAhead = 1;
 
-/** Nobody edits what runs here: after the start there is hardly anything to build. */
+/** How long an idle builder is kept, in milliseconds. Files do not change here, so there is little to build after the start. */
 const builderIdleMs = 2_000;
 
-/** Where a pod finds the token of its account. */
+/** The token of a pod's account. */
 const tokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token";
 
 /**
- * The functions' code. Sources are not built beside a pod's credentials, and nobody signs them.
+ * Returns the functions' code. Sources are not built in a pod, next to its credentials, and are never signed.
  * @throws WatchfireError WF_BUILD_SOURCES, WF_BUILD_UNTRUSTED, WF_BUILD_DAMAGED
  */
 async function codeOf(

@@ -3,10 +3,10 @@ import { type FleetReport, fleetReportSchema } from "../control/fleet-report.ts"
 import { functionReportSchema } from "../control/function-status/function-report.ts";
 import type { RuntimeClient } from "./runtime-client.ts";
 
-/** The reason why something does not work, in one word and in words. */
+/** Why something does not work: a one-word reason and a message. */
 const troubleSchema = z.object({ reason: z.string(), message: z.string() }).partial().optional();
 
-/** The part of `/status` that the commands show. A runtime of another version may say less, or more. */
+/** The part of `/status` that the commands show. Runtimes of other versions may report less or more. */
 export const statusAnswerSchema = z.looseObject({
   role: z.string().default("active"),
   lease: z.object({ holder: z.string() }).optional(),
@@ -46,14 +46,14 @@ export const statusAnswerSchema = z.looseObject({
 });
 export type StatusAnswer = z.infer<typeof statusAnswerSchema>;
 
-/** The names of all functions that a runtime or its fleet has. */
+/** Returns the names of all functions of a runtime or its fleet. */
 export async function functionNames(runtime: RuntimeClient): Promise<string[]> {
   const { functions, fleet } = await runtime.ask(statusAnswerSchema, "status");
   const elsewhere = fleet?.slots.flatMap((slot) => slot.functions) ?? [];
   return [...new Set([...functions.flatMap(({ name }) => name ?? []), ...elsewhere])];
 }
 
-/** Undefined where the runtime is no replica of one. */
+/** Returns the fleet's report. `undefined` if the runtime is not a replica of a fleet. */
 export async function fleetOf(runtime: RuntimeClient): Promise<FleetReport | undefined> {
   return (await runtime.ask(statusAnswerSchema, "status")).fleet;
 }

@@ -8,7 +8,7 @@ import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 import { stopSignal } from "./signals.ts";
 import { type StatusAnswer, statusAnswerSchema } from "./status-answer.ts";
 
-/** Milliseconds between two looks of --watch. */
+/** Interval of --watch, in milliseconds. */
 const lookEveryMs = 2_000;
 
 /** Moves the cursor to the top left, and clears the screen. */
@@ -45,7 +45,7 @@ export const status = command({
   },
 });
 
-/** The text of an answer, line by line. `now`: epoch milliseconds. */
+/** Returns the lines of an answer. `now`: epoch milliseconds. */
 export function describeStatus(answer: StatusAnswer, now: number): string[] {
   const { functions, sources, fleet } = answer;
   const running = fleet?.slots.filter(({ state }) => state === "running").length;
@@ -84,7 +84,7 @@ function functionTable(functions: StatusAnswer["functions"], now: number): strin
   return [...table(header, rows), ...said];
 }
 
-/** A function that is ready may have a reason too: something of it needs a look. */
+/** A ready function may have a reason as well, if something needs attention. */
 const stateOf = ({ ready, reason }: StatusAnswer["functions"][number]): string =>
   reason === undefined ? (ready ? "Ready" : "NotReady") : ready ? `Ready, ${reason}` : reason;
 
@@ -103,7 +103,7 @@ function sourceTable(sources: StatusAnswer["sources"]): string[] {
   return [...table(header, rows), ...said];
 }
 
-/** An age in its largest unit: `42 s`, `7 min`, `3 h`, `12 d`; empty if it is not known. */
+/** Formats an age in its largest unit: `42 s`, `7 min`, `3 h`, `12 d`; empty if unknown. */
 function secondsOf(seconds: number | undefined): string {
   if (seconds === undefined || Number.isNaN(seconds)) return "";
   const units = [

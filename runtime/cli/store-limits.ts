@@ -6,7 +6,7 @@ import type { LoadedFunctions } from "../manifest/load.ts";
 import { placeOfWatch } from "../manifest/schedule.ts";
 import type { BuildOutcome } from "./built-functions.ts";
 
-/** @throws WatchfireError WF_CLI_USAGE where it names no store */
+/** @throws WatchfireError WF_CLI_USAGE for an unknown store */
 export function readStore(store: string): StoreKind {
   const found = storeKinds.find((kind) => kind === store);
   if (found) return found;
@@ -14,8 +14,8 @@ export function readStore(store: string): StoreKind {
 }
 
 /**
- * Warnings of what positions in Secrets mean for these functions: none with another store. The numbers are measured, and
- * explained in `journal/DESIGN.md`.
+ * Returns warnings about the consequences of checkpoints in Secrets for these functions; empty for other stores. The numbers are
+ * measured, and explained in `journal/DESIGN.md`.
  */
 export function warningsOfStore(
   { documents }: LoadedFunctions,

@@ -18,7 +18,7 @@ import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readFolder } from "./operand.ts";
 import { functions as functionsFolder, output } from "./options.ts";
 
-/** Characters of a value in the table. */
+/** Maximum number of characters of a value in the table. */
 const longestValue = 80;
 
 export const test = command({
@@ -63,10 +63,10 @@ export const test = command({
 /** The result of one fixture. */
 interface FixtureResult {
   readonly function: string;
-  /** Its file, from the working directory. */
+  /** Its path, relative to the working directory. */
   readonly fixture: string;
   readonly differences: readonly Difference[];
-  /** The reason why it could not be run. */
+  /** Why it could not be run. */
   readonly fault?: WatchfireError;
 }
 
@@ -94,7 +94,7 @@ function print(format: string, faults: readonly WatchfireError[], results: reado
     const annotations = [...faults.map(faultOfCase), ...results.flatMap(caseFaults)];
     for (const each of annotations) say(githubAnnotation("error", each));
   } else {
-    // A broken handler is that of all fixtures beside it.
+    // A broken handler is reported once for all its fixtures.
     const told = new Set([...faults, ...results.flatMap(({ fault }) => fault ?? [])].map(({ message }) => message));
     for (const message of told) process.stderr.write(`${message}\n`);
     const rows = results.flatMap(({ fixture, differences }) =>
@@ -116,7 +116,7 @@ function caseFaults({ fixture, differences, fault }: FixtureResult): CaseFault[]
 
 const shown = (value: string): string => cut(value.replace(/\s+/g, " "), longestValue);
 
-/** @throws WatchfireError WF_CLI_USAGE for one that is not there */
+/** @throws WatchfireError WF_CLI_USAGE for an unknown function */
 function chosenOf(functions: readonly FunctionManifest[], names: readonly string[]): readonly FunctionManifest[] {
   const known = functions.map(({ name }) => name);
   const missing = names.find((name) => !known.includes(name));

@@ -41,7 +41,7 @@ export const types = command({
   },
 });
 
-/** Where no cluster was asked for and none is found, files serve as well. */
+/** Adds a hint about --crd if no cluster was given or found. */
 function withFiles(error: unknown): unknown {
   if (!(error instanceof WatchfireError) || error.code !== "WF_KUBE_CONFIG") return error;
   const hint = "name the definitions' file or folder with --crd, or a cluster with --kubeconfig or --context";

@@ -53,7 +53,7 @@ export const validate = command({
     if (given.has("trust")) readSigned(folder, TrustedKeys.read(options.trust));
     const loaded = await loadFunctions(folder, { checkExpression });
     const { functions, rejected, faults } = loaded;
-    // A folder that is not the one that was meant must not pass for a good one.
+    // A wrong folder must not pass as a valid one.
     if (functions.length + rejected.length + faults.length === 0) {
       throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
     }
@@ -95,9 +95,9 @@ interface Findings {
   readonly valid: readonly string[];
   readonly faults: readonly WatchfireError[];
   readonly warnings: readonly WatchfireError[];
-  /** The effect of edits on what is on record, in words. */
+  /** Descriptions of what the edits change in stored checkpoints. */
   readonly edits: readonly string[];
-  /** In words. */
+  /** Descriptions of what could not be checked. */
   readonly unchecked: readonly string[];
   readonly signed: boolean;
 }
@@ -138,15 +138,15 @@ function printText({ valid, faults, warnings, edits, unchecked, signed }: Findin
   say(counts.join(", "));
 }
 
-/** The place of a fault, as the name of a test; its code if it is in no file. */
+/** Returns the place of a fault as the name of a test, or its code if it has no place. */
 function nameOf({ code, detail: { place } }: WatchfireError): string {
   if (!place) return code;
   return [relative(process.cwd(), place.file), place.line].filter((part) => part !== undefined).join(":");
 }
 
 /**
- * What the edits of manifests do to what a data folder has on record, one line each.
- * @throws WatchfireError of the checkpoint section, also where a runtime uses it
+ * Describes the effects of changed manifests on the checkpoints in a data folder, one line each.
+ * @throws WatchfireError of the checkpoint section, also if a runtime uses the folder
  */
 async function editsOnRecord(folder: string, functions: readonly FunctionManifest[]): Promise<string[]> {
   const store = new Checkpoint(new SqliteJournal({ folder, maintenance: true }));

@@ -8,22 +8,22 @@ import { definedResources } from "../rbac/kinds.ts";
 import { type ReachOptions, reachWarnings } from "../rbac/reach.ts";
 import { wildcardFaults } from "../rbac/wildcards.ts";
 
-/** Says what is no fault, and had better be otherwise: a line on stderr that changes no exit status. */
+/** Writes a warning to stderr. Does not change the exit status. */
 export function warn(message: string): void {
   process.stderr.write(`warning: ${message}\n`);
 }
 
-/** A warning for each permission that reaches the runtime's own objects. */
+/** Returns a warning for each permission that reaches the runtime's objects. */
 export const warningsOfReach = (loaded: LoadedFunctions, runtime: ReachOptions): WatchfireError[] =>
   warningsOf(loaded, (manifest) => reachWarnings(manifest, runtime));
 
-/** A warning for each name that Kubernetes' own API groups are not known to have. */
+/** Returns a warning for each name that Kubernetes' own API groups are not known to have. */
 export function warningsOfNames(folder: string, loaded: LoadedFunctions): WatchfireError[] {
   const defined = definedResources(folder, loaded.functions);
   return warningsOf(loaded, (manifest) => builtInWarnings(manifest, defined));
 }
 
-/** A warning for each permission that no rule is made of. */
+/** Returns a warning for each permission that no rule can be made of. */
 export const warningsOfWildcards = (loaded: LoadedFunctions): WatchfireError[] => warningsOf(loaded, wildcardFaults);
 
 const warningsOf = (

@@ -50,142 +50,145 @@ import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
 import { fleetLeases } from "../slots/fleet-leases.ts";
 import { WatchRoom } from "./watch-room.ts";
 
-/** Handlers mostly wait for the cluster: beyond four processes of 60 MB each a node's cores are better left to others. */
+/**
+ * Maximum number of executors. Handlers mostly wait for the cluster, so beyond four processes of 60 MB each a node's cores are
+ * better left to others.
+ */
 const executorLimit = 4;
 
-/** Bytes that the reads of all functions may take where nobody says how many, as `watchfire start` has it. */
+/** Default limit of the reads of all functions together, in bytes. `watchfire start` has the same default. */
 const cacheLimit = 256 * 2 ** 20;
 
 export interface RuntimeOptions {
-  /** The functions folder; without one, only deployed functions run. */
+  /** The functions folder. Default: only deployed functions run. */
   readonly functions?: string | undefined;
-  /** The data folder; made if it is not there. */
+  /** The data folder. Created if it does not exist. */
   readonly data: string;
   readonly transport: KubeTransport;
-  /** The runtime's own namespace: where `env` references are read. */
+  /** The runtime's namespace, in which `env` references are resolved. */
   readonly namespace: string;
-  /** Functions act as accounts of their own. Default: all of them as the runtime's. */
+  /** Accounts for the functions. Default: all functions act with the runtime's account. */
   readonly accounts?: FunctionAccounts;
   /** The runtime's ServiceAccount. Default `watchfire`. */
   readonly account?: string;
-  /** More objects of that namespace that no function may write, or read where they are Secrets. */
+  /** Further objects of that namespace that no function may write, nor read if they are Secrets. */
   readonly reserved?: readonly string[] | undefined;
-  /** Take up, beside the folder's, what `watchfire deploy` wrote into the runtime's namespace. Default false. */
+  /** Run the functions that `watchfire deploy` wrote into the runtime's namespace, in addition to the folder's. Default false. */
   readonly deployed?: boolean;
-  /** Take up only what one of these keys signed, of the folder and of what was deployed. Default: whatever is there. */
+  /** Run only code signed with one of these keys, both from the folder and deployed. Default: any code. */
   readonly trust?: TrustedKeys | undefined;
-  /** Run for the Lease that `account` names, and do nothing before it is held. Default: nobody else is there. */
+  /** Compete for the Lease named after `account`, and do nothing before it is held. Default: there is no other replica. */
   readonly election?: Candidate | undefined;
-  /** Where positions are kept: on a volume, or where every replica reaches them. Default `sqlite`. */
+  /** The store of checkpoints: on a volume, or reachable by every replica. Default `sqlite`. */
   readonly store?: StoreKind;
-  /** Several replicas share the functions, spread over so many slots. Default: one replica has all of them. */
+  /** Share the functions with other replicas, spread over this many slots. Default: one replica runs all of them. */
   readonly slots?: number | undefined;
-  /** What the queues of several dispatchers share. Default: each has a quarter of the heap. */
+  /** Budget that the queues of several dispatchers share. Default: each has a quarter of the heap. */
   readonly memory?: Budget;
-  /** Room for last bodies that they share. Default: of its own. */
+  /** Room for last bodies that several stores share. Default: a separate one for each store. */
   readonly bodyRoom?: BodyRoom;
-  /** Which NATS keeps them, or kept them before. */
+  /** The NATS servers that hold the checkpoints, or held them before. */
   readonly nats?: NatsPlace | undefined;
-  /** Keep a Function object of each function in the runtime's namespace. Default false. */
+  /** Maintain a Function object for each function in the runtime's namespace. Default false. */
   readonly functionStatus?: boolean;
-  /** `spare`: how many ports after `port` may serve in its place where it is taken. Default 0. */
+  /** `spare`: number of ports after `port` that are tried if `port` is taken. Default 0. */
   readonly listen: { readonly host: string; readonly port: number; readonly spare?: number };
-  /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
+  /** Path of a unix socket for a `watchfire executor` in another container. Default: executors are child processes. */
   readonly executorSocket?: string;
-  /** Of the functions folder. Default: as it was built, or built when it is needed. */
+  /** Code of the functions folder. Default: the existing build, otherwise built on demand. */
   readonly code?: FunctionCode;
-  /** The functions folder, where it is being read already, and its code with it. Default: read when it is needed. */
+  /** The functions folder and its code, if it is already being read. Default: read on demand. */
   readonly folder?: FunctionSource;
-  /** The variables that name the proxies of handlers' requests: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: none. */
+  /** The variables that name the proxies of handlers' requests: HTTPS_PROXY, HTTP_PROXY, NO_PROXY. Default: no proxies. */
   readonly proxies?: ProxyEnvironment;
-  /** How executors are started where no socket is given. Default: as children of this process. */
+  /** Starts executors if there is no socket. Default: as child processes. */
   readonly launch?: Launch;
-  /** Executors compile no machine code. `launch`, where it is given, has seen to that. Default false. */
+  /** Executors compile no machine code. A given `launch` must ensure that itself. Default false. */
   readonly jitless?: boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** What functions write is shown in the log, and not sent. Default false. */
+  /** Show writes of functions in the log instead of sending them. Default false. */
   readonly dryRun?: boolean;
-  /** What `log` goes through, where `watchfire logs` is to find the last lines. */
+  /** The log that `watchfire logs` reads the last lines from. `log` must write through it. */
   readonly functionLog?: FunctionLog;
-  /** Where `log` goes, if it may drop lines: they are counted. */
+  /** The writer behind `log`, if it may drop lines. Dropped lines are counted. */
   readonly logWriter?: Pick<LogWriter, "heardBy">;
-  /** Somebody sits before it: credentials that are refused at the start end it. Default: they may be renewed, and are tried again. */
+  /** A person waits for the start: rejected credentials end it. Default: they are retried, because they may be renewed. */
   readonly interactive?: boolean;
-  /** Bytes that the `reads` of all functions may take. Default 256 MiB. */
+  /** Limit of the `reads` of all functions together, in bytes. Default 256 MiB. */
   readonly cacheLimit?: number;
-  /** The log level of attempts that succeed. Default `debug`: a busy runtime has thousands a second. */
+  /** The log level of successful attempts. Default `debug`, because a busy runtime has thousands a second. */
   readonly successLevel?: "debug" | "info";
-  /** The commands that the log gives with a dead letter. Default: those for the default data folder. */
+  /** The commands that are logged with a dead letter. Default: those for the default data folder. */
   readonly letterCommand?: DeadLetterCommand;
 }
 
-/** Who runs for the Lease. */
+/** A replica that competes for the Lease. */
 export interface Candidate {
-  /** Another than this is waited for; whoever has the same is taken for dead. `<pod>_<its uid>` in a pod. */
+  /** Replicas wait for a Lease of another identity. One with the same identity counts as dead. In a pod: `<pod>_<its uid>`. */
   readonly identity: string;
-  /** The pod's name, or the machine's: where positions on a volume are. */
+  /** Name of the pod or the machine, which identifies checkpoints on a volume. */
   readonly pod: string;
 }
 
-/** The executors, as far as they are no function's. */
+/** State of the executors that does not belong to one function. */
 export interface Executors {
-  /** What they may do, once that is known. */
+  /** Their rights, once they are known. */
   readonly rights: ExecutorRights | undefined;
-  /** Why none can be started, while that is so. */
+  /** Why no executor can be started at present, if that is so. */
   readonly trouble: Pick<WatchfireError, "code" | "message"> | undefined;
-  /** The memory limit of their own container, in bytes, where they have one. */
+  /** Memory limit of the executors' container, in bytes, if they have a separate one. */
   readonly memoryLimit?: number | undefined;
 }
 
-/** The components that a standby has, too, each made and handed what it needs. */
+/** The components that a standby has as well, each constructed with its dependencies. */
 export interface Components {
   readonly metrics: Metrics;
   readonly redactor: Redactor;
-  /** What hears what handlers are given, for whoever records it. */
+  /** Observes what handlers receive, for `watchfire record`. */
   readonly recorder: Recorder;
-  /** What the API server serves. */
+  /** The kinds that the API server serves. */
   readonly discovery: Discovery;
-  /** The manifests that calls are checked against; kept in step with the code that runs. */
+  /** The manifests that calls are checked against, updated together with the running code. */
   readonly manifests: Map<string, FunctionManifest>;
-  /** Who runs which function. */
+  /** Which instances in this process run each function. */
   readonly tenants: Assignees;
   readonly watchRoom: WatchRoom;
-  /** The turns of all functions, and the accounts of the parent's time. */
+  /** Schedules the functions' time slices, and accounts for the event loop's time. */
   readonly rota: FairScheduler;
   readonly access: Access;
-  /** What is the runtime's own, and no function's. */
+  /** Objects that belong to the runtime and not to a function. */
   readonly own: OwnObjects;
-  /** Told when the API server refuses a function's call: one for each store's functions. */
+  /** Callbacks for each function call that the API server refuses, one for each store's functions. */
   readonly refusals: Set<(functionName: string) => void>;
-  /** Where the endpoints listen, once they do. */
+  /** The port of the endpoints, once they listen. */
   readonly endpoints: { port?: number };
   readonly revokedWatches: RevokedWatches;
   readonly sandbox: Sandbox;
-  /** Where executors run in a container of their own. */
+  /** Client of the supervisor, if executors run in another container. */
   readonly wardenDoor: SupervisorClient | undefined;
   readonly executors: () => Executors;
   readonly watches: Informers;
-  /** What functions keep in memory. */
+  /** Objects that functions keep in memory with `reads`. */
   readonly reads: Reads;
-  /** Where other replicas may run. */
+  /** Present if there may be other replicas. */
   readonly elector: Elector | undefined;
 }
 
-/** With those that only one replica may have; what a function's deployment works with. */
+/** The components including those that only one replica may have. A function is started with these. */
 export interface ActiveComponents extends Components {
   readonly store: Checkpoint;
   readonly dispatcher: Dispatcher;
   readonly deadLetters: DeadLetters;
   readonly pauses: Pauses;
-  /** Where functions have accounts of their own: what these lack. */
+  /** The rights that the functions' accounts lack. `undefined` if functions have no accounts. */
   readonly grants: GrantWatch | undefined;
-  /** Hears no more of what goes on in the components that others may have as well. */
+  /** Unsubscribes from the components that others may use as well. */
   readonly leave: () => Promise<void>;
 }
 
-/** Makes what a standby has. */
+/** Creates the components of a standby. */
 export async function makeComponents(options: RuntimeOptions): Promise<Components> {
   const { transport, clock, random, log } = options;
   const metrics = new Metrics();
@@ -277,12 +280,12 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   };
 }
 
-/** What says whether this replica may act: the Lease of all functions, or of a slot. */
+/** Whether this replica may act, by the Lease of all functions or of a slot. */
 export interface LeaseHold {
   readonly holds: boolean;
 }
 
-/** A handler's write, as the log shows it in place of sending it. */
+/** Logs a handler's write instead of sending it. */
 const showUnsent =
   (log: Logger, redactor: Redactor): TellUnsent =>
   ({ function: name, method, to, body }) => {
@@ -304,7 +307,7 @@ function electorFor(
   return new Elector({ api, identity, clock, random, log, eligible: eligibleFor(pod, nats) });
 }
 
-/** Closes every room. */
+/** Closes all components. */
 export async function closeComponents(components: Components): Promise<void> {
   await components.revokedWatches.close();
   await components.watches.close();
@@ -314,8 +317,8 @@ export async function closeComponents(components: Components): Promise<void> {
 }
 
 /**
- * What a trigger or a read takes of a namespace, "" of all. Of Secrets: without the runtime's own, which hold the last bodies
- * of other functions' objects.
+ * Returns the informer that a trigger or read needs in a namespace, "" for all. For Secrets it leaves out the runtime's own,
+ * which hold the last bodies of other functions' objects.
  */
 export function sourceOf(
   { apiVersion, kind, labelSelector, fieldSelector: selected, object }: Selection,
@@ -330,13 +333,13 @@ export function sourceOf(
   return { apiVersion, kind, labelSelector, fieldSelector, ...place, ...form };
 }
 
-/** Makes guests' calls only while the Lease is held: what a handler asks for after that, another replica's handler does. */
+/** Refuses guests' calls unless the Lease is held, because another replica then runs the handler. */
 const withheldBy = (hold: LeaseHold) => (): HostCallError | undefined => {
   if (hold.holds) return undefined;
   return { type: "TimeoutError", message: lostError("the call was not made").message, status: 0, reason: "LeaseLost" };
 };
 
-/** Who in this process runs a function: several slots may each have a shard of it. */
+/** Tracks which instances in this process run a function. Several slots may each have a shard of it. */
 export class Assignees {
   private readonly byName = new Map<string, Set<object>>();
 
@@ -345,7 +348,7 @@ export class Assignees {
     this.byName.set(name, tenants.add(tenant));
   }
 
-  /** Returns whether nobody is left: what the process has of the function may go. */
+  /** Returns true if no instance is left, so that the process's state of the function can be removed. */
   leave(name: string, tenant: object): boolean {
     const tenants = this.byName.get(name);
     tenants?.delete(tenant);

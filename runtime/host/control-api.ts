@@ -14,38 +14,38 @@ import type { Logger } from "../observe/log.ts";
 import type { ActiveComponents } from "./components.ts";
 import type { LiveFunction } from "./live-function.ts";
 
-/** Runs that are shown, of all shards together. */
+/** Maximum number of runs in an answer, over all shards. */
 const mostRuns = 200;
 
 export interface ControlApiParts {
   /**
-   * Whoever runs the function here: one for each of its shards. At least one.
+   * Returns whatever runs the function here: at least one item, one for each shard.
    * @throws WatchfireError WF_RUNTIME_NO_FUNCTION, WF_LEASE_STANDBY
    */
   readonly acting: (name: string) => readonly Acting[];
-  /** Where its other shards are, in words; undefined where it has none. */
+  /** Describes where the function's other shards are. Returns `undefined` without such shards. */
   readonly elsewhere?: (name: string) => string | undefined;
   readonly recorder: Pick<Recorder, "ask">;
   readonly redactor: Pick<Redactor, "redact">;
   readonly transport: KubeTransport;
-  /** Undefined: no lines are kept. */
+  /** `undefined`: no lines are kept. */
   readonly functionLog: FunctionLog | undefined;
   readonly clock: Clock;
   readonly log: Pick<Logger, "info">;
 }
 
-/** What runs a function, or a shard of it. */
+/** Whatever runs a function, or a shard of it. */
 export interface Acting
   extends Pick<ActiveComponents, "pauses" | "dispatcher" | "discovery" | "deadLetters" | "watches" | "redactor"> {
-  /** Of a function that was brought. */
+  /** Returns the function if it was started. */
   readonly live: (name: string) => Pick<LiveFunction, "manifest" | "specOf"> | undefined;
 }
 
-/** What the commands on one function do, over the endpoints. */
+/** Creates the operations on one function that the endpoints offer to commands. */
 export function functionDesk(parts: ControlApiParts): ControlApi {
   const { recorder, acting: of, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
   const errands = new Jobs(clock);
-  /** An answer that is of what is here, with where the rest is. */
+  /** Adds where the other shards are to an answer about those here. */
   const withElsewhere = <T extends object>(
     name: string | undefined,
     answer: T,
@@ -53,7 +53,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
     const others = name === undefined ? undefined : elsewhere(name);
     return others === undefined ? answer : { ...answer, elsewhere: others };
   };
-  /** Changes all that acts for the function here, and says what came of it. */
+  /** Applies a change to every shard here, and describes the result. */
   const change = async (
     name: string,
     act: (pauses: Acting["pauses"]) => Promise<boolean>,
@@ -143,7 +143,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
   };
 }
 
-/** @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED for a trigger that the function does not have */
+/** Returns the triggers to use. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED if the function does not have `trigger` */
 function chosen(name: string, triggers: readonly Trigger[], trigger: string | undefined): readonly Trigger[] {
   if (trigger === undefined) return triggers;
   const found = triggers.filter((each) => each.name === trigger);
@@ -156,7 +156,7 @@ function chosen(name: string, triggers: readonly Trigger[], trigger: string | un
   });
 }
 
-/** The schedule that is meant. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED unless exactly one is */
+/** Returns the schedule to run. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED unless exactly one matches */
 function scheduleOf(name: string, schedules: readonly Schedule[], trigger: string | undefined): string {
   const [found, ...more] = schedules.filter((each) => trigger === undefined || each.name === trigger);
   if (found && more.length === 0) return found.name;
@@ -192,7 +192,7 @@ function describeRun(
   };
 }
 
-/** Of a name that the runtime does not have. */
+/** The error for a function that the runtime does not have. */
 export function noSuchFunction(name: string, names: readonly string[]): WatchfireError {
   const meant = suggest(name, names);
   return new WatchfireError("WF_RUNTIME_NO_FUNCTION", {

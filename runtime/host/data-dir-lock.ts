@@ -5,14 +5,14 @@ import { isBusy } from "../journal/sqlite/fault.ts";
 import { SqliteLock } from "../journal/sqlite/lock.ts";
 import { leaveAddress } from "../observe/address-file.ts";
 
-/** Held by the runtime that has left its address in the folder. */
+/** Lock held by the runtime whose address is in the folder. */
 const addressLock = "url.lock";
-/** Held by a fleet's replica, which keeps no positions in the folder. */
+/** Lock held by a replica of a fleet, which keeps no checkpoints in the folder. */
 const replicaLock = "replica.lock";
 
 /**
- * A runtime's stay in its data folder, where commands find it. Several may share a folder: a standby, or whoever waits for the
- * positions in it. The address is that of the one that works, or of the first.
+ * A runtime's presence in its data folder, where commands find its address. Runtimes may share a folder: a standby, or one that
+ * waits for the checkpoints in it. The address is that of the active runtime, or of the first.
  */
 export class DataDirLock {
   private readonly folder: string;
@@ -22,7 +22,10 @@ export class DataDirLock {
     this.folder = folder;
   }
 
-  /** Has the folder for this replica alone of all fleets'. @throws WatchfireError WF_CHECKPOINT_LOCKED */
+  /**
+   * Reserves the folder for this replica. No other replica of any fleet can use it then.
+   * @throws WatchfireError WF_CHECKPOINT_LOCKED
+   */
   asReplica(): void {
     if (this.takes(replicaLock)) return;
     const what = "another replica of a fleet has this data folder, and commands find that one by it";
@@ -30,12 +33,12 @@ export class DataDirLock {
     throw new WatchfireError("WF_CHECKPOINT_LOCKED", { what, place });
   }
 
-  /** Leaves an address, unless a runtime that lives has left its own. */
+  /** Writes the address, unless a live runtime has written another. */
   announce(url: string): void {
     if (this.takes(addressLock)) leaveAddress(this.folder, url);
   }
 
-  /** Leaves the address of the one that works from now on. */
+  /** Writes the address of this runtime, which is active from now on. */
   takeOver(url: string): void {
     this.takes(addressLock);
     leaveAddress(this.folder, url);
@@ -46,7 +49,7 @@ export class DataDirLock {
     this.locks.clear();
   }
 
-  /** Whether nobody else has the lock. A folder that cannot be written is shared with nobody. */
+  /** Takes the lock. Returns false if another process holds it. A folder that cannot be written is not shared. */
   private takes(name: string): boolean {
     if (this.locks.has(name)) return true;
     try {

@@ -8,14 +8,14 @@ import { type Acting, noSuchFunction } from "./control-api.ts";
 import type { LiveFunction } from "./live-function.ts";
 import { sourcesByKey } from "./readiness.ts";
 
-/** What a shard says of an object that it knows nothing of, and of one that another shard has. */
+/** Reasons of a shard that does not know the object, or of an object that belongs to another shard. */
 const ignorant: readonly TriggerExplanation["reason"][] = ["nothing", "key", "shard"];
 
 /**
- * Why a function was not told of an object.
- * @param here whoever runs the function here, one for each of its shards; at least one
- * @param functions all that `/status` tells of
- * @param elsewhere where the other shards are, in words; undefined where all are here
+ * Explains why a function did not receive an object.
+ * @param here the function's shards here, at least one
+ * @param functions the reports of `/status`
+ * @param elsewhere describes where the other shards are; `undefined` if all are here
  * @throws WatchfireError WF_RUNTIME_NO_FUNCTION
  */
 export async function explainFunction(
@@ -29,7 +29,7 @@ export async function explainFunction(
   return explainShards(shards, elsewhere);
 }
 
-/** What the shards that are here say of one object, as one: of each trigger the first that knows of it. At least one. */
+/** Merges the explanations of the shards here, at least one: for each trigger, the first shard that knows the object. */
 export function explainShards(shards: readonly Explanation[], elsewhere?: string): Explanation {
   const [first] = shards;
   if (!first) throw new TypeError("no shard is here");

@@ -32,16 +32,16 @@ import { recogniseCluster } from "./recognise-cluster.ts";
 
 const notJoined = "it has not joined the fleet yet";
 
-/** What a replica has once it has entered its fleet. */
+/** State of a replica that has joined its fleet. */
 interface Entered {
   readonly connection: Nats;
-  /** Where the runtime's positions were then. */
+  /** Location of the runtime's checkpoints when it joined. */
   readonly place: JournalLocation;
-  /** The cluster's uid, where it is known. */
+  /** The cluster's uid, if known. */
   readonly cluster: string | undefined;
 }
 
-/** A partition for each slot that this replica of a fleet has. */
+/** Holds a partition for each slot of this replica of a fleet. */
 export class FleetOwner implements Ownership {
   readonly partitions = new Map<number, Partition>();
   readonly deadLetters: DeadLetterService;
@@ -49,7 +49,7 @@ export class FleetOwner implements Ownership {
   private readonly count: number;
   private readonly candidate: Candidate;
   private readonly elector: Elector;
-  /** The runtime's, which says where its positions are. */
+  /** The runtime's Lease, which says where its checkpoints are. */
   private readonly lease: KeptLease;
   private readonly membership: Membership;
   private readonly slots: SlotOwner;
@@ -180,10 +180,10 @@ export class FleetOwner implements Ownership {
     return this.reloads.again(this.parts.stopping);
   }
 
-  /** Takes no slot any more, and lets go of each once its handlers have finished and its journal is closed. */
+  /** Takes no more slots, and releases each slot once its handlers have finished and its journal is closed. */
   async drain(): Promise<undefined> {
     await this.joining;
-    // Nobody is to count on it from now on.
+    // Other replicas stop counting on this one.
     await this.membership.retire().catch(() => undefined);
     await this.slots.drain();
   }
@@ -197,19 +197,19 @@ export class FleetOwner implements Ownership {
     await this.membership.leave();
   }
 
-  /** What the runtime's Lease has to say, as long as nobody can have carried positions away. */
+  /** The facts for the runtime's Lease. `undefined` if another replica may have moved the checkpoints. */
   private get facts(): FleetFacts | undefined {
     const { membership, place, spreads } = this;
     return membership.holds && place ? { place, spreads: spreads.all } : undefined;
   }
 
-  /** Whether a function's first slot stands still, whoever has it. */
+  /** True if a function's first slot is damaged, whichever replica holds it. */
   private isStuck(name: string): boolean {
     const [slot = 0] = this.slotsOf(name);
     return (this.partitions.get(slot)?.damage ?? damageOn(this.slots.fleet?.slots[slot]?.annotations)) !== undefined;
   }
 
-  /** Makes sure that it is this fleet's and this cluster's, and takes slots from then on. */
+  /** Checks that the fleet and the cluster are the expected ones, and takes slots from then on. */
   private async join(url: string, signal: AbortSignal): Promise<void> {
     const { slots, membership, count } = this;
     const { options, source, dataDir, stopping, known } = this.parts;
@@ -218,7 +218,7 @@ export class FleetOwner implements Ownership {
       this.obstacle = why ?? notJoined;
     };
     const cluster = await recogniseCluster(options, signal, waiting);
-    // Waits until the positions are this fleet's, and carries them over where this replica reaches them.
+    // Waits until the checkpoints are this fleet's, and moves them if this replica can reach them.
     const manifests = async () => (await source.read(signal)).functions.map(({ manifest }) => manifest);
     this.entry = new FleetEntry({ ...options, ...this.candidate, slots: count, cluster, manifests });
     const place = await this.entry.enter(signal);
@@ -250,18 +250,18 @@ export class FleetOwner implements Ownership {
   }
 }
 
-/** What the partition of a slot is made of. */
+/** Inputs of a slot's partition. */
 export interface SlotRunParts extends Entered, Pick<OwnershipParts, "options" | "components" | "onLost"> {
   readonly held: HeldSlot;
   readonly catalogue: Pick<Catalogue, "of">;
-  /** How many the fleet has. */
+  /** Number of slots of the fleet. */
   readonly slots: number;
-  /** Reads where the positions are. */
+  /** Reads where the checkpoints are. */
   readonly readPlace: () => Promise<JournalLocation>;
   readonly over: (partition: Partition) => void;
 }
 
-/** Runs the functions of one slot, from the opening of their positions to the last commit. */
+/** Runs the functions of one slot, from the opening of its checkpoints to the last commit. */
 export function runSlot(parts: SlotRunParts): Partition {
   const { options, catalogue, cluster, held } = parts;
   const { clock, log } = options;
@@ -282,7 +282,7 @@ export function runSlot(parts: SlotRunParts): Partition {
   return partition;
 }
 
-/** Waits for what passes, and for positions that are damaged to be repaired. */
+/** Opens the slot's journal. Retries temporary faults, and waits until damaged checkpoints are repaired. */
 function openJournal(
   { options, connection, slots, place, readPlace, held, onLost: lose }: SlotRunParts,
   partition: Partition,
@@ -300,7 +300,7 @@ function openJournal(
     if (!signal.aborted) lose(error);
   };
   const open = async () => {
-    // Once the slot is this replica's: whoever carries positions away has all slots until the place says so.
+    // Read after the slot is held: a replica that moves checkpoints holds all slots until the Lease names the new place.
     const { where, set, carried } = await readPlace();
     if (where !== fleetPlace(slots) || set !== place.set)
       throw elsewhere(`the positions of slot ${held.slot} went to ${where || "nowhere"}`);
@@ -318,15 +318,15 @@ function openJournal(
 }
 
 /**
- * Who has slots, in words, such as `slots 1, 4 are with b; slot 2 is with nobody yet`; undefined of none.
- * `here`: those that this replica has, be it that they open, or end. `owners`: by slot, as the Leases have them.
+ * Describes who owns slots, such as `slots 1, 4 are with b; slot 2 is with nobody yet`. Returns `undefined` for an empty list.
+ * `here`: slots that this replica has, including those that are opening or ending. `owners`: owners by slot, from the Leases.
  */
 export function describeOwners(
   slots: readonly number[],
   here: ReadonlyMap<number, unknown>,
   owners: readonly (string | undefined)[] = [],
 ): string | undefined {
-  // A Lease's holder has the number of its term behind it.
+  // The holder in a Lease ends with the number of its term.
   const nameOf = (slot: number) => owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
   const ownerOf = (slot: number) => (here.has(slot) ? "this replica, which does not run it now" : nameOf(slot));
   const words = [...Map.groupBy(slots, ownerOf)].map(([owner, [first, ...more]]) =>
@@ -335,7 +335,7 @@ export function describeOwners(
   return words.length === 0 ? undefined : words.join("; ");
 }
 
-/** How the fleet stands, as one of its replicas sees it. */
+/** Describes the fleet from the view of one of its replicas. */
 export function describeFleet(
   replica: string,
   slots: number,

@@ -6,12 +6,15 @@ import type { KubeTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { GrantWatch } from "../rbac/grant-watch.ts";
 
-/** A Secret that `env` names may be made at any time; a pod that lacks one is tried as often by the kubelet. */
+/**
+ * Interval at which a missing object in `env` is read again, in milliseconds. It may be created at any time; the kubelet retries
+ * a pod at the same interval.
+ */
 const envRetryMs = 10_000;
 
 /**
- * Between two looks at the objects of `env`: 15 to 25 s. So a change is taken up within 30 s, and not by all functions
- * at once.
+ * Interval between two reads of the objects in `env`: 15 to 25 s, in milliseconds. Changes are used within 30 s, and not by all
+ * functions at once.
  */
 const envFollowMs = 15_000;
 const envSpreadMs = 10_000;
@@ -19,21 +22,21 @@ const envSpreadMs = 10_000;
 export interface FunctionEnvParts {
   readonly transport: KubeTransport;
   readonly accounts?: FunctionAccounts | undefined;
-  /** Where references are read. */
+  /** The namespace of references. */
   readonly namespace: string;
   readonly own: OwnObjects;
-  /** What its account lacks; undefined where functions have no accounts of their own. */
+  /** The rights that the function's account lacks. `undefined` if functions have no accounts. */
   readonly grants: GrantWatch | undefined;
   readonly clock: Clock;
   readonly random: Random;
 }
 
-/** The environment of one function, whose references lead into the cluster. */
+/** The environment of one function, which may refer to objects in the cluster. */
 export class FunctionEnv {
   private readonly name: string;
   private readonly parts: FunctionEnvParts;
 
-  /** @param name the function's */
+  /** @param name of the function */
   constructor(name: string, parts: FunctionEnvParts) {
     this.name = name;
     this.parts = parts;
@@ -47,8 +50,8 @@ export class FunctionEnv {
   }
 
   /**
-   * Waits for what is not there yet: its accounts' rights, and what it refers to. `lacking` is told why, at each try.
-   * Undefined: the signal aborted first.
+   * Waits for everything that is missing: rights of the account, and the objects it refers to. `lacking` is called with the
+   * reason at each attempt. Returns `undefined` if the signal aborts first.
    */
   async awaited(
     manifest: FunctionManifest,
@@ -69,7 +72,7 @@ export class FunctionEnv {
     }
   }
 
-  /** Looks again and again at what it refers to, until the signal aborts. Where it refers to nothing, never. */
+  /** Calls `look` periodically until the signal aborts. Never, if the environment refers to no objects. */
   async follow(manifest: FunctionManifest, signal: AbortSignal, look: () => Promise<void>): Promise<void> {
     const { clock, random } = this.parts;
     const refers = manifest.env.some(({ secretKeyRef, configMapKeyRef }) => secretKeyRef ?? configMapKeyRef);

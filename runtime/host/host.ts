@@ -41,23 +41,26 @@ import { isSettled, unsettledBy } from "./readiness.ts";
 import { SoleOwner } from "./sole-owner.ts";
 import { describeStandby, describeStandings, describeStatus, type Status, type StatusParts } from "./status.ts";
 
-/** How often `untilReady` looks: at first often, since a start takes moments; then ever less, in case it never is. */
+/**
+ * Interval of `untilReady`, in milliseconds: short at first, because a start takes moments, then longer, in case it never becomes
+ * ready.
+ */
 const readyPollMs = { from: 5, to: 1_000 };
 
 /**
- * The process: it holds partitions, and shares sources, executors and endpoints among them. Alone it has one partition,
- * under a Lease one while that is held, and in a fleet one for each of its slots.
+ * The process. Holds partitions, and shares informers, executors and endpoints among them. A single process has one partition,
+ * one with a Lease has it while the Lease is held, and a replica of a fleet has one for each of its slots.
  */
 export class Host {
-  /** Resolves with the reason why it cannot go on: the Lease or the store went to another, or no store can be opened. */
+  /** Resolves with the reason why it cannot continue: another replica has the Lease or the store, or no store can be opened. */
   readonly lost: Promise<WatchfireError>;
-  /** What is done with one function, as its commands have it done. */
+  /** The operations on one function, for commands. */
   readonly desk: ControlApi;
   private readonly options: RuntimeOptions;
   private readonly components: Components;
   private readonly dataDir: DataDirLock;
   private readonly losing = Promise.withResolvers<WatchfireError>();
-  /** Aborts when nothing more is to be begun: reading may wait for the cluster. */
+  /** Aborts when nothing more may be started, because reads may wait for the cluster. */
   private readonly stopping = new AbortController();
   private readonly source: FunctionSource;
   private readonly code: FunctionCode | undefined;
@@ -78,7 +81,7 @@ export class Host {
     this.source = this.sourceOf();
     const quarter = heapQuarter();
     const parts = {
-      // Slots share what one runtime alone has.
+      // Slots share the memory that a single runtime has.
       options:
         slots === undefined ? options : { ...options, memory: new Budget(() => quarter), bodyRoom: new BodyRoom() },
       components,
@@ -96,7 +99,7 @@ export class Host {
       ...{ recorder, redactor, functionLog, transport, clock, log },
     });
     metrics.leader(() => this.isActive);
-    // How everything stands at each scrape.
+    // Evaluated at each scrape.
     metrics.watch({
       functions: () =>
         this.counts.map(({ function: name, ...counts }) => ({
@@ -116,13 +119,13 @@ export class Host {
   }
 
   /**
-   * Opens the journal, loads every function that can run and subscribes it. A function that cannot run is disabled alone;
-   * a cluster that does not answer is waited for, with the endpoints up. Where there is an election it serves its endpoints,
-   * and does all that beside them once it holds the Lease, or slots.
-   * @throws WatchfireError when the data folder is another runtime's or another cluster's, or the address is taken
+   * Opens the journal, loads every function that can run, and subscribes it. A function that cannot run is disabled without
+   * affecting others. Waits for a cluster that does not answer, with the endpoints up. With an election, only the endpoints are
+   * served until the Lease, or slots, are held.
+   * @throws WatchfireError if the data folder belongs to another runtime or cluster, or the address is taken
    */
   static async start(options: RuntimeOptions, signal: AbortSignal): Promise<Host> {
-    // A data folder that another uses is told of before anything else is done.
+    // A data folder in use is reported before anything else is done.
     const alone = { ...options, cluster: undefined, onLost: () => {} };
     const journal = options.election ? undefined : await openStore(alone, undefined, signal);
     const host = new Host(options, await makeComponents(options), journal);
@@ -138,24 +141,24 @@ export class Host {
     }
   }
 
-  /** Where the endpoints are. */
+  /** URL of the endpoints. */
   get url(): string {
     return this.endpoints?.url ?? "";
   }
 
-  /** Reads the functions again: starts what came, takes up what changed, stops what went. Never rejects. */
+  /** Reads the functions again: starts new ones, updates changed ones, stops removed ones. Never rejects. */
   reload(): Promise<void> {
     return this.ownership.reload();
   }
 
-  /** Whether it may dispatch: nobody else can be there, or it holds the Lease. */
+  /** True if it may dispatch: it holds the Lease, or there is no other replica. */
   get isActive(): boolean {
     return this.ownership.holds && this.active.length > 0;
   }
 
   /**
-   * True once its partitions are there, and every function of theirs that can run has caught up with its first list. It stays
-   * so while executors can be started. A standby is never ready. A slot that stands still holds it up where it has no other.
+   * True once its partitions are open and each of their functions that can run has caught up with its first list. Remains true
+   * while executors can be started. A standby is never ready. A damaged slot matters only if there is no other slot.
    */
   get ready(): boolean {
     if (!this.caughtUp && !this.damage && this.ownership.missing === undefined && this.isLoaded)
@@ -163,14 +166,14 @@ export class Host {
     return this.caughtUp && this.obstacle === undefined;
   }
 
-  /** Resolves when it is ready. */
+  /** Resolves once it is ready. */
   async untilReady(signal: AbortSignal): Promise<void> {
     for (let delayMs = readyPollMs.from; !this.ready; delayMs = Math.min(delayMs * 1.05, readyPollMs.to)) {
       await pause(this.options.clock, delayMs, signal);
     }
   }
 
-  /** Its own functions, and who has the others. */
+  /** Describes the functions here, and who runs the others. */
   status(): Status {
     const { lease, fleet } = this.ownership.describe();
     if (this.isWaiting) {
@@ -183,17 +186,17 @@ export class Host {
     return { ...rest, functions: withStill(worstShards(functions), this.still), fleet };
   }
 
-  /** The manifests of the functions that were accepted. */
+  /** The manifests of the accepted functions. */
   get functions(): readonly FunctionManifest[] {
     return this.partitions.flatMap(({ live }) => live.all.map(({ manifest }) => manifest));
   }
 
-  /** The text of a function's file as it went into the code that runs, by the name that stacks have. */
+  /** Returns the text of a function's file as compiled into the running code, by the name in stack traces. */
   sourceText(functionName: string, file: string): string | undefined {
     return this.partitionsOf(functionName)[0]?.live.get(functionName)?.sourceText(file);
   }
 
-  /** Stops taking events, lets handlers finish for at most 25 s, saves, closes everything, and lets go of the Lease. */
+  /** Stops receiving events, lets handlers finish for at most 25 s, saves, closes everything, and releases the Lease. */
   async drain(): Promise<void> {
     const { log } = this.options;
     log.info({}, "draining");
@@ -205,7 +208,10 @@ export class Host {
     log.info({ clean }, "drained");
   }
 
-  /** Stops at once, as a killed process does: what runs is interrupted, nothing more is saved, and all of it comes again. */
+  /**
+   * Stops at once, as a killed process does: running handlers are interrupted, nothing more is saved, and their events are
+   * redelivered.
+   */
   async halt(): Promise<void> {
     this.stopping.abort();
     for (const partition of this.partitions) partition.halt();
@@ -215,7 +221,7 @@ export class Host {
     await this.close(false);
   }
 
-  /** A journal that says why it cannot be closed well keeps nobody from the Lease. */
+  /** Closes everything. The Lease is released even if a journal cannot be closed. */
   private async close(clean: boolean): Promise<void> {
     const { active } = this;
     this.code?.close();
@@ -234,39 +240,39 @@ export class Host {
     return [...this.ownership.partitions.values()];
   }
 
-  /** Of the partitions whose journal is open. */
+  /** The components of all partitions whose journal is open. */
   private get active(): ActiveComponents[] {
     return this.partitions.flatMap(({ active }) => active ?? []);
   }
 
-  /** Whether it waits for all there is: another replica may have it. In a fleet there is always something to tell. */
+  /** True if another replica may run everything. Never true in a fleet, which always has something to report. */
   private get isWaiting(): boolean {
     return this.options.slots === undefined && this.active.length === 0;
   }
 
-  /** Of the partitions that a function is in, those that are here, that of its first shard first. */
+  /** Returns a function's partitions that are here, its first shard's first. */
   private partitionsOf(name: string): Partition[] {
     return this.ownership.slotsOf(name).flatMap((slot) => this.ownership.partitions.get(slot) ?? []);
   }
 
-  /** Whether each partition that can has read its functions. */
+  /** True if each partition has read its functions, except damaged ones. */
   private get isLoaded(): boolean {
     return this.partitions.every(({ damage, live }) => damage !== undefined || live.loaded);
   }
 
-  /** Why it can run nothing at present. */
+  /** Why nothing can run at present, if that is so. */
   private get obstacle(): Trouble | undefined {
     const stores = this.active.map(({ store }) => store.trouble);
     return this.components.executors().trouble ?? stores.find((trouble) => trouble !== undefined) ?? this.damage;
   }
 
-  /** Where all partitions that are here stand still, why the first does. */
+  /** The first partition's damage, if all partitions here are damaged. */
   private get damage(): WatchfireError | undefined {
     const damages = this.partitions.map(({ damage }) => damage);
     return damages.includes(undefined) ? undefined : damages[0];
   }
 
-  /** By function, why a slot of it that is here stands still. */
+  /** By function, the damage of one of its slots here. */
   private get still(): ReadonlyMap<string, WatchfireError> {
     const faults = this.ownership.names.map((name) => {
       return [name, this.partitionsOf(name).find(({ damage }) => damage)?.damage] as const;
@@ -274,7 +280,7 @@ export class Host {
     return new Map(faults.flatMap(([name, fault]) => (fault ? [[name, fault]] : [])));
   }
 
-  /** Why it is not ready, in words. */
+  /** Describes why it is not ready. */
   private get unready(): string | undefined {
     const { delay, missing } = this.ownership;
     const why = this.obstacle?.message ?? delay;
@@ -284,7 +290,7 @@ export class Host {
     return `the functions ${this.options.slots === undefined ? "" : "of its slots "}are being read`;
   }
 
-  /** How its functions do, those of several shards as one. */
+  /** The counts of the functions here, merged over their shards. */
   private get counts() {
     return mergedStatus(this.active.flatMap(({ dispatcher }) => dispatcher.status()));
   }
@@ -320,7 +326,7 @@ export class Host {
     return this.partitionsOf(name).flatMap(({ active }) => active?.pauses.of(name) ?? [])[0];
   }
 
-  /** How the instances of a function are that are here: the first that is not ready stands for all. */
+  /** Returns the state of a function's instances here: that of the first one that is not ready, if any. */
   private worstInstance(name: string): HostedState | undefined {
     const { sandbox } = this.components;
     const states = this.partitionsOf(name).flatMap(({ live }) => {
@@ -330,8 +336,8 @@ export class Host {
   }
 
   /**
-   * Whoever runs a function here. `asked`: what was asked for, in words.
-   * @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY where other replicas have all of the function
+   * Returns whatever runs a function here. `asked`: describes the request.
+   * @throws WatchfireError WF_RUNTIME_NO_FUNCTION; WF_LEASE_STANDBY if other replicas have the whole function
    */
   private acting(name: string, asked: string): Acting[] {
     const isKnown = this.ownership.names.includes(name);
@@ -346,7 +352,7 @@ export class Host {
     const { listen, data, clock } = this.options;
     const inspection = {
       live: () => true,
-      // A standby is ready to take over; a rollout waits for it.
+      // A standby is ready to take over, and a rollout waits for it.
       ready: () => !this.stopping.signal.aborted && (this.ready || this.canTakeOver),
       obstacle: () => (this.stopping.signal.aborted ? "it drains" : this.unready),
       unsaved: () => this.active.flatMap(({ dispatcher, store }) => dispatcher.trouble ?? store.trouble ?? [])[0],
@@ -362,7 +368,7 @@ export class Host {
     this.components.endpoints.port = this.endpoints.port;
   }
 
-  /** A standby that knows who holds the Lease, and has executors. */
+  /** True for a standby that knows the Lease's holder, and has executors. */
   private get canTakeOver(): boolean {
     return this.ownership.isStandby && !this.components.executors().trouble;
   }
@@ -373,7 +379,7 @@ export class Host {
     return explainFunction(here, functions, question, this.options, this.ownership.elsewhere(question.function));
   }
 
-  /** The folder's functions, those that were deployed, or both. */
+  /** Returns the source of functions: the folder, the deployed ones, or both. */
   private sourceOf(): FunctionSource {
     const { functions, namespace, account = runtimeAccount, deployed, data, trust: keys, clock, log } = this.options;
     const { code } = this;
@@ -386,7 +392,7 @@ export class Host {
     return folder ? new MergedSource(folder, cluster, log) : cluster;
   }
 
-  /** Keeps the Function objects of a runtime that is to keep them, while it holds the Lease where there is one. */
+  /** Creates the publisher of Function objects, if enabled. It only writes while the Lease is held, if there is one. */
   private statusPublisher(): StatusPublisher | undefined {
     const { functionStatus, transport, namespace, account = runtimeAccount, clock, log } = this.options;
     if (!functionStatus) return undefined;

@@ -25,35 +25,35 @@ export interface LiveFunctionParts
   readonly log: Logger;
 }
 
-/** What is wrong, by its code and in words. */
+/** A fault: its code and a message. */
 export type Trouble = Pick<WatchfireError, "code" | "message">;
 
-/** Why a function comes to run: with the runtime, or with a change in the folder. */
+/** Why a function is started: with the runtime, or after a change in the folder. */
 export type Occasion = "start" | "added" | "mended";
 
-/** How a function stands. */
+/** The state of a function. */
 export type LiveState =
   | { readonly type: "starting" }
   | { readonly type: "running" }
-  /** Something outside is missing, such as a Secret; tried again by itself. */
+  /** Something outside is missing, such as a Secret. Retried automatically. */
   | { readonly type: "waiting"; readonly fault: Trouble }
   /** It cannot run until its files change. */
   | { readonly type: "disabled"; readonly fault: Trouble };
 
-/** A source that one trigger reads. */
+/** The informer of one trigger. */
 interface TriggerInformer {
   readonly trigger: string;
-  /** As `sourceKey` names it. */
+  /** The key that `sourceKey` returns. */
   readonly key: string;
   readonly watch: Watch;
-  /** Whether its first list, or the position it resumed from, is there. */
+  /** True once its first list, or the checkpoint it resumed from, is there. */
   caughtUp(): boolean;
 }
 
-/** One function, from its manifest to its sources. */
+/** One function, from its manifest to its informers. */
 export class LiveFunction {
   readonly name: string;
-  /** What the sandbox calls it: each shard of a function has isolates of its own. */
+  /** Name of its instance in the sandbox. Each shard of a function has separate isolates. */
   readonly instance: string;
   private readonly parts: LiveFunctionParts;
   private readonly environment: FunctionEnv;
@@ -61,19 +61,19 @@ export class LiveFunction {
   private current: FunctionManifest;
   private bundled: Bundle | undefined;
   private env: ResolvedEnv | undefined;
-  /** Why `env` cannot be read any more: it goes on with the values that it has. */
+  /** Why `env` can no longer be read. The function continues with the values it has. */
   private envFault: string | undefined;
   private dispatch: FunctionDispatch | undefined;
   private places: TriggerInformer[] = [];
   /** Namespace scopes that have not listed yet. */
   private unlisted = new Set<NamespaceInformer>();
-  /** Aborts when something newer is asked for: what waits for a Secret must not keep that waiting. */
+  /** Aborts when a newer change arrives, which must not wait for an older one that waits for a Secret. */
   private latest: AbortController | undefined;
   private now: LiveState = { type: "starting" };
   private refused: Trouble | undefined;
-  /** Counts what was offered and what was refused: how its files stand, only the last of these says. */
+  /** Number of offers and refusals so far. Only the last one determines the state of the files. */
   private newest = 0;
-  /** The files change faster than a build at times: one step after the other. */
+  /** Changes are applied one after the other, because files may change faster than a build. */
   private last: Promise<void> = Promise.resolve();
 
   constructor(offer: FunctionOffer, parts: LiveFunctionParts) {
@@ -93,63 +93,63 @@ export class LiveFunction {
     return this.current;
   }
 
-  /** Where the code that was offered last lies, be it what runs or not. */
+  /** Origin of the last offered code, whether it runs or not. */
   get origin(): Origin {
     return this.offered.origin;
   }
 
-  /** Why its newest files are not what runs; undefined where they are. */
+  /** Why the newest files do not run. `undefined` if they do. */
   get refusal(): Trouble | undefined {
     return this.refused;
   }
 
-  /** The trigger's sources, as `sourceKey` names them. */
+  /** Returns the keys (`sourceKey`) of the trigger's informers. */
   sources(trigger: string): string[] {
     return this.places.filter((place) => place.trigger === trigger).map(({ key }) => key);
   }
 
-  /** The sources that have not given a first list yet, as `sourceKey` names them. */
+  /** Keys (`sourceKey`) of the informers without a first list. */
   get behind(): string[] {
     const first = this.parts.reads.of(this.name)?.behind ?? [];
     return [...this.places.filter((place) => !place.caughtUp()).map(({ key }) => key), ...first];
   }
 
-  /** The files whose change means new code; absolute. */
+  /** The absolute paths of files whose change means new code. */
   get inputs(): readonly string[] {
     return this.bundled?.inputs ?? [this.current.handler];
   }
 
-  /** The text of a file as it went into the code that runs, by the name that stacks have. */
+  /** Returns the text of a file as compiled into the running code, by the name in stack traces. */
   sourceText(file: string): string | undefined {
     return this.bundled && sourceText(this.bundled, file);
   }
 
-  /** Builds, loads and subscribes. A failure is a state, said in the log and in the status, and never thrown. */
+  /** Builds, loads and subscribes the function. A failure is logged and becomes its state; it is not thrown. */
   start(occasion: Occasion): Promise<void> {
     return this.ask(this.offered, occasion);
   }
 
   /**
-   * Takes new code or a new manifest up, whole or not at all. Code that fails to build or to load leaves the running
-   * code as it is. An update that still waits gives way to a newer one.
+   * Applies new code or a new manifest, entirely or not at all. Code that fails to build or load leaves the running code in
+   * place. A newer update cancels one that still waits.
    */
   update(offer: FunctionOffer): Promise<void> {
     return this.ask(offer, "mended");
   }
 
-  /** Its manifest cannot be used any more: what runs goes on as it is. */
+  /** Called when the manifest is not valid any more. The running version continues. */
   refuse(faults: readonly WatchfireError[]): void {
     this.newest++;
     const code = faults[0]?.code ?? "WF_RUNTIME_INTERNAL";
     this.disable({ code, message: faults.map(({ message }) => message).join("\n") });
   }
 
-  /** Begins nothing any more; what runs is the dispatcher's to end. */
+  /** Starts nothing more. The dispatcher ends running attempts. */
   freeze(): void {
     this.latest?.abort();
   }
 
-  /** Leaves its sources and its isolate. `retire`: the function was removed; its positions are kept for seven days. */
+  /** Unsubscribes and unloads the function. `retire`: the function was removed, and its checkpoints are kept for seven days. */
   stop({ retire }: { readonly retire: boolean }): Promise<void> {
     this.latest?.abort();
     return this.next(async () => {
@@ -157,7 +157,7 @@ export class LiveFunction {
       await this.parts.sandbox.unload(this.instance);
       this.parts.watchRoom.leave(this);
       this.parts.pauses.heed(this.name, false);
-      // Of another slot's shard of it that is the same.
+      // Another slot may have a shard of the function, which still needs these.
       if (!this.parts.tenants.leave(this.name, this)) return;
       this.parts.manifests.delete(this.name);
       this.parts.reads.delete(this.name);
@@ -197,19 +197,19 @@ export class LiveFunction {
         if (this.refused?.message !== offer.refused?.message && isNewest()) this.tell("mended", bundle);
         return;
       }
-      // Undefined: it was stopped, or something newer was asked for, while it waited.
+      // `undefined`: the function was stopped, or a newer change arrived, while this one waited.
       const env = await this.environment.awaited(manifest, signal, (error) => this.lacks(error, manifest));
       if (!env) return;
       await this.roomFor(manifest, signal);
       const { dispatch } = this;
       if (dispatch) await this.swap(dispatch, manifest, bundle, env);
       else await this.load(manifest, bundle, env);
-      // It runs from here on, also where something newer is asked for by now: what ran before may come back.
+      // The new version runs from here on, even if a newer change has arrived, which may restore the previous version.
       this.current = manifest;
       this.bundled = bundle;
       if (signal.aborted) return;
       if (!this.dispatch) await this.begin(manifest, bundle, signal);
-      // What was refused before anything ran is refused still.
+      // A change that was refused before anything ran remains refused.
       const refused = this.now.type === "disabled" ? this.now.fault : this.refused;
       this.now = { type: "running" };
       this.tell(ran ? "changed" : occasion, bundle);
@@ -221,7 +221,7 @@ export class LiveFunction {
     }
   }
 
-  /** Takes room for the sources that its manifest names, once there is some. A function that runs does not wait: its change is refused. */
+  /** Waits for room for the manifest's watches. A running function does not wait: its change is refused. */
   private async roomFor(manifest: FunctionManifest, signal: AbortSignal): Promise<void> {
     const { watchRoom, clock, own } = this.parts;
     const watched = new Set<string>();
@@ -239,7 +239,7 @@ export class LiveFunction {
     }
   }
 
-  /** It runs as its files say, but for a part that may be refused. One line: at the runtime's start of interest to few. */
+  /** Logs that the function runs. One line, at debug level at the runtime's start. */
   private tell(occasion: Occasion | "changed", bundle: Bundle): void {
     const { log } = this.parts;
     const before = this.refused;
@@ -250,7 +250,7 @@ export class LiveFunction {
     log.error({ function: this.name, error: this.refused.message }, "a part of the manifest refused");
   }
 
-  /** Said once, however often it is tried. */
+  /** Reports a missing object once, however often it is retried. */
   private lacks(error: unknown, manifest: FunctionManifest): void {
     const fault = asFault(error, "WF_ACCESS_ENV", manifest);
     const before = this.dispatch ? this.refused : this.now.type === "waiting" ? this.now.fault : undefined;
@@ -260,7 +260,7 @@ export class LiveFunction {
     this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
   }
 
-  /** Takes changed values up by a fresh isolate, once the attempts that have the old ones are over. */
+  /** Loads a new isolate with changed values, once the attempts with the old ones have ended. */
   private async refreshEnv(signal: AbortSignal): Promise<void> {
     const { dispatch, bundled, current } = this;
     if (signal.aborted || !dispatch || !bundled) return;
@@ -282,14 +282,17 @@ export class LiveFunction {
     }
   }
 
-  /** Code and permissions change together, while no attempt runs. Where the triggers change too, it is to begin anew. */
+  /**
+   * Replaces code and permissions together, while no attempt runs. If the triggers change as well, the function must be started
+   * again.
+   */
   private async swap(
     dispatch: FunctionDispatch,
     manifest: FunctionManifest,
     bundle: Bundle,
     env: ResolvedEnv,
   ): Promise<void> {
-    // What is kept of objects depends on both.
+    // The stored state of objects depends on both.
     const rewired =
       !same(manifest.triggers, this.current.triggers) ||
       !same(manifest.schedules, this.current.schedules) ||
@@ -307,7 +310,10 @@ export class LiveFunction {
     for (const trigger of manifest.triggers) this.subscribe(this.dispatch, trigger);
   }
 
-  /** Tries again while the store takes nothing, as on a disk that is full: its files are not at fault. */
+  /**
+   * Opens the function's dispatch. Retries while the store refuses writes, such as on a full disk, because the function is not at
+   * fault.
+   */
   private async dispatched(manifest: FunctionManifest, bundle: Bundle, signal: AbortSignal): Promise<FunctionDispatch> {
     const { dispatcher, clock } = this.parts;
     const { shard } = this.offered;
@@ -351,7 +357,7 @@ export class LiveFunction {
     else for (const name of namespaces.names) if (this.mayOwnIn(name)) this.enter(dispatch, trigger, name);
   }
 
-  /** Whether objects of a namespace may be its own, and not all another shard's. */
+  /** True if some objects of a namespace may belong to this shard. */
   private mayOwnIn(namespace: string): boolean {
     return this.offered.shard?.mayOwnIn(namespace) ?? true;
   }
@@ -364,7 +370,7 @@ export class LiveFunction {
       labelSelector,
       concerns: (namespace) => this.mayOwnIn(namespace),
       believes: (namespaces) => dispatch.believes(trigger.name, namespaces),
-      // All at once on record, before any of them can have listed: those that come later bring news.
+      // Recorded at once, before any of the namespaces can have listed, because namespaces added later only bring new objects.
       begin: (namespaces) => dispatch.retain(trigger.name, namespaces),
       enter: (namespace) => this.enter(dispatch, trigger, namespace),
       leave: (namespace) => {
@@ -389,7 +395,7 @@ export class LiveFunction {
     this.places.push({ trigger: trigger.name, key: sourceKey(spec), watch, caughtUp });
   }
 
-  /** What a trigger reads in a namespace, "" of all. */
+  /** Returns the informer of a trigger in a namespace, "" for all. */
   specOf(trigger: Trigger, namespace: string): SourceSpec {
     return sourceOf(trigger, namespace, this.parts.own);
   }
@@ -408,7 +414,9 @@ export class LiveFunction {
     await Promise.all(left.map(({ watch }) => watch.close()));
   }
 
-  /** Said once, however often the folder is read meanwhile. `isGone`: its removal is what will be said. */
+  /**
+   * Reports the fault once, however often the folder is read. `isGone`: suppresses the log line, because the removal is logged.
+   */
   private disable(fault: Trouble, isGone = false): void {
     const before = this.dispatch ? this.refused : this.now.type === "disabled" ? this.now.fault : undefined;
     if (this.dispatch) this.refused = fault;
@@ -419,10 +427,10 @@ export class LiveFunction {
   }
 }
 
-/** A store that takes nothing, and watches that have no room, are tried again after so many milliseconds. */
+/** Interval of retries, in milliseconds, if the store refuses writes or there is no room for watches. */
 const storeRetryMs = 5_000;
 
-/** What a store says that may take something again later. */
+/** Codes of a store that may accept writes again later. */
 const passing: ReadonlySet<ErrorCode> = new Set(["WF_CHECKPOINT_WRITE_FAILED", "WF_CHECKPOINT_FULL", ...passingCodes]);
 
 const occasions: Readonly<Record<Occasion | "changed", string>> = {
@@ -432,12 +440,12 @@ const occasions: Readonly<Record<Occasion | "changed", string>> = {
   mended: "function mended",
 };
 
-/** What the batches of a function are made by; undefined where it has none. */
+/** Returns the settings that batches depend on. `undefined` without batches. */
 const batchingOf = ({ delivery: { batch, concurrency } }: FunctionManifest) => batch && { batch, concurrency };
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-/** Keys wait on disk in another form than events. */
+/** Keys are stored in another form than events. */
 const isReconciler = ({ delivery }: FunctionManifest): boolean => delivery.mode === "Reconcile";
 
 function asFault(error: unknown, code: ErrorCode, manifest: FunctionManifest): WatchfireError {

@@ -6,20 +6,20 @@ import { RefusalLog, type RefusedFunction } from "../observe/refusal-log.ts";
 import type { ActiveComponents, RuntimeOptions } from "./components.ts";
 import { LiveFunction, type Occasion } from "./live-function.ts";
 
-/** How long reading the functions waits for one to be brought, in milliseconds: four times what a busy machine takes. */
+/** How long a read of the functions waits for one to start, in milliseconds: four times what it takes on a busy machine. */
 const slowBringMs = 2_000;
 
 interface LiveFunctionsOptions
   extends Pick<RuntimeOptions, "functions" | "transport" | "accounts" | "namespace" | "clock" | "random" | "log"> {
   readonly source: FunctionSource;
-  /** Undefined on a standby, which reads what it would run, and brings none of it. */
+  /** Returns `undefined` on a standby, which reads its functions and starts nothing. */
   readonly active: () => ActiveComponents | undefined;
 }
 
-/** What a manifest says of itself. */
+/** The name and file that a manifest declares. */
 type Declared = Pick<RejectedOffer, "name" | "file">;
 
-/** The functions of a runtime, as its source had them when it was read last. */
+/** The functions of a runtime, as of the last read of its source. */
 export class LiveFunctions {
   private readonly options: LiveFunctionsOptions;
   private readonly live = new Map<string, LiveFunction>();
@@ -35,7 +35,7 @@ export class LiveFunctions {
     this.refusals = new RefusalLog(options.log);
   }
 
-  /** Those that were brought. */
+  /** The started functions. */
   get all(): readonly LiveFunction[] {
     return [...this.live.values()];
   }
@@ -44,7 +44,7 @@ export class LiveFunctions {
     return this.live.get(name);
   }
 
-  /** Of those that can run, also on a standby. */
+  /** Manifests of the functions that can run, also on a standby. */
   get offered(): readonly FunctionManifest[] {
     return this.offers.map(({ manifest }) => manifest);
   }
@@ -53,23 +53,23 @@ export class LiveFunctions {
     return this.refused;
   }
 
-  /** Whether the functions that were read last are all there are. */
+  /** True if the last read returned all functions. */
   get complete(): boolean {
     return this.isComplete;
   }
 
-  /** Whether they were brought once. */
+  /** True once the functions were started for the first time. */
   get loaded(): boolean {
     return this.isLoaded;
   }
 
-  /** Brings nothing any more. */
+  /** Starts nothing more. */
   freeze(): void {
     this.frozen = true;
     for (const liveFunction of this.live.values()) liveFunction.freeze();
   }
 
-  /** Starts what came, takes up what changed, stops what went. */
+  /** Starts new functions, updates changed ones, stops removed ones. */
   async read(signal: AbortSignal): Promise<void> {
     if (this.frozen) return;
     const { functions, rejected, withheld = [], faults, complete } = await this.options.source.read(signal);
@@ -79,7 +79,7 @@ export class LiveFunctions {
     const mended = new Set(functions.filter(({ manifest: { name, file } }) => this.refusals.has(name, file)));
     const kept = this.refuse(functions, rejected, faults);
     if (!active) return;
-    // A manifest with a fault in it is no removal: what runs of it goes on, and its positions stay.
+    // A faulty manifest is not a removal: the running version and its checkpoints stay.
     const refused = rejected.map(({ name }) => name);
     const present = new Set([...functions.map(({ manifest }) => manifest.name), ...refused, ...withheld, ...kept]);
     if (complete) {
@@ -92,7 +92,7 @@ export class LiveFunctions {
     this.isLoaded = true;
   }
 
-  /** A manifest with a fault in it leaves what runs of it as it is. Gives the names of what does. */
+  /** Keeps the running version of functions whose manifest is faulty. Returns the names of these functions. */
   private refuse(
     functions: readonly FunctionOffer[],
     rejected: readonly RejectedOffer[],
@@ -108,7 +108,10 @@ export class LiveFunctions {
     return told.flatMap(({ running }) => running.map(({ name }) => name));
   }
 
-  /** What runs of a manifest: what has its name or, where the name is wrong or another's, what its file declared before. */
+  /**
+   * Returns the running functions that a manifest concerns: the one of its name or, if the name is wrong or another file's, those
+   * that its file declared before.
+   */
   private runningOf({ name, file }: RejectedOffer, declared: readonly Declared[]): readonly LiveFunction[] {
     const named = name === undefined ? undefined : this.live.get(name);
     if (named && (named.manifest.file === file || declared.every((each) => each.file !== named.manifest.file))) {
@@ -118,7 +121,7 @@ export class LiveFunctions {
     return this.all.filter((each) => each.manifest.file === file && !names.has(each.name));
   }
 
-  /** The one new function that a file declares in the place of one that it declared before. */
+  /** Returns the one new function that the file declares instead of an earlier one. */
   private successor({ manifest: { file } }: LiveFunction, functions: readonly FunctionOffer[]): string | undefined {
     const fresh = functions.filter(({ manifest }) => manifest.file === file && !this.live.has(manifest.name));
     return fresh.length === 1 ? fresh[0]?.manifest.name : undefined;
@@ -133,8 +136,8 @@ export class LiveFunctions {
       existing ?? new LiveFunction(offer, { ...components, transport, accounts, namespace, clock, random, log });
     this.live.set(manifest.name, liveFunction);
     const brought = existing ? liveFunction.update(offer) : liveFunction.start(this.isLoaded ? occasion : "start");
-    // A function that waits for a Secret or a right must keep neither the others from being ready nor the next reload waiting.
-    // Nor must one whose build takes long.
+    // Must not hold up readiness of the others or the next read: a function that waits for a Secret or a right, or a build that
+    // takes long.
     if (manifest.env.length === 0 && !accounts) await Promise.race([brought, pause(clock, slowBringMs)]);
   }
 

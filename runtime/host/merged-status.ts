@@ -13,7 +13,7 @@ import { reasonOfCode } from "../control/function-status/reason.ts";
 import type { FunctionStatus } from "../engine/function-dispatch.ts";
 import { describeRefused } from "./status.ts";
 
-/** How functions do whose shards are here, each as one: counts are added up, and the worst of the rest stands for all. */
+/** Merges the status of shards into one for each function: counts are added, and the worst of the other values is used. */
 export function mergedStatus(all: readonly FunctionStatus[]): FunctionStatus[] {
   return [...Map.groupBy(all, ({ function: name }) => name).values()].flatMap((shards) => {
     const [head, ...more] = shards;
@@ -49,14 +49,14 @@ const merges: Merges<FunctionStatus> = {
   subscriptions: (one, other) => [...one, ...other],
 };
 
-/** One report for each function: of several shards here the first that is not ready. */
+/** Returns one report for each function: that of its first shard that is not ready, if any. */
 export function worstShards(reports: readonly FunctionReport[]): FunctionReport[] {
   return [...Map.groupBy(reports, ({ name }) => name).values()].flatMap(
     (shards) => shards.find(({ ready }) => !ready) ?? shards.find(({ reason }) => reason) ?? shards[0] ?? [],
   );
 }
 
-/** The reports, with those of functions that stand still in a slot: `why`, by function, whatever other shards of them do. */
+/** Adds the functions with a damaged slot, even if other shards of them run. `why`: the fault by function. */
 export function withStill(
   reports: readonly FunctionReport[],
   why: ReadonlyMap<string, WatchfireError>,

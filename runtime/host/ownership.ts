@@ -6,50 +6,50 @@ import type { DataDirLock } from "./data-dir-lock.ts";
 import type { Partition } from "./partition.ts";
 import type { Status } from "./status.ts";
 
-/** What an ownership is made of. */
+/** Dependencies of an `Ownership`. */
 export interface OwnershipParts {
   readonly options: RuntimeOptions;
   readonly components: Components;
   readonly source: FunctionSource;
   readonly dataDir: DataDirLock;
-  /** Aborts when nothing more is to be begun: reading may wait for the cluster. */
+  /** Aborts when nothing more may be started, because reads may wait for the cluster. */
   readonly stopping: AbortSignal;
-  /** The host's end. */
+  /** Ends the host. */
   readonly onLost: (error: WatchfireError) => void;
-  /** The functions are known: how they stand may be published. */
+  /** Called once the functions are known, so that their status may be published. */
   readonly known: () => void;
 }
 
-/** Which partitions a host holds, and what it knows of those that others hold. */
+/** Decides which partitions a host holds, and knows who holds the others. */
 export interface Ownership {
-  /** Those that are here, by their slots; 0 is all there is where there are none. */
+  /** The partitions here, by slot. Without slots: one partition, at 0. */
   readonly partitions: ReadonlyMap<number, Partition>;
   /** The names of all functions, wherever they run. */
   readonly names: readonly string[];
-  /** Whether what is here may dispatch, by the Lease where there is one. */
+  /** True if the partitions here may dispatch, according to the Lease if there is one. */
   readonly holds: boolean;
-  /** Why it can begin nothing at present, in words. */
+  /** Describes why nothing can start at present. */
   readonly delay: string | undefined;
-  /** Why not all partitions are here that are to be, in words. */
+  /** Describes why some partitions are not here yet. */
   readonly missing: string | undefined;
-  /** Whether it has none, and knows who has it: a standby, which is ready to take over. */
+  /** True for a standby: it holds no partition, knows who does, and is ready to take over. */
   readonly isStandby: boolean;
-  /** This process, as slots' Leases name it. */
+  /** This process, as the slots' Leases name it. */
   readonly owner: string | undefined;
-  /** Who has each slot, as far as it is known here. */
+  /** Owners by slot, as far as they are known here. */
   readonly owners: readonly (string | undefined)[];
-  /** The slots that a function is in, that of its first shard first. */
+  /** Returns the slots of a function, its first shard's slot first. */
   slotsOf(name: string): readonly number[];
-  /** Where a function's code lies, if that is known of one that does not run here. */
+  /** Returns the origin of a function's code, if it is known, also for functions that do not run here. */
   originOf(name: string): Origin | undefined;
-  /** Where the shards of a function are that are not here, in words; undefined where all are. */
+  /** Describes where a function's other shards are. `undefined` if all are here. */
   elsewhere(name: string): string | undefined;
-  /** Why there is no partition here that runs a function. `asked`: what was asked for, in words. */
+  /** The error for a function without a partition here. `asked`: describes the request. */
   absent(name: string, asked: string): WatchfireError;
   readonly deadLetters: DeadLetterService;
-  /** What `/status` says of it. */
+  /** Returns its part of `/status`. */
   describe(): Pick<Status, "lease" | "fleet">;
-  /** What comes before the endpoints. @throws WatchfireError when the data folder is another's */
+  /** Runs before the endpoints are opened. @throws WatchfireError if the data folder belongs to another runtime */
   prepare(): Promise<void>;
   /** Takes partitions from now on. Resolves once the endpoints at `url` may answer for it. @throws the signal's reason */
   begin(url: string, signal: AbortSignal): Promise<void>;
@@ -57,8 +57,8 @@ export interface Ownership {
   reload(): Promise<void>;
   /** Lets handlers finish, and saves. Returns whether the journals that are still open may be closed as clean. */
   drain(): Promise<boolean | undefined>;
-  /** Takes nothing any more, and lets go of nothing. */
+  /** Takes nothing more, and releases nothing. */
   halt(): Promise<void>;
-  /** Once all is closed: lets go of the Lease. */
+  /** Releases the Lease, after everything is closed. */
   close(): Promise<void>;
 }

@@ -20,23 +20,25 @@ import { type ActiveComponents, type Components, type LeaseHold, type RuntimeOpt
 import { slotPrefix } from "./fleet/fleet-letters.ts";
 import { LiveFunctions } from "./live-functions.ts";
 
-/** How long handlers may finish, in milliseconds. A pod's default grace is 30 s, and the journal must be closed within it. */
+/**
+ * How long handlers may finish, in milliseconds. A pod's default grace period is 30 s, and the journal must be closed within it.
+ */
 const drainMs = 25_000;
-/** How long handlers that were interrupted may take to be gone, in milliseconds. */
+/** How long interrupted handlers may take to end, in milliseconds. */
 const interruptedMs = 1_000;
 
 interface PartitionParts {
   readonly options: RuntimeOptions;
   readonly components: Components;
-  /** The slot that it is; undefined: it is all there is. */
+  /** The slot. `undefined`: the partition has all functions. */
   readonly held?: HeldSlot | undefined;
-  /** Makes the source of its functions. `recorded`: how a function's positions here are spread. */
+  /** Creates the source of its functions. `recorded`: returns how a function's checkpoints here are spread. */
   readonly source: (recorded: (name: string) => Promise<Sharding | undefined>) => FunctionSource;
-  /** Why its positions cannot be read, while that is so. */
+  /** Returns why the checkpoints cannot be read at present, if that is so. */
   readonly damage?: () => WatchfireError | undefined;
-  /** What was taken cannot be worked on: the host's end. */
+  /** Called if the partition cannot be run. Ends the host. */
   readonly onLost: (error: WatchfireError) => void;
-  /** The slot is another replica's from now on. */
+  /** Called when another replica has taken the slot. */
   readonly over?: (partition: Partition) => void;
 }
 
@@ -44,13 +46,13 @@ interface PartitionParts {
 export class Partition implements SlotWork {
   readonly held: HeldSlot | undefined;
   readonly live: LiveFunctions;
-  /** Why its positions cannot be opened yet, in words. */
+  /** Describes why its checkpoints cannot be opened yet. */
   delay: string | undefined;
   private readonly parts: PartitionParts;
   private readonly hold: LeaseHold | undefined;
   private readonly stopping = new AbortController();
   private opening: Promise<void> = Promise.resolve();
-  /** Resolves once its positions are open, or are known to be damaged, or it ends. */
+  /** Resolves once its checkpoints are open or known to be damaged, or the partition ends. */
   private readonly tried = Promise.withResolvers<void>();
   private opened: ActiveComponents | undefined;
 
@@ -62,34 +64,34 @@ export class Partition implements SlotWork {
     this.live = new LiveFunctions({ ...parts.options, source, active: () => this.opened });
   }
 
-  /** Undefined until its journal is open. */
+  /** `undefined` until its journal is open. */
   get active(): ActiveComponents | undefined {
     return this.opened;
   }
 
-  /** Whether it may go on: no other replica can have it. */
+  /** True if it may continue, because no other replica can have it. */
   get holds(): boolean {
     return this.hold?.holds ?? true;
   }
 
-  /** Whether it ends. */
+  /** True once it is ending. */
   get isEnding(): boolean {
     return this.stopping.signal.aborted;
   }
 
-  /** Resolves once nothing of its opening goes on any more. */
+  /** Resolves once its opening has ended. */
   get ended(): Promise<void> {
     return this.opening;
   }
 
-  /** Why it stands still: its positions cannot be read. */
+  /** Why it does not run: its checkpoints cannot be read. */
   get damage(): WatchfireError | undefined {
     return this.parts.damage?.();
   }
 
   /**
-   * Opens it by `open`, until it ends or `until` aborts. A failure is the host's end. Never rejects.
-   * @param open calls `told` where it finds the positions damaged, and goes on
+   * Opens it with `open`, until it ends or `until` aborts. A failure ends the host. Never rejects.
+   * @param open calls `told` if it finds the checkpoints damaged, and continues
    */
   begin(open: (signal: AbortSignal, told: () => void) => Promise<void>, until?: AbortSignal): Promise<void> {
     const signal = AbortSignal.any([this.stopping.signal, ...(until ? [until] : [])]);
@@ -101,7 +103,10 @@ export class Partition implements SlotWork {
     return this.opening;
   }
 
-  /** Works on this journal from now on. `cluster`: whose it must be. A journal that it cannot work on is closed. */
+  /**
+   * Starts the engine on this journal. `cluster`: the cluster that the journal must belong to. Closes a journal that it cannot
+   * use.
+   */
   async open(store: Checkpoint, cluster?: string): Promise<void> {
     const { onLost } = this.parts;
     const { held, stopping } = this;
@@ -118,22 +123,22 @@ export class Partition implements SlotWork {
     }
   }
 
-  /** Takes up what its source has now. Where its positions are damaged, it does so once they are open. */
+  /** Reads its source again. Damaged checkpoints delay this until they are open. */
   async reload(): Promise<void> {
     await this.tried.promise;
     if (!this.opened) return;
-    // It may read its functions for the first time: an older reading never comes after a newer one.
+    // It may be reading its functions for the first time, and an older read must not follow a newer one.
     await this.opening;
     await this.live.read(this.stopping.signal);
   }
 
-  /** Begins nothing any more. */
+  /** Starts nothing more. */
   freeze(): void {
     this.stopping.abort();
     this.live.freeze();
   }
 
-  /** Begins nothing and writes nothing any more, as a killed process does. */
+  /** Starts and writes nothing more, as a killed process. */
   halt(): void {
     this.freeze();
     this.opened?.dispatcher.halt();
@@ -146,7 +151,10 @@ export class Partition implements SlotWork {
     return this.opened?.dispatcher.drain(drainMs);
   }
 
-  /** The same where others go on in this process, which needs its sources and isolates let go of; then closes it. Never rejects. */
+  /**
+   * As `drain`, for a process that continues with other partitions: also releases informers and isolates, and closes the journal.
+   * Never rejects.
+   */
   async end(): Promise<void> {
     this.freeze();
     await this.opening;
@@ -171,14 +179,14 @@ export class Partition implements SlotWork {
     this.parts.over?.(this);
   }
 
-  /** Makes what only one replica may have. `onLost`: another runtime has taken the journal over. */
+  /** Creates the components that only one replica may have. `onLost`: called when another runtime has taken the journal over. */
   private async activate(store: Checkpoint, onLost: (error: WatchfireError) => void): Promise<ActiveComponents> {
     const { options, components } = this.parts;
     const { hold, held } = this;
     const letterPrefix = held ? slotPrefix(held.slot) : "";
     const { clock, random, log } = options;
     const { metrics, redactor, recorder, sandbox, reads } = components;
-    // An attempt that waited for its reads may find the Lease gone.
+    // The Lease may be lost while an attempt waits for its reads.
     const instances = sandbox.instances((name) => this.live.get(name)?.instance ?? name);
     const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
     const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
@@ -213,7 +221,7 @@ export class Partition implements SlotWork {
     return { ...components, store, dispatcher, deadLetters, pauses, grants, leave };
   }
 
-  /** How a function's positions here are spread; undefined where there are none. */
+  /** Returns how a function's checkpoints here are spread. `undefined` without checkpoints. */
   private async recorded(name: string): Promise<Sharding | undefined> {
     const store = this.opened?.store;
     if (!store) return undefined;
@@ -221,12 +229,12 @@ export class Partition implements SlotWork {
     const views = [...(await store.views(name)), ...retired];
     const selections = views.flatMap(({ cursors }) => cursors.flatMap(({ selection }) => selection || []));
     const spreads = selections.flatMap((selection) => spreadIn(selection) ?? []);
-    // A shard without a namespace of its own has no position that says it.
+    // The selection of a shard without any namespace does not show the sharding.
     return spreads[0] ?? (selections.length > 0 ? whole : undefined);
   }
 }
 
-/** Holds a function's events while its account lacks what it must have: every attempt would fail. */
+/** Holds a function's events while its account lacks a required right, because every attempt would fail. */
 function grantWatchFor(
   accounts: FunctionAccounts,
   { manifests, discovery }: Pick<Components, "manifests" | "discovery">,
@@ -244,7 +252,7 @@ function grantWatchFor(
     else
       log.warn({ function: name, namespaces }, "namespaces of a function are gone or going, it goes on in the others");
   };
-  // Others' functions are others' to look at.
+  // Functions of other partitions are theirs to check.
   const functions = {
     keys: () => [...manifests.keys()].filter((name) => dispatcher.loaded(name)).values(),
     get: (name: string) => (dispatcher.loaded(name) ? manifests.get(name) : undefined),
@@ -253,7 +261,7 @@ function grantWatchFor(
   return new GrantWatch({ transport, accounts, functions, kinds, clock, changed, absent });
 }
 
-/** Asks the API server for an object as its trigger's source would bring it, with the rights of the watches. */
+/** Reads an object from the API server as its trigger's informer would return it, with the rights of the watches. */
 const newestState =
   ({ manifests, discovery, own }: Components, { transport, clock }: RuntimeOptions): Look =>
   async (functionName, triggerName, { namespace, name }) => {
@@ -263,14 +271,11 @@ const newestState =
     if (found.type === "gone") return undefined;
     if (found.type !== "there") throw new Error(found.why);
     const { meta, body } = found.change;
-    // One that its selectors leave out by now is none of the function's.
+    // An object that the selectors exclude by now is not the function's.
     return found.labels && found.fields ? { ...meta, body } : undefined;
   };
 
-/**
- * Begins attempts only while the Lease is held. A process that was stopped and goes on after its Lease went to another
- * finds out here, before anything else.
- */
+/** Begins attempts only while the Lease is held. A process that was suspended while its Lease was taken notices here first. */
 const runnerWhileHeld = (runner: Runner, hold: LeaseHold): Runner => ({
   give: (delivery, listener) => {
     if (hold.holds) runner.give(delivery, listener);

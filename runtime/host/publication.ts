@@ -4,9 +4,9 @@ import type { Ownership } from "./ownership.ts";
 import type { Status } from "./status.ts";
 
 /**
- * The functions that a host tells of: those whose first shard it has, and its parts of others, also where they stand
- * still. So one replica writes how a function stands, and it alone takes a function's object away. A part is told under the
- * process's own name: what the one before it told says nothing of it.
+ * Selects the functions whose status this host publishes: those whose first shard it has, and its parts of others, also if
+ * damaged. So exactly one replica writes a function's status, and only that one deletes its object. A part is published under the
+ * name of the process, because a previous owner's report says nothing about it.
  */
 export function publicationOf(
   ownership: Pick<Ownership, "partitions" | "names" | "slotsOf" | "originOf" | "owner" | "owners">,
@@ -35,7 +35,7 @@ export function publicationOf(
     const slots = ownership.slotsOf(report.name);
     const [first] = slots;
     const here = slots.filter(isHere);
-    // What is given away is still reported here, and is the next one's to tell.
+    // A slot that is being released is still reported here, but its next owner publishes it.
     if (first === undefined || here.length === 0) return [];
     const isStill = () => isDeepStrictEqual(slots.filter(isHere), here);
     if (slots.length === 1) return [{ report, origin, isStill }];

@@ -4,26 +4,26 @@ import { sourceKey } from "../informer/fanout/source-spec.ts";
 import type { HostedState } from "../sandbox/host/hosted-function.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
 
-/** What readiness is judged by. */
+/** Inputs of readiness. */
 export interface ReadinessParts {
   readonly liveFunctions: readonly Pick<LiveFunction, "name" | "state" | "behind">[];
   readonly sandbox: (functionName: string) => HostedState | undefined;
   readonly sources: readonly SourceStatus[];
-  /** Why the functions that are deployed are not the ones that were taken up. */
+  /** Why the deployed functions are not the ones in use. */
   readonly deployment: Trouble | undefined;
 }
 
-/** States in which a source has said why it cannot list: they do not hold up readiness. */
+/** States in which an informer has reported why it cannot list. They do not hold up readiness. */
 export const explainedStates = new Set(["missing", "forbidden", "degraded"]);
 
 /**
- * Whether every function that can run has a first list of each of its sources, or that source says why it cannot list.
- * That is not so where all were kept from running by no mistake of theirs. Nor is it where none was found, and the
- * deployment is damaged or cannot be read. Whoever started the runtime is to see it.
+ * True if every function that can run has a first list from each of its informers, or a report why that informer cannot list.
+ * False if every function is kept from running by a fault of the platform, or if there is no function and the deployment is
+ * damaged or cannot be read, so that the runtime's operator notices.
  */
 export const isSettled = (parts: ReadinessParts): boolean => unsettledBy(parts) === undefined;
 
-/** What holds that up, in words; undefined where nothing does. */
+/** Describes why the functions are not settled. `undefined` if they are. */
 export function unsettledBy({ liveFunctions, sandbox, sources: all, deployment }: ReadinessParts): string | undefined {
   const [first] = liveFunctions;
   if (!first) return deployment?.message;
@@ -31,7 +31,7 @@ export function unsettledBy({ liveFunctions, sandbox, sources: all, deployment }
   if (fault && liveFunctions.every(({ state }) => ourFault(state))) {
     return `the function ${first.name} does not run: ${fault.code}; /status says more`;
   }
-  // Asked many times in a start: one that has yet to begin says enough, before each of the others is looked into.
+  // Called often during a start, so a function that has not started yet is reported before the others are examined.
   const starting = liveFunctions.find(({ state }) => state.type === "starting");
   if (starting) return `the function ${starting.name} is being built and loaded`;
   const sources = sourcesByKey(all);
@@ -45,6 +45,6 @@ export function unsettledBy({ liveFunctions, sandbox, sources: all, deployment }
 const ourFault = (state: LiveFunction["state"]): Trouble | undefined =>
   state.type === "disabled" && errorCodes[state.fault.code].blame === "system" ? state.fault : undefined;
 
-/** Sources by the key that functions name them with. */
+/** Informers by `sourceKey`. */
 export const sourcesByKey = (sources: readonly SourceStatus[]): ReadonlyMap<string, SourceStatus> =>
   new Map(sources.map((source) => [sourceKey(source), source]));

@@ -3,12 +3,18 @@ import { clusterIdentity } from "../kube/cluster-facts.ts";
 import { contactFault } from "../kube/contact-fault.ts";
 import type { RuntimeOptions } from "./components.ts";
 
-/** Waiting for a cluster that does not answer at the start: as often as a source would try at its slowest. */
+/** Interval of retries while the cluster does not answer at the start, in milliseconds: the maximum backoff of an informer. */
 const clusterRetryMs = 5_000;
-/** An API server that has just started answers 403 until it has read its own roles: so long is it asked again, in milliseconds. */
+/**
+ * Pauses before retries after a 403, in milliseconds. An API server that has just started answers 403 until it has read its
+ * roles.
+ */
 const refusedRetriesMs = [1_000, 2_000];
 
-/** Undefined where the cluster does not let its uid be read, which is said. `waiting`: told why it cannot be asked, and of the end. */
+/**
+ * Returns the cluster's uid. `undefined`, with a warning, if it may not be read. `waiting`: called with the reason for waiting,
+ * and with `undefined` when the wait ends.
+ */
 export async function recogniseCluster(
   { transport, clock, log, interactive }: Pick<RuntimeOptions, "transport" | "clock" | "log" | "interactive">,
   signal: AbortSignal,

@@ -9,7 +9,7 @@ import type { Ownership, OwnershipParts } from "./ownership.ts";
 import { Partition } from "./partition.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";
 
-/** One partition with all functions: of a process that is alone, or of the one that holds the Lease. */
+/** One partition with all functions: of a single process, or of the holder of the Lease. */
 export class SoleOwner implements Ownership {
   readonly partitions: ReadonlyMap<number, Partition>;
   readonly owner = undefined;
@@ -20,7 +20,7 @@ export class SoleOwner implements Ownership {
   private readonly elector: Elector | undefined;
   private reloading: Promise<void> = Promise.resolve();
 
-  /** @param journal of a process that is alone, open */
+  /** @param journal the open journal of a single process */
   constructor(parts: OwnershipParts, journal: Checkpoint | undefined) {
     this.journal = journal;
     const { options, components, source, onLost } = parts;
@@ -123,12 +123,12 @@ export class SoleOwner implements Ownership {
     this.partition.delay = why;
   };
 
-  /** Waits for the Lease, and begins. */
+  /** Waits for the Lease, and starts. */
   private async campaign(elector: Elector, url: string, signal: AbortSignal): Promise<void> {
     const { waiting, partition, parts } = this;
     const { options, dataDir, onLost } = parts;
     await elector.campaign(signal);
-    // Before any journal is opened: whoever opens one on NATS ends the one before, whichever cluster's it is.
+    // Before any journal is opened, because opening one on NATS fences its owner, even in another cluster.
     const cluster = await recogniseCluster(options, signal, waiting);
     const store = await openStore({ ...options, ...options.election, cluster, waiting, onLost }, elector, signal);
     await this.reloading;
@@ -138,7 +138,9 @@ export class SoleOwner implements Ownership {
     await this.readFirst(signal);
   }
 
-  /** A change that was heard of before is read first: an older reading never comes after a newer one. */
+  /**
+   * Reads the functions for the first time, after a change reported earlier, because an older read must not follow a newer one.
+   */
   private async readFirst(signal: AbortSignal): Promise<void> {
     const first = this.reloading.then(() => this.read(signal));
     this.reloading = first.catch(() => undefined);
@@ -150,7 +152,7 @@ export class SoleOwner implements Ownership {
     if (this.partition.live.loaded) this.parts.known();
   }
 
-  /** What is said of the Lease by a standby, and by one that is about to be the active one of its positions. */
+  /** The candidacy in `/status`: of a standby, or of the Lease's holder that has not started yet. */
   private get standing(): Candidacy | undefined {
     const { elector, delay } = this;
     if (delay === undefined || !elector?.holds) return elector?.standing;

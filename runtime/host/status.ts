@@ -15,33 +15,33 @@ import type { Executors } from "./components.ts";
 import type { LiveFunction, Trouble } from "./live-function.ts";
 import { explainedStates, type ReadinessParts, sourcesByKey } from "./readiness.ts";
 
-/** What `/status` says. */
+/** The answer of `/status`. */
 export interface Status {
   readonly role: "active" | "standby";
   /**
-   * Of a standby: who holds the Lease ("" for nobody), and why this one does not take it, or has it and cannot begin. Of the
-   * active one: why it cannot annotate the Lease, while that is so.
+   * On a standby: the holder of the Lease ("" if there is no holder), and why this replica does not take it, or cannot start with
+   * it. On the active replica: why it cannot annotate the Lease, if that is so.
    */
   readonly lease?: { readonly holder: string; readonly obstacle?: string | undefined };
-  /** Of a replica that shares the functions with others. */
+  /** Present on a replica of a fleet. */
   readonly fleet?: FleetReport;
-  /** Why positions cannot be saved, while that is so; no handler starts meanwhile. */
+  /** Why checkpoints cannot be saved at present. No handler starts meanwhile. */
   readonly checkpoint?: { readonly reason: string; readonly message: string };
-  /** Why what is deployed in the cluster is not what runs, by its code and in words, while that is so. */
+  /** The fault, with its code, because of which deployed functions are not the running ones. */
   readonly deployment?: { readonly reason: string; readonly message: string };
-  /** What executors may do, once one could be started, and why none can be, while that is so. */
+  /** The executors' rights, once one could be started, and why no executor can be started, if that is so. */
   readonly sandbox: { readonly rights?: ExecutorRights; readonly reason?: string; readonly message?: string };
   readonly functions: readonly FunctionReport[];
   readonly sources: readonly (SourceReport | StandbySource)[];
 }
 
-/** One list and watch. */
+/** One informer. */
 interface SourceReport extends SourceStatus {
-  /** Why it is not read; absent where it is. */
+  /** Why it is not read. Absent if it is. */
   readonly reason?: StatusReason;
 }
 
-/** What a standby would watch. */
+/** An informer that a standby would start. */
 interface StandbySource {
   readonly apiVersion: string;
   readonly kind: string;
@@ -57,22 +57,22 @@ export interface StatusParts extends ReadinessParts {
   readonly executors: Executors;
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
-  /** What a function keeps in memory. Default: nothing. */
+  /** Returns a function's objects in memory. Default: no objects. */
   readonly reads?: (functionName: string) => FunctionReads | undefined;
   readonly redact: (functionName: string, text: string) => string;
-  /** Why a function begins no attempt, where somebody wants that. */
+  /** Returns why a function starts no attempt, if it is paused. */
   readonly paused: (functionName: string) => Pause | undefined;
-  /** What a running function's account lacks at the API server. */
+  /** Returns what a running function's account lacks at the API server. */
   readonly forbidden: (functionName: string) => Trouble | undefined;
 }
 
-/** From healthy to what needs a person most. */
+/** Informer states, from healthy to the one that most needs attention. */
 const severity = ["watching", "listing", "discovering", "backoff", "missing", "forbidden", "degraded"];
 
-/** A source that is not connected for so long holds its functions up, in milliseconds; until then it is a moment's trouble. */
+/** An informer without a connection for this long is reported for its functions, in milliseconds. */
 const awayLimitMs = 60_000;
 
-/** Puts together what the components say of every function and source. */
+/** Combines the reports of all components into the status. */
 export function describeStatus(parts: StatusParts): Status {
   const running = standingsOf(parts).map((standing) => describeFunction(standing, parts));
   const refused = refusedOf(parts).map(describeRefused);
@@ -97,7 +97,7 @@ const describeExecutors = ({ rights, trouble }: Executors): Status["sandbox"] =>
 
 const describeTrouble = ({ code, message }: Trouble) => ({ reason: code, message });
 
-/** What a standby says: which functions it would run, and whom it waits for. */
+/** Describes a standby: the functions that it would run, and the holder it waits for. */
 export function describeStandby(
   manifests: readonly FunctionManifest[],
   rejected: readonly RejectedFunction[],
@@ -148,7 +148,7 @@ export function describeRefused({ name, file, faults }: RejectedFunction): Funct
   };
 }
 
-/** The same of every function without its counts, which are dear: whether it is ready, and why not. */
+/** The readiness of each function and its reason, without the counts, which are expensive. */
 export function describeStandings(parts: StatusParts): Pick<FunctionReport, "name" | "ready" | "reason">[] {
   const running = standingsOf(parts).map(({ liveFunction: { name }, trouble, said }) => {
     return { name, ready: trouble === undefined, ...(said && { reason: said.reason }) };
@@ -156,13 +156,13 @@ export function describeStandings(parts: StatusParts): Pick<FunctionReport, "nam
   return [...running, ...refusedOf(parts).map(describeRefused)];
 }
 
-/** What does not run at all: where a version of it runs, that one is described. */
+/** Returns the rejected functions of which no other version runs. */
 function refusedOf({ rejected, liveFunctions }: StatusParts): readonly RejectedFunction[] {
   const names = new Set(liveFunctions.map(({ name }) => name));
   return rejected.filter(({ name }) => name === undefined || !names.has(name));
 }
 
-/** How a function that was brought stands. */
+/** The state of a started function. */
 type FunctionState = ReturnType<typeof standingOf>;
 
 function standingsOf(parts: StatusParts): FunctionState[] {
@@ -266,7 +266,7 @@ const backlogged: StateMessage = {
     "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
 };
 
-/** What is over within a second is no news: a list, say. */
+/** Overruns below this many seconds are not reported; a list takes as long. */
 const overShareSeconds = 1;
 
 function overShare(counts: FunctionStatus | undefined): StateMessage | undefined {
@@ -277,7 +277,10 @@ function overShare(counts: FunctionStatus | undefined): StateMessage | undefined
   return { reason: "Throttled", message };
 }
 
-/** It runs while its handlers use less than they may. One that uses all of it takes the container down. */
+/**
+ * Warns if a function's memory limit exceeds its container's. It runs while its handlers use less; one that uses its limit would
+ * end the container.
+ */
 function beyondContainer({ resources }: FunctionManifest, { memoryLimit }: Executors): StateMessage | undefined {
   return memoryLimit === undefined ? undefined : saidOf(memoryBeyond(resources.memoryBytes, memoryLimit));
 }
@@ -300,7 +303,7 @@ const saidOf = (trouble: Trouble | undefined): StateMessage | undefined =>
 
 const catchingUp: StateMessage = { reason: "CatchingUp", message: "its first lists are being read" };
 
-/** Why it takes no events, or not as it should. */
+/** Returns why the function receives no events, or not all. */
 function stopOf(
   state: LiveFunction["state"],
   sandbox: HostedState | undefined,
@@ -318,11 +321,11 @@ function stopOf(
   return triggerTrouble(triggers.find(({ state }) => explainedStates.has(state)));
 }
 
-/** That its newest files are not what runs. */
+/** Reports that the newest files do not run. */
 function refusalOf(refusal: LiveFunction["refusal"]): StateMessage | undefined {
   if (!refusal) return undefined;
   const { code, message } = refusal;
-  // How it is spread is all that is refused: its code and the rest of its manifest run.
+  // Only the sharding is refused. The code and the rest of the manifest run.
   const how =
     code === "WF_LEASE_SHARDS"
       ? "it runs as its files say, but for this"
@@ -330,14 +333,14 @@ function refusalOf(refusal: LiveFunction["refusal"]): StateMessage | undefined {
   return { reason: "ChangeRefused", code, message: `${how}: ${message}` };
 }
 
-/** That one of its sources was connected, and is not for longer than a moment. */
+/** Reports an informer that was connected and has lost its connection for longer than a moment. */
 function awayOf(sources: readonly SourceStatus[]): StateMessage | undefined {
   const away = sources.find(({ awayMs = 0 }) => awayMs >= awayLimitMs);
   if (!away) return undefined;
   return { reason: "Unreachable", message: away.lastError?.message ?? `not connected for ${away.awayMs} ms` };
 }
 
-/** That the API server is away: for a function that had caught up a moment's trouble. */
+/** Reports that the API server is away. For a function that has caught up this is temporary. */
 const backingOff = (triggers: FunctionReport["triggers"]): StateMessage | undefined =>
   triggerTrouble(triggers.find(({ state }) => state === "backoff"));
 
@@ -349,7 +352,7 @@ function triggerTrouble(trigger: FunctionReport["triggers"][number] | undefined)
 
 type Reported = NonNullable<FunctionReport["reads"]>;
 
-/** What a function keeps in memory, with the worst state of each read's sources. */
+/** Reports the objects that a function keeps in memory, with the worst state of each read's informers. */
 function describeReads(
   reads: FunctionReads | undefined,
   sources: ReadonlyMap<string, SourceStatus>,
@@ -365,7 +368,7 @@ function describeReads(
   });
 }
 
-/** Why the function takes no events: too much is read, or a first list cannot be had. */
+/** Returns why the function receives no events because of its reads: they exceed a limit, or a first list is missing. */
 function readsTrouble(reads: FunctionReads | undefined, reported: Reported) {
   if (reads?.fault) {
     const { code, message } = reads.fault;
@@ -375,7 +378,7 @@ function readsTrouble(reads: FunctionReads | undefined, reported: Reported) {
   return stuck && saidOfRead(stuck);
 }
 
-/** What its author should know of its reads, though it runs. */
+/** Returns a note about a running function's reads. */
 const readsNote = (reported: Reported) => {
   const noted = reported.find(({ state }) => explainedStates.has(state));
   return noted && saidOfRead(noted);

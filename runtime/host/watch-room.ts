@@ -1,18 +1,20 @@
 import { WatchfireError } from "../base/errors.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 
-/** Watches that all manifests may name together: 150 MiB of memory, each of them 190 KB. One that several functions share counts once. */
+/**
+ * Maximum number of watches in all manifests: 150 MiB of memory at 190 KB each. A watch shared by several functions counts once.
+ */
 const mostWatches = 800;
 
-/** A manifest that names no more is always taken: those that name many share the room. */
+/** A manifest with no more watches than this is always accepted. Manifests with more share the room. */
 const fewWatches = 8;
 
-/** The room for watches of the API server, as manifests name them: whoever names many waits until there is some. */
+/** Limits the watches of the API server that manifests name. A function with many watches waits until there is room. */
 export class WatchRoom {
   private readonly keysOf = new Map<object, ReadonlySet<string>>();
   private readonly holders = new Map<string, number>();
 
-  /** Why a function may not watch so many sources while others watch theirs; undefined where it may. */
+  /** Returns an error if there is no room for a function's watches at present. */
   objection(holder: object, keys: ReadonlySet<string>, { file }: FunctionManifest): WatchfireError | undefined {
     if (keys.size <= fewWatches) return undefined;
     const before = this.keysOf.get(holder);
@@ -24,7 +26,7 @@ export class WatchRoom {
     return new WatchfireError("WF_RUNTIME_WATCHES", { what, place: { file } });
   }
 
-  /** The function watches these from now on, in place of what it did. */
+  /** Records a function's watches, in place of its earlier ones. */
   take(holder: object, keys: ReadonlySet<string>): void {
     this.leave(holder);
     this.keysOf.set(holder, keys);

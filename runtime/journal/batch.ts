@@ -5,32 +5,37 @@ import type { EventType } from "../manifest/function.ts";
 export interface KnownIdentity {
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
-  /** Of the trigger's `changedFields`; "" where it names none. */
+  /** Digest of the trigger's `changedFields`; "" if it names no fields. */
   readonly hash: string;
-  /** The object is gone; kept so that a replayed event of it is recognised, until the low-water mark passes. */
+  /**
+   * True if the object is deleted. The row is kept until the low-water mark passes the deletion, to recognise replays of the
+   * event.
+   */
   readonly deleted: boolean;
   /** Whether the trigger's conditions held for this state. */
   readonly matched: boolean;
-  /** Whom this state counts for, under a trigger with `key`: `namespace/name` each. Absent: not noted. */
+  /** The keys (`namespace/name`) that this state belongs to, under a trigger with `key`. `undefined`: not recorded. */
   readonly keys?: readonly string[] | undefined;
-  /** The form that the row and its body are written in. Absent: written by a runtime that noted none. */
+  /** The form that the row and its body are written in. `undefined`: written by a runtime that recorded no form. */
   readonly form?: string | undefined;
 }
 
 /** A known object as it is written. */
 export interface KnownState extends KnownIdentity {
-  /** Absent: none is kept. "older": the one on record stays, and is older than the object from then on. */
+  /**
+   * The body to store. `undefined`: no body is kept. "older": the stored body stays, and is older than the object from now on.
+   */
   readonly body: Buffer | "older" | undefined;
 }
 
-/** What a known object becomes; `state` undefined forgets it. */
+/** A write of one known object. `state` undefined deletes the row. */
 export interface KnownWrite {
   readonly view: number;
   readonly key: string;
   readonly state: KnownState | undefined;
 }
 
-/** The body of a known object as it stands, which was written without it. Of an object that is not known, it is left out. */
+/** The current body of a known object whose row was written without it. Ignored if the object is not known. */
 export interface LastBody {
   readonly view: number;
   readonly key: string;
@@ -40,26 +45,26 @@ export interface LastBody {
 /** A known object's body on record. */
 export interface KnownBody {
   readonly bytes: Buffer;
-  /** It is of an earlier state of the object than what else is known. */
+  /** True if the body belongs to an earlier state of the object than the rest of the row. */
   readonly isOlder: boolean;
 }
 
-/** A trigger's position on one of its sources. */
+/** A trigger's checkpoint on one of its informers. */
 export interface Cursor {
   readonly view: number;
-  /** The source's namespace; "" for all. */
+  /** The informer's namespace; "" for all namespaces. */
   readonly namespace: string;
-  /** Stands for the source's selectors: another value means that a list is needed. */
+  /** Stands for the informer's selectors. A different value means that a list is needed. */
   readonly selection: string;
-  /** Everything up to it is terminal; undefined before the first list is complete. */
+  /** Every event up to this resourceVersion is terminal. `undefined` until the first list is complete. */
   readonly lowWaterMark: ResourceVersion | undefined;
-  /** Counts the times that event ids could repeat: resourceVersions went back, or the selection changed. */
+  /** Counts how often event ids could repeat: after resourceVersions went back, or after the selection changed. */
   readonly epoch: number;
-  /** Whether its first list shows objects from before the function's first deployment. */
+  /** True if the first list shows objects that existed before the function's first deployment. */
   readonly initial: boolean;
 }
 
-/** Events whose handlers begin; durable before they do. */
+/** Events whose handlers are about to begin. Durable before the handlers begin. */
 export interface JournalRow {
   readonly id: number;
   readonly started: readonly StartedEvent[];
@@ -70,20 +75,23 @@ export interface StartedEvent {
   readonly key: string;
   /** The event's id. */
   readonly id: string;
-  /** Of a deletion that was found, the newest that it may have. */
+  /** For a deletion found by comparison: the newest resourceVersion that the object may have had. */
   readonly resourceVersion: ResourceVersion;
   readonly type: EventType;
   readonly attempt: number;
 }
 
-/** What the journal, and its row, call a run of a key; no event's id begins so. `sequence`: of the row that stands for the key. */
+/**
+ * Returns the id that stands in the journal for a run of a key. No event's id begins like this. `sequence`: of the key's spilled
+ * row.
+ */
 export const runId = (sequence: number): string => `key/${sequence}`;
 
-/** The sequence in the id of a run of a key; undefined of an event's id. */
+/** Returns the sequence in the id of a key's run, or `undefined` for an event's id. */
 export const runSequence = (id: string): number | undefined =>
   id.startsWith("key/") ? Number(id.slice(4)) : undefined;
 
-/** An event as it is kept on disk. */
+/** An event as it is stored. */
 export interface StoredEvent {
   readonly view: number;
   readonly function: string;
@@ -94,62 +102,68 @@ export interface StoredEvent {
   readonly resourceVersion: ResourceVersion;
   readonly type: EventType;
   readonly id: string;
-  /** As the delivery carries them. */
+  /** The delivery's flags. */
   readonly flags: Readonly<Record<string, unknown>>;
-  /** Its own resourceVersion; of a deletion that was found, the newest that it may have. */
+  /** The resourceVersion of the deletion. For a deletion found by comparison: the newest that it may have. */
   readonly deletedBy: ResourceVersion;
   readonly body: Buffer;
   readonly oldBody: Buffer | undefined;
-  /** The form that its bodies have. Absent: written by a runtime that noted none. */
+  /** The form that the bodies are written in. `undefined`: written by a runtime that recorded no form. */
   readonly form?: string | undefined;
   /** Epoch milliseconds. */
   readonly receivedAt: number;
 }
 
-/** What woke a key: a change that a trigger selects, or the runtime itself. */
+/** The reason why a key is reconciled: a change that a trigger selects, or the runtime itself. */
 export interface Cause {
-  /** `Requeue`: its handler had asked for it; `Resync`: it was time; `Replay`: somebody asked for it. */
+  /** `Requeue`: its handler asked for it. `Resync`: the resync period elapsed. `Replay`: a user asked for it. */
   readonly type: EventType | "Requeue" | "Resync" | "Replay";
-  /** Of a change: the trigger, and the object that changed. Of a schedule: the trigger. On record by identity, to a handler by name. */
+  /**
+   * For a change: the trigger and the object that changed. For a schedule: the trigger. Stored by the trigger's identity;
+   * handlers receive its name.
+   */
   readonly trigger?: string | undefined;
   readonly namespace?: string | undefined;
   readonly name?: string | undefined;
-  /** Of a deletion: the object that is gone. */
+  /** For a deletion: the uid of the deleted object. */
   readonly uid?: string | undefined;
-  /** Of a change: the uid of the first object that had the name before and was deleted, since the key ran last. */
+  /** For a change: the uid of the first object of that name that was deleted since the key's last run. */
   readonly replaced?: string | undefined;
-  /** A handler may have been told of the change as an event, before its function reconciled. */
+  /** True if a handler may have received the change as an event before the function began to reconcile. */
   readonly told?: boolean | undefined;
 }
 
-/** A key that is to be reconciled, in the one row that stands for all that woke it. */
+/** A key to reconcile, with one row for everything that woke it. */
 export interface PendingKey {
-  /** Oldest first, a few at most. */
+  /** The most recent causes, oldest first. Bounded. */
   readonly causes: readonly Cause[];
-  /** Runs that had begun for this row. */
+  /** Runs begun for this row. */
   readonly begun: number;
-  /** How many of them count as no attempt any more: something newer woke it since. */
+  /** How many of those runs do not count as attempts, because a newer change woke the key since. */
   readonly forgiven: number;
 }
 
-/** What a row that waits on disk has, whatever its kind. */
+/** Fields that every row in the spill has. */
 interface SpilledRow {
   /** The function's order of arrival. */
   readonly sequence: number;
-  /** An earlier delivery of it, or of a newer state, may have run. */
+  /** True if an earlier delivery of the event, or of a newer state, may have run. */
   readonly redelivered: boolean;
-  /** Epoch milliseconds: it is not to begin before. */
+  /** Epoch milliseconds before which it must not begin. */
   readonly notBefore?: number | undefined;
 }
 
-/** An event that waits on disk: its function's memory was full, or it held up the low-water mark. `tick`: the time of a schedule. */
+/**
+ * An event that waits in the spill because its function's memory was full or because it held up the low-water mark. `tick`: the
+ * time of a schedule.
+ */
 export interface SpilledEvent extends StoredEvent, SpilledRow {
   readonly kind: "event" | "tick";
-  /** A dead letter that was put back: already filtered, known and counted once. */
+  /** True for a replayed dead letter, which was filtered, recorded and counted before. */
   readonly replayed: boolean;
 }
 
-/** A key that is to be reconciled, which its namespace and name are. It has no body. */
+/** A key to reconcile, identified by namespace and name. It has no body. */
 export interface SpilledKey
   extends SpilledRow,
     Pick<
@@ -160,15 +174,15 @@ export interface SpilledKey
   readonly pending: PendingKey;
 }
 
-/** What waits on disk. */
+/** A row of the spill. */
 export type Spilled = SpilledEvent | SpilledKey;
 
-/** The same without bodies, and with the size of its own, in bytes. */
+/** A row without its bodies, with the size of `body` in bytes. */
 type Header<T extends Spilled> = Omit<T, "body" | "oldBody"> & { readonly size: number };
 export type KeyHeader = Header<SpilledKey>;
 export type SpillHeader = Header<SpilledEvent> | KeyHeader;
 
-/** An event that was given up, whole, so that it can be replayed. */
+/** An event that was given up, stored whole so that it can be replayed. */
 export interface NewDeadLetter extends StoredEvent {
   readonly apiVersion: string;
   readonly kind: string;
@@ -179,13 +193,13 @@ export interface NewDeadLetter extends StoredEvent {
 }
 
 export interface DeadLetter extends NewDeadLetter {
-  /** Given by the store; what the commands take. */
+  /** The id that the store assigned; commands take it as their argument. */
   readonly letter: string;
-  /** Its bodies had to go so that its function keeps within its limit: it can be looked at, and not replayed. */
+  /** True if its bodies were dropped to keep the function within its limit. Such a letter can be shown, but not replayed. */
   readonly bodyDropped: boolean;
 }
 
-/** The letter without its bodies. */
+/** Returns the letter without its bodies. */
 export const emptyLetter = (event: NewDeadLetter, letter: string): DeadLetter => ({
   ...event,
   letter,
@@ -196,14 +210,14 @@ export const emptyLetter = (event: NewDeadLetter, letter: string): DeadLetter =>
 
 export type DeadLetterSummary = Omit<DeadLetter, "body" | "oldBody">;
 
-/** Writes that take effect together. */
+/** Writes that are committed atomically. */
 export interface Batch {
-  /** Each object at most once. */
+  /** At most one write for each object. */
   readonly known: readonly KnownWrite[];
-  /** Of objects as they stand with `known`. */
+  /** Bodies of objects in the state that `known` records. */
   readonly bodies: readonly LastBody[];
   readonly cursors: readonly Cursor[];
-  /** They go before `cursors` come, which may be of the same namespaces. */
+  /** Deleted before `cursors` are written, which may be in the same namespaces. */
   readonly droppedCursors: readonly Pick<Cursor, "view" | "namespace">[];
   readonly journal: readonly JournalRow[];
   readonly settledJournal: readonly number[];
@@ -226,35 +240,38 @@ export const emptyBatch: Batch = {
   droppedDeadLetters: [],
 };
 
-/** What is on record of a view beside what hangs on it. */
+/** The stored record of a view, without its cursors, objects and events. */
 export interface ViewRow {
   readonly id: number;
   readonly function: string;
   readonly trigger: string;
-  /** `group/Kind`; another version of the same resource keeps the view. */
+  /** `group/Kind`. Another version of the same resource keeps the view. */
   readonly resource: string;
-  /** Begins its event ids: the trigger's first name, with a number behind it where another view of the function has that. Never changes. */
+  /**
+   * Prefix of the view's event ids: the trigger's first name, followed by a number if another view of the function has that name.
+   * Never changes.
+   */
   readonly identity: string;
-  /** The trigger as its records were last written under it, as JSON; undefined before it is noted. */
+  /** The trigger at the last write of its record, as JSON. `undefined` until it is recorded. */
   readonly manifest: string | undefined;
-  /** Since when it is not used any more (epoch milliseconds); undefined of a live one. */
+  /** Epoch milliseconds since when the view is not in use. `undefined` for a live view. */
   readonly retiredAt: number | undefined;
 }
 
-/** What a journal is given to write: a batch as it is to be on record, or a change of what all batches stand on. */
+/** Input of `Journal.append`: a batch in its final form, or a change of views, pauses or the cluster. */
 export interface JournalEntries extends Omit<Batch, "deadLetters"> {
   readonly deadLetters: readonly DeadLetter[];
-  /** Dead letters whose bodies go. */
+  /** Dead letters whose bodies are deleted. */
   readonly emptiedDeadLetters: readonly string[];
-  /** New, or in the place of what was on record of them: two may swap names. */
+  /** New views, and replacements of stored ones. Both together, because two views may swap names. */
   readonly views: readonly ViewRow[];
-  /** They go with all that hangs on them, and what of them had begun. */
+  /** Views to delete with everything that belongs to them, including their begun attempts. */
   readonly goneViews: readonly number[];
-  /** The uid of the cluster whose positions these are; absent: as before. */
+  /** The uid of the cluster that the checkpoints belong to. `undefined`: unchanged. */
   readonly cluster?: string;
-  /** Functions that are paused since then (epoch milliseconds), or are so no more. */
+  /** Functions paused since `since` (epoch milliseconds). `since` undefined: resumed. */
   readonly paused: readonly (readonly [functionName: string, since: number | undefined])[];
-  /** A handler may have had all that waits of this function. */
+  /** The function whose whole spill is to be marked as possibly delivered. */
   readonly doubted?: string;
 }
 

@@ -23,38 +23,38 @@ import {
 } from "./dead-letter-stats.ts";
 import type { Journal, PreviousEnd } from "./journal.ts";
 
-/** The knowledge of a trigger about its resource's objects: one per (function, trigger, resource), shared by its cursors. */
+/** A trigger's record of a resource's objects: one for each (function, trigger, resource), shared by its cursors. */
 export interface StoredView extends Omit<ViewRow, "retiredAt"> {
   readonly cursors: readonly Cursor[];
 }
 
-/** The fields of a view's record that may change. */
+/** The mutable fields of a view's record. */
 export type ViewRecord = Pick<StoredView, "id" | "trigger" | "identity" | "manifest">;
 
-/** A batch in the form that is appended. */
+/** A batch in the form in which it is appended. */
 interface Sealed {
   readonly entries: JournalEntries;
-  /** Of its dead letters. */
+  /** Ids of the batch's dead letters. */
   readonly ids: readonly string[];
   readonly cuts: readonly DeadLetterCut[];
 }
 
 /**
- * Positions, known objects, waiting events and dead letters, over the journal that has them. Reads see every batch whose
- * `commit` resolved. Failures are `WatchfireError`s of the registry's checkpoint section.
+ * Store of checkpoints, known objects, waiting events and dead letters, on top of a journal. Reads see every batch whose `commit`
+ * resolved. Fails with the `WatchfireError`s in the registry's checkpoint section.
  */
 export class Checkpoint<J extends Journal = Journal> {
   readonly journal: J;
-  /** Whether a function's queue may wait in it. */
+  /** True if a function's queue may be stored in the journal. */
   readonly holdsQueues: boolean;
-  /** Whether bodies of known objects are written. */
+  /** True if bodies of known objects are stored. */
   readonly writesBodies: boolean;
   private readonly letters: DeadLetterStats;
   private nextView: number;
   private nextLetter: number;
-  /** Views as they were last to be written, while it is not known whether they are. */
+  /** The latest version of each view whose write failed, so that it may or may not be stored. */
   private readonly unsure = new Map<number, ViewRow>();
-  /** Batches that may be on record though their commit failed. A retry waits for them. */
+  /** Batches whose commit failed but that may be stored nevertheless. A retry of the same batch waits for that write. */
   private readonly unanswered = new WeakMap<Batch, Sealed>();
 
   constructor(journal: J) {
@@ -71,17 +71,17 @@ export class Checkpoint<J extends Journal = Journal> {
     return this.journal.previousEnd;
   }
 
-  /** How many bytes of events may wait in it. */
+  /** Limit of waiting events, in bytes. */
   get spillLimit(): number {
     return this.journal.room.spill;
   }
 
-  /** Why nothing can be written at present. */
+  /** Why writes are refused at present, if they are. */
   get trouble(): WatchfireError | undefined {
     return this.journal.trouble;
   }
 
-  /** The uid of the kube-system namespace whose cluster the positions belong to; undefined before the first. */
+  /** The uid of the kube-system namespace of the cluster that the checkpoints belong to. `undefined` before the first start. */
   async cluster(): Promise<string | undefined> {
     return this.journal.state.cluster;
   }
@@ -90,17 +90,17 @@ export class Checkpoint<J extends Journal = Journal> {
     return this.journal.append({ ...emptyEntries, cluster: uid });
   }
 
-  /** Functions that were paused by a command, and since when (epoch milliseconds). */
+  /** Returns the functions that a command paused, and since when (epoch milliseconds). */
   async paused(): Promise<ReadonlyMap<string, number>> {
     return new Map(this.journal.state.paused);
   }
 
-  /** `since` undefined: it is not paused any more. On record once `sync` has resolved. */
+  /** Pauses a function, or resumes it if `since` is undefined. Durable once `sync` has resolved. */
   setPaused(functionName: string, since: number | undefined): Promise<void> {
     return this.journal.append({ ...emptyEntries, paused: [[functionName, since]] });
   }
 
-  /** Live views; of one function, or of all. */
+  /** Returns the live views of one function, or of all. */
   async views(functionName?: string): Promise<StoredView[]> {
     return this.viewRows()
       .filter((view) => view.retiredAt === undefined)
@@ -108,7 +108,7 @@ export class Checkpoint<J extends Journal = Journal> {
       .map((view) => this.stored(view));
   }
 
-  /** Finds or creates a view. A retired one is restored. */
+  /** Finds or creates a view. Restores a retired one. */
   async openView(functionName: string, trigger: string, resource: string): Promise<StoredView> {
     const isIt = (view: ViewRow) =>
       view.function === functionName && view.trigger === trigger && view.resource === resource;
@@ -120,7 +120,10 @@ export class Checkpoint<J extends Journal = Journal> {
     return this.stored(view);
   }
 
-  /** Changes what is on record of views, all at once: two may swap names. No other view of the function and resource has one of them. */
+  /**
+   * Updates records of views atomically, because two views may swap names. The caller ensures that no other view of the same
+   * function and resource has one of the names.
+   */
   async recordViews(records: readonly ViewRecord[]): Promise<void> {
     await this.changeViews(records, (view, { trigger, identity, manifest }) => ({
       ...view,
@@ -130,12 +133,12 @@ export class Checkpoint<J extends Journal = Journal> {
     }));
   }
 
-  /** Views that were retired and can still come back. `before`: only those that were retired before it (epoch milliseconds). */
+  /** Returns the retired views that can still be restored. `before`: only views retired before this time (epoch milliseconds). */
   async retiredViews(before = Number.POSITIVE_INFINITY): Promise<StoredView[]> {
     return this.retiredBefore(before).map((view) => this.stored(view));
   }
 
-  /** Marks views as no longer used, from `at` (epoch milliseconds) on. `purge` deletes them. */
+  /** Marks views as not in use from `at` (epoch milliseconds) on. `purge` deletes them. */
   async retire(views: readonly number[], at: number): Promise<void> {
     await this.changeViews(
       views.map((id) => ({ id })),
@@ -144,8 +147,8 @@ export class Checkpoint<J extends Journal = Journal> {
   }
 
   /**
-   * Deletes, with all they hold and what of them had begun, the views that were retired before `before` (epoch
-   * milliseconds). Returns how many. No other view is given the id of one of them.
+   * Deletes views retired before `before` (epoch milliseconds), with everything they hold and their begun attempts. Returns how
+   * many. Their ids are never reused.
    */
   async purge(before: number): Promise<number> {
     const goneViews = this.retiredBefore(before).map(({ id }) => id);
@@ -159,35 +162,39 @@ export class Checkpoint<J extends Journal = Journal> {
     return this.journal.known(view, visit);
   }
 
-  /** The last body stored for an object. */
+  /** Returns the last body stored for an object. */
   body(view: number, key: string): Promise<KnownBody | undefined> {
     return this.journal.body(view, key);
   }
 
-  /** Attempts that had begun, by row. */
+  /** Returns the attempts that had begun, by row. */
   async begun(): Promise<JournalRow[]> {
     return [...this.journal.state.begun.values()];
   }
 
   /**
-   * What a function has in its spill after `sequence`, by sequence, without bodies. Default: all. Read as it is iterated, in one
-   * turn of the event loop; an array is read already. `spillByTurns` reads it in many.
+   * Returns a function's spill after `sequence`, ordered by sequence, without bodies. Default: all of it. Rows are read during
+   * the iteration, within one turn of the event loop; an array has been read already. `spillByTurns` spreads the read over many
+   * turns.
    */
   async spillHeaders(functionName: string, after = Number.NEGATIVE_INFINITY): Promise<Iterable<SpillHeader>> {
     return this.journal.headers("spill", { function: functionName, after });
   }
 
-  /** The next spilled events after `sequence`, by sequence; at most `limit`, and none after `bytes` of bodies. Default: however many. */
+  /**
+   * Returns the next spilled events after `sequence`, ordered by sequence: at most `limit`, and no further one once `bytes` of
+   * bodies are read. Default of `bytes`: unlimited.
+   */
   spilled(functionName: string, after: number, limit: number, bytes?: number): Promise<readonly Spilled[]> {
     return this.journal.page("spill", { function: functionName, after, limit }, bytes);
   }
 
-  /** Notes of all that a function has in its spill that a handler may have had it. */
+  /** Marks all of a function's spill as possibly delivered to a handler. */
   doubtSpilled(functionName: string): Promise<void> {
     return this.journal.append({ ...emptyEntries, doubted: functionName });
   }
 
-  /** Oldest first, a page at a time. */
+  /** Returns one page of dead letters, oldest first. */
   async deadLetters(page: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
     const { after = "0", limit = deadLetterPageSize } = page;
     return [...this.journal.headers("letters", { function: page.function, after: Number(after), limit })];
@@ -199,7 +206,7 @@ export class Checkpoint<J extends Journal = Journal> {
     return next?.letter === letter ? next : undefined;
   }
 
-  /** Bounds a function's dead letters from now on: what goes beyond the limit goes from the journal. */
+  /** Sets the limit of a function's dead letters, and deletes those that exceed it. */
   async limitDeadLetters(functionName: string, limit: DeadLetterLimit): Promise<void> {
     this.letters.limit(functionName, limit);
     const cuts = this.letters.cuts();
@@ -217,12 +224,12 @@ export class Checkpoint<J extends Journal = Journal> {
     this.letters.counted(cuts);
   }
 
-  /** How many a function has, and what they take; known without reading. */
+  /** Returns the number of a function's dead letters and their size, from memory. */
   deadLetterStock(functionName: string): DeadLetterStock {
     return this.letters.stock(functionName);
   }
 
-  /** All of the batch or nothing of it. Returns the ids of its dead letters, in their order. */
+  /** Commits the batch atomically. Returns the ids of its dead letters, in their order. */
   async commit(batch: Batch): Promise<readonly string[]> {
     const sealed = this.unanswered.get(batch) ?? this.seal(batch);
     try {
@@ -235,12 +242,12 @@ export class Checkpoint<J extends Journal = Journal> {
     return sealed.ids;
   }
 
-  /** Resolves when all that was committed outlives this process, which some journals see to only now and then. */
+  /** Resolves once every commit so far is durable. Some journals make commits durable only at intervals. */
   sync(): Promise<void> {
     return this.journal.sync();
   }
 
-  /** `clean`: everything known was committed, and nothing was in flight. */
+  /** Closes the journal. `clean`: everything known is committed, and no event was in flight. */
   close(clean: boolean): Promise<void> {
     return this.journal.close(clean);
   }
@@ -284,7 +291,7 @@ export class Checkpoint<J extends Journal = Journal> {
     for (const [name, letter, size] of this.journal.letterSizes()) this.letters.add(name, letter, size);
   }
 
-  /** Numbers its dead letters, and makes room for them. */
+  /** Numbers the batch's dead letters, and makes room for them. */
   private seal(batch: Batch): Sealed {
     const dropped = [...batch.droppedDeadLetters];
     const emptied: string[] = [];
@@ -314,22 +321,22 @@ export class Checkpoint<J extends Journal = Journal> {
   }
 }
 
-/** The stores of positions: a file, Secrets, or NATS JetStream. */
+/** The kinds of stores: a file, Secrets, or NATS JetStream. */
 export const storeKinds = ["sqlite", "kubernetes", "nats"] as const;
 export type StoreKind = (typeof storeKinds)[number];
 
-/** Which dead letters to list. */
+/** Selects which dead letters to list. */
 export interface DeadLetterPage {
-  /** Only this function's; without it all. */
+  /** Only letters of this function. Default: all functions. */
   readonly function?: string | undefined;
-  /** Begins after this letter; without it at the oldest. */
+  /** Begins after this letter. Default: at the oldest. */
   readonly after?: string | undefined;
-  /** Default and most: `deadLetterPageSize`. */
+  /** Maximum number of letters. Default and upper limit: `deadLetterPageSize`. */
   readonly limit?: number;
 }
 
-/** Dead letters that are in memory at once, without their bodies. */
+/** Maximum number of dead letters, without bodies, that are in memory at once. */
 export const deadLetterPageSize = 1000;
 
-/** How long a removed function's positions are kept, so that putting it back loses nothing: seven days. */
+/** How long the checkpoints of a removed function are kept, so that restoring the function loses nothing: seven days. */
 export const retirementMs = 7 * 24 * 60 * 60 * 1000;

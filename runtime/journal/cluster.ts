@@ -2,8 +2,8 @@ import { WatchfireError } from "../base/errors.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
 /**
- * Ties the store to a cluster, named by the uid of its kube-system namespace. Positions of one cluster mean nothing in
- * another: a store that belongs to another is refused with WF_CHECKPOINT_OTHER_CLUSTER.
+ * Ties the store to a cluster, named by the uid of its kube-system namespace. A store of another cluster is refused with
+ * WF_CHECKPOINT_OTHER_CLUSTER, because checkpoints of one cluster mean nothing in another.
  */
 export async function claimCluster(store: Checkpoint, uid: string): Promise<void> {
   const owner = await store.cluster();

@@ -2,21 +2,21 @@ import { zstdCompressSync } from "node:zlib";
 import type { NewDeadLetter } from "./batch.ts";
 import { headerOf } from "./rows.ts";
 
-/** What a function's dead letters may take. */
+/** Limits of a function's dead letters. */
 export interface DeadLetterLimit {
   readonly maxCount: number;
-  /** Of records and bodies together. */
+  /** Records and bodies together. */
   readonly maxBytes: number;
 }
 
-/** Dead letters of one function that have to go, oldest first: whole, or their bodies alone. */
+/** Dead letters of one function to delete, oldest first: `letters` entirely, `bodies` without their records. */
 export interface DeadLetterCut {
   readonly function: string;
   readonly letters: readonly string[];
   readonly bodies: readonly string[];
 }
 
-/** What a function has, and what of its letters had to go since the store was opened. */
+/** A function's dead letters at present, and how many were dropped since the store was opened. */
 export interface DeadLetterStock {
   readonly count: number;
   readonly withoutBody: number;
@@ -25,13 +25,15 @@ export interface DeadLetterStock {
   readonly bodiesDropped: number;
 }
 
-/** What a dead letter takes, in bytes; its body counts 0 once it is dropped. */
+/** Size of a dead letter in bytes. `body` is 0 once it is dropped. */
 export interface DeadLetterSize {
   readonly record: number;
   readonly body: number;
 }
 
-/** `packed`: as it lies compressed, or less: what is compressed together takes less than each alone. */
+/**
+ * Returns a letter's size. `packed`: its compressed size, an upper bound, because letters that are compressed together take less.
+ */
 export function sizeOfLetter(letter: NewDeadLetter, packed: boolean): DeadLetterSize {
   const record = headerOf(letter).length;
   const bodies = [letter.body, letter.oldBody].filter((body) => body !== undefined && body.length > 0) as Buffer[];
@@ -44,19 +46,19 @@ export function sizeOfLetter(letter: NewDeadLetter, packed: boolean): DeadLetter
 
 const unlimited: DeadLetterLimit = { maxCount: Number.POSITIVE_INFINITY, maxBytes: Number.POSITIVE_INFINITY };
 
-/** One function's dead letters by age. */
+/** One function's dead letters, by age. */
 class Shelf {
   limit = unlimited;
   bytes = 0;
   lettersDropped = 0;
   bodiesDropped = 0;
-  /** All of them, and those that have their bodies; each oldest first. */
+  /** All letters, and the ids of those that have their bodies. Both oldest first. */
   private readonly sizes = new Map<string, DeadLetterSize>();
   private readonly whole = new Set<string>();
   private letters: string[] = [];
   private bodies: string[] = [];
   private readonly name: string;
-  /** Shelves of which something has to go. */
+  /** The shelves that have something to delete. */
   private readonly giving: Set<Shelf>;
 
   constructor(name: string, giving: Set<Shelf>) {
@@ -88,7 +90,7 @@ class Shelf {
     return true;
   }
 
-  /** Drops the oldest body; without one, the oldest record. Gives the bytes of it, 0 where nothing is left. */
+  /** Drops the oldest body or, if no body is left, the oldest record. Returns the bytes freed; 0 if the shelf is empty. */
   shrink(): number {
     const [letter] = this.whole;
     const size = letter === undefined ? undefined : this.sizes.get(letter);
@@ -102,7 +104,7 @@ class Shelf {
     return body;
   }
 
-  /** Drops the oldest record. Gives its bytes. */
+  /** Drops the oldest record. Returns the bytes freed. */
   dropOldest(): number {
     const before = this.bytes;
     const [oldest] = this.sizes.keys();
@@ -113,7 +115,7 @@ class Shelf {
     return before - this.bytes;
   }
 
-  /** What had to go since it was asked last. */
+  /** Returns what was dropped since the last call. */
   cut(): DeadLetterCut {
     const { name, letters, bodies } = this;
     this.letters = [];
@@ -124,9 +126,9 @@ class Shelf {
 }
 
 /**
- * The dead letters of a store, and their sizes. It says which have to go so that each function keeps within its limit
- * and all of them within the store's. Bodies go first, oldest first, and then records. Where all together are too much,
- * the function that has most gives way, so that one that fails always cannot cost another a letter.
+ * Counts and sizes of a store's dead letters. Decides which letters to delete so that each function stays within its limit, and
+ * all together within the store's. Bodies go first, then records, oldest first. If all together exceed the store's limit, the
+ * function that uses most gives way, so that a function that always fails cannot cost another one a letter.
  */
 export class DeadLetterStats {
   private readonly room: () => number;
@@ -134,7 +136,7 @@ export class DeadLetterStats {
   private readonly giving = new Set<Shelf>();
   private bytes = 0;
 
-  /** @param room for the dead letters of all functions, in bytes; asked each time. */
+  /** @param room limit of all functions' dead letters together, in bytes; evaluated at each use */
   constructor(room: () => number) {
     this.room = room;
   }
@@ -143,7 +145,7 @@ export class DeadLetterStats {
     return (this.shelves.get(functionName) ?? new Shelf(functionName, this.giving)).stock;
   }
 
-  /** Notes a letter that is in the store. */
+  /** Adds a letter that is in the store. */
   add(functionName: string, letter: string, size: DeadLetterSize): void {
     this.shelf(functionName).add(letter, size);
     this.bytes += size.record + size.body;
@@ -158,7 +160,7 @@ export class DeadLetterStats {
     }
   }
 
-  /** Bounds a function's letters from now on. What goes beyond is in the next `cuts`. */
+  /** Sets the limit of a function's letters. The next `cuts` has the letters beyond it. */
   limit(functionName: string, limit: DeadLetterLimit): void {
     const shelf = this.shelf(functionName);
     shelf.limit = limit;
@@ -166,7 +168,10 @@ export class DeadLetterStats {
     while (shelf.bytes > limit.maxBytes) this.bytes -= shelf.shrink();
   }
 
-  /** Makes room for a new letter; what has to go for it is in the next `cuts`. Gives whether its body may be kept. */
+  /**
+   * Makes room for a new letter; the next `cuts` has what must be deleted for it. Returns whether the new letter's body may be
+   * kept.
+   */
   admit(functionName: string, { record, body }: DeadLetterSize): boolean {
     const own = this.shelf(functionName);
     const { maxCount, maxBytes } = own.limit;
@@ -182,7 +187,7 @@ export class DeadLetterStats {
     return kept > 0;
   }
 
-  /** Forgets the letters, and not the limits: they are read from the store anew. */
+  /** Forgets all letters, but keeps the limits. The caller then reads the letters from the store again. */
   reset(): void {
     this.bytes = 0;
     this.giving.clear();
@@ -192,14 +197,14 @@ export class DeadLetterStats {
     }
   }
 
-  /** What had to go since it was asked last, to be taken out of the store. */
+  /** Returns what was dropped since the last call, for deletion from the store. */
   cuts(): DeadLetterCut[] {
     const cuts = [...this.giving].map((shelf) => shelf.cut());
     this.giving.clear();
     return cuts;
   }
 
-  /** They are out of the store. */
+  /** Counts the cuts as dropped, once they are deleted from the store. */
   counted(cuts: readonly DeadLetterCut[]): void {
     for (const { function: name, letters, bodies } of cuts) {
       const shelf = this.shelf(name);
@@ -208,7 +213,7 @@ export class DeadLetterStats {
     }
   }
 
-  /** The function that would have most, with `bytes` more for its `own`. Only one that has something. */
+  /** Returns the function that would use most if `own` had `bytes` more. Ignores functions without letters. */
   private fullest(own: Shelf, bytes: number): Shelf {
     const having = [...this.shelves.values()].filter((shelf) => shelf.count > 0);
     const weight = (shelf: Shelf) => shelf.bytes + (shelf === own ? bytes : 0);

@@ -3,34 +3,34 @@ import { resourceOf } from "../manifest/trigger-record.ts";
 import { type Batch, type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
 import type { Checkpoint, DeadLetterPage, StoredView } from "./checkpoint.ts";
 
-/** Puts a dead letter back at the end of its lane; a running dispatcher is one. */
+/** Puts a dead letter back at the end of its key's queue. A running dispatcher implements it. */
 export interface Replayer {
   replay(letter: DeadLetter): Promise<void>;
   drop(letter: DeadLetter): Promise<void>;
 }
 
 /**
- * What the commands and the endpoints do with dead letters: over a running dispatcher, or over the store alone
- * while no runtime holds it. Unknown ids are refused, all of the call with them, with WF_CHECKPOINT_NO_DEAD_LETTER.
+ * Operations of the commands and endpoints on dead letters: with a running dispatcher, or on the store alone while no runtime
+ * uses it. A call with an unknown id fails as a whole with WF_CHECKPOINT_NO_DEAD_LETTER.
  */
 export class DeadLetters {
   private readonly store: Checkpoint;
   private readonly replayer: Replayer;
   private readonly prefix: string;
-  /** One call after the other, so that none takes a letter that another has just taken. */
+  /** Calls run one after the other, so that no call takes a letter that another has just taken. */
   private last: Promise<void> = Promise.resolve();
   private lastDrop: Promise<void> = Promise.resolve();
-  /** The letters of each call that is in `last`. */
+  /** The letters of every call in `last`. */
   private readonly waiting = new Set<readonly string[]>();
 
-  /** @param prefix comes before the store's id of each letter: that of its slot, in a fleet */
+  /** @param prefix of every letter's id in the store: the id of its slot, in a fleet */
   constructor(store: Checkpoint, replayer: Replayer = new OfflineReplayer(store), prefix = "") {
     this.store = store;
     this.replayer = replayer;
     this.prefix = prefix;
   }
 
-  /** Oldest first, a page at a time. */
+  /** Returns one page of dead letters, oldest first. */
   async list({ after, ...page }: DeadLetterPage = {}): Promise<DeadLetterSummary[]> {
     const from = after === undefined ? {} : { after: this.idOf(after) };
     return (await this.store.deadLetters({ ...page, ...from })).map((letter) => this.named(letter));
@@ -41,9 +41,9 @@ export class DeadLetters {
   }
 
   /**
-   * Delivers again, as a first attempt flagged as redelivered. Letters of functions and triggers that are gone are
-   * refused with WF_CHECKPOINT_LETTER_HOMELESS, and all of the call with them. Those whose bodies were dropped are
-   * refused with WF_CHECKPOINT_LETTER_EMPTY: the object's state of today would be another event.
+   * Delivers letters again, each as a first attempt flagged as redelivered. If the function or trigger of one is gone, the whole
+   * call fails with WF_CHECKPOINT_LETTER_HOMELESS. If the bodies of one were dropped, it fails with WF_CHECKPOINT_LETTER_EMPTY,
+   * because the object's present state would be another event.
    */
   replay(letters: readonly string[]): Promise<void> {
     return this.next(letters, async () => {
@@ -51,17 +51,19 @@ export class DeadLetters {
     });
   }
 
-  /** Refuses letters as `replay` does, and does nothing. */
+  /** Checks letters as `replay` does, without replaying them. */
   async assertReplayable(letters: readonly string[]): Promise<void> {
     await this.replayable(letters);
   }
 
-  /** @throws WatchfireError WF_CHECKPOINT_NO_DEAD_LETTER where one of them is not there */
+  /** @throws WatchfireError WF_CHECKPOINT_NO_DEAD_LETTER if one of them does not exist */
   async assertThere(letters: readonly string[]): Promise<void> {
     await this.all(letters);
   }
 
-  /** Forgets for good. A replay of others is not waited for: it may wait for a full store, in which this makes room. */
+  /**
+   * Deletes letters for good. Does not wait for a replay of other letters, which may itself wait for the room that this frees.
+   */
   drop(letters: readonly string[]): Promise<void> {
     const call = async () => {
       for (const letter of await this.all(letters)) await this.replayer.drop(letter);
@@ -84,7 +86,7 @@ export class DeadLetters {
     return done;
   }
 
-  /** As the store has them, each with the view that takes it. */
+  /** Returns the stored letters, each with the view that will receive it. */
   private async replayable(letters: readonly string[]): Promise<DeadLetter[]> {
     const found = await this.all(letters);
     const empty = found.find(({ bodyDropped }) => bodyDropped);
@@ -96,12 +98,12 @@ export class DeadLetters {
     return found.map((letter) => ({ ...letter, view: this.homeOf(letter, views).id }));
   }
 
-  /** The view that takes it: the one it was of, or the one that its trigger has now. */
+  /** Returns the view that receives the letter: its original view, or its trigger's present one. */
   private homeOf(letter: DeadLetter, views: readonly StoredView[]): StoredView {
     const { function: name, trigger } = letter;
     const resource = resourceOf(letter);
     const ofIt = views.filter((it) => it.function === name && it.resource === resource);
-    // Its trigger may have another name by now.
+    // The trigger may have been renamed.
     const home = ofIt.find(({ id }) => id === letter.view) ?? ofIt.find((it) => it.trigger === trigger);
     if (home) return home;
     const what = `function ${name} has no trigger ${trigger} any more that could take it`;
@@ -128,7 +130,7 @@ export class DeadLetters {
   }
 }
 
-/** A dead letter as the spilled event that replays it. */
+/** Returns the spilled event that replays a dead letter. */
 export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEvent {
   const { view, function: name, trigger, namespace, uid, resourceVersion, type, id, flags, deletedBy } = letter;
   const { body, oldBody, form, receivedAt } = letter;
@@ -137,12 +139,12 @@ export function replayedEvent(letter: DeadLetter, sequence: number): SpilledEven
   return { kind, ...event, deletedBy, body, oldBody, form, receivedAt, sequence, replayed: true, redelivered: true };
 }
 
-/** Moves the letter to the end of its function's spill, where the runtime finds it when it starts. */
+/** Moves a letter to the end of its function's spill, where the runtime finds it at its next start. */
 export class OfflineReplayer implements Replayer {
   private readonly store: Pick<Checkpoint, "spillHeaders">;
   private readonly commit: (batch: Batch) => Promise<unknown>;
 
-  /** @param commit beside a running dispatcher: by its commits */
+  /** @param commit default: the store's; with a running dispatcher, the dispatcher's */
   constructor(store: Checkpoint, commit: (batch: Batch) => Promise<unknown> = (batch) => store.commit(batch)) {
     this.store = store;
     this.commit = commit;

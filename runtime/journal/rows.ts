@@ -10,7 +10,7 @@ import type {
   SpillHeader,
 } from "./batch.ts";
 
-/** A row as node:sqlite gives it. */
+/** A row as node:sqlite returns it. */
 export type Row = Record<string, unknown>;
 
 const version = z.string().transform(resourceVersion);
@@ -44,7 +44,7 @@ const cause = z.object({
 const spillHeader = z
   .object({
     ...event,
-    /** An older runtime wrote none. */
+    /** Absent in rows of older runtimes. */
     kind: z.enum(["event", "tick", "key"]).optional(),
     sequence: z.number(),
     replayed: z.boolean(),
@@ -60,7 +60,7 @@ const spillHeader = z
 
 type Body = "body" | "oldBody";
 
-/** Of a key's row, what an older runtime reads of each: it takes a key for an event. */
+/** Fields that an older runtime requires of every row. It reads a key's row as an event. */
 const keyAsEvent = { uid: "", resourceVersion: "0", deletedBy: "0", type: "Modified", flags: {}, replayed: true };
 
 const letterHeader = z.object({
@@ -85,7 +85,7 @@ export const startedRows = z.array(
     })),
 );
 
-/** Everything but the bodies and a letter's number, which have columns of their own. */
+/** Returns everything but the bodies and a letter's id as JSON; those have columns of their own. */
 export function headerOf(event: Spilled | NewDeadLetter | DeadLetter): string {
   const { body: _, oldBody: __, letter: ___, bodyDropped: ____, ...header } = event as DeadLetter;
   return JSON.stringify("pending" in header ? { ...keyAsEvent, ...header } : header);
@@ -102,7 +102,7 @@ export const readSpilled = (row: Row): Spilled => ({
   oldBody: bytes(row.old_body),
 });
 
-/** `size`: of its body, which is empty where it was dropped. */
+/** `row.size`: the size of the body; 0 if the body was dropped. */
 export const readLetterSummary = (row: Row): DeadLetterSummary => {
   const { error, ...header } = letterHeader.parse(JSON.parse(String(row.header)));
   const { code, ...known } = error;
@@ -115,12 +115,12 @@ export const readLetter = (row: Row): DeadLetter => {
   return { ...readLetterSummary({ ...row, size: body.length }), body, oldBody: bytes(row.old_body) };
 };
 
-/** A view on SQLite's own copy. */
+/** Returns a Buffer over SQLite's own copy, without copying it. */
 export function bytes(value: unknown): Buffer | undefined {
   return value instanceof Uint8Array ? Buffer.from(value.buffer, value.byteOffset, value.byteLength) : undefined;
 }
 
-/** Keys that `known` notes of an object; undefined where they are none, or those of another state. */
+/** Reads the keys in a `known` row. `undefined` if no keys are recorded, or if they belong to another state. */
 export function readKeys(column: unknown, resourceVersion: string): string[] | undefined {
   if (column === null || column === undefined) return undefined;
   const [of, ...keys] = keysColumn.parse(JSON.parse(String(column)));
@@ -129,11 +129,11 @@ export function readKeys(column: unknown, resourceVersion: string): string[] | u
 
 const keysColumn = z.array(z.string());
 
-/** A row's form as its column has it, behind the resourceVersion that it is of; `null` where none is noted. */
+/** Returns a form as its column stores it: the resourceVersion that it belongs to, then the form. `null` if there is no form. */
 export const formText = (form: string | undefined, resourceVersion: string): string | null =>
   form === undefined ? null : `${resourceVersion} ${form}`;
 
-/** The form that `known` notes of an object; undefined where it notes none, or that of another state. */
+/** Reads the form in a `known` row. `undefined` if no form is recorded, or if it belongs to another state. */
 export function readForm(column: unknown, resourceVersion: string): string | undefined {
   const prefix = `${resourceVersion} `;
   return typeof column === "string" && column.startsWith(prefix) ? column.slice(prefix.length) : undefined;

@@ -2,10 +2,13 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SpillHeader } from "./batch.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
-/** Rows that one turn of the event loop reads: 5 ms of it. A function may have a row for each of 100,000 objects. */
+/** Rows read in one turn of the event loop, about 5 ms. A function may have a row for each of 100,000 objects. */
 const rowsInATurn = 256;
 
-/** What a function has in its spill, by sequence, without bodies, while other work goes on. Nobody may write to it meanwhile. */
+/**
+ * Reads a function's spill, ordered by sequence, without bodies, and yields to the event loop in between. The spill must not be
+ * written meanwhile.
+ */
 export async function* spillByTurns(
   store: Pick<Checkpoint, "spillHeaders">,
   functionName: string,
@@ -18,7 +21,7 @@ export async function* spillByTurns(
       after = header.sequence;
       if (++count < rowsInATurn) continue;
       await nextTurn();
-      // A store that has them in memory has sorted them all. Another reads on from there.
+      // A store in memory has sorted all rows already and continues. Any other store is queried again from here.
       if (!Array.isArray(headers)) break;
       count = 0;
     }

@@ -1,10 +1,10 @@
 import type { Cursor, JournalEntries, JournalRow, KnownIdentity, ViewRow } from "./batch.ts";
 
-/** A view with what hangs on it. */
+/** A view with its cursors and known objects. */
 interface HeldView extends ViewRow {
   /** By namespace. */
   readonly cursors: Map<string, Cursor>;
-  /** By key; of a journal that reads them when they are asked for, none. */
+  /** By key. Empty in a journal that reads known objects on demand. */
   readonly known: Map<string, HeldObject>;
 }
 
@@ -13,19 +13,19 @@ export interface HeldObject extends KnownIdentity {
   readonly bodyIsOlder?: boolean;
 }
 
-/** State that is always in memory: replayed when a journal is opened, and changed by each append. */
+/** State that is always in memory: replayed when a journal is opened, and updated by each append. */
 export class JournalState {
   cluster: string | undefined;
-  /** By function, since when (epoch milliseconds). */
+  /** By function: since when it is paused (epoch milliseconds). */
   readonly paused = new Map<string, number>();
   readonly views = new Map<number, HeldView>();
-  /** Attempts that had begun, by row. */
+  /** Attempts that have begun, by row. */
   readonly begun = new Map<number, JournalRow>();
-  /** No view or dead letter had this number before, nor one behind it. */
+  /** The next free number. No view or dead letter ever had this number or a higher one. */
   nextView = 1;
   nextLetter = 1;
 
-  /** Takes in what is on record now, in one turn. */
+  /** Applies entries that are recorded, synchronously. */
   apply({ cluster, paused, views, goneViews, cursors, droppedCursors, journal, settledJournal }: JournalEntries): void {
     if (cluster !== undefined) this.cluster = cluster;
     for (const [name, since] of paused) {
@@ -34,7 +34,7 @@ export class JournalState {
     }
     for (const view of views) this.putView(view);
     for (const id of goneViews) this.forgetView(id);
-    // A namespace may leave and come back between two commits.
+    // A namespace may be removed and added again between two commits.
     for (const { view, namespace } of droppedCursors) this.views.get(view)?.cursors.delete(namespace);
     for (const cursor of cursors) this.views.get(cursor.view)?.cursors.set(cursor.namespace, cursor);
     for (const row of journal) this.begun.set(row.id, row);
@@ -47,7 +47,7 @@ export class JournalState {
     this.nextView = Math.max(this.nextView, row.id + 1);
   }
 
-  /** Deletes a view with all it holds, and what of it had begun. */
+  /** Deletes a view with everything it holds, including its begun attempts. */
   forgetView(id: number): void {
     this.views.delete(id);
     for (const [row, { started }] of this.begun) {

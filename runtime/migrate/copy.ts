@@ -12,18 +12,18 @@ import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import type { Queues } from "../journal/journal.ts";
 import { type FunctionRows, type Move, precedes, shareOf, wholeMove } from "./layout.ts";
 
-/** The rows of one commit: few enough to hold, many enough that a commit costs nothing. */
+/** Rows of one commit: few enough to fit in memory, and enough that the cost of commits does not matter. */
 const chunk = 1_000;
 const chunkBytes = 16 * 1024 * 1024;
-/** Bodies that are read at once: a journal on NATS has each to itself. */
+/** Maximum number of concurrent reads of bodies, because a journal on NATS reads each separately. */
 const together = 64;
 
 /**
- * Copies the rows of one journal that belong into another: positions, known objects, begun attempts, waiting events and
- * dead letters. Letters get new numbers in the same order. What functions that were removed had known stays behind. The
- * target may have rows of the same functions from other journals; events that wait then come after those. The event loop
- * turns between two chunks, because the Lease under which this is done has to be renewed.
- * @param move which rows belong into the target; default all
+ * Copies the rows of one journal that belong into another: cursors, known objects, begun attempts, waiting events and dead
+ * letters. Letters get new numbers in the same order. Known objects of removed functions are not copied. The target may have rows
+ * of the same functions from other journals; copied waiting events are ordered after those. Yields to the event loop between
+ * chunks, because the Lease must be renewed meanwhile.
+ * @param move which rows belong into the target; default: all
  * @throws the signal's reason, with some of the rows copied
  */
 export async function copyJournal(
@@ -50,7 +50,7 @@ class JournalCopy {
   private readonly signal: AbortSignal | undefined;
   /** By the view's number in the source. */
   private readonly views = new Map<number, CopiedView>();
-  /** By function: the last sequence in the target, which is added to each that is copied. */
+  /** By function: the last sequence in the target, which is added to the sequence of each copied event. */
   private readonly behind = new Map<string, number>();
 
   constructor(from: Checkpoint, to: Checkpoint, move: Move, signal: AbortSignal | undefined) {
@@ -89,7 +89,7 @@ class JournalCopy {
     const there = (await this.sameThere(view)) ?? (await to.openView(view.function, view.trigger, view.resource));
     const { id } = there;
     const { trigger, identity, manifest } = view;
-    // Its event ids go on there.
+    // Event ids continue with the source's identity.
     if (there.manifest === undefined) await to.recordViews([{ id, trigger, identity, manifest }]);
     this.views.set(view.id, { view, share, id });
     const found = new Map<string, KnownIdentity>();
@@ -100,7 +100,7 @@ class JournalCopy {
       if (share.has(view, key, known.keys) && !(other && precedes(other, known))) objects.push([key, known]);
     });
     await this.copyObjects(view.id, id, objects);
-    // Positions come after what they stand on.
+    // Cursors are written after the objects that they depend on.
     const cursors = view.cursors.flatMap((cursor): Cursor[] => {
       const other = there.cursors.find(({ namespace }) => namespace === cursor.namespace);
       const become = share.cursor(view, cursor, other);
@@ -109,7 +109,7 @@ class JournalCopy {
     await to.commit({ ...emptyBatch, cursors });
   }
 
-  /** The view of the same trigger, which another journal may have under its name before a rename. */
+  /** Returns the target's view of the same trigger, which may have the trigger's name before a rename. */
   private async sameThere({ function: name, resource, identity, manifest }: StoredView) {
     if (manifest === undefined) return undefined;
     const isSame = (other: StoredView) =>
@@ -173,14 +173,14 @@ class JournalCopy {
         const copied = this.views.get(view);
         const of = copied?.view ?? { function: name, trigger, resource: "" };
         if (!shareOf(this.move, name)?.has(of, `${namespace}/${object}`, undefined)) return [];
-        // Nothing takes a letter of a trigger that is gone: it is kept to be looked at.
+        // A letter of a deleted trigger cannot be replayed. It is kept so that it can be shown.
         return [{ ...event, view: copied?.id ?? 0 }];
       });
       await this.to.commit({ ...emptyBatch, deadLetters });
     }
   }
 
-  /** The view that a key's rows belong to, if they belong into the target. */
+  /** Returns the view of a key's rows, if they belong into the target. */
   private owner(view: number, key: string): CopiedView | undefined {
     const copied = this.views.get(view);
     return copied?.share.has(copied.view, key, undefined) ? copied : undefined;

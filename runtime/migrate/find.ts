@@ -8,26 +8,30 @@ import { annotationsOf, fleetPlace, isEarlier, slotName, spreadsNote } from "./l
 import { type FoundSet, readSets } from "./nats-sets.ts";
 import { type NatsStoreOptions, withNats } from "./open-journal.ts";
 
-/** Replicas at work write the Lease again meanwhile, in milliseconds: they look every 5 s, and a request takes 3 at most. */
+/**
+ * How long to wait for active replicas to write the Lease, in milliseconds. They check it every 5 s, and a request takes at most
+ * 3 s.
+ */
 const patienceMs = 10_000;
 
-/** Where positions are, by what lies on NATS. */
+/** The location of the checkpoints, according to NATS. */
 interface FoundJournal {
   readonly where: string;
-  /** The Lease's annotations that say so. */
+  /** The Lease's annotations for this location. */
   readonly annotations: Readonly<Record<string, string>>;
 }
 
 interface FindOptions extends NatsStoreOptions {
-  /** How many slots the runtime is started with; undefined of one alone. */
+  /** Number of slots that the runtime is started with. `undefined` for a single runtime. */
   readonly slots?: number | undefined;
 }
 
 /**
- * Looks where positions are when no Lease says it, as when somebody deleted the Lease. To begin with nothing would lose
- * them. Undefined where NATS has none, or no NATS is named. Resolves when replicas at work would have said it on the Lease.
- * They know better: what lies in a set may fit more slots than they have.
- * @throws WatchfireError WF_CHECKPOINT_UNPLACED where it cannot be known; others of the checkpoint section; the signal's reason
+ * Finds the checkpoints on NATS if no Lease names their place, for example after the Lease was deleted. Starting without them
+ * would lose them. Returns `undefined` if NATS has no checkpoints, or no NATS is given. Waits first, so that active replicas can
+ * write the Lease: they know better, because a set's contents may also fit more slots than the fleet has.
+ * @throws WatchfireError WF_CHECKPOINT_UNPLACED if the place cannot be determined; others of the checkpoint section; the signal's
+ * reason
  */
 export async function findPlace(options: FindOptions, signal: AbortSignal): Promise<FoundJournal | undefined> {
   if (!options.nats) return undefined;
@@ -50,7 +54,8 @@ function placeOf(
   const [left] = sets.flatMap(({ moved }) => moved ?? []);
   const here = sets.filter(({ moved }) => moved === undefined);
   const place = (where: string, set = "") => ({ where, annotations: annotationsOf({ where, set, carried: {} }) });
-  // What they were copied into is gone with the streams, or a Lease, or a volume, says more of it.
+  // No set is left: the copy was deleted with the streams, or the checkpoints are elsewhere, and a Lease or a volume has the
+  // details.
   if (here.length === 0 && !left?.startsWith("fleet/")) return left === undefined ? undefined : place(left);
   const found = theOne(here, asked === undefined);
   if (found && isOfOne(found) && asked !== 1) return place("nats", found.set);
@@ -70,23 +75,26 @@ function placeOf(
   return { where, annotations: { ...annotations, ...spreadsNote(found.spreads) } };
 }
 
-/** The set that was worked with last; undefined where that cannot be known. */
+/** Returns the set that was used last. `undefined` if that cannot be determined. */
 function theOne(sets: readonly FoundSet[], isAlone: boolean): FoundSet | undefined {
   const worked = sets.filter(({ isWorked }) => isWorked);
-  // A later term of the same Lease has worked with what it had carried from an earlier one.
+  // A later term of the same Lease has used what it copied from an earlier one.
   const newest = worked.filter(({ set }) => !worked.some((other) => isEarlier(set, other.set)));
-  // A runtime alone goes on in the term in which it carried them. Whatever they came from is gone since.
+  // A single runtime continues in the term in which it copied them. The sources have been deleted since.
   const candidates = newest.length > 0 ? newest : isAlone && sets.length === 1 ? sets.filter(isOfOne) : [];
   const [only, ...others] = candidates;
-  // What was written to behind it may be a copy of it, which is whole, and it may itself be swept in part since.
+  // A set with later writes may be a complete copy of this one, which may have been swept in part since.
   const isLast = sets.every(({ last }) => last <= (only?.last ?? 0));
   return others.length === 0 && isLast ? only : undefined;
 }
 
-/** Only a runtime alone has all in one slot. */
+/** True if one slot has everything, which only a single runtime has. */
 const isOfOne = ({ slots }: FoundSet): boolean => slots.size === 1 && slots.has(0);
 
-/** How many slots the fleet has whose positions these are: as many as are asked for, where each function lies as in that many. */
+/**
+ * Returns the number of slots of the fleet that the checkpoints belong to: `asked`, if each function is where it would be with
+ * that number.
+ */
 function slotsOf({ slots, spreads }: FoundSet, asked: number | undefined): number | undefined {
   const least = Math.max(...slots.keys()) + 1;
   const fits = (count: number) => {
@@ -98,5 +106,5 @@ function slotsOf({ slots, spreads }: FoundSet, asked: number | undefined): numbe
   return [asked ?? least, least].find(fits);
 }
 
-/** The fault of positions that lie in several places, of which no Lease says which counts. */
+/** The error for checkpoints in several places if no Lease says which are valid. */
 export const unplaced = (what: string): WatchfireError => new WatchfireError("WF_CHECKPOINT_UNPLACED", { what });

@@ -17,25 +17,25 @@ import { withNats } from "./open-journal.ts";
 import { openSources, type PlaceOptions } from "./sources.ts";
 import { untilReached } from "./until-reached.ts";
 
-/** One request, in milliseconds. */
+/** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
-/** From so many functions on that are gone and still on record, the record is swept. A Lease's annotations take 256 KiB. */
+/** Number of recorded functions without a manifest from which on the record is swept. A Lease's annotations hold 256 KiB. */
 const mostGone = 100;
-/** After positions that could not be reached, in milliseconds: another replica may reach them. */
+/** Pause after checkpoints could not be reached, in milliseconds. Another replica may reach them. */
 const againMs = 2_000;
 
 export interface EntryOptions extends PlaceOptions {
-  /** How many slots the fleet has. */
+  /** Number of slots of the fleet. */
   readonly slots: number;
-  /** This replica's. */
+  /** The identity of this replica. */
   readonly identity: string;
-  /** Reads the functions, whose manifests say how they are to be spread. */
+  /** Reads the functions, whose manifests say how they should be spread. */
   readonly manifests: () => Promise<readonly FunctionManifest[]>;
 }
 
 /**
- * A replica's way into its fleet. Positions that are in another place move into the fleet's slots first. The one replica
- * that holds the runtime's Lease moves them.
+ * Lets a replica join its fleet. Checkpoints in another place are first moved into the fleet's slots, by the replica that holds
+ * the runtime's Lease.
  */
 export class FleetEntry {
   private readonly options: EntryOptions;
@@ -46,9 +46,9 @@ export class FleetEntry {
   private trouble: string | undefined;
   /** The fault that is waited out, if it has a code. */
   private fault: WatchfireError | undefined;
-  /** The Lease asked for another sharding, or for a sweep, and that was done or could not be done. */
+  /** True if a new sharding or a sweep was due and has been attempted. */
   private wasTried = false;
-  /** Positions were the fleet's own when they were looked for last. */
+  /** True if the checkpoints were in the fleet's slots at the last check. */
   private wasHere = false;
 
   constructor(options: EntryOptions) {
@@ -65,7 +65,7 @@ export class FleetEntry {
     this.here = fleetPlace(slots);
   }
 
-  /** Why it is not in yet. */
+  /** Why the replica has not joined yet. */
   get why(): WatchfireError | undefined {
     const { elector, trouble, fault } = this;
     if (fault) return fault;
@@ -79,7 +79,10 @@ export class FleetEntry {
     return trouble === undefined ? undefined : awaited(trouble);
   }
 
-  /** Resolves once the positions are the fleet's, with where they are. @throws WatchfireError; the signal's reason */
+  /**
+   * Resolves with the location of the checkpoints once they are in the fleet's slots.
+   * @throws WatchfireError; the signal's reason
+   */
   async enter(signal: AbortSignal): Promise<JournalLocation> {
     for (;;) {
       const place = await untilReached(this.options, signal, () => this.place(signal));
@@ -88,7 +91,10 @@ export class FleetEntry {
     }
   }
 
-  /** `undefined` if positions have to move first. If there are none anywhere, they are the fleet's from now on. */
+  /**
+   * Returns the location, or `undefined` if checkpoints must be moved first. If there are no checkpoints, the fleet starts with
+   * empty slots.
+   */
   private async place(signal: AbortSignal): Promise<JournalLocation | undefined> {
     const { folder, here, options } = this;
     const { log, data } = options;
@@ -98,18 +104,18 @@ export class FleetEntry {
     const { where, set } = place;
     this.wasHere = where === here;
     if (this.wasHere) {
-      // Another replica was quicker to begin, with nothing.
+      // Another replica has started the fleet with empty slots before.
       if (set === "" && folder.holdsPositions && !folder.isCopy)
         throw elsewhere(
           `${data} has positions, and the fleet began without them. To go on with the fleet's, take checkpoint.db out of that folder`,
         );
-      // Whoever moved them was ended before it could note that in the folder, or on the Lease.
+      // The process that moved them ended before it could record that in the folder or on the Lease.
       if (folder.retire()) log.warn({ data }, "older positions set aside");
       return this.wasTried || !(await this.due(annotations)) ? place : undefined;
     }
     if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return undefined;
     const found = await findPlace(options, signal);
-    // On the Lease as it was read, which nobody holds. Whatever somebody has written meanwhile stands.
+    // Updates the version that was read, when the Lease had no holder. Changes written meanwhile stay.
     const change = { holder: "", annotations: found?.annotations ?? { [positionsKey]: here } };
     const written = await (lease ? this.lease.update(lease, change, requestMs) : this.lease.create(change, requestMs));
     if (found) return this.place(signal);
@@ -117,8 +123,8 @@ export class FleetEntry {
   }
 
   /**
-   * The work that is to be done while no replica works. `spread`: a manifest asks for another sharding than its function's
-   * positions have. `sweep`: many functions on record are gone.
+   * Returns the work to do while no replica is active. `spread`: a manifest requests another sharding than its function's
+   * checkpoints have. `sweep`: many recorded functions have no manifest.
    */
   private async due(annotations: Readonly<Record<string, string>>): Promise<"spread" | "sweep" | undefined> {
     const spreads = spreadsIn(annotations);
@@ -133,14 +139,14 @@ export class FleetEntry {
     return spreads.size >= mostGone ? "sweep" : undefined;
   }
 
-  /** Waits for the runtime's Lease, which no former runtime holds then, and moves the positions, unless another replica does. */
+  /** Waits for the runtime's Lease, which no other runtime then holds, and moves the checkpoints, unless another replica does. */
   private async campaign(signal: AbortSignal): Promise<void> {
     const { options, lease } = this;
     const { identity, clock, random, log } = options;
     const placed = new AbortController();
     const eligible = (annotations: Readonly<Record<string, string>>) => {
       const place = placeIn(annotations);
-      // If they were here all along, some are to be spread differently.
+      // If they were here before, some functions must be spread differently.
       if (place.where === this.here && !this.wasHere) placed.abort();
       return this.obstacle(place);
     };
@@ -155,7 +161,7 @@ export class FleetEntry {
     } catch (error) {
       signal.throwIfAborted();
       if (!placed.signal.aborted) {
-        // Another replica may do better, or this one a little later.
+        // Another replica may succeed, or this one later.
         if (!(error instanceof WatchfireError) || !passing.has(error.code)) throw error;
         log.warn({ error: error.message }, "positions not carried over");
         options.waiting?.(error.message, error);
@@ -173,14 +179,14 @@ export class FleetEntry {
     const { fence } = elector;
     if (!fence) throw lostError("it was lost before positions were carried over");
     const found = place.where === "" && !folder.holdsPositions ? await findPlace(options, signal) : undefined;
-    // The next look goes by it, or by what a replica at work has said meanwhile.
+    // The next check uses this annotation, or what an active replica has written meanwhile.
     if (found) return placeIn(elector.annotations).where === "" ? elector.annotate(found.annotations) : undefined;
     const isHere = place.where === here;
     const due = isHere ? await this.due(elector.annotations) : "spread";
     if (!due || this.obstacle(place) !== undefined) return;
-    // A sweep that fails keeps no replica from its work.
+    // A sweep that fails does not keep replicas from starting.
     this.wasTried = due === "sweep";
-    // If replicas work, what is due waits for a start at which none does.
+    // If replicas are active, the work is postponed to a start without active replicas.
     const around = { ...options, isPatient: !isHere };
     const isDone =
       due === "sweep"
@@ -192,7 +198,10 @@ export class FleetEntry {
     if (isDone) folder.retire();
   }
 
-  /** Takes functions of which nothing is kept off the Lease: their return decides where they lie. No replica works meanwhile. */
+  /**
+   * Removes functions without manifest and checkpoints from the Lease. Their sharding is decided again if they return. No replica
+   * is active meanwhile.
+   */
   private async sweep(options: PlaceOptions, elector: Elector, signal: AbortSignal): Promise<boolean> {
     const { manifests } = this.options;
     const sources = await openSources(options, elector, signal);
@@ -213,12 +222,12 @@ export class FleetEntry {
     }
   }
 
-  /** Why this replica cannot move positions from there. */
+  /** Returns why this replica cannot move checkpoints from there. */
   private obstacle({ where }: JournalLocation): string | undefined {
     if (!where.startsWith("sqlite/") || this.folder.holdsPositions) return undefined;
     return `they are on the volume of ${where.slice("sqlite/".length)}, which is not in ${this.options.data}`;
   }
 }
 
-/** Faults of a move that another replica, or a later one, may not meet. */
+/** Faults of a move that another replica, or a later one, may not encounter. */
 const passing: ReadonlySet<string> = new Set<ErrorCode>(["WF_LEASE_LOST", "WF_CHECKPOINT_SECRETS"]);

@@ -9,20 +9,20 @@ import { sweepSets } from "./nats-sets.ts";
 import { type NatsStoreOptions, openSlot, roomOfSlot } from "./open-journal.ts";
 import { endOf } from "./sources.ts";
 
-/** Bodies that are read from memory while a slot is filled, in bytes: each is written once. */
+/** Size of the cache of bodies while a slot is filled, in bytes. Each is written once. */
 const cacheBytes = 1024 * 1024;
 
 interface SlotsOptions extends Pick<NatsStoreOptions, "cluster" | "clock" | "log"> {
   readonly connection: Nats;
-  /** How many slots the fleet has. */
+  /** Number of slots of the fleet. */
   readonly slots: number;
-  /** Reads the functions as they are to run. */
+  /** Reads the functions that will run. */
   readonly manifests: () => Promise<readonly FunctionManifest[]>;
 }
 
 /**
- * The slots of a fleet, in a new set, which is named after the term that the fence stands for: nobody before or after it
- * writes there. If this process ends on the way, the next to move positions sweeps the set away.
+ * The slots of a fleet in a new set, named after the fence's term, so that no earlier or later process writes there. If this
+ * process ends before the switch, the next move sweeps the set.
  */
 export function fleetSlots(options: SlotsOptions, fence: Fence, signal: AbortSignal): Destination {
   const { connection, slots, cluster, clock, log } = options;
@@ -51,7 +51,7 @@ export function fleetSlots(options: SlotsOptions, fence: Fence, signal: AbortSig
         await fillJournal(sources, journal, { layout, slot }, signal);
         isDone = true;
       } finally {
-        // Whoever opens it next learns how the last run had ended.
+        // The next process to open it must see how the last run ended.
         await journal.close(isDone && end === "clean");
       }
     }

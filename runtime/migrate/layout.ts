@@ -7,14 +7,14 @@ import { scheduleKind } from "../manifest/schedule.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { slotsOf } from "../slots/rendezvous.ts";
 
-/** How functions lie in journals, one for each slot. */
+/** How functions are distributed over journals, one for each slot. */
 export interface Layout {
   readonly slots: number;
-  /** How the keys of a function are spread. */
+  /** Returns how the keys of a function are spread. */
   spreadOf(name: string): Sharding;
-  /** Whether a trigger says whom its objects count for, so that one may count for several shards. */
+  /** True if a trigger has a `key`, so that one object may belong to several shards. */
   isKeyed(name: string, trigger: string): boolean;
-  /** Whether each shard has the function's schedules, and wakes its own keys by them. */
+  /** True if each shard has the function's schedules, and wakes its keys by them. */
   isReconciler(name: string): boolean;
 }
 
@@ -35,7 +35,7 @@ export function layoutOf(
 /** All functions in one journal. */
 export const alone: Layout = layoutOf(1, () => whole);
 
-/** From the journal of one slot to that of another, as the layout changes. */
+/** A move from the journal of one slot to that of another, when the layout changes. */
 export interface Move {
   readonly from: Layout;
   readonly source: number;
@@ -43,28 +43,31 @@ export interface Move {
   readonly target: number;
 }
 
-/** From one journal that has all functions to another. */
+/** A move of everything from one journal to another. */
 export const wholeMove: Move = { from: alone, source: 0, to: alone, target: 0 };
 
 /** The rows of one function that belong into the target. */
 export interface FunctionRows {
-  /** Whether rows of this key (`namespace/name`) do. `keys`: whom a known object counts for, where that is noted. */
+  /**
+   * True if rows of this key (`namespace/name`) belong there. `keys`: the keys that a known object belongs to, if they are
+   * recorded.
+   */
   has(view: ViewOf, key: string, keys: readonly string[] | undefined): boolean;
-  /** A position as it becomes there; `undefined` if it has none. `other`: the position that another source has brought. */
+  /** Returns the cursor in the target; `undefined` if it has no cursor there. `other`: the cursor copied from another source. */
   cursor(view: ViewOf, cursor: Cursor, other: Cursor | undefined): Cursor | undefined;
 }
 
-/** Which trigger of a function a row is of. */
+/** The trigger that a row belongs to. */
 type ViewOf = Pick<StoredView, "function" | "trigger" | "resource">;
 
-/** The slots that have something of a function. */
+/** Returns the slots of a function. */
 export const placesOf = ({ slots, spreadOf }: Pick<Layout, "slots" | "spreadOf">, name: string): readonly number[] =>
   slotsOf(name, spreadOf(name).shards, slots);
 
 /**
- * The share of a function that moves from the source to the target; `undefined` if nothing does. A shard whose keys stay
- * the same moves as it is, and so does what comes out of one journal. Several shards that become others have no common
- * position: one may have delivered what lies behind another's. Their known objects are compared with a list instead.
+ * Returns the share of a function that moves from the source to the target; `undefined` if nothing does. A shard with the same
+ * keys moves unchanged, and so does everything from a single journal. Shards that are combined differently have no common
+ * position, because one may have delivered events beyond another's. Their known objects are compared with a list instead.
  */
 export function shareOf({ from, source, to, target }: Move, name: string): FunctionRows | undefined {
   const spread = to.spreadOf(name);
@@ -92,7 +95,7 @@ export function shareOf({ from, source, to, target }: Move, name: string): Funct
     if (shard !== "whole" && !shard.mayOwnIn(namespace) && namespace !== "") return undefined;
     if (before.length === 1) return become;
     if (!isWholeIn(namespace)) return withoutPosition(become, other);
-    // All of the namespace was in one shard.
+    // The whole namespace belonged to one shard.
     return former !== "whole" && former?.mayOwnIn(namespace) ? become : undefined;
   };
   return { has, cursor };
@@ -101,13 +104,13 @@ export function shareOf({ from, source, to, target }: Move, name: string): Funct
 const isSchedule = ({ resource }: ViewOf): boolean => resource === scheduleResource;
 const scheduleResource = resourceOf(scheduleKind);
 
-/** The earlier of two positions of a schedule, in times: a time that one shard has not delivered yet is delivered. */
+/** Returns the earlier of two cursors of a schedule, so that a time that one shard has not delivered yet is delivered. */
 const olderOf = (one: Cursor, other: Cursor): Cursor => ({
   ...(Number(one.lowWaterMark ?? 0) < Number(other.lowWaterMark ?? 0) ? one : other),
   epoch: Math.max(one.epoch, other.epoch),
 });
 
-/** Its objects were listed unless none of the shards had. */
+/** Returns the cursor without a low-water mark. It counts as listed if any of the shards had listed. */
 const withoutPosition = (one: Cursor, other: Cursor | undefined): Cursor => ({
   ...one,
   lowWaterMark: undefined,
@@ -115,12 +118,15 @@ const withoutPosition = (one: Cursor, other: Cursor | undefined): Cursor => ({
   initial: one.initial && (other?.initial ?? true),
 });
 
-/** Whether the state that one shard knows stays, of the two that shards know of an object. The older does: it is yet to be delivered. */
+/**
+ * Decides between the states that two shards know of an object. Returns true if `one` is kept: the older state, whose change is
+ * not delivered yet.
+ */
 export function precedes(one: KnownIdentity, other: KnownIdentity): boolean {
   return one.deleted === other.deleted ? isUpTo(one.resourceVersion, other.resourceVersion) : other.deleted;
 }
 
-/** The functions that journals have something of; `retired`: also those that were removed and may come back. */
+/** Returns the functions with rows in the journals. `retired`: include removed ones that may be restored. */
 export async function namesIn(journals: readonly Checkpoint[], { retired = false } = {}): Promise<Set<string>> {
   const names = new Set<string>();
   for (const journal of journals) {

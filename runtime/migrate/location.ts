@@ -4,31 +4,37 @@ import { readSpread, type Sharding, wordsOf } from "../engine/state/sharding.ts"
 import type { Fence } from "../lease/elector.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
 
-/** On the Lease: where the positions are, `kubernetes`, `nats`, `sqlite/<pod>` or `fleet/<slots>`. Whoever has them elsewhere must not take it. */
+/**
+ * Annotation of the Lease: the place of the checkpoints, `kubernetes`, `nats`, `sqlite/<pod>` or `fleet/<slots>`. A runtime with
+ * another place must not take the Lease.
+ */
 export const positionsKey = "watchfire.dev/positions";
-/** On the Lease: which set of slots on NATS holds them. Positions that are carried onto NATS go into a set of their own. */
+/** Annotation of the Lease: the set of slots on NATS that holds them. Each move to NATS uses a new set. */
 const setKey = "watchfire.dev/nats-set";
-/** On the Lease: how far the slots' logs were when positions were carried into them, until their own Leases say more. */
+/**
+ * Annotation of the Lease: the progress of the slots' logs when checkpoints were moved into them, until the slots' Leases have
+ * newer marks.
+ */
 const carriedKey = "watchfire.dev/nats-carried";
 
-/** One request, in milliseconds. */
+/** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
 
-/** Where positions are, as the runtime's Lease says it. */
+/** The location of the checkpoints, as recorded on the runtime's Lease. */
 export interface JournalLocation {
-  /** As it is written; "" where there are none. */
+  /** The recorded place. "" if there are no checkpoints. */
   readonly where: string;
-  /** Of a fleet, how many slots it has. */
+  /** Number of slots, if it is a fleet. */
   readonly slots: number | undefined;
   /** The set of slots on NATS; "" is the first. */
   readonly set: string;
-  /** By slot, its mark when positions were carried into it. */
+  /** By slot, its mark when checkpoints were moved into it. */
   readonly carried: Readonly<Record<string, string>>;
 }
 
 const carriedSchema = z.record(z.string(), z.string());
 
-/** @throws SyntaxError or ZodError where somebody else wrote into it */
+/** @throws SyntaxError or ZodError if the annotations were changed by others */
 export function placeIn(annotations: Readonly<Record<string, string>>): JournalLocation {
   const { [positionsKey]: where = "", [setKey]: set = "", [carriedKey]: carried } = annotations;
   const slots = /^fleet\/(\d+)$/.exec(where)?.[1];
@@ -40,46 +46,46 @@ export function placeIn(annotations: Readonly<Record<string, string>>): JournalL
   };
 }
 
-/** As the API server has it now. */
+/** Reads the location from the API server. */
 export async function readPlace(lease: LeaseApi): Promise<JournalLocation> {
   return placeIn((await lease.get(requestMs))?.annotations ?? {});
 }
 
-/** What the Lease says of it, once positions are there. */
+/** Returns the Lease's annotations for a location. */
 export const annotationsOf = ({ where, set, carried }: Omit<JournalLocation, "slots">): Record<string, string> => ({
   [positionsKey]: where,
   [setKey]: set,
   [carriedKey]: JSON.stringify(carried),
 });
 
-/** Of positions that a fleet of so many slots has. */
+/** Returns the place of a fleet with this many slots. */
 export const fleetPlace = (slots: number): string => `fleet/${slots}`;
 
-/** What a slot of a set is called on NATS. */
+/** Returns the name of a set's slot on NATS. */
 export const slotName = (set: string, slot: number): string => (set === "" ? String(slot) : `${set}_${slot}`);
 
-/** The set into which whoever holds the Lease in this term carries positions: nobody before or after it writes there. */
+/** Returns the set that the Lease's holder moves checkpoints into in this term. No earlier or later holder writes there. */
 export const setOf = ({ lease, number }: Fence): string => `${lease.replace(/[^0-9a-z]/gi, "").slice(0, 8)}-${number}`;
 
-/** The set that a slot's name says. */
+/** Returns the set in a slot's name. */
 export const setOfName = (name: string): string => /^(?:(.*)_)?\d+$/.exec(name)?.[1] ?? "";
 
-/** Whether a set is an earlier one of the same Lease. */
+/** True if a set belongs to an earlier term of the same Lease. */
 export function isEarlier(found: string, set: string): boolean {
   const [lease, number] = found.split("-");
   const [ours, term] = set.split("-");
   return lease === ours && Number(number) < Number(term);
 }
 
-/** On the runtime's Lease: how each function is spread that has more than one shard, or was asked to have. */
+/** Annotation of the runtime's Lease: the sharding of each function that has, or should have, more than one shard. */
 const spreadsKey = "watchfire.dev/shards";
 
 const recordSchema = z.record(z.string(), z.string());
 
 /**
- * By function. Words that are not known are no reason to begin with others: a key would be in two shards at once.
- * @throws WatchfireError WF_CHECKPOINT_NEWER_SCHEMA where a newer runtime has written such
- * @throws SyntaxError or ZodError where somebody else wrote into it
+ * Returns the shardings by function. Throws for an unknown sharding, because with any other a key could be in two shards at once.
+ * @throws WatchfireError WF_CHECKPOINT_NEWER_SCHEMA if a newer runtime has written it
+ * @throws SyntaxError or ZodError if the annotation was changed by others
  */
 export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Sharding> {
   return new Map(
@@ -92,7 +98,7 @@ export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string,
   );
 }
 
-/** The annotation that says it. */
+/** Returns the annotation for the shardings. */
 export const spreadsNote = (spreads: ReadonlyMap<string, Sharding>): Record<string, string> => ({
   [spreadsKey]: JSON.stringify(Object.fromEntries([...spreads].map(([name, spread]) => [name, wordsOf(spread)]))),
 });

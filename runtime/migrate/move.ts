@@ -7,18 +7,18 @@ import { type Layout, namesIn } from "./layout.ts";
 import { placeIn } from "./location.ts";
 import { endOf, openSources, type PlaceOptions, type SourceJournals } from "./sources.ts";
 
-/** Where positions move to. */
+/** The destination of a move. */
 export interface Destination {
-  /** As the Lease names it. */
+  /** The place, as the Lease names it. */
   readonly where: string;
-  /** Copies the positions of these functions, and returns the Lease's annotations with which they count there. */
+  /** Copies the checkpoints of these functions. Returns the Lease's annotations that make the copy valid. */
   fill(sources: SourceJournals, names: ReadonlySet<string>): Promise<Readonly<Record<string, string>>>;
 }
 
 /**
- * Moves positions under the Lease that is held. One update of the Lease is the switch: until then the sources count,
- * whole, and the next to move copies again from the beginning. Returns `false`, and has moved nothing, if the Lease names
- * another place now, or if replicas work that are not waited for.
+ * Moves checkpoints while the Lease is held. One update of the Lease is the switch. Until then the sources remain valid and
+ * complete, and the next move starts over. Returns `false`, without having moved anything, if the Lease names another place now,
+ * or if active replicas are not waited for.
  * @throws WatchfireError of the checkpoint section, WF_LEASE_LOST; the signal's reason
  */
 export async function movePositions(
@@ -48,13 +48,13 @@ export async function movePositions(
   }
 }
 
-/** A slot of a layout, whose journal is filled. */
+/** A slot of a layout whose journal is filled. */
 interface Target {
   readonly layout: Layout;
   readonly slot: number;
 }
 
-/** Copies what belongs into the slot from each source. */
+/** Copies the slot's share of each source. */
 export async function copyAll(
   { layout, journals }: SourceJournals,
   to: Checkpoint,
@@ -65,7 +65,7 @@ export async function copyAll(
     await copyJournal(store, to, { from: layout, source: slot, to: target.layout, target: target.slot }, signal);
 }
 
-/** Replaces what is in a journal with what belongs into the slot. */
+/** Replaces the contents of a journal with the slot's share. */
 export async function fillJournal(
   sources: SourceJournals,
   journal: SharedJournal,

@@ -11,28 +11,28 @@ import type { Logger } from "../observe/log.ts";
 import { namesIn } from "./layout.ts";
 import { isEarlier, setOf, setOfName } from "./location.ts";
 
-/** How often a slot is read that seems damaged: it may be trimmed meanwhile. */
+/** Number of attempts to read a slot that seems damaged, because it may be trimmed meanwhile. */
 const readings = 3;
 
-/** A set of slots, as it lies on NATS. */
+/** A set of slots on NATS. */
 export interface FoundSet {
   readonly set: string;
-  /** By slot, the functions that it has something of; of a slot that is damaged, none. */
+  /** By slot, the functions it has rows of; empty for a damaged slot. */
   readonly slots: ReadonlyMap<number, ReadonlySet<string>>;
   readonly spreads: ReadonlyMap<string, Sharding>;
-  /** Whether a runtime went on from it. A set that was merely copied into may not be whole. */
+  /** True if a runtime has used it. A set that was only copied into may be incomplete. */
   readonly isWorked: boolean;
-  /** Where its positions went since. */
+  /** The place that its checkpoints were moved to, if they were. */
   readonly moved: string | undefined;
   /** The sequence of its last message. */
   readonly last: number;
-  /** The cluster whose positions it has, by its uid. */
+  /** The uid of the cluster that the checkpoints belong to. */
   readonly owner: string | undefined;
-  /** How one of its slots is damaged. */
+  /** The damage of one of its slots. */
   readonly fault: WatchfireError | undefined;
 }
 
-/** Reads the sets of slots on NATS that are asked for; default all. They stay as they are. @throws what the client throws */
+/** Reads sets of slots on NATS without changing them. Default: all sets. @throws what the client throws */
 export async function readSets(nats: Nats, clock: Clock, isAsked = (_: string) => true): Promise<FoundSet[]> {
   const sets = Map.groupBy(await slotsOn(nats), setOfName);
   const found: FoundSet[] = [];
@@ -62,7 +62,7 @@ async function readSet(nats: Nats, clock: Clock, set: string, names: readonly st
     const { note, sequence = 0 } = (await unlessDamaged(() => new JetstreamLog(nats, clock, slot).read())) ?? {};
     last = Math.max(last, sequence);
     if (note?.end.startsWith("moved:")) moved = note.end.slice("moved:".length);
-    // Whoever copies into a set writes under the fence that the set is named after.
+    // A process that copies into a set uses the fence that the set is named after.
     isWorked ||= note?.fence !== undefined && setOf(note.fence) !== set;
     const disk = await unlessDamaged(() => readSlot({ nats, slot, clock }));
     owner ??= disk?.cluster;
@@ -78,9 +78,9 @@ async function readSet(nats: Nats, clock: Clock, set: string, names: readonly st
 }
 
 /**
- * Marks streams that do not say whose they are as this cluster's, unless their positions are another's. An older runtime
- * made them. What it wrote says the cluster; where that cannot be read, they stay nobody's. New streams say it at once.
- * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, and has written nothing then; what the client throws
+ * Marks streams of an older runtime, which have no mark, as this cluster's, unless their checkpoints belong to another. The
+ * checkpoints name their cluster. If they cannot be read, the streams stay unmarked. New streams are created with a mark.
+ * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, without having written; what the client throws
  */
 export async function claimStreams(nats: Nats, clock: Clock, log: Logger): Promise<void> {
   const { cluster } = nats;
@@ -89,21 +89,20 @@ export async function claimStreams(nats: Nats, clock: Clock, log: Logger): Promi
   const owners = new Set(sets.flatMap(({ owner }) => owner ?? []));
   const [fault] = sets.flatMap((set) => set.fault ?? []);
   if (owners.size === 0 && fault) {
-    // They may be anybody's. Whoever opens the slot reports the damage, and a later start asks again.
+    // Their cluster is unknown. Opening the slot reports the damage, and a later start checks again.
     log.warn({ stream: nats.logStream, error: fault.message }, "whose the streams are cannot be read");
     return;
   }
   const [other] = owners.difference(new Set([cluster]));
   if (other === undefined) return nats.mark();
   if (!owners.has(cluster)) throw nats.othersStreams(other);
-  // Two clusters that an older runtime let in, each in slots of its own: neither is to lose its positions.
+  // An older runtime let in two clusters, with different slots. Neither must lose its checkpoints.
   log.warn({ stream: nats.logStream, other }, "the streams have positions of another cluster as well");
 }
 
 /**
- * Deletes the sets that count no more for a copy into `set`. They are the earlier sets of the same Lease, except `from`,
- * which is copied. Sets of a Lease that was deleted since go if they have positions of this cluster: another cluster may
- * have its own on the same NATS.
+ * Deletes the sets that are invalid once `set` is filled: the earlier sets of the same Lease, except the source `from`. Sets of a
+ * deleted Lease are deleted if their checkpoints belong to this cluster, because another cluster may have sets on the same NATS.
  * @throws WatchfireError; what the client throws
  */
 export async function sweepSets(
@@ -113,7 +112,7 @@ export async function sweepSets(
   { set, from }: { readonly set: string; readonly from: string | undefined },
 ): Promise<void> {
   const isOther = (found: string) => found !== set && found !== from && !isEarlier(found, set);
-  // The first set of each Lease has one name. It is ours unless it says another cluster. A damaged one may be in use.
+  // The first set has the same name under each Lease. It is ours unless it names another cluster. A damaged one may be in use.
   const isOurs = ({ set: found, owner, fault }: FoundSet) =>
     !fault && (owner === undefined ? found === "" : owner === cluster);
   const ours = new Set((await readSets(nats, clock, isOther)).filter(isOurs).map((found) => found.set));

@@ -12,30 +12,30 @@ import type { Logger } from "../observe/log.ts";
 import { placeIn, slotName } from "./location.ts";
 import { claimStreams } from "./nats-sets.ts";
 
-/** Which NATS, and how it is reached. */
+/** The NATS servers and how to connect to them. */
 export type NatsPlace = Omit<NatsOptions, "name" | "cluster" | "log">;
 
 export interface NatsStoreOptions {
   readonly nats?: NatsPlace | undefined;
   readonly namespace: string;
   readonly account?: string | undefined;
-  /** The cluster's uid, where it is known: positions of another are refused, and stay as they are. */
+  /** The cluster's uid, if known. Checkpoints of another cluster are refused and left unchanged. */
   readonly cluster: string | undefined;
   readonly clock: JetstreamJournalOptions["clock"];
   readonly log: Logger;
 }
 
 interface SharedOptions extends NatsStoreOptions, Pick<SecretsJournalOptions, "transport" | "onLost"> {
-  /** Whether positions are to be there. Default false. */
+  /** True if the journal must hold checkpoints. Default false. */
   readonly isThere?: boolean;
-  /** The set of slots; default: the one that the Lease names. */
+  /** The set of slots. Default: the one that the Lease names. */
   readonly set?: string;
 }
 
-/** Journals that every replica reaches, as the Lease and `--store` name them. */
+/** Journals that every replica reaches, as named by the Lease and by `--store`. */
 export type SharedPlace = Exclude<StoreKind, "sqlite">;
 
-/** How each is opened, under the fence that is held. */
+/** Opens each kind of journal under the held fence. */
 const sharedJournals = {
   kubernetes: async ({ account = runtimeAccount, ...options }, { fence }) => {
     if (!fence) throw notHeld();
@@ -45,7 +45,7 @@ const sharedJournals = {
     if (!elector.fence) throw notHeld();
     const connection = await connectNats(options);
     try {
-      // All of a runtime's positions are in one slot.
+      // A single runtime has all checkpoints in one slot.
       const slot = slotName(options.set ?? placeIn(elector.annotations).set, 0);
       return await openSlot({ ...options, connection, slot, onClosed: () => connection.close() }, elector);
     } catch (error) {
@@ -60,18 +60,18 @@ const notHeld = (): WatchfireError =>
 
 export const isShared = (place: string): place is SharedPlace => Object.hasOwn(sharedJournals, place);
 
-/** Opens a journal that every replica reaches, of a runtime alone. @throws WatchfireError of the checkpoint section */
+/** Opens a journal that every replica reaches, for a single runtime. @throws WatchfireError of the checkpoint section */
 export const openShared = (place: SharedPlace, options: SharedOptions, elector: Elector): Promise<SharedJournal> =>
   sharedJournals[place](options, elector);
 
 /**
- * Connects to a runtime's streams, and makes those that are not there. They are this cluster's then.
+ * Connects to a runtime's streams, creates missing ones, and marks them as this cluster's.
  * @throws WatchfireError of the checkpoint section
  */
 export async function connectNats(options: NatsStoreOptions): Promise<Nats> {
   const { nats: place, namespace, account = runtimeAccount, cluster, clock, log } = options;
   if (!place) throw new WatchfireError("WF_CHECKPOINT_ELSEWHERE", { what: "they are on NATS, and --nats names none" });
-  // No account's name has `_`, and no namespace's.
+  // Neither names of accounts nor of namespaces contain `_`.
   const name = `${namespace}_${account.replaceAll(".", "_")}`;
   const nats = await Nats.connect({ ...place, name, cluster, log });
   try {
@@ -83,7 +83,7 @@ export async function connectNats(options: NatsStoreOptions): Promise<Nats> {
   }
 }
 
-/** Connects for the length of some work. @throws as `connectNats`; what the work throws */
+/** Connects for the duration of `work`. @throws as `connectNats`; what `work` throws */
 export async function withNats<T>(options: NatsStoreOptions, work: (nats: Nats) => Promise<T>): Promise<T> {
   const nats = await connectNats(options);
   try {
@@ -93,19 +93,22 @@ export async function withNats<T>(options: NatsStoreOptions, work: (nats: Nats) 
   }
 }
 
-/** For what waits and dead letters, and for bodies in memory, of all slots together, in bytes; each has at least the least. */
+/**
+ * Limit, in bytes, of waiting events and dead letters of all slots together, and of their cached bodies. Each slot has at least
+ * `leastRoom`.
+ */
 const roomOfAll = 512 * 1024 * 1024;
 const leastRoom = 8 * 1024 * 1024;
 
-/** The same of one slot. */
+/** Returns the limit of one slot. */
 export const roomOfSlot = (slots: number): number => Math.max(leastRoom, roomOfAll / slots);
 
-/** A Lease that is held, and that says whose turn it is. */
+/** A held Lease. */
 type HeldLease = Pick<Elector, "fence" | "annotations" | "annotate">;
 
 interface SlotStoreOptions extends Omit<JetstreamJournalOptions, "nats" | "fence" | "witness"> {
   readonly connection: Nats;
-  /** Its mark when positions were copied into it. Default: nobody copied any. */
+  /** Its mark when checkpoints were moved into it. Default: they were not. */
   readonly carried?: string | undefined;
 }
 
@@ -116,14 +119,14 @@ export const openSlot = (
 ): Promise<JetstreamJournal> =>
   JetstreamJournal.open({ ...options, nats, fence: held.fence, witness: onLease(held, options.slot, carried) });
 
-/** On the Lease: how far the slot's log was when it was looked at last, and which streams it was in. */
+/** Prefix of a slot's mark on the Lease: the last known progress of its log, and the streams' identity. */
 const markKey = "watchfire.dev/nats-";
-/** A mark, and nothing else that begins so. */
+/** Matches the keys of marks only. */
 const isMark = /^watchfire\.dev\/nats-(?:.+_)?\d+$/;
 
 /**
- * The Lease outlives NATS, and whoever holds it may write it. The marks of other sets go: a Lease stands for one slot, and
- * positions of it that are elsewhere by now count no more.
+ * Keeps a slot's mark on the Lease, which outlives NATS. Deletes marks of other sets, because a Lease stands for one slot, whose
+ * checkpoints elsewhere are no longer valid.
  */
 function onLease(elector: HeldLease, slot: string, carried = ""): Witness {
   const key = `${markKey}${slot}`;

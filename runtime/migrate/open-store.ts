@@ -12,19 +12,19 @@ import { isShared, type NatsPlace, openShared, type SharedPlace } from "./open-j
 import { endOf, type PlaceOptions, type SourceJournals } from "./sources.ts";
 import { untilReached } from "./until-reached.ts";
 
-/** How a runtime alone opens its positions. */
+/** Options of a single runtime's store. */
 interface StoreOptions extends PlaceOptions {
-  /** Where they are to be kept. Default `sqlite`. */
+  /** The store to use. Default `sqlite`. */
   readonly store?: StoreKind;
-  /** The pod's name, where there is an election. */
+  /** The pod's name, if there is an election. */
   readonly pod?: string | undefined;
   /** Called when another runtime has taken the store over. */
   readonly onLost: (error: WatchfireError) => void;
 }
 
 /**
- * Only the pod whose volume holds the positions may take the Lease; positions elsewhere are within everybody's reach. Those
- * of a fleet are so for whoever knows its NATS.
+ * Returns which runtimes may take the Lease: if the checkpoints are on a volume, only the pod with that volume. Everyone can
+ * reach other stores, but a fleet's only with its NATS servers.
  */
 export function eligibleFor(pod: string, nats: NatsPlace | undefined): Eligible {
   return (annotations) => {
@@ -38,8 +38,8 @@ export function eligibleFor(pod: string, nats: NatsPlace | undefined): Eligible 
 }
 
 /**
- * Opens the store where positions are to be kept, with the positions in it. If the Lease says that they are in another
- * journal, they move first, whole. Never begins with nothing where there were any.
+ * Opens the store with the checkpoints. If the Lease names another journal, they are first moved from there. Never starts with an
+ * empty store while checkpoints exist elsewhere.
  * @throws WatchfireError of the checkpoint section
  */
 export async function openStore(
@@ -50,10 +50,10 @@ export async function openStore(
   return elector ? new SoleStore(options, elector, signal).open() : new DataFolder(options.data, options.clock).open();
 }
 
-/** All of a runtime's positions are in one slot. */
+/** A single runtime has all checkpoints in one slot. */
 const onlySlot = { layout: alone, slot: 0 };
 
-/** Opens it under the Lease that is held. */
+/** Opens the store while the Lease is held. */
 class SoleStore {
   private readonly options: StoreOptions;
   private readonly elector: Elector;
@@ -61,7 +61,7 @@ class SoleStore {
   private readonly folder: DataFolder;
   private readonly kind: StoreKind;
   private readonly volume: string;
-  /** The place, as the Lease is to name it. */
+  /** The place to be named by the Lease. */
   private readonly here: string;
 
   constructor(options: StoreOptions, elector: Elector, signal: AbortSignal) {
@@ -88,19 +88,19 @@ class SoleStore {
     return placeIn(this.elector.annotations).where;
   }
 
-  /** Says on the Lease where positions are on NATS, if it does not: somebody has deleted it. */
+  /** Restores the Lease's annotations for checkpoints on NATS, if they were deleted. */
   private async find(): Promise<void> {
     const { options, elector, kind, signal } = this;
     if (this.where !== "" || this.folder.holdsPositions) return;
     const found = await findPlace(options, signal);
-    // A replica at work has said it meanwhile.
+    // An active replica has written it meanwhile.
     if (this.where !== "") return;
-    // Other places count only for whoever reaches them: what NATS says of them is reported as it is opened.
+    // Other places are only valid for runtimes that reach them. NATS' record of them is reported when it is opened.
     if (!found || !(found.where === "nats" || found.where.startsWith("fleet/"))) return;
     if (kind === "kubernetes") {
       const secrets = await openShared(kind, options, elector);
       await secrets.close(secrets.previousEnd === "clean");
-      // One of them may be half of a copy, or what a copy has left.
+      // One of the two may be an incomplete copy, or the rest of a copied one.
       if (!secrets.isBlank && secrets.movedTo === undefined)
         throw unplaced(`NATS has positions of ${found.where}, and the Secrets have some`);
     }
@@ -135,12 +135,12 @@ class SoleStore {
     return isHere ? new Checkpoint(journal) : this.openHere();
   }
 
-  /** Moves positions into the journal, unless it has them. Returns `false` if the Lease names another place now. */
+  /** Moves the checkpoints into the journal, unless it has them. Returns `false` if the Lease names another place now. */
   private async receive(journal: SharedJournal, set: string): Promise<boolean> {
     const { where, here, volume, folder, elector, signal } = this;
     const { movedTo } = journal;
     if (where === here) {
-      // Whoever moved them was ended before the Lease could say so.
+      // The process that moved them ended before it could update the Lease.
       if (movedTo !== undefined) await elector.annotate({ [positionsKey]: movedTo });
       return movedTo === undefined;
     }
@@ -149,14 +149,14 @@ class SoleStore {
       if (movedTo !== undefined) throw fault(`the positions were moved to ${movedTo}`);
       if (!folder.holdsPositions) return true;
       if (!journal.isBlank) throw fault("the store and the data folder both hold positions");
-      // If this process ends on the way, the journal holds a part of them.
+      // If this process ends before the switch, the journal has an incomplete copy.
       await elector.annotate({ [positionsKey]: volume });
     }
     if (this.where === volume && !folder.holdsPositions) this.warnOfLoss();
     return this.move(set, (sources) => fillJournal(sources, journal, onlySlot, signal));
   }
 
-  /** On NATS, the set that positions move into, which has nothing of what they come from. */
+  /** The set on NATS to move to, which is not the one moved from. */
   private get set(): string {
     const { set, slots } = placeIn(this.elector.annotations);
     if (slots === undefined) return set;
@@ -165,7 +165,7 @@ class SoleStore {
     return setOf(fence);
   }
 
-  /** Returns whether it did; otherwise the Lease names another place now. */
+  /** Returns true if it moved them, and false if the Lease names another place now. */
   private async move(set: string, copy: (sources: SourceJournals) => Promise<void>): Promise<boolean> {
     const { options, elector, signal, here: where } = this;
     const waiting = (why: string | undefined) => options.waiting?.(why && awaited(why).message);

@@ -15,42 +15,42 @@ import { alone, type Layout, layoutOf } from "./layout.ts";
 import { type JournalLocation, placeIn, positionsKey, setOfName, slotName, spreadsIn } from "./location.ts";
 import { connectNats, isShared, type NatsStoreOptions, openShared, openSlot } from "./open-journal.ts";
 
-/** Bodies of a slot that are read from memory, in bytes: each is read once. */
+/** Size of a slot's cache of bodies, in bytes. Each body is read once. */
 const cacheBytes = 1024 * 1024;
 
-/** One of the journals that positions lie in. */
+/** A journal with some of the checkpoints. */
 interface SourceJournal {
   readonly slot: number;
   readonly store: Checkpoint;
 }
 
-/** The journals that positions move from. Nobody else writes into them. */
+/** The journals that checkpoints are moved from. No other process writes to them. */
 export interface SourceJournals {
   readonly layout: Layout;
   readonly journals: readonly SourceJournal[];
-  /** Their set of slots, where they are on NATS. */
+  /** Their set of slots, if they are on NATS. */
   readonly set: string | undefined;
-  /** Resolves if nobody else can have begun to work with them. To be asked just before the place changes. @throws WF_LEASE_LOST */
+  /** Resolves if no other process can have started to use them. Must be called just before the switch. @throws WF_LEASE_LOST */
   confirm(): Promise<void>;
-  /** Notes in them that the positions are in another place from now on, and deletes these. */
+  /** Records in them that the checkpoints have been moved to `place`, and deletes the checkpoints. */
   over(place: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** How a runtime finds and opens its positions. */
+/** Options to find and open a runtime's checkpoints. */
 export interface PlaceOptions extends NatsStoreOptions, Omit<TakeOptions, "leases" | "identity" | "log" | "waiting"> {
   /** The data folder. */
   readonly data: string;
   readonly transport: KubeTransport;
-  /** Called with what is waited for, and the fault if it has a code; with `undefined` at its end. */
+  /** Called with the reason for waiting, and the fault if it has a code; with `undefined` when the wait ends. */
   readonly waiting?: ((why: string | undefined, fault?: WatchfireError) => void) | undefined;
-  /** This process's, where there is an election. */
+  /** The identity of this process, if there is an election. */
   readonly identity?: string | undefined;
 }
 
 /**
- * Opens the journals that the Lease names, which is held. Replicas of a fleet are waited for. `undefined` if the Lease
- * names another place now, or if a replica works that is not waited for.
+ * Opens the journals named by the held Lease. Waits for the replicas of a fleet to end. Returns `undefined` if the Lease names
+ * another place now, or if an active replica is not waited for.
  * @throws WatchfireError of the checkpoint section; the signal's reason
  */
 export async function openSources(
@@ -66,7 +66,7 @@ export async function openSources(
     const { movedTo } = journal;
     const over = (to: string) => journal.moveTo(to);
     if (movedTo === undefined) return ofOne(new Checkpoint(journal), over, where === "nats" ? set : undefined);
-    // Whoever moved them was ended before the Lease could say so.
+    // The process that moved them ended before it could update the Lease.
     await journal.close(false);
     await elector.annotate({ [positionsKey]: movedTo });
     return undefined;
@@ -86,7 +86,7 @@ const ofOne = (store: Checkpoint, over: SourceJournals["over"], set: string | un
   set,
   confirm: async () => undefined,
   over,
-  // If the move fails, the next to open it still has to learn how the last run ended.
+  // If the move fails, the next process to open it must still see how the last run ended.
   close: () => store.close(store.previousEnd === "clean").catch(() => undefined),
 });
 
@@ -106,7 +106,7 @@ async function openFleet(
   const closeAll = async (isOver: boolean) => {
     for (const { store } of journals.splice(0)) {
       const { previousEnd: end } = store;
-      // A slot that never had anything was not killed.
+      // A slot that never had rows counts as clean.
       await store.close(!isOver && (end === "clean" || end === "new")).catch(() => undefined);
     }
   };
@@ -150,6 +150,6 @@ async function openFleet(
 
 const gravity: readonly PreviousEnd[] = ["new", "clean", "killed", "power-loss"];
 
-/** How the last run ended, over all of them: the worst end. */
+/** Returns how the last run ended: the worst end of all journals. */
 export const endOf = ({ journals }: SourceJournals): PreviousEnd =>
   gravity[Math.max(0, ...journals.map(({ store }) => gravity.indexOf(store.previousEnd)))] ?? "new";

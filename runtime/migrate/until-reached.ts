@@ -4,7 +4,7 @@ import { passingCodes } from "../journal/nats/fault.ts";
 import { ApiError } from "../kube/api-error.ts";
 import type { Logger } from "../observe/log.ts";
 
-/** Faults that somebody else ends. */
+/** Faults that end without this process. */
 const passingFaults: ReadonlySet<string> = new Set<ErrorCode>([
   "WF_CHECKPOINT_LOCKED",
   ...passingCodes,
@@ -12,17 +12,17 @@ const passingFaults: ReadonlySet<string> = new Set<ErrorCode>([
   "WF_KUBE_UNREACHABLE",
 ]);
 
-/** How often a data folder that another process still holds, or an API server that does not answer, is tried; milliseconds. */
+/** Interval of retries, in milliseconds, while another process holds the data folder, or the API server does not answer. */
 const againMs = 1_000;
 
 interface RetryOptions {
   readonly clock: Clock;
   readonly log: Logger;
-  /** Told why it has to be waited for, where that is so, and of its end; and the fault, where it has a code. */
+  /** Called with the reason for waiting, and the fault if it has a code; with `undefined` when the wait ends. */
   readonly waiting?: ((why: string | undefined, fault?: WatchfireError) => void) | undefined;
 }
 
-/** Waits for a data folder that is locked and for an API server that does not answer, for as long as the Lease is held. */
+/** Retries `open` while the data folder is locked or the API server does not answer, as long as the Lease is held. */
 export async function untilReached<T>(
   { clock, log, waiting }: RetryOptions,
   signal: AbortSignal,
@@ -34,7 +34,7 @@ export async function untilReached<T>(
       waiting?.(undefined);
       return opened;
     } catch (error) {
-      // The process of a pod that was deleted by force may still end; the kernel then frees its lock.
+      // The process of a pod that was deleted by force may still end. The kernel then frees its lock.
       const code = error instanceof WatchfireError ? error.code : undefined;
       const passing = error instanceof ApiError && (error.status >= 500 || error.status === 429);
       if (!passing && !passingFaults.has(code ?? "")) throw error;

@@ -2,25 +2,25 @@ import { addedNode, writeProject } from "./project.ts";
 import { isTemplate, templates } from "./templates.ts";
 import { ProjectError } from "./write-files.ts";
 
-/** What is asked for; what is left out is asked in a terminal. */
+/** The choices for a project. In a terminal, missing ones are asked for. */
 export interface Wishes {
   readonly name?: string | undefined;
   readonly template?: string | undefined;
   readonly packages?: string | undefined;
-  /** Asks nothing: what is left out has its default. */
+  /** Asks nothing: missing choices have their defaults. */
   readonly yes: boolean;
-  /** npm's words about itself and its Node, as it sets them in `npm_config_user_agent`; undefined where npm started nothing. */
+  /** npm's description of itself and its Node, from `npm_config_user_agent`. `undefined` if npm did not start the process. */
   readonly userAgent?: string | undefined;
 }
 
-/** Makes a project, and says what to do next. @throws ProjectError */
+/** Creates a project, and prints the next steps. @throws ProjectError */
 export async function createProject(wishes: Wishes): Promise<void> {
   const asks = !wishes.yes && process.stdin.isTTY === true;
   const { name, template, packages } = asks ? await ask(wishes) : { ...defaults, ...given(wishes) };
   if (!isTemplate(template)) {
     throw new ProjectError(`there is no template ${template}; there are ${Object.keys(templates).join(", ")}`);
   }
-  // A name that nobody has registered could be anybody's.
+  // Anybody could register a name that is still free.
   if (!packages) throw new ProjectError("name the folder of the packages' tarballs with --packages DIR");
   const nodeMajor = majorOf(wishes.userAgent);
   const files = writeProject({ folder: name, template, packages, nodeMajor });
@@ -35,8 +35,8 @@ export async function createProject(wishes: Wishes): Promise<void> {
 }
 
 /**
- * The major version of the Node that will install the project. It may be older than ours: beside npm's own Node, a checkout
- * brings one for its commands.
+ * Returns the major version of the Node that will install the project. It may be older than this process's, because a checkout
+ * installs a newer Node for its commands next to npm's.
  */
 const majorOf = (userAgent = ""): number =>
   Number(/\bnode\/v(\d+)/.exec(userAgent)?.[1] ?? process.versions.node.split(".")[0]);

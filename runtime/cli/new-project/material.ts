@@ -3,19 +3,19 @@ import { join } from "node:path";
 import { version } from "../../base/version.ts";
 import { templates } from "./templates.ts";
 
-/** Everything that a project is made of. */
+/** Everything that projects are made from. */
 interface Material {
-  /** A folder's files, by their paths below it: those of `common` and of each template. */
+  /** The files of folders, by their paths in it: `common` and each template. */
   readonly folders: Readonly<Record<string, Readonly<Record<string, string>>>>;
   /** The version of Watchfire's packages. */
   readonly version: string;
-  /** The versions of what a project uses besides. */
+  /** Versions of the other packages that a project uses. */
   readonly tools: Readonly<Record<"node" | "typescript" | "vitest", string>>;
 }
 
 const root = join(import.meta.dirname, "../../..");
 
-/** The functions of this checkout that are templates as they are, each with its unit test. */
+/** Functions of this checkout that are used as templates unchanged, each with its unit test. */
 const shipped: Readonly<Record<string, string>> = {
   "configmap-sync": "configmap-sync-handler",
   "crash-notify": "crash-notify",
@@ -51,5 +51,5 @@ function readFiles(folder: string): Record<string, string> {
   return Object.fromEntries(paths.sort().map((path) => [path, readFileSync(join(folder, path), "utf8")]));
 }
 
-/** As the checkout has it. A bundle replaces this module by the value. */
+/** Read from the checkout. A bundle replaces this module by the value. */
 export const material = readMaterial();

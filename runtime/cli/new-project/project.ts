@@ -6,27 +6,27 @@ import type { Template } from "./templates.ts";
 import { FolderError, makeFolder, ProjectError, writeFiles } from "./write-files.ts";
 
 interface ProjectOptions {
-  /** The project's folder: a new one, or one that is empty. */
+  /** The project's folder: new or empty. */
   readonly folder: string;
   readonly template: Template;
-  /** A folder of the packages' tarballs, which are copied into the project. */
+  /** The folder of the packages' tarballs, which are copied into the project. */
   readonly packages: string;
   /** The major version of the machine's Node. */
   readonly nodeMajor: number;
 }
 
-/** The oldest Node that runs the runtime. */
+/** The oldest Node that the runtime supports. */
 const oldestNode = 24;
 
-/** The README's row of `npm run types`. */
+/** The README's row about `npm run types`. */
 const typesRow = /^\| `npm run types` .*\n/m;
 
 const packageNames = ["runtime", "sdk", "cluster"] as const;
 
 /**
- * Writes a project into a folder; gives the files' paths below it.
- * @throws ProjectError with nothing written, where the folder holds something, its name is no package's, or a tarball is missing
- * @throws FolderError where the system refuses to write
+ * Writes a project into a folder. Returns the files' paths in it.
+ * @throws ProjectError, without having written, if the folder is not empty, its name is no package name, or a tarball is missing
+ * @throws FolderError if the system refuses to write
  */
 export function writeProject({ folder, template, packages, nodeMajor }: ProjectOptions): string[] {
   const name = basename(resolve(folder));
@@ -36,7 +36,7 @@ export function writeProject({ folder, template, packages, nodeMajor }: ProjectO
   if (listed(folder).some((each) => each !== ".git"))
     throw new ProjectError(`${folder} is not empty; name another folder`);
   const tarballs = packageNames.map((each) => tarballOf(each, packages));
-  // Without a CustomResourceDefinition, there is nothing to write types of.
+  // Without a CustomResourceDefinition there are no types to write.
   const own = templateFiles(template);
   const hasTypes = Object.keys(own).some((path) => path.startsWith("types/"));
   const files = {
@@ -44,7 +44,7 @@ export function writeProject({ folder, template, packages, nodeMajor }: ProjectO
     ...own,
     "package.json": `${JSON.stringify(packageJson({ name, tarballs, nodeMajor, hasTypes }), null, 2)}\n`,
   };
-  // npm takes no .gitignore into a package.
+  // npm excludes .gitignore from packages.
   const written = Object.fromEntries(
     Object.entries(files).map(([path, text]) => [
       path.replace(/^_/, "."),
@@ -61,7 +61,7 @@ export function writeProject({ folder, template, packages, nodeMajor }: ProjectO
   return [...Object.keys(written), ...tarballs.map((tarball) => `packages/${tarball}`)].sort();
 }
 
-/** What a newer Node costs beside an older one; undefined where none is added. */
+/** Describes the download size of a newer Node next to an older one. `undefined` if no Node is added. */
 export const addedNode = (nodeMajor: number): string | undefined =>
   nodeMajor >= oldestNode
     ? undefined
@@ -106,7 +106,7 @@ function tarballOf(name: string, folder: string): string {
   throw new ProjectError(`${folder} has no ${tarball}; in a checkout of Watchfire, \`npm run pack -- DIR\` makes it`);
 }
 
-/** Empty where there is no such folder: what is there instead is told when it is written to. */
+/** Returns the names in a folder. Empty if it does not exist; another file in its place is reported when it is written to. */
 function listed(folder: string): string[] {
   try {
     return readdirSync(folder);

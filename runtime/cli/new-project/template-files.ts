@@ -1,7 +1,7 @@
 import { material } from "./material.ts";
 import type { Template } from "./templates.ts";
 
-/** Completes the manifest in an editor. */
+/** Lets an editor complete the manifest. */
 const schemaLine = "# yaml-language-server: $schema=../../node_modules/@watchfire/runtime/function.schema.json\n";
 
 interface Renaming {
@@ -11,7 +11,7 @@ interface Renaming {
   readonly functions?: string;
 }
 
-/** The files of a template, by their paths below a project. Each manifest begins with the line that names its schema. */
+/** Returns the files of a template, by their paths in a project. Each manifest begins with the line that names its schema. */
 export function templateFiles(
   template: Template,
   { name, functions = "functions" }: Renaming = {},

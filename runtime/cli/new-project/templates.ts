@@ -1,4 +1,4 @@
-/** The templates' names, and what each does. */
+/** The templates' names and descriptions. */
 export const templates = {
   hello: "logs each ConfigMap of a namespace",
   controller: "reconciles a custom resource, with its CRD, types and status",

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
-/** A mistake of whoever asks for a project, in one sentence. */
+/** A user's mistake in the choices for a project, in one sentence. */
 export class ProjectError extends Error {}
 
 /** The system refuses to write into a folder. */
@@ -16,8 +16,8 @@ export class FolderError extends ProjectError {
 }
 
 /**
- * Writes files, by their paths below a folder. Replaces no file.
- * @throws FolderError where the system refuses to write
+ * Writes files, by their paths in a folder. Never replaces a file.
+ * @throws FolderError if the system refuses to write
  */
 export function writeFiles(folder: string, files: Readonly<Record<string, string>>): void {
   try {
@@ -31,7 +31,7 @@ export function writeFiles(folder: string, files: Readonly<Record<string, string
   }
 }
 
-/** And those above it. Node's own `recursive` never returns for a path below /proc (Node 24.21). */
+/** Creates a folder and its parents. Node's `recursive` never returns for a path below /proc (Node 24.21). */
 export function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));

@@ -4,10 +4,10 @@ import { isAsAsked, type Sharding, shardIn, spreadOf } from "../../engine/state/
 import { slotOf, slotsOf } from "../../slots/rendezvous.ts";
 import type { Shardings } from "./shardings.ts";
 
-/** How a function is spread by the positions that a slot has of it; undefined where it has none. */
+/** Returns how a function's checkpoints in a slot are spread. `undefined` without checkpoints. */
 export type ShardingLookup = (name: string) => Promise<Sharding | undefined>;
 
-/** All functions of a fleet, read once for all the slots that a replica has. */
+/** All functions of a fleet, read once for all slots of a replica. */
 export class Catalogue {
   private readonly source: FunctionSource;
   private readonly slots: number;
@@ -16,10 +16,10 @@ export class Catalogue {
   private latest: Promise<FunctionSet> = this.first.promise;
   private known: readonly string[] = [];
   private spreadFunctions: readonly string[] = [];
-  /** By function, the file that declared it last, also while that is refused. */
+  /** By function, the file that last declared it, even if the function is refused now. */
   private files: ReadonlyMap<string, string> = new Map();
   private origins: ReadonlyMap<string, Origin> = new Map();
-  /** Functions whose file declares another one now, which is refused: what runs of them goes on. */
+  /** Functions whose file now declares another one, which is refused. The running ones continue. */
   private kept: readonly string[] = [];
 
   constructor(source: FunctionSource, slots: number, spreads: Shardings) {
@@ -28,31 +28,31 @@ export class Catalogue {
     this.spreads = spreads;
   }
 
-  /** The names that were read last. */
+  /** The names at the last read. */
   get names(): readonly string[] {
     return this.known;
   }
 
-  /** Those that are to be spread, and nobody has agreed how. */
+  /** Functions to be spread whose sharding is not agreed yet. */
   get unsettled(): readonly string[] {
     return this.spreadFunctions.filter((name) => !this.spreads.of(name));
   }
 
-  /** Where a function's code lies; undefined where nothing declares it now. */
+  /** Returns the origin of a function's code. `undefined` if nothing declares the function now. */
   originOf(name: string): Origin | undefined {
     return this.origins.get(name);
   }
 
-  /** The slots that a function is in, that of its first shard first. */
+  /** Returns the slots of a function, its first shard's slot first. */
   slotsOf(name: string): readonly number[] {
     return slotsOf(name, this.spreads.of(name)?.shards ?? 1, this.slots);
   }
 
-  /** Reads all anew. @throws the signal's reason */
+  /** Reads all functions again. @throws the signal's reason */
   async read(signal: AbortSignal): Promise<void> {
     const set = await this.source.read(signal);
     this.latest = Promise.resolve(set);
-    // Slots that were taken before wait for it.
+    // Resolves for slots that were taken before.
     this.first.resolve(set);
     this.spreadFunctions = set.functions
       .filter(({ manifest }) => spreadOf(manifest).shards > 1)
@@ -70,7 +70,10 @@ export class Catalogue {
     this.known = [...now, ...this.kept];
   }
 
-  /** Those of one slot. What has no name is told of in the slot that its file falls into. */
+  /**
+   * Returns the source of one slot's functions. Faults without a function's name are reported by the slot that their file maps
+   * to.
+   */
   of(slot: number, recorded: ShardingLookup): FunctionSource {
     const isFirst = (name: string) => slotOf(name, this.slots) === slot;
     return {
@@ -91,11 +94,11 @@ export class Catalogue {
     };
   }
 
-  /** The slot of its first shard has something of each function: it says how it is spread. */
+  /** Proposes how a function is spread. Done by the slot of its first shard, which has checkpoints of each function. */
   private async settle(manifest: FunctionOffer["manifest"], recorded: ShardingLookup): Promise<void> {
     if (!this.unsettled.includes(manifest.name)) return;
     const spread = (await recorded(manifest.name)) ?? spreadOf(manifest);
-    // An API server that is away is asked again.
+    // An API server that is away is asked again later.
     await this.spreads.propose(manifest.name, spread).catch(() => undefined);
   }
 
@@ -124,7 +127,7 @@ function otherShards({ file }: FunctionOffer["manifest"], asked: Sharding, runs:
   return new WatchfireError("WF_LEASE_SHARDS", { what, place: { file }, path, actual });
 }
 
-/** The field that asks for something else, and its value. */
+/** Returns the field that asks for another sharding, and its value. */
 function differing(asked: Sharding, runs: Sharding): readonly [path: string, actual: string] {
   if (asked.shards !== runs.shards) return ["spec.delivery.shards", String(asked.shards)];
   if (asked.by === "namespace") return ["spec.delivery.shardBy", "Namespace"];

@@ -3,9 +3,9 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { Logger } from "../../observe/log.ts";
 import type { HeldSlot } from "../../slots/held-slot.ts";
 
-/** On a slot's Lease: why its positions cannot be read. Replicas that do not have it tell of it too. */
+/** Annotation of a slot's Lease: why its checkpoints cannot be read. Other replicas report it as well. */
 const damagedKey = "watchfire.dev/damaged";
-/** How soon it is looked whether they can be read again, in milliseconds: at first soon, then ever later. */
+/** Interval, in milliseconds, at which damaged checkpoints are read again. Doubles from `from` to `most`. */
 const lookMs = { from: 1_000, most: 15_000 };
 
 interface SlotDamageParts {
@@ -15,8 +15,8 @@ interface SlotDamageParts {
 }
 
 /**
- * Positions of one slot that cannot be read. The slot alone stands still, with the replica that took it: any other would find
- * them so as well. Whoever repairs them need not restart anything.
+ * Handles checkpoints of one slot that cannot be read. Only that slot stops, on the replica that holds it, because any other
+ * would find the same. After a repair nothing needs to be restarted.
  */
 export class DamagedSlots {
   private readonly parts: SlotDamageParts;
@@ -26,16 +26,15 @@ export class DamagedSlots {
     this.parts = parts;
   }
 
-  /** Why they cannot be read, while that is so. */
+  /** Why the checkpoints cannot be read at present, if that is so. */
   get fault(): WatchfireError | undefined {
     return this.found;
   }
 
   /**
-   * Opens them once they are whole.
-   * @param read looks whether they are: each opening writes, and so much would be written for nothing
-   * @param told called when they are found damaged
-   * @throws the signal's reason; what opening throws of anything else
+   * Opens the slot once its checkpoints are intact.
+   * @param callbacks `read` checks them without writing, because each opening writes; `told` is called if they are damaged
+   * @throws the signal's reason; errors of `open` other than damage
    */
   async untilWhole<T>(
     { read, open, told }: { read: () => Promise<unknown>; open: () => Promise<T>; told: () => void },
@@ -65,13 +64,13 @@ export class DamagedSlots {
     this.note(fault.message);
   }
 
-  /** For the others; where it cannot be written, the slot stands still all the same. */
+  /** Reports the damage to other replicas. If the Lease cannot be written, the slot stops all the same. */
   private note(message: string | undefined): void {
     const { held } = this.parts;
     if (held.annotations[damagedKey] !== message) void held.annotate({ [damagedKey]: message }).catch(() => undefined);
   }
 }
 
-/** What a slot's Lease says of its positions; undefined where they can be read. */
+/** Returns the damage that a slot's Lease reports. `undefined` if the checkpoints can be read. */
 export const damageOn = (annotations: Readonly<Record<string, string>> = {}): string | undefined =>
   annotations[damagedKey];

@@ -4,12 +4,12 @@ import { deadLetterPageSize } from "../../journal/checkpoint.ts";
 import type { DeadLetters } from "../../journal/dead-letters.ts";
 import type { DeadLetterService } from "../../observe/endpoints.ts";
 
-/** Before the id of each dead letter of a slot. */
+/** Returns the prefix of the ids of a slot's dead letters. */
 export const slotPrefix = (slot: number): string => `${slot}-`;
 
 /**
- * The dead letters of all slots that this replica has, slot by slot. Those of each have its prefix. `elsewhere`: who has a
- * slot that is not here, in words; undefined of one that the fleet does not have.
+ * The dead letters of all slots of this replica, slot by slot, with the slot's prefix in each id. `elsewhere`: describes who
+ * holds a slot that is not here. `undefined` for a slot that the fleet does not have.
  */
 export function fleetLetters(
   of: () => ReadonlyMap<number, DeadLetters>,
@@ -45,7 +45,7 @@ export function fleetLetters(
       return found;
     },
     show: async (id) => place(id).letters.show(id),
-    // Nothing is done in any slot where one of them refuses a letter.
+    // If one slot refuses a letter, nothing is replayed in any slot.
     async replay(ids) {
       const placed = bySlot(ids);
       for (const [letters, own] of placed) await letters.assertReplayable(own);

@@ -4,20 +4,20 @@ import type { LeaseApi } from "../../lease/lease-api.ts";
 import type { LeaseRecord } from "../../lease/lease-record.ts";
 import { annotationsOf, type JournalLocation, placeIn, spreadsIn, spreadsNote } from "../../migrate/location.ts";
 
-/** How often it is looked whether the Lease is there, in milliseconds. */
+/** Interval at which the Lease is read, in milliseconds. */
 const lookMs = 5_000;
-/** One request, in milliseconds. */
+/** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
 
-/** What a replica at work knows of its fleet. */
+/** Facts that an active replica knows about its fleet. */
 export interface FleetFacts {
   readonly place: JournalLocation;
   readonly spreads: ReadonlyMap<string, Sharding>;
 }
 
 /**
- * The runtime's Lease, which says where a fleet's positions are and how functions are spread. Where somebody deletes it, or
- * what it says, each reading of a replica at work makes it again: whoever came later would begin with nothing.
+ * The runtime's Lease, which says where a fleet's checkpoints are and how functions are spread. If the Lease or its annotations
+ * are deleted, the next read by an active replica restores them. Otherwise a later replica would start with nothing.
  */
 export class KeptLease implements LeaseApi {
   readonly create: LeaseApi["create"];
@@ -26,7 +26,7 @@ export class KeptLease implements LeaseApi {
   private readonly facts: () => FleetFacts | undefined;
   private readonly log: { warn(fields: object, message: string): void };
 
-  /** @param facts undefined of a replica that is not, or no longer, at work: others may have carried positions since */
+  /** @param facts returns `undefined` while the replica is not active, because others may have moved checkpoints since */
   constructor(
     api: LeaseApi,
     facts: () => FleetFacts | undefined,
@@ -54,7 +54,7 @@ export class KeptLease implements LeaseApi {
     }
   }
 
-  /** Looks after it every few seconds. Never rejects. */
+  /** Reads the Lease every few seconds. Never rejects. */
   async keep(clock: Clock, signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await pause(clock, lookMs, signal).catch(() => undefined);
@@ -63,7 +63,7 @@ export class KeptLease implements LeaseApi {
   }
 }
 
-/** What of the facts the annotations lack; undefined where they say all, and where they say another place. */
+/** Returns the facts that the annotations lack. `undefined` if they are complete or name another place. */
 function lacking(
   annotations: Readonly<Record<string, string>>,
   { place, spreads }: FleetFacts,
@@ -72,7 +72,7 @@ function lacking(
   const said = spreadsIn(annotations);
   const note = spreadsNote(new Map([...spreads, ...said]));
   if (where === "") return { ...annotationsOf(place), ...note };
-  // Of another set functions may be spread otherwise.
+  // In another set, functions may be spread differently.
   if (where !== place.where || set !== place.set) return undefined;
   return [...spreads.keys()].every((name) => said.has(name)) ? undefined : note;
 }

@@ -4,12 +4,12 @@ import type { Logger } from "../../observe/log.ts";
 import type { Catalogue } from "./catalogue.ts";
 import type { Shardings } from "./shardings.ts";
 
-/** How often it is looked whether it is agreed by now how a function is spread, in milliseconds. */
+/** Interval, in milliseconds, at which it is checked whether a function's sharding has been agreed. */
 const agreePollMs = 500;
-/** After a reading that failed, in milliseconds: no other change may come that would begin the next. */
+/** Pause after a failed read, in milliseconds. No further change may occur that would trigger the next read. */
 const againMs = 5_000;
 
-/** Something that takes up what the catalogue has now. */
+/** Takes over what the catalogue has now. */
 interface CatalogueReader {
   reload(): Promise<void>;
 }
@@ -17,32 +17,32 @@ interface CatalogueReader {
 interface ReloadsParts {
   readonly catalogue: Pick<Catalogue, "read" | "unsettled">;
   readonly spreads: Pick<Shardings, "read" | "size">;
-  /** The runs of the slots that are here. */
+  /** The runs of the slots here. */
   readonly runs: () => readonly CatalogueReader[];
-  /** Whether a slot of this function is here. */
+  /** True if a slot of the function is here. */
   readonly isHere: (name: string) => boolean;
-  /** Whether the slot that would say how this function is spread stands still: it is not waited for. */
+  /** True if the slot that would propose the function's sharding is damaged, so that it is not waited for. */
   readonly isStuck: (name: string) => boolean;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** Reads a replica's functions, for all its slots, one reading after another. */
+/** Reads a replica's functions for all its slots, one read at a time. */
 export class Reloads {
   private readonly parts: ReloadsParts;
   private last: Promise<void> = Promise.resolve();
-  /** Of how many functions it was agreed how they are spread when the slots that are here were all read last. */
+  /** Number of agreed shardings when all slots here were last reloaded. */
   private taken = 0;
-  /** Why the last reading failed; empty where it did not. */
+  /** Why the last read failed. Empty if it did not. */
   private failure = "";
-  /** When what a reading lacked is to be read again, by the monotonic clock; undefined where it lacked nothing. */
+  /** When to read again what a read lacked, by the monotonic clock. `undefined` if nothing was lacking. */
   private dueAt: number | undefined;
 
   constructor(parts: ReloadsParts) {
     this.parts = parts;
   }
 
-  /** Whether all slots that are here know how each function is spread, as far as that can be known. */
+  /** True if all slots here know how each function is spread, as far as that can be known. */
   get isAgreed(): boolean {
     const { catalogue, spreads, isStuck } = this.parts;
     return catalogue.unsettled.every(isStuck) && spreads.size === this.taken;
@@ -50,8 +50,8 @@ export class Reloads {
 
   /**
    * Reads the functions before the first slot is here.
-   * @param waiting hears why an API server has to be waited for, and of its end
-   * @throws the signal's reason, and what no waiting mends
+   * @param waiting called with the reason for waiting for an API server, and with `undefined` when the wait ends
+   * @throws the signal's reason; errors that waiting does not mend
    */
   first(signal: AbortSignal, waiting: (why: string | undefined) => void): Promise<void> {
     return this.next(async () => {
@@ -76,8 +76,8 @@ export class Reloads {
   }
 
   /**
-   * Looks, while nobody has agreed how a function is spread, whether its first slot has said so meanwhile. Reads again what a
-   * reading lacked. Never rejects.
+   * Checks periodically whether the first slot of a function has agreed on its sharding, until all have. Repeats incomplete
+   * reads. Never rejects.
    */
   async agree(signal: AbortSignal): Promise<void> {
     const { clock, spreads, catalogue, isHere } = this.parts;
@@ -86,7 +86,7 @@ export class Reloads {
       if (!signal.aborted && this.dueAt !== undefined && clock.monotonic() >= this.dueAt) await this.again(signal);
       if (signal.aborted || this.isAgreed) continue;
       if (catalogue.unsettled.length > 0) await spreads.read().catch(() => undefined);
-      // It could not be said when the slot was read: the API server was away.
+      // The slot could not propose it when it was read, because the API server was away.
       const isOurs = catalogue.unsettled.some(isHere);
       if (spreads.size !== this.taken || isOurs)
         await this.settled(
@@ -97,7 +97,7 @@ export class Reloads {
     }
   }
 
-  /** After those before it, whatever became of them. */
+  /** Runs `work` after earlier work, whether that succeeded or not. */
   private next(work: () => Promise<void>): Promise<void> {
     const done = this.last.then(work);
     this.last = done.catch(() => undefined);
@@ -110,7 +110,7 @@ export class Reloads {
     await catalogue.read(signal);
   }
 
-  /** Where one fails, it counts as not read, and is read again. */
+  /** Reloads all slots. If one fails, all count as not reloaded, and are tried again. */
   private async reloadRuns(): Promise<void> {
     const { size } = this.parts.spreads;
     await Promise.all(this.parts.runs().map((run) => run.reload()));

@@ -4,12 +4,12 @@ import type { LeaseApi } from "../../lease/lease-api.ts";
 import { Unwritten } from "../../lease/unwritten.ts";
 import { spreadsIn, spreadsNote } from "../../migrate/location.ts";
 
-/** One request, in milliseconds. */
+/** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
 
 /**
- * How functions are spread, as all replicas have agreed. It is on the runtime's Lease, and whoever says it first is
- * right for good: positions lie where it says.
+ * How functions are spread, as agreed by all replicas. Recorded on the runtime's Lease. The first proposal is final, because
+ * checkpoints are placed accordingly.
  */
 export class Shardings {
   private readonly api: LeaseApi;
@@ -24,22 +24,22 @@ export class Shardings {
     this.writing = new Unwritten("how functions are spread, on the runtime's Lease,", log);
   }
 
-  /** Why nothing can be agreed on, while that is so. */
+  /** Why nothing can be recorded at present, if that is so. */
   get unwritten(): WatchfireError | undefined {
     return this.writing.trouble;
   }
 
-  /** Undefined where nothing is agreed. */
+  /** Returns a function's sharding. `undefined` if it is not agreed. */
   of(name: string): Sharding | undefined {
     return this.known.get(name);
   }
 
-  /** By function. */
+  /** All agreed shardings, by function. */
   get all(): ReadonlyMap<string, Sharding> {
     return this.known;
   }
 
-  /** Of how many functions it is agreed. */
+  /** The number of agreed shardings. */
   get size(): number {
     return this.known.size;
   }
@@ -49,7 +49,7 @@ export class Shardings {
     this.take((await this.api.get(requestMs))?.annotations ?? {});
   }
 
-  /** Agrees on it, unless something else was agreed before. @throws where it cannot be written */
+  /** Records a sharding, unless one is recorded already. @throws if the Lease cannot be written */
   async propose(name: string, spread: Sharding): Promise<void> {
     try {
       await this.agree(name, spread);

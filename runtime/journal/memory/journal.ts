@@ -13,13 +13,13 @@ import { type DeadLetterSize, sizeOfLetter } from "../dead-letter-stats.ts";
 import { type Journal, type PreviousEnd, type QueueRange, type Queues, takeWithin } from "../journal.ts";
 import { type HeldObject, JournalState } from "../state.ts";
 
-/** What outlives a `MemoryJournal`, as a file outlives the process that wrote it. */
+/** The state that outlives a `MemoryJournal`, as a file outlives the process that wrote it. */
 export class MemoryDisk extends JournalState {
   end: PreviousEnd = "new";
   readonly spill = new Map<string, Spilled>();
   readonly letters = new Map<string, DeadLetter>();
 
-  /** Forgets all positions, for those of another journal. How its last runtime ended stays. */
+  /** Deletes all rows, to receive those of another journal. Keeps how the last run ended. */
   clear(): void {
     for (const rows of [this.views, this.begun, this.spill, this.letters, this.paused]) rows.clear();
     this.cluster = undefined;
@@ -58,7 +58,7 @@ export class MemoryDisk extends JournalState {
     for (const [key, event] of this.spill) if (event.view === id) this.spill.delete(key);
   }
 
-  /** In their order. */
+  /** Returns rows ordered by number. */
   rows<Q extends keyof Queues>(queue: Q, { function: name, after, limit }: QueueRange): Queues[Q]["whole"][] {
     const all: Iterable<Queues[Q]["whole"]> = this[queue].values();
     const numberOf = (row: Spilled | DeadLetter) => ("sequence" in row ? row.sequence : Number(row.letter));
@@ -66,7 +66,7 @@ export class MemoryDisk extends JournalState {
     for (const row of all) {
       if ((name !== undefined && row.function !== name) || numberOf(row) <= after) continue;
       found.push(row);
-      // Letters come in their order.
+      // Letters are stored in order.
       if (queue === "letters" && found.length === limit) break;
     }
     if (queue === "spill") found.sort((a, b) => numberOf(a) - numberOf(b));
@@ -74,7 +74,10 @@ export class MemoryDisk extends JournalState {
   }
 }
 
-/** The journal in memory: what tests use, where opening another on the same disk is a restart, and what others keep copies of. */
+/**
+ * A journal in memory. Tests use it, where another journal on the same disk is a restart. Journals that keep a copy elsewhere
+ * extend it.
+ */
 export class MemoryJournal implements Journal {
   readonly state: MemoryDisk;
   readonly capabilities: Journal["capabilities"] = { queues: true, bodies: true, packed: false };
@@ -91,7 +94,7 @@ export class MemoryJournal implements Journal {
     this.state.apply(this.whole(entries));
   }
 
-  /** With the rows that it says something of. */
+  /** Adds the rows that the entries concern without containing them. */
   protected whole(entries: JournalEntries): JournalEntries {
     if (entries.doubted === undefined) return entries;
     const waiting = this.state.rows("spill", { function: entries.doubted, after: Number.NEGATIVE_INFINITY });
@@ -141,7 +144,7 @@ function become(before: HeldObject | undefined, { body, ...identity }: KnownStat
     : { ...identity, body: body && apart(body) };
 }
 
-/** What is kept for long must not keep the chunks alive that came from sockets: they are counted nowhere by then. */
+/** Copies bodies that are kept for long, so that they do not keep chunks read from sockets alive, whose memory is not counted. */
 const withOwnBodies = <T extends Pick<StoredEvent, "body" | "oldBody">>(event: T): T => ({
   ...event,
   body: apart(event.body),

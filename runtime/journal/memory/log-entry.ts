@@ -10,12 +10,14 @@ const body = z.union([z.string(), z.object({ base64: z.string() }), z.null()]);
 const bodyMark = z.enum(["own", "older"]);
 const gone = z.tuple([z.union([z.string(), z.number()])]);
 
-/** Rows that changed, as they are, and the keys of rows that are gone. Of all rows, it is a snapshot. */
+/**
+ * Schema of an entry: changed rows in their present state, and the keys of deleted rows. An entry with all rows is a snapshot.
+ */
 const entrySchema = z.object({
   nextView: z.number(),
   nextLetter: z.number(),
   cluster: z.string().nullable(),
-  /** All of them, with each write; an entry of an older runtime has none. */
+  /** All paused functions, in each entry. Absent in entries of older runtimes. */
   paused: z.record(z.string(), z.number()).default({}),
   views: z.array(z.union([z.tuple([z.number(), z.string(), z.string(), z.string(), z.number().nullable()]), gone])),
   cursors: z.array(
@@ -31,11 +33,14 @@ const entrySchema = z.object({
       z.tuple([z.number(), z.string()]),
     ]),
   ),
-  /** Of known objects in this entry, their keys. Apart from these, so that an older runtime can read the others. */
+  /** Keys of the known objects in this entry. Separate from `known`, so that an older runtime can read that. */
   keys: z.array(z.tuple([z.number(), z.string(), z.array(z.string())])).default([]),
-  /** Of views in this entry, what is on record of them beside their rows. Apart from these for the same reason. */
+  /** The other fields of the views in this entry. Separate from `views`, so that an older runtime can read that. */
   records: z.array(z.tuple([z.number(), z.string(), z.string().nullable()])).default([]),
-  /** Of known objects in this entry, by view: a form, and the keys that have it. No keys: all that the others do not name. */
+  /**
+   * Forms of the known objects in this entry: view, form, and the objects' keys. No keys: all objects that the others do not
+   * list.
+   */
   forms: z.array(z.tuple([z.number(), z.string(), z.array(z.string())])).default([]),
   journal: z.array(z.union([z.tuple([z.number(), z.unknown()]), gone])),
   spill: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
@@ -43,10 +48,10 @@ const entrySchema = z.object({
 });
 type ParsedEntry = z.infer<typeof entrySchema>;
 
-/** In memory stands for a known object's body that is on record elsewhere. */
+/** Stands in memory for a known object's body that is stored elsewhere. */
 export const bodyElsewhere = Buffer.alloc(0);
 
-/** Which rows have changed since the last write. */
+/** The rows that have changed since the last write. */
 export class Changes {
   readonly views = new Set<number>();
   readonly cursors = new PairSet();
@@ -55,7 +60,7 @@ export class Changes {
   readonly spill = new Set<string>();
   readonly letters = new Set<string>();
 
-  /** Every row that there is. */
+  /** Returns changes that contain every row. */
   static all(disk: MemoryDisk): Changes {
     const all = new Changes();
     for (const { id, cursors, known } of disk.views.values()) {
@@ -83,7 +88,7 @@ export class Changes {
     for (const letter of [...entries.droppedDeadLetters, ...entries.emptiedDeadLetters]) this.letters.add(letter);
   }
 
-  /** Takes what others hold in as well. */
+  /** Adds the changes of `others`. */
   add(others: Changes): void {
     for (const id of others.views) this.views.add(id);
     for (const [view, namespace] of others.cursors) this.cursors.add(view, namespace);
@@ -94,7 +99,7 @@ export class Changes {
   }
 }
 
-/** Keys of views. */
+/** A set of pairs of a view and a key. */
 class PairSet {
   private readonly sets = new Map<number, Set<string>>();
 
@@ -110,8 +115,8 @@ class PairSet {
 }
 
 /**
- * The changed rows as they are now, as JSON. Bodies of known objects are left out.
- * @param marksBodies notes which objects have one on record elsewhere
+ * Returns the changed rows in their present state, as JSON. Bodies of known objects are left out.
+ * @param marksBodies records which objects have a body stored elsewhere
  */
 export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = false): Buffer {
   const entry: ParsedEntry = {
@@ -162,7 +167,7 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
   return Buffer.from(JSON.stringify(entry));
 }
 
-/** The forms of known objects. Most have the same: its keys are left out. "" stands for a row without a form. */
+/** Returns the forms of known objects. The keys of the most frequent form are left out. "" stands for a row without a form. */
 function formsIn(disk: MemoryDisk, changed: Changes["known"]): ParsedEntry["forms"] {
   const byView = new Map<number, Map<string, string[]>>();
   for (const [view, key] of changed) {
@@ -182,7 +187,7 @@ function formsIn(disk: MemoryDisk, changed: Changes["known"]): ParsedEntry["form
   });
 }
 
-/** Gives the known objects of an entry their forms. */
+/** Sets the forms of an entry's known objects. */
 function applyForms(disk: MemoryDisk, { known, forms }: ParsedEntry): void {
   const usual = new Map<number, string>();
   const others = new Map<number, Map<string, string>>();
@@ -200,7 +205,7 @@ function applyForms(disk: MemoryDisk, { known, forms }: ParsedEntry): void {
   }
 }
 
-/** Puts an entry's rows in their places, and gives them. @throws ZodError or SyntaxError where it is none */
+/** Applies an entry's rows, and returns the entry. @throws ZodError or SyntaxError if `bytes` is not a valid entry */
 export function applyEntry(disk: MemoryDisk, bytes: Buffer): ParsedEntry {
   const entry = entrySchema.parse(JSON.parse(bytes.toString("utf8")));
   disk.nextView = entry.nextView;
@@ -264,7 +269,7 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): ParsedEntry {
   return entry;
 }
 
-/** As text, which compresses better than base64. */
+/** Encodes a body as text if it is UTF-8, because that compresses better than base64. */
 function encodeBody(bytes: Buffer | undefined): z.infer<typeof body> {
   if (!bytes) return null;
   return isUtf8(bytes) ? bytes.toString("utf8") : { base64: bytes.toString("base64") };

@@ -7,22 +7,22 @@ import { isStatus, isUnheard, natsFault, status } from "./fault.ts";
 import { rewound } from "./log.ts";
 import { findObject } from "./object.ts";
 
-/** The header that says of which state of its object a body is. */
+/** The header with the object's state that a body belongs to. */
 const stateHeader = "Watchfire-State";
-/** The header of a body that is in the object store: the object's name. */
+/** The header of a body in the object store: the name of the stored object. */
 const objectHeader = "Watchfire-Object";
 const headerBytes = 1024;
-/** Requests that are under way at once. */
+/** Maximum number of concurrent requests. */
 const together = 64;
 const againMs = 500;
 
-/** A body, and the object's state that it is of. */
+/** A body, and the state of the object that it belongs to. */
 export interface TaggedBody {
   readonly bytes: Buffer;
   readonly state: string;
 }
 
-/** Tells one state of an object, and the form that it is written in, from all others. */
+/** Returns a string that identifies one state of an object and the form that it is written in. */
 export const stateOf = ({
   uid,
   resourceVersion,
@@ -31,24 +31,24 @@ export const stateOf = ({
   `${uid}/${resourceVersion}${form === undefined ? "" : `/${form}`}`;
 
 /**
- * The last bodies of a slot's objects: a subject for each object, of which the stream keeps the last message. The newest
- * are in memory besides, since filters read the body before for each event.
+ * The last bodies of a slot's objects. Each object has a subject, of which the stream keeps the last message. The newest bodies
+ * are also cached in memory, because filters read the previous body for each event.
  */
 export class JetstreamBodies {
   private readonly nats: Nats;
   private readonly clock: Clock;
   private readonly slot: string;
   private readonly cacheBytes: number;
-  /** By subject, the one that was used last at the end. */
+  /** By subject, the most recently used last. */
   private readonly cache = new Map<string, TaggedBody>();
   private cached = 0;
-  /** Subjects whose body is to go, in the next round and in the one that is under way. */
+  /** Subjects whose body is to be deleted: `unwanted` in the next round, `going` in the round under way. */
   private unwanted = new Set<string>();
   private going: ReadonlySet<string> = new Set();
   private dropping: Promise<void> | undefined;
-  /** The newest message of the bodies' stream that is surely older than all that a later owner of the slot writes. */
+  /** Sequence of a message in the body stream that is certainly older than anything that a later owner of the slot writes. */
   private reached = 0;
-  /** By a subject's token, the objects that hold bodies of it. Each owner of the slot has names of its own. */
+  /** By a subject's token, the names of objects that hold bodies of it. Each owner of the slot uses names with its session. */
   private readonly large = new Map<string, Set<string>>();
   private readonly session = crypto.randomUUID();
   private readonly ending = new AbortController();
@@ -64,7 +64,7 @@ export class JetstreamBodies {
     return `${this.nats.bodySubject}.${this.slot}.${view}.${hash("sha256", key, "base64url")}`;
   }
 
-  /** Learns which bodies are in the object store, from its list. */
+  /** Records which bodies are in the object store. `objects`: the store's list of names. */
   learn(objects: readonly string[]): void {
     const prefix = `${this.slot}/body/`;
     for (const name of objects) {
@@ -73,12 +73,14 @@ export class JetstreamBodies {
     }
   }
 
-  /** Learns how far the stream is. To be asked before the slot is taken: what comes later may be another's. */
+  /**
+   * Records the stream's last sequence. Must be called before the slot is taken, because later messages may be another owner's.
+   */
   async begin(): Promise<void> {
     this.reached = (await this.nats.jsm.streams.info(this.nats.bodyStream)).state.last_seq;
   }
 
-  /** The body is read as this one from now on. */
+  /** Puts the body into the cache. */
   remember(subject: string, body: TaggedBody): void {
     this.forget(subject);
     this.cache.set(subject, body);
@@ -90,23 +92,23 @@ export class JetstreamBodies {
     }
   }
 
-  /** It is not read any more. */
+  /** Removes the body from the cache. */
   forget(subject: string): void {
     this.cached -= this.cache.get(subject)?.bytes.length ?? 0;
     this.cache.delete(subject);
   }
 
-  /** Resolves when they are on record. @throws WatchfireError WF_CHECKPOINT_REWOUND; the reason given to `end` */
+  /** Resolves once all bodies are stored. @throws WatchfireError WF_CHECKPOINT_REWOUND; the reason given to `end` */
   async put(bodies: ReadonlyMap<string, TaggedBody>, failed: (error: WatchfireError) => void): Promise<void> {
     for (const subject of bodies.keys()) this.unwanted.delete(subject);
-    // What it takes away might be what comes now.
+    // A deletion under way could delete the body that is written now.
     if ([...bodies.keys()].some((subject) => this.going.has(subject))) await this.dropping;
     await eachTogether(bodies, ([subject, body]) =>
       this.untilDone("a body was not acknowledged", failed, () => this.putOne(subject, body)),
     );
   }
 
-  /** The body on record. Waits for NATS while that is away. */
+  /** Returns the stored body. Waits while NATS is away. */
   async get(subject: string): Promise<TaggedBody | undefined> {
     const cached = this.cache.get(subject);
     if (cached) {
@@ -122,13 +124,13 @@ export class JetstreamBodies {
     return this.cache.get(subject) ?? found;
   }
 
-  /** They are needed no more, and go when there is time. */
+  /** Deletes bodies in the background. */
   drop(subjects: Iterable<string>): void {
     for (const subject of subjects) this.unwanted.add(subject);
     this.sweep();
   }
 
-  /** All bodies of a view go. */
+  /** Deletes all bodies of a view in the background. */
   dropView(view: number): void {
     const prefix = `${this.nats.bodySubject}.${this.slot}.${view}.`;
     for (const subject of this.cache.keys()) if (subject.startsWith(prefix)) this.forget(subject);
@@ -139,7 +141,7 @@ export class JetstreamBodies {
     this.sweep();
   }
 
-  /** All bodies of the slot go at once. @throws what the client throws */
+  /** Deletes all bodies of the slot at once. @throws what the client throws */
   async clear(): Promise<void> {
     await this.swept();
     this.cache.clear();
@@ -149,12 +151,12 @@ export class JetstreamBodies {
     for (const token of this.large.keys()) await this.deleteLarge(token);
   }
 
-  /** Resolves when all that was dropped so far is gone. */
+  /** Resolves once everything dropped so far is deleted. */
   async swept(): Promise<void> {
     while (this.dropping) await this.dropping;
   }
 
-  /** Waits for nothing any more. */
+  /** Stops all waiting. */
   end(reason: WatchfireError): void {
     this.ending.abort(reason);
   }
@@ -171,7 +173,7 @@ export class JetstreamBodies {
         () => this.dropOne(subject),
       ),
     )
-      // At the end; the next to open takes them away.
+      // Only at the end. The next process to open the slot deletes them.
       .catch(() => undefined)
       .finally(() => {
         this.dropping = undefined;
@@ -205,13 +207,13 @@ export class JetstreamBodies {
     const name = found.header.get(objectHeader);
     if (name === "") return { bytes: Buffer.from(found.data), state: found.header.get(stateHeader) };
     const object = await findObject(this.nats, name);
-    // One that is damaged counts as gone, which keeps no event back.
+    // A damaged body counts as missing, so that it holds no event back.
     return "why" in object ? undefined : { bytes: object.bytes, state: object.metadata.state ?? "" };
   }
 
   private async dropOne(subject: string): Promise<void> {
     const { jsm, bodyStream } = this.nats;
-    // A process that wakes up late has no say in what its successor wrote.
+    // A process that wakes up late must not delete what its successor wrote.
     await jsm.streams.purge(bodyStream, { filter: subject, seq: this.reached + 1 });
     await this.deleteLarge(this.tokenOf(subject));
   }
@@ -221,7 +223,10 @@ export class JetstreamBodies {
     this.large.set(token, names.add(object));
   }
 
-  /** All but `except`. Each is known until it is gone, however often that is tried. What a later owner wrote is not known. */
+  /**
+   * Deletes all objects of a subject but `except`. Names stay recorded until the deletion succeeds. Objects of a later owner are
+   * not recorded, so they are not deleted.
+   */
   private async deleteLarge(token: string, except?: string): Promise<void> {
     const names = this.large.get(token) ?? new Set();
     for (const name of names) {
@@ -232,7 +237,7 @@ export class JetstreamBodies {
     if (names.size === 0) this.large.delete(token);
   }
 
-  /** A subject's last parts: the view and the object. */
+  /** Returns a subject's last parts: the view and the object. */
   private tokenOf(subject: string): string {
     return subject.slice(this.nats.bodySubject.length + this.slot.length + 2);
   }
@@ -254,7 +259,7 @@ export class JetstreamBodies {
     }
   }
 
-  /** @throws WatchfireError WF_CHECKPOINT_REWOUND where the stream is gone */
+  /** @throws WatchfireError WF_CHECKPOINT_REWOUND if the stream is gone */
   private async assertStream(): Promise<void> {
     const { jsm, bodyStream } = this.nats;
     await jsm.streams.info(bodyStream).catch((error: unknown) => {
@@ -263,7 +268,7 @@ export class JetstreamBodies {
   }
 }
 
-/** Does the work of all, some at once. */
+/** Runs `work` for all items, a limited number at a time. */
 async function eachTogether<T>(
   all: Iterable<T> & { readonly size: number },
   work: (each: T) => Promise<void>,

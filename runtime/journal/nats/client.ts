@@ -1,4 +1,5 @@
-// What talks to NATS; loaded by nobody who has none. Imported by name: a bundle knows no other way to a CommonJS package's names.
+// The NATS client. Only loaded if NATS is used. The names are imported one by one, because a bundle cannot resolve a CommonJS
+// package's names otherwise.
 import * as jetstream from "@nats-io/jetstream";
 import * as objects from "@nats-io/obj";
 import * as transport from "@nats-io/transport-node";

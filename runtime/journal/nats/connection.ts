@@ -8,61 +8,66 @@ import { connectFault, isStatus, natsFault, status } from "./fault.ts";
 import { identityCheck } from "./identity.ts";
 import { assertKeeps } from "./limits.ts";
 
-/** One request to NATS, in milliseconds; a cluster takes about as long to choose a new leader. */
+/** Timeout of one request, in milliseconds. A cluster takes about as long to elect a new leader. */
 export const requestMs = 5_000;
-/** A message that is to be acknowledged, in milliseconds; it is sent again then, and the server takes it once. */
+/** Timeout of an acknowledgement, in milliseconds. The message is then sent again; the server stores it once. */
 export const ackMs = 2_000;
-/** Between two attempts to connect again, in milliseconds, and how much more by chance. */
+/** Pause before a reconnect, in milliseconds, and the maximum of the random time added to it. */
 const reconnectMs = 500;
 const reconnectJitterMs = 500;
-/** How often the server is asked whether it is there, in milliseconds; the second answer that is missing ends the connection. */
+/** Interval of pings to the server, in milliseconds. Two missing answers end the connection. */
 const pingMs = 5_000;
-/** In the log stream's metadata: the uid of the cluster whose positions the streams have. */
+/** Key in the log stream's metadata: the uid of the cluster that the streams' checkpoints belong to. */
 const clusterKey = "watchfire.dev/cluster";
-/** The same: an ID that is new each time a replica finds that NATS has lost messages that it acknowledged. */
+/**
+ * Key in the log stream's metadata: an ID that is replaced each time a replica finds that NATS has lost acknowledged messages.
+ */
 const rewoundKey = "watchfire.dev/rewound";
 
 export interface NatsOptions {
-  /** Such as `nats://nats.nats:4222`; one of a cluster is enough. */
+  /** Addresses such as `nats://nats.nats:4222`. One server of a cluster is enough. */
   readonly servers: readonly string[];
-  /** A file with a user's credentials, or with its nkey's seed alone; read again at each connection. */
+  /** A file with a user's credentials, or with the seed of its nkey alone. Read again for each connection. */
   readonly credentials?: string | undefined;
-  /** Files in PEM: who is trusted, and a certificate of one's own. With any of them only TLS is spoken. */
+  /** PEM files: the trusted CAs, and a client certificate with its key. Any of them makes TLS mandatory. */
   readonly tls?: {
     readonly ca?: string | undefined;
     readonly cert?: string | undefined;
     readonly key?: string | undefined;
   };
-  /** Of the runtime: its streams and subjects are called after it. Letters, digits, `-` and `_`. */
+  /** The runtime's name, which is part of the names of its streams and subjects. Letters, digits, `-` and `_`. */
   readonly name: string;
-  /** The cluster's uid, where it is known: new streams are of it, and those of another are refused as they are. */
+  /** The cluster's uid, if known. New streams are marked with it. Streams of another cluster are refused and left unchanged. */
   readonly cluster?: string | undefined;
-  /** Of new streams. Default: 3 on a cluster, 1 on a server alone. */
+  /** Number of replicas of new streams. Default: 3 on a cluster, 1 on a single server. */
   readonly replicas?: number | undefined;
   readonly log: { warn(fields: object, message: string): void; info(fields: object, message: string): void };
 }
 
-/** A store that is open on a connection. */
+/** A store that uses the connection. */
 export interface NatsUser {
-  /** The connection is gone, until `returned`. */
+  /** Called when the connection is lost; `returned` follows. */
   left(): void;
-  /** The connection is back: other servers may be there, with other files. Resolves once that is checked. Never rejects. */
+  /**
+   * Called when the connection is back, possibly to other servers with other files. Resolves once the store has checked what they
+   * hold. Never rejects.
+   */
   returned(): Promise<void>;
 }
 
-/** A connection that mends itself, and the streams of one runtime. Stores of all its slots share it. */
+/** A connection that reconnects, and the streams of one runtime. The stores of all slots share it. */
 export class Nats {
   readonly js: JetStreamClient;
   readonly jsm: JetStreamManager;
   readonly objects: ObjectStore;
-  /** The streams, and the subjects before a slot's name. */
+  /** Names of the streams, and the subject prefixes before a slot's name. */
   readonly logStream: string;
   readonly bodyStream: string;
   readonly logSubject: string;
   readonly bodySubject: string;
-  /** Stores that are open. */
+  /** Open stores. */
   readonly users = new Set<NatsUser>();
-  /** The cluster that the streams are to be of, where it is known. */
+  /** The cluster that the streams must belong to, if known. */
   readonly cluster: string | undefined;
   private marked: string | undefined;
   /** The checks of all open stores since the connection was last established. */
@@ -89,7 +94,7 @@ export class Nats {
   }
 
   /**
-   * Connects, and makes the streams that are not there. Where they are another cluster's, nothing is written.
+   * Connects, and creates missing streams. Writes nothing if the streams belong to another cluster.
    * @throws WatchfireError of NATS, WF_CHECKPOINT_OTHER_CLUSTER
    */
   static async connect(options: NatsOptions): Promise<Nats> {
@@ -101,7 +106,7 @@ export class Nats {
         servers: [...servers],
         name: `watchfire ${name}`,
         maxReconnectAttempts: -1,
-        // A user that is refused twice may be taken again: credentials are replaced, and accounts come late.
+        // A user that was refused twice may be accepted later: credentials are replaced, and accounts may be created late.
         ignoreAuthErrorAbort: true,
         reconnectTimeWait: reconnectMs,
         reconnectJitter: reconnectJitterMs,
@@ -136,7 +141,7 @@ export class Nats {
       void nats.tell(log);
       await nats.identity();
       const found = await jsm.streams.info(`OBJ_${bucket}`).catch(unlessAbsent);
-      // An object's parts are messages of one subject.
+      // The parts of an object are messages of one subject.
       if (found) assertKeeps(found.config, "all");
       else await manager.create(bucket, { replicas, compression: true });
       return nats;
@@ -146,15 +151,16 @@ export class Nats {
     }
   }
 
-  /** The cluster that the streams say they are of; undefined where they say nothing. */
+  /** The cluster that the streams are marked with. `undefined` if they have no mark. */
   get owner(): string | undefined {
     return this.marked;
   }
 
   /**
-   * Tells the streams from others that are made in their place later, and from themselves before `rewound`. Makes what is not
-   * there.
-   * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, and has written nothing then; WF_CHECKPOINT_NATS_FORGETS; what the client throws
+   * Returns a string that distinguishes the streams from later ones of the same name, and from themselves before `rewound`.
+   * Creates missing streams.
+   * @throws WatchfireError WF_CHECKPOINT_OTHER_CLUSTER, without having written; WF_CHECKPOINT_NATS_FORGETS; what the client
+   * throws
    */
   async identity(): Promise<string> {
     const common = {
@@ -196,27 +202,27 @@ export class Nats {
     });
   }
 
-  /** Says on streams of an older runtime that they are of this cluster. @throws as `identity` */
+  /** Marks streams of an older runtime with this cluster. @throws as `identity` */
   async mark(): Promise<void> {
     if (this.cluster === undefined) return;
     const { config } = await this.jsm.streams.info(this.logStream);
     const metadata = { [clusterKey]: this.cluster, ...config.metadata };
     await this.jsm.streams.update(this.logStream, { metadata });
-    // Another cluster's runtime may have been quicker.
+    // A runtime of another cluster may have been faster.
     await this.identity();
   }
 
-  /** What is said where they are the positions of another cluster. */
+  /** The error for streams that hold checkpoints of another cluster. */
   othersStreams(owner: string): WatchfireError {
     return otherCluster(`the positions of the stream ${this.logStream} on NATS are`, owner, this.cluster, natsHint);
   }
 
-  /** The largest message, in bytes, headers included. */
+  /** Maximum message size, in bytes, including headers. */
   get maxPayload(): number {
     return this.connection.info?.max_payload ?? 1024 * 1024;
   }
 
-  /** The server that it is connected to, if that is no member of a cluster: another after each start of it. */
+  /** The id of the connected server, if it is not in a cluster. Changes with each start of that server. */
   get loneServer(): string | undefined {
     const info = this.connection.info;
     return info && !info.cluster ? info.server_id : undefined;
@@ -229,17 +235,17 @@ export class Nats {
   }
 
   /**
-   * Takes an object away. The client alone would leave a message for each name that there ever was.
+   * Deletes an object. The client alone would leave a message for each name that ever existed.
    * @throws what the client throws
    */
   async deleteObject(name: string): Promise<void> {
     await this.objects.delete(name);
-    // The client's own code for names in subjects: base64 for URLs, padded.
+    // The encoding that the client uses for names in subjects: base64url, padded.
     const coded = Buffer.from(name).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
     await this.jsm.streams.purge(`OBJ_${this.bucket}`, { filter: `$O.${this.bucket}.M.${coded}` });
   }
 
-  /** How many parts of an object there are. @throws what the client throws */
+  /** Returns the number of stored parts of an object. @throws what the client throws */
   async partsOf(nuid: string): Promise<number> {
     const filter = `$O.${this.bucket}.C.${nuid}`;
     const { state } = await this.jsm.streams.info(`OBJ_${this.bucket}`, { subjects_filter: filter });
@@ -250,7 +256,7 @@ export class Nats {
     await this.connection.close();
   }
 
-  /** Says in the log that the connection is gone, and back, and tells the stores of that. */
+  /** Logs when the connection is lost or restored, and notifies the stores. */
   private async tell(log: NatsOptions["log"]): Promise<void> {
     for await (const state of this.connection.status()) {
       if (state.type === "disconnect") {
@@ -271,18 +277,18 @@ export class Nats {
     try {
       return await this.jsm.streams.add(config);
     } catch (error) {
-      // Another replica has made it meanwhile.
+      // Another replica has created it meanwhile.
       if (isStatus(error, status.streamExists)) return this.jsm.streams.info(config.name);
       throw error;
     }
   }
 }
 
-/** What whoever meets another cluster's positions can do. */
+/** The hint for whoever finds checkpoints of another cluster. */
 const natsHint =
   "give each cluster an account of NATS of its own (runtime/docs/nats.md#rights). Where that cluster is gone for good, delete its three streams";
 
-/** Of snapshots, and of what is larger than a message. */
+/** The bucket for snapshots and for everything larger than a message. */
 const bucketOf = (name: string): string => `watchfire-${name}`;
 
 interface Parts {
@@ -294,7 +300,7 @@ interface Parts {
 
 type Client = Awaited<ReturnType<typeof loadClient>>;
 
-/** Who has no NATS need not have its client. */
+/** Loads the client on demand, because installations without NATS need not have it. */
 async function loadClient() {
   try {
     return (await import("./client.ts")).client;
@@ -303,7 +309,7 @@ async function loadClient() {
   }
 }
 
-/** A Secret's file changes while it is used. */
+/** Reads the file at each use, because a mounted Secret changes while it is used. */
 function authenticatorOf({ transport }: Client, file: string): Authenticator {
   const read = () => {
     try {

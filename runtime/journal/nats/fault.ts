@@ -1,7 +1,7 @@
 import { type ErrorCode, WatchfireError } from "../../base/errors.ts";
 import { lowerFirst } from "../../base/wording.ts";
 
-/** What NATS says while it takes nothing, and may again. */
+/** Codes of temporary faults, after which NATS may accept writes again. */
 export const passingCodes: readonly ErrorCode[] = [
   "WF_CHECKPOINT_NATS_AWAY",
   "WF_CHECKPOINT_NATS_FULL",
@@ -17,7 +17,7 @@ export const status = {
   wrongLastSequenceConstant: 10164,
 } as const;
 
-/** What JetStream says where it has no room, and which limit that is. */
+/** JetStream's error codes for a lack of room, each with a hint about the limit. */
 const full: Readonly<Record<number, string>> = {
   10002: "raise the account's limits of JetStream's storage (max_file, max_mem)",
   10023: "raise the servers' max_file_store, or give their disks room",
@@ -26,7 +26,7 @@ const full: Readonly<Record<number, string>> = {
   10077: "raise the stream's max_bytes or max_msgs, or take them off",
 };
 
-/** What of the settings is in the way, by what JetStream says. */
+/** JetStream's error codes for unsuitable settings, each with a hint. */
 const unfit: Readonly<Record<number, string>> = {
   10005: "bring more servers into the cluster, or ask for fewer by --nats-replicas",
   10026: "raise the max_consumers of the account or the stream: each opening of a slot takes one for a moment",
@@ -39,32 +39,32 @@ const unfit: Readonly<Record<number, string>> = {
 /** JetStream is not enabled: on the server, or for the account. */
 const off: readonly number[] = [10039, 10076];
 
-/** What a cluster says that has no leader for the moment, or not for what was asked. */
+/** Error codes of a cluster without a leader, either of the cluster or of the requested asset. */
 const leaderless: readonly number[] = [10007, 10008, 10009, 10118, 10119];
 
-/** Whether JetStream answered with this code. */
+/** True if JetStream answered with one of these codes. */
 export const isStatus = (error: unknown, ...codes: readonly number[]): boolean =>
   error instanceof Error && "code" in error && codes.includes(Number(error.code));
 
-/** The server takes no such user, or this user may not do that. */
+/** True if the server rejects the user, or the user lacks the permission. */
 const isRefusal = (error: unknown): boolean =>
   error instanceof Error &&
   (["AuthorizationError", "UserAuthenticationExpiredError", "PermissionViolationError"].includes(error.name) ||
     isRefusal(error.cause));
 
-/** Whether nobody took the message: there is no stream for its subject, or no JetStream. */
+/** True if nobody received the message: no stream has its subject, or JetStream is missing. */
 export const isUnheard = (error: unknown): boolean =>
   error instanceof Error &&
   (["JetStreamNotEnabled", "NoRespondersError"].includes(error.name) || isUnheard(error.cause));
 
-/** Whether there is no JetStream, not only nobody who takes a message. */
+/** True if JetStream is missing. Not true if merely no stream received a message. */
 const isOff = (error: unknown): boolean =>
   error instanceof Error &&
   (isStatus(error, ...off) ||
     (!isRefusal(error) && "subject" in error && String(error.subject).startsWith("$JS.API.")) ||
     isOff(error.cause));
 
-/** What is said of a connection that could not be made; of the servers, their addresses alone. */
+/** The error for a connection that could not be made. Mentions no details of the servers but their addresses. */
 export function connectFault(error: unknown, servers: readonly string[]): WatchfireError {
   if (error instanceof WatchfireError) return error;
   const actual = servers.join(",");
@@ -78,7 +78,7 @@ export function connectFault(error: unknown, servers: readonly string[]): Watchf
   return new WatchfireError("WF_CHECKPOINT_NATS_AWAY", { what: reason(error), actual, cause: error });
 }
 
-/** @param what could not be done */
+/** @param what the operation that failed */
 export function natsFault(error: unknown, what: string): WatchfireError {
   if (error instanceof WatchfireError) return error;
   const told = (code: ErrorCode, hint?: string) =>
@@ -88,13 +88,13 @@ export function natsFault(error: unknown, what: string): WatchfireError {
   const room = full[answer];
   if (room) return told("WF_CHECKPOINT_NATS_FULL", `${room}; until then events wait, and nothing is lost`);
   if (leaderless.includes(answer)) return told("WF_CHECKPOINT_NATS_AWAY");
-  // An answer of JetStream itself.
+  // JetStream itself answered.
   if (isRefusal(error) || (answer > 0 && answer !== 503)) return told("WF_CHECKPOINT_NATS", unfit[answer]);
   return told("WF_CHECKPOINT_NATS_AWAY");
 }
 
 /**
- * Positions of a slot that cannot be read. The remedy begins as after a loss, with the slot alone.
+ * The error for a slot whose checkpoints cannot be read. The remedy is the one after a loss, for this slot alone.
  * @param why such as `its snapshot is gone`
  */
 export const corrupt = (

@@ -1,13 +1,12 @@
 import { isIP } from "node:net";
 import { checkServerIdentity, type PeerCertificate } from "node:tls";
 
-/** The name that Node checks a certificate for where its caller gives none. The client gives none for an address. */
+/** The name that Node checks a certificate against by default. The client sets no name for a server given by its address. */
 const unnamed = "localhost";
 
 /**
- * Makes the check of a server's certificate, for `tls.connect`. A server that has a name must be vouched for under that name. One that
- * was given as an address must be vouched for under an address that was given: Node would ask for `localhost`.
- *
+ * Returns the certificate check for `tls.connect`. The certificate of a server given by name must be valid for that name. For a
+ * server given by address, the certificate must be valid for one of the given addresses, where Node would check `localhost`.
  * @param servers such as `tls://10.0.0.1:4222`
  */
 export function identityCheck(servers: readonly string[]): typeof checkServerIdentity {
@@ -19,6 +18,6 @@ export function identityCheck(servers: readonly string[]): typeof checkServerIde
   };
 }
 
-/** The name or address of a server, without the brackets of IPv6. */
+/** Returns the name or address of a server, without the brackets of IPv6. */
 const hostOf = (server: string): string =>
   new URL(server.includes("://") ? server : `nats://${server}`).hostname.replace(/^\[|\]$/g, "");

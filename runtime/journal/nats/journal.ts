@@ -13,14 +13,14 @@ import { writeSnapshot } from "./snapshot.ts";
 import { WriteThrough } from "./write-through.ts";
 
 const mebibyte = 1024 * 1024;
-/** Of events that wait and dead letters together; and of bodies. */
+/** Default limit, in bytes, of waiting events and dead letters together, and of the cache of bodies. */
 const defaultRoom = 64 * mebibyte;
-/** A log of so many bytes, or messages, becomes a snapshot, at the latest where it is twice as long as the last one. */
+/** A snapshot replaces a log larger than this and larger than twice the last snapshot, or a log of more messages than this. */
 const logBytes = 4 * mebibyte;
 const logMessages = 4096;
-/** For so long a commit waits for its acknowledgement before it is said that it has none; a new leader takes less, in milliseconds. */
+/** How long a commit waits for its acknowledgement before it fails, in milliseconds. The election of a new leader takes less. */
 const patienceMs = 3_000;
-/** How often the witness hears how far the log is, in milliseconds. */
+/** Interval at which the log's progress is written to the witness, in milliseconds. */
 const witnessMs = 30_000;
 /** Number of tries to record a loss, and the milliseconds between two of them. */
 const recordTries = 10;
@@ -30,19 +30,19 @@ const closeMs = 5_000;
 
 export interface JetstreamJournalOptions extends SlotOptions {
   readonly log: { warn(fields: object, message: string): void; error(fields: object, message: string): void };
-  /** Called once when another replica has taken the slot, or NATS has lost what it had acknowledged. */
+  /** Called once when another replica has taken the slot, or NATS has lost acknowledged messages. */
   readonly onLost: (error: WatchfireError) => void;
-  /** For events that wait and dead letters, which are in memory, in bytes. Default 64 MiB. */
+  /** Limit of waiting events and dead letters, which are kept in memory, in bytes. Default 64 MiB. */
   readonly room?: number;
-  /** For bodies that are read from memory, in bytes. Default 64 MiB. */
+  /** Limit of the cache of bodies, in bytes. Default 64 MiB. */
   readonly cacheBytes?: number;
-  /** Called when the store is closed. Default: the connection is somebody else's. */
+  /** Called when the store is closed. Default: nothing, because the connection belongs to the caller. */
   readonly onClosed?: () => Promise<void>;
 }
 
 /**
- * The store on NATS JetStream, of one slot. It lives in memory, but for the last bodies. A commit is one message, which
- * is acknowledged before the commit resolves; the server refuses it where another has written into the slot.
+ * The store of one slot on NATS JetStream. Everything but the last bodies is in memory. A commit is one message, which is
+ * acknowledged before the commit resolves. The server refuses it if another owner has written into the slot.
  */
 export class JetstreamJournal extends MemoryJournal implements SharedJournal {
   override readonly capabilities = { queues: false, bodies: true, packed: false };
@@ -56,15 +56,15 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
   private sizes: { snapshot: number; log: number; messages: number };
   /** Objects that hold entries, and the sequence of the last message that names one of them. */
   private objects: { readonly name: string; readonly sequence: number }[];
-  /** Objects of snapshots: the one that counts, and those before it that could not be taken away. */
+  /** Objects of snapshots: the valid one, and older ones that could not be deleted. */
   private readonly snapshots: Set<string>;
-  /** What the next message is to have, and what goes with it. */
+  /** Contents of the next message, and the bodies that are written or deleted with it. */
   private dirty = false;
   private changes = new Changes();
   private newBodies = new Map<string, TaggedBody>();
   private oldBodies = new Set<string>();
   private oldViews: number[] = [];
-  /** In memory, and not acknowledged in time. */
+  /** Entries in memory whose write was not acknowledged in time. */
   private readonly taken = new WeakSet<JournalEntries>();
   private snapshotting: Promise<void> | undefined;
   private witnessedAt: number;
@@ -77,7 +77,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
       return this.verify().catch(() => undefined);
     },
   };
-  /** Since when there is no connection. A slot that commits nothing would not notice. */
+  /** Since when there is no connection. A slot that commits nothing would not notice otherwise. */
   private leftAt: number | undefined;
   private failingSince: number | undefined;
   private failure: WatchfireError | undefined;
@@ -102,7 +102,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
   }
 
   /**
-   * Takes the slot: from then on its predecessor can write no more. Makes the streams that are not there.
+   * Takes the slot, so that the previous owner can no longer write. Creates missing streams.
    * @throws WatchfireError of the checkpoint section
    */
   static async open(options: JetstreamJournalOptions): Promise<JetstreamJournal> {
@@ -119,7 +119,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
       return store;
     } catch (error) {
       const fault = natsFault(error, "positions could not be read");
-      // What is still to go might be what the next to open the slot writes.
+      // A body that is still to be deleted could be one that the slot's next owner writes.
       bodies.end(fault);
       throw fault;
     }
@@ -133,7 +133,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     return this.moved === undefined && this.state.views.size + this.state.letters.size === 0;
   }
 
-  /** Why nothing is acknowledged at present. */
+  /** Why writes are not acknowledged at present. */
   get trouble(): WatchfireError | undefined {
     return this.fault ?? this.failure ?? this.absence;
   }
@@ -152,7 +152,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     await this.empty("new", place);
   }
 
-  /** One message says that nothing is here, and why: a slot that is found empty without it would pass for all there was. */
+  /** Writes one message that records why the slot is empty. Without it, an empty slot would look like a complete state. */
   private async empty(end: PreviousEnd, moved: string | undefined): Promise<void> {
     const { options, bodies } = this;
     const { nats } = options;
@@ -226,7 +226,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     }
   }
 
-  /** Takes entries into memory, and notes what the next message is to have of them. */
+  /** Applies entries in memory, and adds them to the next message. */
   private take(given: JournalEntries): void {
     const entries = this.whole(given);
     const { views } = this.state;
@@ -254,7 +254,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     const known = this.state.views.get(view)?.known.get(key);
     if (!known) return;
     const subject = this.bodies.subject(view, key);
-    // A copy: it may be a small part of what was read from a socket.
+    // Copied, because it may be a small part of a large chunk read from a socket.
     const body = { bytes: Buffer.from(bytes), state: stateOf(known) };
     this.oldBodies.delete(subject);
     this.newBodies.set(subject, body);
@@ -274,7 +274,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     throw fault;
   }
 
-  /** Resolves when what has changed is acknowledged. */
+  /** Resolves once all changes are acknowledged. */
   private async changed(): Promise<void> {
     if (this.fault) await this.refuse(this.fault);
     this.dirty = true;
@@ -285,7 +285,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     if (!this.dirty) return;
     if (this.closed) throw closedError();
     this.dirty = false;
-    // The note as well: a snapshot that is named meanwhile has rows that are not in this entry.
+    // The note as well: a snapshot that is named meanwhile has rows that this entry lacks.
     const { changes, newBodies, oldBodies, oldViews, note } = this;
     this.changes = new Changes();
     this.newBodies = new Map();
@@ -294,7 +294,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     const entry = encodeEntry(this.state, changes, true);
     const failed = (error: WatchfireError) => this.failed(error);
     try {
-      // Before the positions that stand on them.
+      // Bodies are stored before the rows that refer to them.
       await this.bodies.put(newBodies, failed);
       const { bytes, object } = await this.log.append(note, entry, failed);
       this.failingSince = undefined;
@@ -313,7 +313,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     if (log > Math.max(logBytes, 2 * snapshot) || messages > logMessages) void this.snapshot();
   }
 
-  /** Something was not acknowledged, and is tried again. */
+  /** Called when a write was not acknowledged and is retried. */
   private failed(error: WatchfireError): void {
     const { clock, log } = this.options;
     if (this.failingSince === undefined) log.warn({ error: error.message }, "commit not acknowledged");
@@ -332,8 +332,8 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
   }
 
   /**
-   * What is left of a slot may reach further than its witness knows, and would pass for everything there was: of this slot, and
-   * of those that no replica has open. Never rejects.
+   * Records the loss in the witness and in the streams. Otherwise a remaining part of a slot that reaches beyond its witness
+   * would pass for the complete state, here and in slots that no replica has open. Never rejects.
    */
   private async recordLoss(): Promise<void> {
     const { nats, clock, log } = this.options;
@@ -348,18 +348,21 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     }
   }
 
-  /** A slot that commits nothing would not notice that its messages are gone. */
+  /** Checks for lost messages. A slot that commits nothing would not notice otherwise. */
   private async verify(): Promise<void> {
     const loss = await this.log.loss();
     if (loss) await this.lose(loss);
   }
 
-  /** Writes a snapshot beside the commits, and then takes away what it holds. It does so by itself where the log is long. */
+  /**
+   * Writes a snapshot while commits go on, and then deletes the log that it contains. Also called internally when the log is
+   * long.
+   */
   snapshot(): Promise<void> {
     this.snapshotting ??= this.writeSnapshot()
       .catch((error: unknown) => {
         if (!this.closed) this.options.log.warn({ error: String(error) }, "snapshot not written");
-        // Not with each commit from now on.
+        // Avoids a retry with every commit from now on.
         Object.assign(this.sizes, { log: 0, messages: 0 });
       })
       .finally(() => {
@@ -375,7 +378,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     Object.assign(this.sizes, { log: 0, messages: 0 });
     this.snapshots.add(object);
     this.sizes.snapshot = await writeSnapshot(nats, object, this.state);
-    // The log knows which bodies are to go, should this process end.
+    // The log lists the bodies to delete, in case this process ends before.
     await this.bodies.swept();
     this.note = { ...this.note, snapshot: { object, sequence } };
     await this.changed();
@@ -388,7 +391,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
     this.objects = this.objects.filter((each) => each.sequence > sequence);
   }
 
-  /** Deletes the slot's objects that nothing names: of a process that was killed in the middle. */
+  /** Deletes unreferenced objects of the slot, left by a process that was killed. */
   private async tidy(listed: readonly string[]): Promise<void> {
     const { nats, slot } = this.options;
     const named = new Set([this.note.snapshot?.object, ...this.objects.map(({ name }) => name)]);

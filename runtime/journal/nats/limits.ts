@@ -1,12 +1,12 @@
 import type { StreamConfig } from "@nats-io/jetstream";
 import { WatchfireError } from "../../base/errors.ts";
 
-/** How many messages of a subject a stream may forget: of a log and of objects none, of bodies all but the last. */
+/** Which messages of a subject a stream must keep: all of a log and of objects, only the last of bodies. */
 type Keeps = "all" | "last";
 
 /**
- * Refuses a stream that would forget by itself what nothing has replaced: whoever made it by hand, or changed it, gave it
- * such limits. One that refuses what is too much may have them.
+ * Refuses a stream whose limits would delete messages that nothing has replaced. Such a stream was created or changed by hand.
+ * Limits that refuse new messages are allowed.
  * @throws WatchfireError WF_CHECKPOINT_NATS_FORGETS
  */
 export function assertKeeps(config: StreamConfig, keeps: Keeps): void {
@@ -16,7 +16,7 @@ export function assertKeeps(config: StreamConfig, keeps: Keeps): void {
     ...(max_age > 0 && { max_age: `${max_age / 1e9}s` }),
     ...(max_msgs >= 0 && discard !== "new" && { max_msgs, discard }),
     ...(max_bytes >= 0 && discard !== "new" && { max_bytes, discard }),
-    // Of a subject the oldest goes whatever `discard` says.
+    // The limit of a subject deletes its oldest message whatever `discard` says.
     ...(max_msgs_per_subject > 0 && keeps === "all" && { max_msgs_per_subject }),
   };
   const limits = Object.entries(found).map(([key, value]) => `${key}: ${value}`);

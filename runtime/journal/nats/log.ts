@@ -7,52 +7,52 @@ import { ackMs, type Nats, requestMs } from "./connection.ts";
 import { corrupt, isStatus, isUnheard, natsFault, status } from "./fault.ts";
 import { readObject } from "./object.ts";
 
-/** Raised with every change of the format; a higher one is refused. */
+/** Version of the format, raised with every change. A higher version is refused. */
 const version = 1;
-/** The header that has what is to be known of a message before it is read. */
+/** The header with everything that must be known about a message before it is read. */
 const headerName = "Watchfire";
-/** A larger entry is compressed: 64 rows of a commit are not. */
+/** Entries larger than this are compressed. The 64 rows of a usual commit are smaller. */
 const plainBytes = 32 * 1024;
-/** Left of a message for its headers. */
+/** Bytes of a message reserved for its headers. */
 const headerBytes = 4 * 1024;
-/** Between two attempts to write, in milliseconds. */
+/** Pause between two attempts to write, in milliseconds. */
 const againMs = 500;
 /**
- * Messages that are asked for are asked for again when two heartbeats are missing. With the client's defaults, 30 s and
- * 15 s, a request that a busy cluster drops holds a slot's opening up for half a minute. Milliseconds.
+ * Options of pull requests, in milliseconds. A request is repeated after two missing heartbeats. With the client's defaults, 30 s
+ * and 15 s, a request dropped by a busy cluster delays the opening of a slot by half a minute.
  */
 const pulling = { expires: 5_000, idle_heartbeat: 1_000 };
 
 /**
- * For so long the next message of a slot that is opened is waited for, in milliseconds. The client asks again several times
- * in it. Whoever opens the slot tries anew then.
+ * How long the opening of a slot waits for the next message, in milliseconds. The client repeats its request several times
+ * meanwhile. After that the slot's opening starts over.
  */
 const silenceMs = 15_000;
 
 const noteSchema = z.object({
   version: z.number(),
-  /** Who wrote it, and the number of the message among that one's. */
+  /** The writer's session, and the message's number within that session. */
   session: z.string(),
   number: z.number(),
-  /** The sequence of the message before it; a message of an older runtime does not say it. */
+  /** Sequence of the slot's previous message. Absent in messages of older runtimes. */
   after: z.number().optional(),
   fence: z.object({ lease: z.string(), number: z.number() }).optional(),
-  /** `moved:…` where the positions went to another store. */
+  /** `moved:…` if the checkpoints were moved to another store. */
   end: z.string(),
-  /** Acknowledged writes may have been lost, in a past that is not over yet. */
+  /** True if acknowledged writes may have been lost and no clean end has followed. */
   inDoubt: z.boolean(),
-  /** The server, where it is no member of a cluster. */
+  /** The server's id, if it is not in a cluster. */
   server: z.string().optional(),
-  /** What tells the streams from others of their names. */
+  /** Identity of the streams, which distinguishes them from others of the same name. */
   streams: z.string(),
-  /** The object that holds everything up to a sequence; none where nothing up to it counts any more. */
+  /** The object with everything up to `sequence`. No `object`: nothing up to `sequence` is valid any more. */
   snapshot: z.object({ object: z.string().optional(), sequence: z.number() }).optional(),
-  /** The object that holds the entry, which was too large for a message. */
+  /** The object with the entry, if that was too large for a message. */
   object: z.string().optional(),
   packed: z.boolean(),
 });
 
-/** What each message says besides its rows. */
+/** The contents of each message besides its rows. */
 export interface Note {
   readonly fence?: Fence | undefined;
   readonly end: "running" | "clean" | `moved:${string}`;
@@ -70,8 +70,8 @@ export interface LastMessage {
 }
 
 /**
- * The messages of one slot: each is a commit with all its rows. The server takes a message only behind the one that its
- * writer knows as the last. So a writer is refused once another has written.
+ * The messages of one slot, each a commit with all its rows. The server accepts a message only directly after the one that its
+ * writer names as the last. So a writer is refused once another has written.
  */
 export class JetstreamLog {
   private readonly nats: Nats;
@@ -90,12 +90,12 @@ export class JetstreamLog {
     this.subject = `${nats.logSubject}.${slot}`;
   }
 
-  /** The sequence of the last message that is known. */
+  /** Sequence of the last known message. */
   get sequence(): number {
     return this.last;
   }
 
-  /** The last message as the stream's leader has it. @throws WatchfireError */
+  /** Reads the last message from the stream's leader. @throws WatchfireError */
   async read(): Promise<LastMessage | undefined> {
     const found = await this.nats.jsm.streams
       .getMessage(this.nats.logStream, { last_by_subj: this.subject })
@@ -106,7 +106,7 @@ export class JetstreamLog {
     return found ? { sequence: found.seq, note: this.noteOf(found.header.get(headerName)) } : undefined;
   }
 
-  /** Puts a first message behind `after`; false where somebody else was there before. */
+  /** Writes a first message after `after`. Returns false if another replica was faster. */
   async claim(note: Note, after: number): Promise<boolean> {
     this.last = after;
     try {
@@ -121,9 +121,9 @@ export class JetstreamLog {
   }
 
   /**
-   * Every entry behind a sequence, up to `to`, by default the last message that is known. Gives the objects that hold some
-   * of them.
-   * @throws WatchfireError WF_CHECKPOINT_CORRUPT; WF_CHECKPOINT_NATS_AWAY where the next one does not come
+   * Visits every entry after a sequence, up to `to`. Default: up to the last known message. Returns the names of objects that
+   * hold some of the entries.
+   * @throws WatchfireError WF_CHECKPOINT_CORRUPT; WF_CHECKPOINT_NATS_AWAY if the next message does not arrive
    */
   async entries(after: number, visit: (entry: Buffer) => void, to = this.last): Promise<string[]> {
     const objects: string[] = [];
@@ -155,14 +155,14 @@ export class JetstreamLog {
       patience.cancel();
       void consumer.delete().catch(() => false);
     }
-    // What is there now is another's.
+    // The messages there now belong to another owner.
     if (before < to) throw silence(this.subject, before);
     return objects;
   }
 
   /**
-   * Writes an entry and resolves when it is there, however long that takes. `failed` hears why it is not there yet.
-   * Gives the bytes of the message and the object that holds the entry, if it was too large for one.
+   * Writes an entry, and resolves once it is stored, however long that takes. `failed` is called with the reason of each delay.
+   * Returns the size of the message in bytes, and the object with the entry if that was too large for a message.
    * @throws WatchfireError WF_CHECKPOINT_FENCED or WF_CHECKPOINT_REWOUND; the reason given to `end`
    */
   async append(
@@ -200,8 +200,9 @@ export class JetstreamLog {
   }
 
   /**
-   * Why what was acknowledged is not there any more; undefined where it is. Asks as long as it takes, and twice before it
-   * says so. @throws the reason given to `end`
+   * Checks that the last acknowledged message still exists. Returns `undefined` if it does, otherwise the error. Retries until
+   * NATS answers, and asks twice before it reports a loss.
+   * @throws the reason given to `end`
    */
   async loss(): Promise<WatchfireError | undefined> {
     for (let doubted = false; ; await pause(this.clock, againMs, this.ending.signal)) {
@@ -217,17 +218,20 @@ export class JetstreamLog {
     }
   }
 
-  /** Takes away what a snapshot holds. */
+  /** Deletes messages that a snapshot contains. */
   async trim(upTo: number): Promise<void> {
     await this.nats.jsm.streams.purge(this.nats.logStream, { filter: this.subject, seq: upTo + 1 });
   }
 
-  /** Writes nothing more. */
+  /** Stops all writes. */
   end(reason: WatchfireError): void {
     this.ending.abort(reason);
   }
 
-  /** What a failed write means; undefined where it is there after all, and only its answer was lost. */
+  /**
+   * Decides the consequence of a failed write. Returns `undefined` if the message was stored and only its acknowledgement was
+   * lost.
+   */
   private async judge(error: unknown, number: number): Promise<WatchfireError | undefined> {
     const what = "the commit was not acknowledged";
     if (!isStatus(error, status.wrongLastSequence, status.wrongLastSequenceConstant) && !isUnheard(error))
@@ -258,7 +262,7 @@ export class JetstreamLog {
     }
   }
 
-  /** The bytes of an object. */
+  /** Returns the bytes of an object. */
   private object(name: string): Promise<Buffer> {
     return readObject(this.nats, this.slot, name);
   }

@@ -10,47 +10,47 @@ import { natsFault } from "./fault.ts";
 import { fenced, JetstreamLog, type LastMessage, type Note, rewound } from "./log.ts";
 import { readSnapshot } from "./snapshot.ts";
 
-/** Somebody else is as quick each time: more is no chance. */
+/** Maximum number of attempts to take a slot. Losing the race this often is not chance. */
 const claims = 5;
 
-/** Remembers outside NATS how far it had come, so that streams that are gone, empty or older are known as that. */
+/** Keeps a slot's progress outside NATS, so that streams that are gone, empty or restored from a copy are recognised. */
 export interface Witness {
-  /** What was written last; "" where nothing was. */
+  /** Returns the last written mark; "" if there is no mark. */
   read(): string;
   write(mark: string): Promise<void>;
 }
 
 export interface SlotOptions {
   readonly nats: Nats;
-  /** Which part of the runtime's positions; one store has it at a time. Letters, digits, `-` and `_`. */
+  /** The part of the runtime's checkpoints; one store has it open at a time. Letters, digits, `-` and `_`. */
   readonly slot: string;
-  /** Of the Lease that is held; whoever held the same Lease earlier is refused. Default: the last to open it has it. */
+  /** Fence of the held Lease. An earlier holder of the same Lease is refused. Default: the last to open the slot owns it. */
   readonly fence?: Fence | undefined;
   readonly witness?: Witness | undefined;
-  /** Whether it is to hold positions: where it never did it stays as it is, and is not opened. Default false. */
+  /** True if the slot must hold checkpoints. A slot that never did is then left unchanged and not opened. Default false. */
   readonly isThere?: boolean;
   readonly clock: Clock;
 }
 
-/** A slot that was taken: nobody else writes into it any more. */
+/** A slot that was taken. No other store writes into it from now on. */
 export interface TakenSlot {
   readonly log: JetstreamLog;
   readonly disk: MemoryDisk;
-  /** What each message says besides its rows, from the first on. */
+  /** The note of each message from now on. */
   readonly note: Note;
   readonly previousEnd: PreviousEnd;
-  /** Why acknowledged writes may be missing. */
+  /** Why acknowledged writes may be missing, if they may. */
   readonly loss: WatchfireError | undefined;
-  /** Where the positions went, if they went to another store. */
+  /** The store that the checkpoints were moved to, if they were. */
   readonly moved: string | undefined;
-  /** Of the snapshot, and of the log behind it, in bytes; and how many messages that has. */
+  /** Sizes of the snapshot and of the log after it, in bytes, and the number of messages in that log. */
   readonly sizes: { readonly snapshot: number; readonly log: number; readonly messages: number };
-  /** Objects that hold entries. */
+  /** Objects that hold entries of the log. */
   readonly objects: readonly string[];
 }
 
 /**
- * Puts a first message of one's own into a slot, and reads all that lies before it.
+ * Writes a first message into a slot, and reads everything before it.
  * @throws WatchfireError of the checkpoint section; what the client throws
  */
 export async function takeSlot(
@@ -89,7 +89,7 @@ export async function takeSlot(
 
 type SlotReadOptions = Pick<SlotOptions, "nats" | "slot" | "clock">;
 
-/** What lies in a slot, which is left as it is. @throws WatchfireError of the checkpoint section */
+/** Reads a slot without changing it. @throws WatchfireError of the checkpoint section */
 export async function readSlot({ nats, slot, clock }: SlotReadOptions): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const log = new JetstreamLog(nats, clock, slot);
@@ -105,10 +105,10 @@ export async function readSlot({ nats, slot, clock }: SlotReadOptions): Promise<
   }
 }
 
-/** What a witness is told. */
+/** Returns the mark for a witness. */
 export const markOf = (sequence: number, streams: string): string => `${sequence} ${streams}`;
 
-/** Whether what was acknowledged can be missing, and why. */
+/** Returns the reason why acknowledged writes may be missing, if there is one. */
 function lossOf(
   last: LastMessage | undefined,
   mark: string,
@@ -131,7 +131,7 @@ function endOf(last: LastMessage | undefined, loss: WatchfireError | undefined):
   return last.note.inDoubt ? "power-loss" : "killed";
 }
 
-/** Reads the snapshot and the log behind it. Takes away what a process that was killed has left half done. */
+/** Reads the snapshot and the log after it. Deletes the incomplete work of a process that was killed. */
 async function readAll(
   nats: Nats,
   slot: string,

@@ -7,14 +7,14 @@ import { type Nats, requestMs } from "./connection.ts";
 import { corrupt } from "./fault.ts";
 import { readObject } from "./object.ts";
 
-/** Known objects of one part: some milliseconds of the event loop. */
+/** Known objects in one part, which take some milliseconds of the event loop. */
 const partRows = 2_000;
-/** Events of one part; each has its body. */
+/** Events in one part. Each has its body. */
 const partEvents = 100;
 
 /**
- * Writes all that is in memory into the object store, part by part, while commits go on. A part shows its rows as they are
- * when it is written. So the whole is true together with the log's entries from its beginning on. Gives its bytes.
+ * Writes the whole memory to the object store, part by part, while commits go on. Each part has its rows as they are when it is
+ * written, so a snapshot is only consistent together with the log since its beginning. Returns its size in bytes.
  */
 export async function writeSnapshot(nats: Nats, object: string, disk: MemoryDisk): Promise<number> {
   const frames = async function* () {
@@ -28,7 +28,10 @@ export async function writeSnapshot(nats: Nats, object: string, disk: MemoryDisk
   return size;
 }
 
-/** Puts a slot's snapshot's rows in their places. Gives its bytes. @throws WatchfireError WF_CHECKPOINT_CORRUPT where it cannot be read */
+/**
+ * Applies the rows of a slot's snapshot. Returns its size in bytes.
+ * @throws WatchfireError WF_CHECKPOINT_CORRUPT if it cannot be read
+ */
 export async function readSnapshot(nats: Nats, slot: string, object: string, disk: MemoryDisk): Promise<number> {
   const bytes = await readObject(nats, slot, object);
   try {
@@ -43,7 +46,7 @@ export async function readSnapshot(nats: Nats, slot: string, object: string, dis
 }
 
 function* partsOf(disk: MemoryDisk): Generator<Changes> {
-  // Views and their cursors first: the other rows hang on them.
+  // Views and their cursors first, because the other rows refer to them.
   const first = new Changes();
   for (const { id, cursors } of disk.views.values()) {
     first.views.add(id);

@@ -1,12 +1,12 @@
 import type { Nats } from "./connection.ts";
 
-/** The names of all slots that something lies of on NATS. @throws what the client throws */
+/** Returns the names of all slots that have data on NATS. @throws what the client throws */
 export async function slotsOn({ jsm, logStream, logSubject }: Nats): Promise<string[]> {
   const { state } = await jsm.streams.info(logStream, { subjects_filter: `${logSubject}.*` });
   return Object.keys(state.subjects ?? {}).map((subject) => subject.slice(logSubject.length + 1));
 }
 
-/** Deletes all that lies on NATS of the slots whose names are `over`. @throws what the client throws */
+/** Deletes all data of the slots for which `over` returns true. @throws what the client throws */
 export async function sweepSlots(nats: Nats, over: (slot: string) => boolean): Promise<void> {
   const { jsm, objects, logStream, logSubject, bodyStream, bodySubject } = nats;
   const gone = (await slotsOn(nats)).filter(over);
@@ -15,7 +15,7 @@ export async function sweepSlots(nats: Nats, over: (slot: string) => boolean): P
   }
   for (const slot of gone) {
     await jsm.streams.purge(bodyStream, { filter: `${bodySubject}.${slot}.>` });
-    // Last: by its log a slot is found.
+    // The log last, because slots are found by their log.
     await jsm.streams.purge(logStream, { filter: `${logSubject}.${slot}` });
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Writes at once what was changed, one write after the other; what changes meanwhile shares the next. Whoever changed
- * something waits for the write that has it.
+ * Writes changes immediately, one write at a time. Changes made during a write share the next one. Each caller waits for the
+ * write that has its change.
  */
 export class WriteThrough {
   private readonly write: () => Promise<void>;
@@ -12,7 +12,7 @@ export class WriteThrough {
     this.write = write;
   }
 
-  /** Resolves when everything changed so far is written. @throws what `write` throws, and what `letGo` was given */
+  /** Resolves once everything changed so far is written. @throws what `write` throws, and the error given to `letGo` */
   touch(): Promise<void> {
     this.next ??= unheard();
     const { promise } = this.next;
@@ -20,12 +20,12 @@ export class WriteThrough {
     return promise;
   }
 
-  /** Resolves when nothing is under way, whether it succeeded or not. */
+  /** Resolves once no write is under way, whether the last one succeeded or not. */
   async idle(): Promise<void> {
     while (this.running) await this.running;
   }
 
-  /** Lets those go who wait. The write that has their change is under way as before. */
+  /** Rejects for all callers that wait. The write under way continues. */
   letGo(error: Error): void {
     this.current?.reject(error);
     if (!this.next) return;
@@ -34,7 +34,7 @@ export class WriteThrough {
   }
 
   private async run(): Promise<void> {
-    // What one turn brings shares the first write.
+    // Changes made in the same turn share the first write.
     await undefined;
     while (this.next) {
       this.current = this.next;
@@ -46,7 +46,7 @@ export class WriteThrough {
   }
 }
 
-/** One whose rejection is no fault where nobody waits. */
+/** Returns a promise whose rejection is not reported as unhandled when nobody waits for it. */
 function unheard(): PromiseWithResolvers<void> {
   const made = Promise.withResolvers<void>();
   made.promise.catch(() => undefined);

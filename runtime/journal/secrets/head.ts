@@ -7,26 +7,26 @@ import { applyEntry } from "../memory/log-entry.ts";
 import { framesOf, unpack } from "../memory/packing.ts";
 import type { Secret } from "./secrets.ts";
 
-/** Raised with every change of the format; a higher one is refused. */
+/** Version of the format, raised with every change. A higher version is refused. */
 const version = 1;
 
 const headSchema = z.object({
   version: z.number(),
   fence: z.object({ lease: z.string(), number: z.number() }),
-  /** `moved:…` where the positions went to another store. */
+  /** `moved:…` if the checkpoints were moved to another store. */
   end: z.string(),
   snapshot: z.object({ slots: z.array(z.int().min(1)), sha256: z.string() }).nullable(),
 });
 
-/** Where a snapshot lies, and its digest. */
+/** The slots of a snapshot, and its digest. */
 export type Snapshot = NonNullable<z.infer<typeof headSchema>["snapshot"]>;
 
-/** The first Secret: what is valid, of whom, and what came after the snapshot. */
+/** The contents of the first Secret: the owner's fence, how the last run ended, the valid snapshot, and the log after it. */
 export interface Head {
   readonly fence: Fence;
   readonly end: "running" | "clean" | `moved:${string}`;
   readonly snapshot: Snapshot | undefined;
-  /** Entries one after the other, each with its length before it. */
+  /** Concatenated entries, each after its length. */
   readonly log: Buffer;
 }
 
@@ -35,7 +35,7 @@ export const dataOf = ({ fence, end, snapshot, log }: Head): Record<string, Buff
   log,
 });
 
-/** Undefined where nothing was ever written. @throws WatchfireError where it cannot be read */
+/** Returns `undefined` if nothing was ever written. @throws WatchfireError if the head cannot be read */
 export function readHead(secret: Secret, name: string): Head | undefined {
   const text = secret.data.get("head");
   if (!text) {
@@ -62,7 +62,7 @@ export function readHead(secret: Secret, name: string): Head | undefined {
   };
 }
 
-/** Everything that a head stands for. `slot` reads the bytes of one of the other Secrets. */
+/** Reads the state that a head refers to. `slot` reads the bytes of one of the other Secrets. */
 export async function readDisk(
   { snapshot, log }: Head,
   name: string,

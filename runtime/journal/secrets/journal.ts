@@ -12,30 +12,32 @@ import { checkpointSecrets } from "./names.ts";
 import { type Secret, Secrets } from "./secrets.ts";
 import { WriteBehind } from "./write-behind.ts";
 
-/** Of 1 MiB that a Secret may hold. */
+/** Bytes in one slot. A Secret may hold 1 MiB. */
 const slotBytes = 900 * 1024;
-/** A longer log becomes a snapshot: the whole log is sent with every write. */
+/** Maximum size of the log, which is sent with every write. A longer log is replaced by a snapshot. */
 const logBytes = 512 * 1024;
-/** Bodies of known objects that are kept in memory; they are written nowhere. */
+/** Maximum bytes of known objects' bodies in memory. They are not written. */
 const bodyBytes = 64 * 1024 * 1024;
-/** Events on their way that may wait in the Secrets: with the dead letters half of what fits, even where nothing compresses. */
+/** Limit of waiting events: together with the dead letters, half of the room, even if nothing compresses. */
 const spillBytes = 1024 * 1024;
-/** Dead letters of all functions, compressed; three slots hold all there is. */
+/** Limit of all dead letters, compressed. A snapshot may take three slots. */
 const letterBytes = 512 * 1024;
-/** Once writes have failed for so long, nothing is accepted any more: what runs then would all come again. */
+/**
+ * Entries are refused once writes have failed for this long, in milliseconds, because everything since would be delivered again.
+ */
 const patienceMs = 15_000;
-/** The last write, of a clean end, is tried so often. */
+/** Number of attempts at the last write of a clean end. */
 const closeTries = 3;
 
 export interface SecretsJournalOptions {
   readonly transport: KubeTransport;
-  /** Where the Secrets are. */
+  /** The namespace of the Secrets. */
   readonly namespace: string;
-  /** They are called `<account>-checkpoint-<n>`. */
+  /** Prefix of the Secrets' names, `<account>-checkpoint-<n>`. */
   readonly account: string;
-  /** Of the Lease that is held. */
+  /** Fence of the held Lease. */
   readonly fence: Fence;
-  /** Whether they are to hold positions: where they hold none they stay as they are, and are not opened. Default false. */
+  /** True if the Secrets must hold checkpoints. Secrets without any are then left unchanged and not opened. Default false. */
   readonly isThere?: boolean;
   readonly clock: Clock;
   readonly log: { warn(fields: object, message: string): void };
@@ -44,10 +46,10 @@ export interface SecretsJournalOptions {
 }
 
 /**
- * The store in Secrets that were made beforehand, for replicas on several nodes. It lives in memory. Every five seconds
- * the changes are appended to the log in the first Secret, by compare-and-swap under the fence. Or all of it is written
- * as a snapshot into Secrets that the head does not name yet. So the head always stands for one moment, whole; what was
- * committed after that is lost in an unclean end, as in a power loss.
+ * The store in existing Secrets, for replicas on several nodes. Its state is in memory. Every five seconds, changes are appended
+ * to the log in the first Secret, by compare-and-swap under the fence, or everything is written as a snapshot into Secrets that
+ * the head does not name yet. So the head always refers to one consistent moment. An unclean end loses later commits, as a power
+ * loss does.
  */
 export class SecretsJournal extends MemoryJournal implements SharedJournal {
   override readonly capabilities = { queues: false, bodies: false, packed: true };
@@ -60,7 +62,10 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
   private readonly slots = new Map<number, Secret>();
   private headSecret: Secret;
   private head: Head;
-  /** Whether a write of the head went unanswered: it may be there, or yet come, and then other slots count than we know. */
+  /**
+   * True if the outcome of a write of the head is unknown. It may still arrive, and then other slots are valid than this process
+   * assumes.
+   */
   private unanswered = false;
   private changes = new Changes();
   private bodies = 0;
@@ -84,7 +89,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
   }
 
   /**
-   * Reads what the head stands for, and puts this fence into it: from then on its predecessor can write no more.
+   * Reads the state, and writes this fence into the head, so that the previous owner can no longer write.
    * @throws WatchfireError of the checkpoint section; what the transport throws
    */
   static async open(options: SecretsJournalOptions): Promise<SecretsJournal> {
@@ -124,13 +129,13 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
     return this.moved;
   }
 
-  /** Whether nothing was in them but the mark of whoever opened them before. */
+  /** True if the Secrets hold nothing but the mark of an earlier owner. */
   get isBlank(): boolean {
     const { snapshot, log } = this.head;
     return this.moved === undefined && !snapshot && log.length === 0;
   }
 
-  /** What the Secrets have stays until the next write. */
+  /** Clears the memory. The Secrets keep their contents until the next write. */
   async clear(end: PreviousEnd): Promise<void> {
     this.state.clear();
     this.previousEnd = end;
@@ -152,7 +157,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
     if (this.full) void this.sync().catch(() => undefined);
   }
 
-  /** Notes and applies in one turn, so that no write comes between. */
+  /** Records and applies the entries synchronously, so that no write happens in between. */
   private take(given: JournalEntries): void {
     const entries = this.whole(given);
     for (const view of entries.goneViews)
@@ -183,10 +188,10 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
     }
   }
 
-  /** Why entries cannot be taken. Those that only free room always can. */
+  /** Returns why entries are refused, if they are. Entries that only free room are always accepted. */
   private refusal({ known, journal, spill, deadLetters }: JournalEntries): WatchfireError | undefined {
     if (this.fault) return this.fault;
-    // Positions take next to nothing, and come with what is forgotten.
+    // Cursors take next to no room, and are written along with deletions.
     const adds = known.some(({ state }) => state) || journal.length + spill.length + deadLetters.length > 0;
     if (this.full && adds) return this.full;
     if (this.behind.failingMs <= patienceMs) return undefined;
@@ -196,7 +201,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
     });
   }
 
-  /** Without its body, where those that are kept already are many. */
+  /** Removes the body from a write once the limit of bodies is reached. */
   private withinBodies(write: KnownWrite): KnownWrite {
     const { view, key, state } = write;
     if (state?.body === "older") return write;
@@ -227,13 +232,13 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
 
   /** Writes everything into slots that the head does not name. */
   private async writeSnapshot(): Promise<Snapshot> {
-    // Puts an end to that: it either takes the place of the head that we know, or is told that another is there.
+    // Settles the unanswered write: this one either replaces the head that we know, or conflicts with another head.
     if (this.unanswered) await this.put(this.head);
     const slotsOf = (packed: Buffer) => Math.ceil(packed.length / slotBytes);
-    // Half of them hold the snapshot before.
+    // Half of the slots hold the previous snapshot.
     const most = Math.floor((this.names.length - 1) / 2);
     let bytes = await pack(encodeEntry(this.state, Changes.all(this.state)));
-    // What removed functions had known is kept for a while only where there is room for it.
+    // Known objects of removed functions are kept only while there is room for them.
     const retired = [...this.state.views.values()].filter(({ retiredAt }) => retiredAt !== undefined);
     if (slotsOf(bytes) > most && retired.length > 0) {
       this.take({ ...emptyEntries, goneViews: retired.map(({ id }) => id) });
@@ -255,8 +260,9 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
   }
 
   /**
-   * A predecessor that is stopped in the middle of writing may go on at any time. It cannot write over what is written
-   * here. A slot is only ever written as it was read or written under a head that was still one's own.
+   * Writes a slot under its last known resourceVersion. A previous owner that was stopped in the middle of a snapshot may
+   * continue at any time, but cannot overwrite this slot, because it only writes slots as it read or wrote them while the head
+   * was its own.
    */
   private async writeSlot(slot: number, data: Buffer): Promise<void> {
     const name = this.names[slot] ?? "";
@@ -290,7 +296,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
     this.unanswered = true;
     const written = await this.secrets.write(name, this.headSecret, dataOf(head));
     if (written === "conflict") {
-      // Somebody labelled it, or an answer was lost on the way: what is there is ours, and the next write builds on it.
+      // The Secret was labelled, or an answer was lost: the head is still ours, and the next write builds on it.
       this.head = await this.assertOwn();
       this.unanswered = false;
       throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: `the Secret ${name} was changed meanwhile` });

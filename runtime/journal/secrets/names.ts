@@ -1,7 +1,10 @@
-/** How many Secrets a store in Kubernetes is made of; each holds about a megabyte. */
+/** Number of Secrets in a store. Each holds about a megabyte. */
 const shards = 8;
 
-/** The Secrets of a runtime's store: `watchfire-checkpoint-0` and so on. They are made beforehand; the runtime may not. */
+/**
+ * Returns the names of a store's Secrets: `watchfire-checkpoint-0` and so on. They must exist; the runtime may not create
+ * Secrets.
+ */
 export function checkpointSecrets(account: string): string[] {
   return Array.from({ length: shards }, (_, shard) => `${account}-checkpoint-${shard}`);
 }

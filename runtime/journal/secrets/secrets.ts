@@ -6,7 +6,7 @@ import type { KubeTransport } from "../../kube/transport.ts";
 
 const resource = { group: "", version: "v1", plural: "secrets", namespaced: true } as const;
 
-/** A Secret holds 1 MiB (`core/v1` MaxSecretSize), which base64 makes a third larger. */
+/** Maximum size of a response, in bytes. A Secret holds 1 MiB (`core/v1` MaxSecretSize), and base64 adds a third. */
 const objectLimit = 2 * 1024 * 1024;
 const requestMs = 10_000;
 
@@ -15,14 +15,14 @@ const secretSchema = z.looseObject({
   data: z.record(z.string(), z.string()).nullish(),
 });
 
-/** One Secret as it was read or written last. */
+/** The last known version of a Secret. */
 export interface Secret {
   readonly resourceVersion: string;
   readonly data: ReadonlyMap<string, Buffer>;
   readonly object: z.infer<typeof secretSchema>;
 }
 
-/** Secrets by their names; nothing is ever created. */
+/** Reads and writes Secrets by name. Never creates one. */
 export class Secrets {
   private readonly transport: KubeTransport;
   private readonly namespace: string;
@@ -32,7 +32,10 @@ export class Secrets {
     this.namespace = namespace;
   }
 
-  /** @throws WatchfireError WF_CHECKPOINT_SECRETS where it is not there or not to be read; what the transport throws */
+  /**
+   * Reads a Secret.
+   * @throws WatchfireError WF_CHECKPOINT_SECRETS if it does not exist or may not be read; what the transport throws
+   */
   async read(name: string): Promise<Secret> {
     const path = resourcePath(resource, this.namespace, name);
     return this.told("get", name, async () =>
@@ -40,7 +43,7 @@ export class Secrets {
     );
   }
 
-  /** Replaces all of its data, unless it has changed since: that is a conflict. */
+  /** Replaces all data of a Secret. Returns "conflict" if it has changed since. */
   async write(name: string, { object }: Secret, data: Readonly<Record<string, Buffer>>): Promise<Secret | "conflict"> {
     const path = resourcePath(resource, this.namespace, name);
     const encoded = Object.entries(data).map(([key, bytes]) => [key, bytes.toString("base64")]);

@@ -1,8 +1,11 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 
-/** etcd keeps each version of an object for minutes: a write every five seconds is what a busy runtime costs it. */
+/**
+ * Minimum interval of writes, in milliseconds. etcd keeps each version of an object for minutes, so a busy runtime costs it one
+ * version every five seconds.
+ */
 const lazyMs = 5_000;
-/** Where somebody waits for it. */
+/** Minimum interval while a caller waits. */
 const soonMs = 1_000;
 
 interface FlushWaiter {
@@ -11,8 +14,8 @@ interface FlushWaiter {
 }
 
 /**
- * Writes later what was changed: at most once in five seconds, once a second while somebody waits. A write that fails is
- * tried again as late, and those who wait go on waiting.
+ * Writes changes with a delay: at most once in five seconds, or once a second while a caller waits. A failed write is retried
+ * after the same interval, and callers continue to wait.
  */
 export class WriteBehind {
   private readonly clock: Clock;
@@ -26,25 +29,25 @@ export class WriteBehind {
   private lastAt = Number.NEGATIVE_INFINITY;
   private failingSince: number | undefined;
 
-  /** `failed`: told of each failure, says whether another attempt can help. */
+  /** `failed`: called after each failure. Returns whether another attempt can help. */
   constructor(clock: Clock, write: () => Promise<void>, failed: (error: unknown) => "again" | "never") {
     this.clock = clock;
     this.write = write;
     this.failed = failed;
   }
 
-  /** How long writes have failed, in milliseconds; 0 where the last one succeeded. */
+  /** How long writes have been failing, in milliseconds. 0 if the last one succeeded. */
   get failingMs(): number {
     return this.failingSince === undefined ? 0 : this.clock.monotonic() - this.failingSince;
   }
 
-  /** Something was changed. */
+  /** Schedules a write. */
   touch(): void {
     this.changed = true;
     this.within(lazyMs);
   }
 
-  /** Resolves when all that was changed so far is written. */
+  /** Resolves once everything changed so far is written. */
   sync(): Promise<void> {
     if (!this.changed && !this.running) return Promise.resolve();
     return new Promise((resolve, reject) => {
@@ -54,7 +57,7 @@ export class WriteBehind {
     });
   }
 
-  /** Begins no write any more; resolves when none is under way. */
+  /** Starts no further write. Resolves once no write is under way. */
   async stop(): Promise<void> {
     this.stopped = true;
     this.timer?.timer.cancel();

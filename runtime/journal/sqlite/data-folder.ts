@@ -7,12 +7,12 @@ import { elsewhere, type PreviousEnd } from "../journal.ts";
 import { SqliteJournal } from "./journal.ts";
 import { SqliteLock } from "./lock.ts";
 
-/** The data folder, with its file in use or set aside. */
+/** The data folder, whose file is in use or set aside. */
 export class DataFolder {
   private readonly data: string;
   private readonly file: string;
   private readonly aside: string;
-  /** Marks the file as a copy of positions that still count where they were copied from. */
+  /** A file that marks the folder's checkpoints as a copy; the original is still the valid one. */
   private readonly copied: string;
   private readonly clock: Clock;
 
@@ -28,12 +28,12 @@ export class DataFolder {
     return existsSync(this.file);
   }
 
-  /** Whether its positions were copied from elsewhere, and nobody has gone on from here. */
+  /** True if the checkpoints were copied here from another journal, and no runtime has opened them since. */
   get isCopy(): boolean {
     return this.holdsPositions && existsSync(this.copied);
   }
 
-  /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE where its positions were carried away */
+  /** @throws WatchfireError WF_CHECKPOINT_ELSEWHERE if the checkpoints were moved to another journal */
   open(): Checkpoint {
     if (!this.holdsPositions && existsSync(this.aside))
       throw elsewhere("the folder's positions were moved into Secrets, or onto NATS");
@@ -42,9 +42,9 @@ export class DataFolder {
     return store;
   }
 
-  /** Renames the file, since its positions are in another journal now: nobody is to go on from here. */
+  /** Renames the file after its checkpoints were moved to another journal, so that no runtime continues from it. */
   setAside(): void {
-    // The file first: without its log it would count, with commits missing.
+    // The file first: without its log it would be taken as valid although commits are missing.
     for (const suffix of ["", "-wal", "-shm"])
       if (existsSync(this.file + suffix)) renameSync(this.file + suffix, this.aside + suffix);
     rmSync(this.copied, { force: true });
@@ -67,12 +67,12 @@ export class DataFolder {
     }
   }
 
-  /** Replaces the file, in one step, with positions that `copy` writes. `end`: how the run that left them had ended. */
+  /** Atomically replaces the file with checkpoints that `copy` writes. `end`: how the run that wrote the originals ended. */
   async fill(end: PreviousEnd, copy: (to: Checkpoint) => Promise<void>): Promise<void> {
     const incoming = join(this.data, "incoming");
     rmSync(incoming, { recursive: true, force: true });
     mkdirSync(incoming, { recursive: true, mode: 0o700 });
-    // Unless the other ended clean, the next to open takes this name of a boot for a power loss.
+    // Unless that end was clean, the next start sees a foreign boot id, and assumes a power loss.
     const to = new Checkpoint(new SqliteJournal({ folder: incoming, bootId: "carried over" }));
     try {
       await copy(to);
@@ -80,9 +80,9 @@ export class DataFolder {
       await to.close(end === "clean");
     }
     writeFileSync(this.copied, "");
-    // The other store is about to forget what is here.
+    // The other store deletes its checkpoints next.
     sync(this.data);
-    // They belong to the file before, which counts for nothing any more.
+    // They belong to the previous file, which is no longer valid.
     for (const suffix of ["-wal", "-shm"]) rmSync(`${this.file}${suffix}`, { force: true });
     renameSync(join(incoming, "checkpoint.db"), this.file);
     sync(this.data);

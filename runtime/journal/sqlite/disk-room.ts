@@ -1,27 +1,30 @@
 import { statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 
-/** The file, and its write-ahead log. */
+/** The database and its write-ahead log. */
 const files = ["checkpoint.db", "checkpoint.db-wal"];
 
 const mebibyte = 1024 * 1024;
 
-/** What of the disk the store takes for what, in bytes. */
+/** The store's shares of the disk, in bytes. */
 interface DiskShares {
-  /** The write-ahead log's, before it is copied back into the file. */
+  /** Maximum size of the write-ahead log before it is copied into the file. */
   readonly log: number;
-  /** Events that wait; of all functions together never twice as much. */
+  /** Budget of waiting events. All functions together never have twice as much. */
   readonly spill: number;
-  /** Dead letters. */
+  /** Dead letters of all functions. */
   readonly letters: number;
 }
 
-/** An update of a known object costs a third less with a log of 32 MiB than with SQLite's 4 MiB; more gains nothing. */
+/**
+ * Maximum share of the log. An update of a known object costs a third less with 32 MiB than with SQLite's 4 MiB; more gains
+ * nothing.
+ */
 const mostLog = 32 * mebibyte;
 
 /**
- * An eighth for each; waiting events may take two. Half of the disk is left for known objects, and for the growth of a
- * commit that is larger than the log.
+ * Returns an eighth of the room for each purpose; waiting events may take two. Half of the disk is left for known objects, and
+ * for a commit that exceeds the log's share.
  */
 export const sharesOf = (room: number): DiskShares => ({
   log: Math.min(mostLog, room / 8),
@@ -29,7 +32,7 @@ export const sharesOf = (room: number): DiskShares => ({
   letters: room / 8,
 });
 
-/** How large the store in the folder could become, in bytes: what it takes now, and what is free on its disk. */
+/** Returns how large the store in the folder could become, in bytes: its present size and the free space of its disk. */
 export function diskRoom(folder: string): number {
   const { bavail, bsize } = statfsSync(folder);
   return (

@@ -10,10 +10,10 @@ const full = 13;
 const cannotOpen = 14;
 const notADatabase = 26;
 
-/** What the file system says of a folder that cannot be written; below /proc, that it is not there. */
+/** File system errors for a folder that cannot be written. Below /proc, that is ENOENT. */
 const unwritable: ReadonlySet<string> = new Set(["EACCES", "EPERM", "EROFS", "ENOTDIR", "ENOENT"]);
 
-/** The registry's code for what SQLite or the file system said about `file`. */
+/** Maps an error of SQLite or of the file system about `file` to the registry's code. */
 export function checkpointFault(error: unknown, file: string): WatchfireError {
   if (error instanceof WatchfireError) return error;
   const place = { file };
@@ -33,13 +33,13 @@ export function checkpointFault(error: unknown, file: string): WatchfireError {
   return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail("a write failed"));
 }
 
-/** Whether there was no room on the disk. */
+/** True if the disk was full. */
 export const isFull = (error: unknown): boolean => primaryCode(error) === full;
 
-/** Whether somebody else held the lock. */
+/** True if another connection held the lock. */
 export const isBusy = (error: unknown): boolean => primaryCode(error) === busy;
 
-/** The extended code's low byte. */
+/** Returns the low byte of SQLite's extended result code. */
 function primaryCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !("errcode" in error) || typeof error.errcode !== "number") return undefined;
   return error.errcode & 0xff;

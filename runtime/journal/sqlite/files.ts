@@ -16,13 +16,14 @@ import { WatchfireError } from "../../base/errors.ts";
 import { sync } from "../../base/folder.ts";
 import { checkpointFault } from "./fault.ts";
 
-/** A database's own file, its write-ahead log, which may hold commits, and the index of that. */
+/** Returns the files of a database: the file, its write-ahead log, which may hold commits, and the index of that log. */
 export const filesOf = (file: string): readonly string[] => [file, `${file}-wal`, `${file}-shm`];
 
 /**
- * Asked before SQLite opens the file. Where it may not write, it opens for reading, and holds no lock. What it makes beside
- * the file then has the file's mode, and would keep the next start from writing, whatever had been mended.
- * @throws WatchfireError WF_CHECKPOINT_READ_ONLY that names the file, or the folder in which it is still to be made
+ * Checks that the file can be written, before SQLite opens it. SQLite opens an unwritable file for reading, and then its lock
+ * locks nothing. Files that it creates next to it would get the file's mode, and would block the next start even after that is
+ * mended.
+ * @throws WatchfireError WF_CHECKPOINT_READ_ONLY with the name of the file, or of the folder if the file does not exist yet
  */
 export function assertWritable(file: string): void {
   const { R_OK, W_OK, X_OK } = constants;
@@ -35,8 +36,8 @@ export function assertWritable(file: string): void {
 }
 
 /**
- * Makes a database without tables, whole or not at all, which its owner alone may read. SQLite alone makes a file of no bytes
- * first: one that was cut to nothing could not be told from a new one. The log and its index come in the file's mode.
+ * Atomically creates a database without tables, readable by its owner only. SQLite itself would first create an empty file, which
+ * could not be distinguished from one that was truncated. The log and its index get the file's mode.
  * @param pragmas of the file, which cannot be changed later
  */
 export function makeDatabase(file: string, pragmas: string): void {
@@ -55,11 +56,11 @@ export function makeDatabase(file: string, pragmas: string): void {
   try {
     sync(dirname(file));
   } catch {
-    // Not each folder can be read or synced. A power loss then may leave no file, which is as new.
+    // Some folders cannot be read or synced. A power loss may then remove the file, which leaves the store as new.
   }
 }
 
-/** Where a link leads, also to what is still to be made. SQLite keeps the log beside that. */
+/** Resolves symbolic links, also to a target that does not exist yet. SQLite keeps the log next to the target. */
 export function fileBehind(path: string, links = 40): string {
   if (links === 0 || !isLink(path)) return path;
   return fileBehind(resolve(realpathSync(dirname(path)), readlinkSync(path)), links - 1);
@@ -69,13 +70,13 @@ function isLink(path: string): boolean {
   try {
     return lstatSync(path).isSymbolicLink();
   } catch {
-    return false; // whoever opens it says why
+    return false; // opening the file reports why
   }
 }
 
 /**
- * SQLite takes an empty file for a new one, and removes the log beside it. The log of a file that is gone would be read into
- * whatever takes its place.
+ * Refuses an empty file, and a log without its file. SQLite would take an empty file for a new one and delete its log, and it
+ * would read a log without a file into a new file.
  * @throws WatchfireError WF_CHECKPOINT_CORRUPT
  */
 export function assertFilled(file: string): void {

@@ -23,43 +23,42 @@ import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./upkeep.ts";
 import { SqliteWriter } from "./writer.ts";
 
 interface SqliteJournalOptions {
-  /** The data folder; made if it is not there, for its owner alone. */
+  /** The data folder. Created, readable by its owner only, if it does not exist. */
   readonly folder: string;
   /**
-   * Opened by a command between two runs of the runtime. The store must exist, and the note of how the last run ended
-   * is left for the next. Default false.
+   * True if a command opens the store while no runtime uses it. The store must exist, and the record of how the last run ended
+   * stays for the next start. Default false.
    */
   readonly maintenance?: boolean;
-  /** Keeps the file small and its limits up to date with the disk. Default: nobody does, as for a command. */
+  /** Enables upkeep: the file is kept small, and its limits follow the disk. Default: no upkeep, as for a command. */
   readonly clock?: Clock;
-  /** How large the store could become, in bytes. Default: what it takes and what is free on its disk. */
+  /** Returns how large the store could become, in bytes. Default: its size and the free space of its disk. */
   readonly room?: () => number;
-  /** Tells one boot of the machine from the next; default what the kernel says. */
+  /** Identifies the machine's boot. Default: the kernel's boot id. */
   readonly bootId?: string;
-  /** Rows of known objects that the log before their table has. Default 32,768. */
+  /** Maximum number of rows in the log of known objects. Default 32,768. */
   readonly loggedRows?: number | undefined;
 }
 
-/** Rows of the log of known objects that are read in one turn of the event loop: 7 ms of them. */
+/** Rows of the log of known objects that are read in one turn of the event loop, in 7 ms. */
 const rowsAtOnce = 4_000;
-/** Waiting events that are noted as doubted in one turn of it: they may be all that a disk has room for. */
+/** Waiting events that are marked as possibly delivered in one turn. There may be as many as the disk has room for. */
 const notedAtOnce = 500;
 
 /**
- * Half of SQLite's default. An update of a known object with a body of 2.5 KB costs 6 us of CPU instead of 10 where
- * neighbours change together. It costs 11 instead of 12 where none do. With bodies of 8 KB and more it costs a fifth
- * more.
+ * Half of SQLite's default. An update of a known object with a body of 2.5 KB costs 6 us of CPU instead of 10 if neighbouring
+ * rows change together, and 11 instead of 12 otherwise. With bodies of 8 KB and more it costs a fifth more.
  */
 const pageBytes = 2048;
 
-/** Even on a disk that is nearly full. */
+/** Minimum share of the log, even on a disk that is nearly full. */
 const minLogBytes = 256 * 1024;
 
 /**
- * The store in one SQLite file, `checkpoint.db`. Its folder is locked from opening to closing, so that a
- * second runtime fails with WF_CHECKPOINT_LOCKED. The kernel frees the lock when the process dies, however it does.
- * Commits are not synced one by one (`synchronous=NORMAL`). A killed process loses nothing that was committed. A
- * machine that goes down may lose the last commits, all of each, which `previousEnd` tells.
+ * The store in one SQLite file, `checkpoint.db`. Its folder is locked while it is open, so that a second runtime fails with
+ * WF_CHECKPOINT_LOCKED. The kernel frees the lock however the process dies. Commits are not synced individually
+ * (`synchronous=NORMAL`): a killed process loses no commit. A machine that goes down may lose the last commits, each as a whole;
+ * `previousEnd` reports that.
  */
 export class SqliteJournal implements Journal {
   readonly previousEnd: PreviousEnd;
@@ -71,7 +70,7 @@ export class SqliteJournal implements Journal {
   private readonly log: SqliteLog;
   private readonly objects: SqliteKnown;
   private readonly file: string;
-  /** Tells the file from another that lies in its place later. */
+  /** The file's inode, to detect that another file has taken its place. */
   private readonly inode: bigint;
   private readonly writer: SqliteWriter;
   private readonly maintenance: boolean;
@@ -92,13 +91,14 @@ export class SqliteJournal implements Journal {
       lock = new SqliteLock(folder);
       for (const file of filesOf(this.file)) assertWritable(file);
       assertFilled(this.file);
-      // Asked again, since another may have made it before the lock was ours. One that is there keeps its own pages.
+      // Checked again, since another process may have created the file before the lock was held. An existing file keeps its page
+      // size.
       if (!existsSync(this.file))
         makeDatabase(this.file, `PRAGMA page_size = ${pageBytes}; PRAGMA auto_vacuum = INCREMENTAL`);
       db = new DatabaseSync(this.file, { timeout: 0 });
       assertOurs(db, this.file);
       chmodSync(this.file, 0o600);
-      // Synced, so that no power loss takes back that the store is in use; its commits then are not, one by one.
+      // Synced, so that a power loss cannot undo the record that the store is in use. Later commits are not synced individually.
       db.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0");
       db.exec("PRAGMA cache_size = -16000; PRAGMA foreign_keys = ON");
       this.inode = statSync(this.file, { bigint: true }).ino;
@@ -135,14 +135,14 @@ export class SqliteJournal implements Journal {
     }
   }
 
-  /** The disk has other users, and grows. */
+  /** Updates the limits, since the disk has other users and may grow. */
   private measure(): void {
     const shares = sharesOf(this.diskRoom());
     this.room = shares;
     this.log.limit = Math.max(minLogBytes, Math.floor(shares.log));
   }
 
-  /** Whether somebody has taken the file away: SQLite would write on, into a file that has no name. Where it cannot be seen, that is not known. */
+  /** True if the file was removed. SQLite would continue to write into a file without a name. False if it cannot be checked. */
   private get isGone(): boolean {
     try {
       const there = statSync(this.file, { bigint: true, throwIfNoEntry: false });
@@ -213,7 +213,7 @@ export class SqliteJournal implements Journal {
     ]);
   }
 
-  /** Notes of all that a function has in its spill that a handler may have had it. */
+  /** Marks all of a function's spill as possibly delivered to a handler. */
   private async doubt(functionName: string): Promise<void> {
     const next = this.db.prepare(
       `SELECT max(sequence) AS last FROM
@@ -246,7 +246,7 @@ export class SqliteJournal implements Journal {
 
   async sync(): Promise<void> {}
 
-  /** @throws WatchfireError WF_CHECKPOINT_GONE, once it is closed: nobody may believe that its positions are kept */
+  /** @throws WatchfireError WF_CHECKPOINT_GONE, after it is closed, because nobody may believe that the checkpoints are kept */
   async close(clean: boolean): Promise<void> {
     try {
       await this.end(clean);
@@ -272,7 +272,7 @@ export class SqliteJournal implements Journal {
     });
   }
 
-  /** What cannot be folded is left to `foldAll`. */
+  /** Folds the log of known objects over several turns. Leaves what cannot be folded to `foldAll`. */
   private async foldByTurns(): Promise<void> {
     try {
       while (!this.objects.isFolded) {
@@ -282,11 +282,11 @@ export class SqliteJournal implements Journal {
         await nextTurn();
       }
     } catch {
-      // The end says why, where that matters.
+      // `foldAll` reports the reason if it matters.
     }
   }
 
-  /** What cannot be folded now stays: on a disk that is full, or where another has taken over. */
+  /** Folds what is left of the log. Leaves it in place if that fails: on a full disk, or after another runtime has taken over. */
   private foldAll(): void {
     try {
       this.writer.foldAll();
@@ -295,7 +295,7 @@ export class SqliteJournal implements Journal {
     }
   }
 
-  /** A write waits while the thread that copies the log holds the file: a moment, as a rule. */
+  /** Runs a write. Retries it while the thread that copies the log holds the lock, usually for a moment. */
   private async write<T>(work: () => T): Promise<T> {
     for (;;) {
       const { copied } = this.log;
@@ -308,7 +308,7 @@ export class SqliteJournal implements Journal {
     }
   }
 
-  /** Row by row, none of which is held. */
+  /** Reads rows one by one, and keeps no row. */
   private *each<T>(sql: string, read: (row: Row) => T, ...values: (string | number)[]): Generator<T> {
     try {
       for (const row of this.db.prepare(sql).iterate(...values)) yield read(row);
@@ -326,7 +326,7 @@ export class SqliteJournal implements Journal {
   }
 }
 
-/** The tables of rows that are read when they are needed. */
+/** The tables of rows that are read on demand. */
 const queues: {
   readonly [Q in keyof Queues]: {
     readonly table: string;
@@ -339,10 +339,13 @@ const queues: {
   letters: { table: "dead_letter", number: "id", header: readLetterSummary, whole: readLetter },
 };
 
-/** A page in the log, with its header. */
+/** Size of a page in the log, with its header. */
 const frameBytes = pageBytes + frameHeaderBytes;
 
-/** Pages that entries write beside those of known objects, about: rows of one commit share some, and few share none. */
+/**
+ * Estimates the pages that entries write apart from known objects. Many rows of one commit share pages, and a few rows share no
+ * page.
+ */
 function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters }: JournalEntries): number {
   let written = 0;
   for (const { body, oldBody } of [...spill, ...deadLetters]) written += body.length + (oldBody?.length ?? 0);
@@ -351,7 +354,7 @@ function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters
   return 2 + rows + few(cursors.length) + few(journal.length) + few(settledJournal.length) + written / pageBytes;
 }
 
-/** Linux names each boot; elsewhere every unclean end counts as a power loss, which only flags more. */
+/** Returns Linux's boot id. Elsewhere every unclean end counts as a power loss, which only flags more events. */
 function kernelBootId(): string {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();

@@ -4,29 +4,29 @@ import { resourceVersion } from "../../base/resource-version.ts";
 import type { KnownBody, KnownIdentity, KnownState, KnownWrite, LastBody } from "../batch.ts";
 import { bytes, formText, readForm, readKeys } from "../rows.ts";
 
-/** The bits of `known.flags`. `olderBody`: the one in `body` is of an earlier state. */
+/** The bits of `known.flags`. `olderBody`: the row in `body` belongs to an earlier state. */
 const flag = { deleted: 1, matched: 2, olderBody: 4 } as const;
 
-/** Rows that one page of a view has at most: 8 ms of them. */
+/** Maximum number of rows read from a view at a time, in 8 ms. */
 const pageRows = 1_600;
-/** Rows of the log that an end folds in one turn of the event loop: 3 to 12 ms, should all be live. */
+/** Rows of the log that a close folds in one turn of the event loop, in 3 to 12 ms if all are live. */
 const foldedAtOnce = 256;
-/** The log's rows take 3 MB of the file, 2 MB of memory, and 80 ms of the next start. */
+/** Default number of rows in the log. They take 3 MB of the file, 2 MB of memory, and 80 ms of the next start. */
 const mostLoggedRows = 32_768;
 
 const kind = {
-  /** What an object is now. Its body stays, and is older. */
+  /** The object's present state. Its stored body stays, and is older. */
   state: 0,
-  /** The object's row in the table counts again. */
+  /** The object's row in the table is the newest again. */
   table: 1,
-  /** The body on record is that of the object's state in the log. */
+  /** The stored body belongs to the object's state in the log. */
   own: 2,
 } as const;
 
 interface LogRecord {
   readonly seq: number;
   readonly rows: number;
-  /** How many of its rows are the newest of their objects. */
+  /** Number of rows that are the newest of their objects. */
   live: number;
 }
 
@@ -51,37 +51,37 @@ const states = z.array(
     z.string(),
     z.number(),
     z.string().nullable(),
-    // Of a runtime that noted none.
+    // Absent in rows of a runtime that recorded no form.
     z.string().nullable().default(null),
   ]),
 );
 
 /**
- * Known objects: a table of them, and before it a log of their changes. A change that leaves the body alone goes into one
- * record with all others of its commit. A row of the table would be in a page of its own. Once the log is long, its oldest
- * record is folded into the table with each that comes. What has changed since is left out.
+ * Known objects: a table, with a log of changes in front of it. A change without a new body is written into one log record
+ * together with all others of its commit, instead of into a separate page of the table. Once the log is long, each new record
+ * folds the oldest one into the table, without the rows that have changed since.
  */
 export class SqliteKnown {
   private readonly db: DatabaseSync;
   private readonly most: number;
   private readonly run: ReturnType<typeof prepare>;
-  /** Of each view, the record that has an object's newest row, where that is not the table's. */
+  /** By view and key: the record with the object's newest row, unless the table has it. */
   private readonly newest = new Map<number, Map<string, LogRecord>>();
-  /** Of those, the objects whose body is not older. */
+  /** By view: those of these objects whose stored body is up to date. */
   private readonly own = new Map<number, Set<string>>();
-  /** Oldest first, from `first` on. */
+  /** Oldest first, from index `first` on. */
   private records: LogRecord[] = [];
   private first = 0;
   private rows = 0;
   private lastSeq = 0;
-  /** Pages that were written since this was asked last, about. */
+  /** Estimated pages written since the last `takePages`. */
   private touched = 0;
-  /** What a transaction changed here was rolled back: the log is read anew before it is used. */
+  /** True after a rollback: the log must be read again before it is used. */
   private isStale = true;
   /** The record that was read last. */
   private lastRead: { readonly seq: number; readonly rows: readonly LoggedState[] } | undefined;
 
-  /** @param most rows that the log has before the oldest of them are folded. Default 32,768. */
+  /** @param most maximum number of rows in the log before the oldest are folded. Default 32,768. */
   constructor(db: DatabaseSync, most = mostLoggedRows) {
     this.db = db;
     this.most = most;
@@ -89,7 +89,7 @@ export class SqliteKnown {
     this.freshen();
   }
 
-  /** Writes within the transaction that is open. After one that is rolled back comes `rolledBack`. */
+  /** Writes within the open transaction. `rolledBack` must follow if that is rolled back. */
   write(known: readonly KnownWrite[], bodies: readonly LastBody[]): void {
     this.freshen();
     const logged: LoggedState[] = [];
@@ -111,30 +111,30 @@ export class SqliteKnown {
     while (this.rows > this.most) this.foldOldest();
   }
 
-  /** Folds rows of the log within the transaction that is open: some, or `all`. */
+  /** Folds rows of the log within the open transaction: some, or `all`. */
   fold(all = false): void {
     this.freshen();
     const until = all ? 0 : Math.max(0, this.rows - foldedAtOnce);
     while (this.rows > until) this.foldOldest();
   }
 
-  /** Whether the log is empty, for all that is known. */
+  /** True if the log is known to be empty. */
   get isFolded(): boolean {
     return this.rows === 0 && !this.isStale;
   }
 
-  /** The transaction that was open is not done. */
+  /** Called after the open transaction was rolled back. */
   rolledBack(): void {
     this.isStale = true;
   }
 
-  /** The records that have rows of a view's objects, oldest first. */
+  /** Returns the records with rows of a view's objects, oldest first. */
   recordsOf(view: number): readonly Pick<LogRecord, "seq" | "rows">[] {
     this.freshen();
     return [...new Set(this.newest.get(view)?.values())].toSorted((a, b) => a.seq - b.seq);
   }
 
-  /** Visits a view's objects whose newest row is in the record of that number. One that was folded meanwhile has none. */
+  /** Visits a view's objects whose newest row is in record `seq`. Visits nothing if the record was folded meanwhile. */
   logged(view: number, seq: number, visit: (key: string, identity: KnownIdentity) => void): void {
     this.freshen();
     if (this.run.read.get(seq) === undefined) return;
@@ -144,14 +144,14 @@ export class SqliteKnown {
     }
   }
 
-  /** About how many pages were written since this was asked last. */
+  /** Returns the estimated number of pages written since the last call. */
   takePages(): number {
     const pages = this.touched;
     this.touched = 0;
     return pages;
   }
 
-  /** Visits the objects that the table has of a view behind a key, a page of them. Gives the last key of a page that is full. */
+  /** Visits a page of a view's objects in the table, after a key. Returns the last key of a full page. */
   page(view: number, after: string, visit: (key: string, identity: KnownIdentity) => void): string | undefined {
     const rows = this.run.page.all(view, after, pageRows);
     for (const row of rows) visit(String(row.key), identityOf(row));
@@ -169,7 +169,7 @@ export class SqliteKnown {
     return { bytes: body, isOlder };
   }
 
-  /** These views are gone, and the table's rows of them. */
+  /** Deletes what the table and the log have of these views. */
   forget(views: readonly number[]): void {
     this.freshen();
     for (const view of views) {
@@ -179,7 +179,7 @@ export class SqliteKnown {
     }
   }
 
-  /** Reads the log anew where it is not known what it has. */
+  /** Reads the log again if its contents are not known. */
   private freshen(): void {
     if (!this.isStale) return;
     this.lastRead = undefined;
@@ -224,7 +224,7 @@ export class SqliteKnown {
     if (of === kind.state) for (const [view, key] of rows) this.enter(view, key, record);
   }
 
-  /** A record has the object's newest row. */
+  /** Records that a log record has the object's newest row. */
   private enter(view: number, key: string, record: LogRecord): void {
     let ofView = this.newest.get(view);
     if (!ofView) {
@@ -239,7 +239,7 @@ export class SqliteKnown {
     if (own && own.size > 0) own.delete(key);
   }
 
-  /** The table has the object's newest row, or will. Gives whether the log had it. */
+  /** Records that the table has, or will have, the object's newest row. Returns whether the log had it. */
   private leaveLog(view: number, key: string): boolean {
     const ofView = this.newest.get(view);
     const before = ofView?.get(key);
@@ -258,7 +258,7 @@ export class SqliteKnown {
     return made;
   }
 
-  /** Writes the body of an object as it stands. Gives the object, where its row is in the log. */
+  /** Writes the body of an object's present state. Returns the object if its row is in the log. */
   private putLastBody({ view, key, body }: LastBody): Pair[] {
     const { run } = this;
     const isLogged = this.newest.get(view)?.has(key) === true;
@@ -294,7 +294,10 @@ export class SqliteKnown {
     this.run.drop.run(record.seq);
   }
 
-  /** Copies an object's row from the log into the table, where it has none yet. The log's counts all the same. Gives its id. */
+  /**
+   * Copies an object's row from the log into the table if the table has no row for it. The row in the log remains valid. Returns
+   * the table's id of the object.
+   */
   private foldRow(view: number, key: string): number | undefined {
     const record = this.newest.get(view)?.get(key);
     const row = record && this.statesOf(record).find(([ofView, ofKey]) => ofView === view && ofKey === key);
@@ -348,7 +351,7 @@ function identityOf(row: Readonly<Record<string, unknown>>): KnownIdentity {
   };
 }
 
-/** A few forms stand in all rows: each is one string in memory. */
+/** Shares the strings of forms, because all rows have one of a few. */
 const shared = (() => {
   const forms = new Map<string, string>();
   return (form: string): string => {
@@ -366,7 +369,10 @@ const rowOf = (view: number, key: string, state: KnownState): LoggedState => {
   return [view, key, uid, resourceVersion, hash, flags, keysText(state), formText(form, resourceVersion)];
 };
 
-/** A state's keys as a column has them, behind the resourceVersion that they are of; `null` where none are noted. */
+/**
+ * Returns a state's keys as the column stores them: the resourceVersion that they belong to, then the keys. `null` if the state
+ * has no keys.
+ */
 const keysText = ({ keys, resourceVersion }: KnownIdentity): string | null =>
   keys ? JSON.stringify([resourceVersion, ...keys]) : null;
 

@@ -5,9 +5,9 @@ import { checkpointFault, isBusy } from "./fault.ts";
 import { assertWritable } from "./files.ts";
 
 /**
- * A folder's lock, held from its making to `release`: an empty database that is locked as a whole. The kernel frees it however
- * the process dies. By default it is the one on the folder's positions.
- * @throws what SQLite says, that it is busy where another process, or another part of this one, holds it
+ * A folder's lock, held from construction to `release`: an empty database that is locked as a whole. The kernel frees the lock
+ * however the process dies. `name`: the lock's file; default: the lock of the folder's checkpoints.
+ * @throws SQLite's busy error if another process, or another part of this one, holds the lock
  * @throws WatchfireError WF_CHECKPOINT_READ_ONLY, or another that names the lock's file
  */
 export class SqliteLock {

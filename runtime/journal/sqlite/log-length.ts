@@ -1,14 +1,16 @@
 import type { DatabaseSync } from "node:sqlite";
 
-/** Of each page in the log. SQLite's file format, "The Write-Ahead Log": a frame is a header of 24 bytes and a page. */
+/**
+ * Header size of each page in the log. SQLite's file format, "The Write-Ahead Log": a frame is a header of 24 bytes and a page.
+ */
 export const frameHeaderBytes = 24;
 
-/** The first SQLite that counts the log without copying it; to those before, the same words say that they copy. */
+/** The first version of SQLite that counts the log without copying it. Earlier ones copy the log at the same statement. */
 const countsFrom = [3, 51] as const;
 
 /**
- * Gives a function that says how many bytes the write-ahead log has, by SQLite's own count. It takes 3 us. It says undefined
- * where SQLite is too old to count, within a transaction of this connection, and once that is closed.
+ * Returns a function that returns the size of the write-ahead log in bytes, as counted by SQLite, in 3 us. It returns `undefined`
+ * if SQLite is too old to count, within a transaction of this connection, and after the connection is closed.
  */
 export function logLengthOf(db: DatabaseSync): () => number | undefined {
   const [major = 0, minor = 0] = String(db.prepare("SELECT sqlite_version() AS version").get()?.version)

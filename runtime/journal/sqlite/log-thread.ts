@@ -1,30 +1,33 @@
 import { frameHeaderBytes } from "./log-length.ts";
 
-/** What the thread is asked: to copy the log. `bytes`: what of it stays on the disk. */
+/** Request to the thread to copy the log. `bytes`: how much of the log's file stays on the disk. */
 export interface CopyRequest {
   readonly bytes: number;
 }
 
-/** How it went. `fault`: what SQLite said, as its error had it. */
+/** Result of a request. `fault`: SQLite's error. */
 export interface CopyReply {
-  /** Bytes of the log that were copied, before it began anew; left out where it did not, as somebody still reads from it. */
+  /**
+   * Bytes of the log that were copied before it started over. `undefined` if it did not start over, because it still has a
+   * reader.
+   */
   readonly copied?: number;
   readonly fault?: { readonly message: string; readonly errcode?: number };
 }
 
-/** For a commit that is under way, in milliseconds. */
+/** How long to wait for a commit under way, in milliseconds. */
 const lockWaitMs = 1_000;
 
-/** A pass that took no longer, in milliseconds, found next to nothing: the last one then holds commits up no longer. */
+/** A pass this short, in milliseconds, copied next to nothing, so that the final pass does not hold up commits for longer. */
 const shortPassMs = 3;
-/** On a disk where no pass is so short, commits wait after so many. */
+/** Maximum number of passes before the final one, for disks where no pass is that short. */
 const mostPasses = 6;
 
 /**
- * The program of a thread that copies the log into the file, over a connection of its own. Passes beside commits leave
- * less and less to copy; the last one holds the lock, and then the log begins anew. Its first frame is synced with its
- * header, and cuts the log to its share. The thread writes that frame, of a row that comes and goes, so that no commit
- * waits for it.
+ * Program of the thread that copies the log into the file, with a separate connection. Passes that run while commits go on leave
+ * less and less to copy. The final pass holds the lock, and then the log starts over. SQLite syncs the first frame of the new log
+ * together with its header, and truncates the log to its share. The thread writes that frame, with a row that it inserts and
+ * deletes, so that no commit waits for the sync.
  */
 export const copyProgram = `
 const { DatabaseSync } = require("node:sqlite");

@@ -2,26 +2,28 @@ import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { type CopyReply, type CopyRequest, copyProgram } from "./log-thread.ts";
 
-/** Shares of the log's share that are left, when a copy begins, for what is committed meanwhile: for the first one, and the bounds. */
+/**
+ * Fractions of the log's share that are free when a copy begins, for commits during the copy: the initial one, and the bounds.
+ */
 const firstReserve = 0.5;
 const leastReserve = 0.15;
 const mostReserve = 0.75;
-/** What is left next is no less than this part of what was left last: a burst may follow a quiet time. */
+/** The reserve shrinks at most to this fraction at each copy, because a burst may follow a quiet time. */
 const reserveDecay = 0.85;
 /**
- * The log is counted each time that so much of its share may have been written. A guess at what a commit writes was 0.35 to 5
- * times of it, by the batch and by the size of pages.
+ * The log is counted each time this fraction of its share may have been written. Estimates of a commit's size were off by a
+ * factor of 0.35 to 5, depending on the batch and the page size.
  */
 const countShare = 1 / 32;
-/** A thread that copied nothing for so many looks ends. At 1,000 events a second a copy comes each look or two. */
+/** The thread ends after this many looks without a copy. At 1,000 events a second there is a copy every one or two looks. */
 const mostIdleLooks = 3;
-/** After a copy that failed, or that a reader held back, so much more of the share is written before the next is tried. */
+/** Fraction of the share that is written before the next attempt, after a copy that failed or was blocked by a reader. */
 const againShare = 0.125;
 
 /**
- * Keeps the write-ahead log within its share of the disk. It is copied into the file on a thread, which begins when it
- * is needed. Copying syncs: 50 to 100 ms that no commit, and no other work of this process, is to wait for. A thread takes
- * 8 MB. To begin one costs 37 ms of CPU, 1 ms of it on the event loop.
+ * Keeps the write-ahead log within its share of the disk, by a thread that copies it into the file. Copying syncs for 50 to 100
+ * ms, which neither commits nor other work of this process should wait for. The thread is started on demand: it takes 8 MB, and
+ * its start costs 37 ms of CPU, 1 ms of it on the event loop.
  */
 export class SqliteLog {
   private readonly begin: () => Worker;
@@ -29,22 +31,22 @@ export class SqliteLog {
   /** The log's share of the disk, in bytes. */
   limit = 0;
   private thread: Worker | undefined;
-  /** A thread that was told to end still holds the file. */
+  /** Resolves once a thread that was asked to end has released the file. */
   private ending: Promise<void> | undefined;
   private idleLooks = 0;
   private copying: Promise<void> | undefined;
-  /** Bytes that the log has: as they were counted last, and about what was written since. */
+  /** Size of the log in bytes: the last count, and an estimate of what was written since. */
   private length = 0;
-  /** Of these what was written since, about. */
+  /** The estimated part of `length`. */
   private guessed = 0;
-  /** A commit waited for the copy that goes on, or for the last one. */
+  /** True if a commit waited for the present copy or the last one. */
   private hasWaited = false;
   private reserve = firstReserve;
   private beginAt = 0;
   private failure: Error | undefined;
 
   /**
-   * `count`: the log's bytes by SQLite's own count, where that is to be had.
+   * `count`: returns the log's size in bytes as counted by SQLite, if available.
    * `begin`: starts a thread that copies the log of this file.
    */
   constructor(file: string, count: () => number | undefined, begin = beginThread) {
@@ -52,12 +54,12 @@ export class SqliteLog {
     this.count = count;
   }
 
-  /** A promise while the log is copied: meanwhile the file may be locked for a moment. It does not reject. */
+  /** A promise while the log is copied, when the file may be locked for a moment. Never rejects. */
   get copied(): Promise<void> | undefined {
     return this.copying;
   }
 
-  /** Notes that a commit wrote about so many bytes. */
+  /** Adds a commit's estimated bytes. */
   wrote(bytes: number): void {
     this.length += bytes;
     this.guessed += bytes;
@@ -65,12 +67,12 @@ export class SqliteLog {
     if (!this.copying && this.length > Math.max(this.beginAt, this.limit * (1 - this.reserve))) this.copy();
   }
 
-  /** Whether a commit has to wait for `room`. */
+  /** True if a commit has to wait for `room`. */
   get isFull(): boolean {
     return this.length > this.limit;
   }
 
-  /** Counts the log, where that is to be had. Gives whether it is. */
+  /** Counts the log, if SQLite can. Returns whether it did. */
   private countLog(): boolean {
     const counted = this.count();
     this.guessed = 0;
@@ -79,7 +81,7 @@ export class SqliteLog {
     return true;
   }
 
-  /** Resolves when the log has room. @throws what SQLite said, where it cannot be copied */
+  /** Resolves once the log has room. @throws SQLite's error if the log cannot be copied */
   async room(): Promise<void> {
     this.copy();
     this.hasWaited = true;
@@ -87,27 +89,27 @@ export class SqliteLog {
     if (this.isFull && this.failure) throw this.failure;
   }
 
-  /** Begins to copy, where it is not done already. */
+  /** Starts a copy, unless one is under way. */
   copy(): void {
     this.copying ??= this.copyOnce().finally(() => {
       this.copying = undefined;
     });
   }
 
-  /** Copies all that it has by now. */
+  /** Copies everything in the log at the time of the call. */
   async copyAll(): Promise<void> {
     await this.copying;
     this.copy();
     await this.copying;
   }
 
-  /** Is called every few seconds. Ends a thread that has had nothing to do for some time: the next copy begins another. */
+  /** Called every few seconds. Ends a thread that has been idle for some time; the next copy starts another. */
   look(): void {
     this.idleLooks++;
     if (!this.copying && this.idleLooks >= mostIdleLooks) this.endThread();
   }
 
-  /** Ends the thread, if there is one. One that fails meanwhile has ended, too: the database's own end copies what it has not. */
+  /** Ends the thread, if there is one. Ignores a failure of the thread, because closing the database copies the rest. */
   async close(): Promise<void> {
     await this.copying;
     this.endThread();
@@ -127,7 +129,7 @@ export class SqliteLog {
       if (this.ending === ended) this.ending = undefined;
     });
     this.ending = ended;
-    // Nothing else may be left for this process to wait for.
+    // The process must not exit before this is done, and may have nothing else that keeps it alive.
     thread.ref();
     thread.postMessage(undefined);
   }
@@ -142,12 +144,12 @@ export class SqliteLog {
       copied = reply.copied;
       this.failure = reply.fault && Object.assign(new Error(reply.fault.message), { errcode: reply.fault.errcode });
     } catch (error) {
-      // The thread is gone; the next copy begins another.
+      // The thread has died; the next copy starts another.
       this.thread = undefined;
       this.failure = error instanceof Error ? error : new Error(String(error));
     }
     this.idleLooks = 0;
-    // What was written meanwhile may come before the new beginning, or after it.
+    // Frames written during the copy may lie before or after the restart of the log.
     if (copied !== undefined) this.length = Math.max(0, this.length - asked);
     const isCounted = this.countLog();
     if (copied !== undefined && isCounted) this.learn(copied - asked + this.length);
@@ -155,9 +157,9 @@ export class SqliteLog {
   }
 
   /**
-   * The next copy leaves twice the room that was written into during the last one. Where that was not enough, it leaves twice
-   * of what was left. Where little is written meanwhile, copies are rarer, and with them the waits for their last pass. A
-   * copy that is not done teaches nothing.
+   * Adapts the reserve: the next copy leaves twice the room that was written during the last one, or twice the last reserve if
+   * that was too small. If little is written during copies, copies become rarer, and so do waits for their final pass. An
+   * incomplete copy changes nothing.
    */
   private learn(written: number): void {
     if (!(this.limit > 0)) return;
@@ -182,7 +184,7 @@ export class SqliteLog {
     });
   }
 
-  /** A thread may end at any time, also while it is asked nothing: the next copy begins another. */
+  /** Starts the thread. It may die at any time, even while idle; the next copy then starts another. */
   private start(): Worker {
     const thread = this.begin();
     const gone = () => {

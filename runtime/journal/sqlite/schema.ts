@@ -2,15 +2,17 @@ import type { DatabaseSync } from "node:sqlite";
 import { WatchfireError } from "../../base/errors.ts";
 import type { PreviousEnd } from "../journal.ts";
 
-/** Raised with every change of the tables; a file with a higher one is refused. */
+/** Version of the tables, raised with every change. A file with a higher version is refused. */
 const schemaVersion = 4;
-/** What a file goes back to where its log of known objects is empty: a runtime of version 2 does not know of it. */
+/**
+ * The version of a file whose log of known objects is empty. Runtimes of version 2 can use it, because they do not know the log.
+ */
 const withoutLog = 2;
 
-/** Marks the file as ours, so that another program's database is not taken for a checkpoint ("WFCP"). */
+/** Identifies the file as ours, so that another program's database is not taken for a checkpoint ("WFCP"). */
 const applicationId = 0x57464350;
 
-/** Apart from `known`, whose rows change with each event, and without their bodies cost half. */
+/** Separate from `known`, whose rows change with each event and cost half as much without bodies. */
 const bodies = `
 CREATE TABLE body (
   known INTEGER PRIMARY KEY REFERENCES known (id) ON DELETE CASCADE,
@@ -18,14 +20,14 @@ CREATE TABLE body (
 ) STRICT;
 `;
 
-/** A file of version 1 had bodies in `known`. */
+/** Upgrades a file of version 1, which had bodies in `known`. */
 const upgrade = `
 ${bodies}
 INSERT INTO body SELECT id, body FROM known WHERE body IS NOT NULL ORDER BY id;
 ALTER TABLE known DROP COLUMN body;
 `;
 
-// `known` has a rowid and an index beside it rather than WITHOUT ROWID, so that bodies hang on a number.
+// `known` has a rowid and an index instead of WITHOUT ROWID, so that bodies can refer to a number.
 const tables = `
 CREATE TABLE meta (
   only INTEGER PRIMARY KEY CHECK (only = 1),
@@ -90,16 +92,16 @@ CREATE TABLE dead_letter (
 CREATE INDEX dead_letter_function ON dead_letter (function);
 `;
 
-/** Changes of known objects that are not in their table yet, those of a commit in one row. */
+/** Changes of known objects that are not in their table yet, one row for each commit. */
 const knownLog =
   "CREATE TABLE IF NOT EXISTS known_log (seq INTEGER PRIMARY KEY, kind INTEGER NOT NULL, rows TEXT NOT NULL) STRICT;";
 
-/** Made where it is missing, with no new version: a runtime that does not know it can still use the file. */
+/** Created if missing, without a new version, because a runtime that does not know the table can still use the file. */
 const paused = "CREATE TABLE IF NOT EXISTS paused (function TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT;";
 
 /**
- * Columns that are added where they are missing, with no new version. A runtime that does not know one leaves what is there. So
- * those of `known` say of which resourceVersion they are.
+ * Columns that are added if missing, without a new version. A runtime that does not know a column leaves its value in place, so
+ * the columns of `known` also contain the resourceVersion that they belong to.
  */
 const addedColumns = [
   ["known", "keys"],
@@ -115,8 +117,8 @@ function addColumns(db: DatabaseSync): void {
 }
 
 /**
- * Looks at a file before anything of it is changed: its mode, or how it keeps its log.
- * @throws WatchfireError where it is another program's, or of a newer version
+ * Checks a file before anything in it is changed, such as its mode or its journal mode.
+ * @throws WatchfireError if it belongs to another program or to a newer version
  */
 export function assertOurs(db: DatabaseSync, file: string): { readonly version: number; readonly empty: boolean } {
   const version = Number(db.prepare("PRAGMA user_version").get()?.user_version);
@@ -139,8 +141,8 @@ export function assertOurs(db: DatabaseSync, file: string): { readonly version: 
 }
 
 /**
- * Makes the tables, or checks those that are there, and takes the store over. It raises the fence, and notes that the
- * store is in use on this `boot` of the machine; without a boot, that note stays. Runs in one transaction.
+ * Creates the tables, or checks the existing ones, and takes the store over: raises the fence, and records that the store is in
+ * use in this `boot` of the machine. Without `boot`, the existing record stays. Runs in one transaction.
  */
 export function takeOver(
   db: DatabaseSync,
@@ -163,14 +165,14 @@ export function takeOver(
   if (!meta) throw new WatchfireError("WF_CHECKPOINT_CORRUPT", { what: "its first record is gone", place: { file } });
   const fence = Number(meta.fence) + 1;
   const previousEnd = meta.clean === 1 ? "clean" : meta.boot === boot ? "killed" : "power-loss";
-  // After a power loss no boot is noted, so that whatever end comes next counts as one as well, unless it is clean.
+  // After a power loss no boot is recorded, so that the next end also counts as a power loss unless it is clean.
   const noted = previousEnd === "power-loss" ? "" : (boot ?? "");
   if (boot === undefined) db.prepare("UPDATE meta SET fence = ?").run(fence);
   else db.prepare("UPDATE meta SET boot = ?, clean = 0, fence = ?").run(noted, fence);
   return { previousEnd, fence };
 }
 
-/** Notes, in the transaction that is open, that the log of known objects is empty. */
+/** Records, in the open transaction, that the log of known objects is empty. */
 export function noteNoLog(db: DatabaseSync): void {
   db.exec(`PRAGMA user_version = ${withoutLog}`);
 }

@@ -3,7 +3,7 @@ import { resourceVersion } from "../../base/resource-version.ts";
 import { type Row, startedRows } from "../rows.ts";
 import { JournalState } from "../state.ts";
 
-/** What a file has of all that is always in memory. @throws what SQLite says; where a row cannot be read, what says so */
+/** Reads the state that is always in memory. @throws SQLite's error; a parse error if a row cannot be read */
 export function readState(db: DatabaseSync): JournalState {
   const state = new JournalState();
   const each = (sql: string): Iterable<Row> => db.prepare(sql).iterate();
@@ -35,7 +35,7 @@ export function readState(db: DatabaseSync): JournalState {
     const id = Number(row.id);
     state.begun.set(id, { id, started: startedRows.parse(JSON.parse(String(row.started))) });
   }
-  // Of rows that are gone as well.
+  // The sequences also count deleted rows.
   for (const { name, seq } of each("SELECT name, seq FROM sqlite_sequence")) {
     if (name === "view") state.nextView = Number(seq) + 1;
     if (name === "dead_letter") state.nextLetter = Number(seq) + 1;

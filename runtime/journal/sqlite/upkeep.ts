@@ -2,26 +2,29 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Clock, Timer } from "../../base/clock.ts";
 import { isFull } from "./fault.ts";
 
-/** How often it is looked whether the file has shrunk, and how large the disk is, in milliseconds. */
+/** Interval at which the file's free pages and the disk are checked, in milliseconds. */
 const lookMs = 5_000;
-/** While there is something to give back: a step of about 1 ms for each of so many pages. */
+/** Interval, in milliseconds, and pages of one step while pages are returned to the disk. A step takes about 1 ms. */
 const stepMs = 100;
 const stepPages = 64;
-/** Free pages are used again by the next writes. What is given back is more than a quarter of the file, and than this. */
+/**
+ * Free pages are reused by later writes. They are only returned if they are more than this many bytes and this fraction of the
+ * file.
+ */
 const worthBytes = 8 * 1024 * 1024;
 const worthShare = 0.25;
 
-/** Rewritten at a start: what is live fits into memory beside it, and the file is at least half empty. */
+/** Maximum size of the live part of a file that is rewritten at a start, because it must fit into memory. */
 const mostLiveBytes = 64 * 1024 * 1024;
 
-/** What of a file is free, in bytes, and how large it is. */
+/** Returns the page size, the number of free pages and of all pages, and whether pages can be returned one by one. */
 function pages(db: DatabaseSync) {
   const read = (pragma: string): number => Number(Object.values(db.prepare(`PRAGMA ${pragma}`).get() ?? {})[0]);
   const size = read("page_size");
   return { size, free: read("freelist_count"), all: read("page_count"), incremental: read("auto_vacuum") === 2 };
 }
 
-/** What the log holds goes into the file. On a disk that is full it stays where it is: it counts there as well. */
+/** Copies the log into the file. On a full disk the log stays where it is, and remains valid. */
 export function emptyLog(db: DatabaseSync): void {
   try {
     db.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -31,8 +34,8 @@ export function emptyLog(db: DatabaseSync): void {
 }
 
 /**
- * Rewrites a file of a version before this one, which cannot give pages back bit by bit, where that frees most of it. What
- * fails for want of room leaves the file as it was. Gives whether it was done.
+ * Rewrites a file of an older version, which cannot return pages one by one, if that frees most of the file. A failure for lack
+ * of room leaves the file unchanged. Returns whether the file was rewritten.
  */
 export function rewriteIfEmpty(db: DatabaseSync): boolean {
   const { size, free, all, incremental } = pages(db);
@@ -50,21 +53,21 @@ export function rewriteIfEmpty(db: DatabaseSync): boolean {
 }
 
 interface UpkeepHooks {
-  /** Called now and then, for what else is to be kept up. */
+  /** Called at each check, for other upkeep. */
   looked(): void;
-  /** So many pages went into the log. */
+  /** Called after a step, with the number of pages it wrote to the log. */
   wrote(pages: number): void;
-  /** All that is worth it was given back: the file is cut once the log is copied into it. */
+  /** Called after the last step. The file is truncated once the log is copied into it. */
   shrunk(): void;
 }
 
-/** Gives pages that are free back to the disk, a little at a time, between commits. */
+/** Returns free pages to the disk, a few at a time, between commits. */
 export class SqliteUpkeep {
   private readonly db: DatabaseSync;
   private readonly clock: Clock;
   private readonly hooks: UpkeepHooks;
   private timer: Timer | undefined;
-  /** Pages were given back, and the file is not cut yet. */
+  /** True while pages were returned and the file is not truncated yet. */
   private shrinking = false;
 
   constructor(db: DatabaseSync, clock: Clock, hooks: UpkeepHooks) {
@@ -88,7 +91,7 @@ export class SqliteUpkeep {
     );
   }
 
-  /** Gives whether there is more to give back. */
+  /** Performs one step. Returns whether there is more to do. */
   private step(looks: boolean): boolean {
     try {
       if (looks) this.hooks.looked();
@@ -104,7 +107,7 @@ export class SqliteUpkeep {
       }
       return this.shrinking;
     } catch {
-      // A disk that is full or broken: commits say so.
+      // Ignored: commits report a disk that is full or broken.
       return false;
     }
   }

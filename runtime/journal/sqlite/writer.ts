@@ -5,7 +5,7 @@ import { headerOf } from "../rows.ts";
 import type { SqliteKnown } from "./known.ts";
 import { noteNoLog } from "./schema.ts";
 
-/** Writes entries: one transaction each, one prepared statement per kind of row. */
+/** Writes entries, in one transaction each, with a prepared statement for each kind of row. */
 export class SqliteWriter {
   private readonly db: DatabaseSync;
   private readonly file: string;
@@ -28,7 +28,7 @@ export class SqliteWriter {
     });
   }
 
-  /** Folds some of the log of known objects into their table. */
+  /** Folds some of the log of known objects into the table. */
   fold(): void {
     this.transaction(() => {
       this.assertOurs();
@@ -36,7 +36,7 @@ export class SqliteWriter {
     });
   }
 
-  /** Folds all of it. A runtime that knows no such log can use the file then. */
+  /** Folds the whole log. After that, a runtime that does not know the log can use the file. */
   foldAll(): void {
     this.transaction(() => {
       this.assertOurs();
@@ -76,7 +76,7 @@ export class SqliteWriter {
       if (since === undefined) run.dropPaused.run(name);
       else run.putPaused.run(name, since);
     }
-    // Two may swap names, which are unique.
+    // Released first, because two views may swap their names, which are unique.
     for (const { id } of entries.views) run.releaseView.run(id);
     for (const { id, function: name, trigger, resource, identity, manifest, retiredAt } of entries.views) {
       run.putView.run(id, name, trigger, resource, retiredAt ?? null, identity, manifest ?? null);
@@ -101,7 +101,7 @@ export class SqliteWriter {
       run.putSpill.run(name, sequence, view, headerOf(event), body, oldBody ?? null);
     }
     for (const { function: name, sequence } of entries.unspill) run.dropSpill.run(name, sequence);
-    // Room is made before any is written, so that the file grows no larger than what is kept.
+    // Rows are deleted before new ones are written, so that the file grows no larger than its contents.
     for (const letter of entries.droppedDeadLetters) run.dropLetter.run(Number(letter));
     for (const letter of entries.emptiedDeadLetters) run.dropBody.run(noBody, Number(letter));
     for (const event of entries.deadLetters) {
@@ -113,7 +113,7 @@ export class SqliteWriter {
 
 const noBody = Buffer.alloc(0);
 
-/** Takes out of the journal what is of no view any more. */
+/** Removes attempts of deleted views from the journal. */
 const dropBegun = `
 UPDATE journal SET started =
   (SELECT json_group_array(json(value)) FROM json_each(started) WHERE value ->> 0 IN (SELECT id FROM view))
