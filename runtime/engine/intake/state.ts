@@ -19,6 +19,6 @@ export type State =
 export function stateOf({ lowWaterMark, initial, selection: before }: Cursor, selection: string): State {
   if (lowWaterMark === undefined) return initial ? { type: "fresh" } : { type: "rebasing", because: "selection" };
   if (before !== selection) return { type: "rebasing", because: "selection" };
-  // Where resourceVersions have no order, a change that ended above the position cannot be recognised.
+  // A change that ended above the position cannot be recognised if resourceVersions have no order.
   return { type: isOrdered(lowWaterMark) ? "resumed" : "behind" };
 }

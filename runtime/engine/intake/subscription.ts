@@ -331,7 +331,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.backlogUpTo = resourceVersion;
   }
 
-  /** Gives up the position at once. A process that ends before the next list has no position to resume from. */
+  /** Abandons the position at once. A process that ends before the next list has no position to resume from. */
   rewound(): void {
     this.settlePassing();
     const { state, newestKnown, intake } = this;

@@ -225,10 +225,10 @@ export class TriggerScope {
   }
 
   /**
-   * Gives up the positions outside `kept`: the trigger learns later states from other sources, so these cannot be resumed. Keeps
+   * Abandons the positions outside `kept`: the trigger learns later states from other sources, so these cannot be resumed. Keeps
    * the cursors of namespaces that had a list, or have known objects, without a position. They start with a list and a later
-   * epoch, and thus use no event id twice. Once nothing is known in them, one record has the last epoch of them all, because
-   * namespaces come and go without end.
+   * epoch, and thus use no event id twice. Once no object is known in them, one record has the last epoch of them all, because
+   * namespaces are added and removed without end.
    * @returns the epochs by namespace
    */
   private leaveOthers(kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {

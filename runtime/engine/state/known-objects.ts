@@ -124,7 +124,7 @@ export class KnownObjects {
   private readonly leavesStrangers: boolean;
   /** Index of the objects that this trigger knows; `undefined` if no change may be skipped without parsing. */
   private readonly holders: InterestedFunctions<KnownObjects> | undefined;
-  /** The value that the informer checks to skip changes for this trigger; `undefined` if none may be skipped. */
+  /** The value that the informer checks to skip changes for this trigger; `undefined` if it sees every change. */
   readonly interest: Interest | undefined;
   private readonly commits: Commits;
 
@@ -341,7 +341,7 @@ export class KnownObjects {
 
   /**
    * Returns the filter's verdict on the event that is next for its object.
-   * @param body the event's own; for a deletion that was found, the last stored one, or `undefined` if there is none
+   * @param body the event's own; for a deletion that was found, the last stored one, or `undefined` without one
    * @param admitted resolves when the next piece of judging may run; called once everything needed has been read
    */
   async judge(event: ViewEvent, body: Buffer | undefined, admitted: () => Promise<void>): Promise<Verdict> {

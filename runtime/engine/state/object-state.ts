@@ -19,8 +19,8 @@ export const endsAsItWas = (standing: ObjectState, { type, meta }: Change): bool
   standing.resourceVersion === meta.resourceVersion;
 
 /**
- * Whether a change is no newer than the state of its object. Where resourceVersions cannot be ordered, only an equal one is
- * stale, and so is the deletion of an object that is known to be deleted.
+ * Whether a change is no newer than the state of its object. If resourceVersions cannot be ordered, only an equal one is stale,
+ * and so is the deletion of an object that is known to be deleted.
  */
 export function isStale(standing: ObjectState, { type, meta }: Change): boolean {
   if (isUpTo(meta.resourceVersion, standing.resourceVersion)) return true;

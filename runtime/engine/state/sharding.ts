@@ -75,7 +75,7 @@ export function respread(selection: string, spread: Sharding): string {
   return selectionOf(labels, fields, spread.shards === 1 ? undefined : wordsOf(spread));
 }
 
-/** The partitioning that a position records; `undefined` if it records none. */
+/** The partitioning that a position records; `undefined` if it is not recorded. */
 export const spreadIn = (selection: string): Sharding | undefined => readSpread(partsOf(selection)?.[2]);
 
 /** The stored text of what a source selects, and of the part of it that a shard takes. */

@@ -85,7 +85,7 @@ export class BufferPins {
     event.chunk = undefined;
     if (!chunk || --chunk.holders > 0) return;
     this.bytes -= chunk.bytes;
-    // A function without events is to keep none.
+    // A function without events must not keep a buffer alive.
     if (this.last?.chunk === chunk) this.last = undefined;
   }
 

@@ -45,7 +45,7 @@ interface ResyncParts {
 
 /**
  * Wakes each key once in a round. A key's moment in the round is a hash of its name, counted in wall time. So keys are
- * spread over the round, and a restart moves none.
+ * spread over the round, and a restart does not move them.
  *
  * The position is the wall time up to which every moment was served. It is on record with the rows of the last keys that it woke, or
  * after them. So a moment that passes while no runtime is up is served after the next start.
@@ -58,7 +58,7 @@ export class Resync implements CursorOwner {
   private lookedAt: number;
   /** Epoch milliseconds. */
   private position: number;
-  /** The position that was written last; undefined if the store has none. */
+  /** The position that was written last; `undefined` if the store has no position. */
   private recorded: number | undefined;
 
   constructor(parts: ResyncParts) {

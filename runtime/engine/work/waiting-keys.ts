@@ -155,7 +155,7 @@ class Awaiting {
       // If no object changed, a run has seen the state.
       const isSeen = isRun || !isChange || cause.told === true;
       const of = { view: isChange ? changed : home, key, row, redelivered: isSeen };
-      // The earlier object of the name comes first. An object that the trigger selects again has none.
+      // The earlier object of the name comes first. For an object that the trigger selects again there was no other.
       if (cause.replaced !== undefined && cause.replaced !== of.view.stands(key)?.uid)
         this.add({ ...of, cause: { type: "Deleted", uid: cause.replaced } }, cause.replaced);
       this.add({ ...of, cause });
