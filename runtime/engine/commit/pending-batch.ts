@@ -49,8 +49,8 @@ export class PendingBatch {
   }
 
   /**
-   * The batch's write of an object's body. `body` is `undefined` if the batch deletes it; the result is if the batch does not
-   * write it.
+   * Returns the batch's write of an object's body, whose `body` is `undefined` if it is deleted. Returns `undefined` without a
+   * write.
    */
   bodyOf(view: number, key: string): { readonly body: KnownBody | undefined } | undefined {
     const last = this.bodies.find((each) => each.view === view && each.key === key);

@@ -89,7 +89,7 @@ export class Resync implements CursorOwner {
     return { view: this.parts.view, namespace: "", selection: "", epoch: 0, lowWaterMark, initial: false };
   }
 
-  /** Without a round it looks once a minute whether an edit has brought one. */
+  /** Schedules the next look. Without a round it checks once a minute whether an edit has added one. */
   private lookSoon(): void {
     const { clock, random, everyMs } = this.parts;
     const round = everyMs() ?? Number.POSITIVE_INFINITY;
