@@ -34,7 +34,7 @@ export interface ViewEvent {
   /** The epoch in which its resourceVersions are compared. */
   readonly epoch: number;
   readonly doubt: RedeliveryRisk;
-  /** True if the body was requested for a replay and is not a new state, so it is not stored. */
+  /** True if the body was fetched from the API server, so it is not the event's own state, and is not stored. */
   readonly isAsked: boolean;
   /** Byte ranges of the object's members in the body, if the scanner recorded them. */
   readonly members?: ObjectMembers | undefined;
