@@ -260,7 +260,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_AWAITED: user(
     "positions are still in another place, and are waited for",
-    "nothing is lost. End the runtime that has them; keep the folder, the Secrets or NATS within reach of one replica until its log says `positions carried over`. It goes on by itself then",
+    "nothing is lost. End the runtime that has them; keep the folder, the Secrets or NATS within reach of one replica until its log says `checkpoints moved`. It goes on by itself then",
   ),
   WF_CHECKPOINT_MISSING: user("there is no checkpoint in this folder", "name the runtime's data folder with --data"),
   WF_CHECKPOINT_NO_DEAD_LETTER: user("there is no such dead letter", "see `watchfire dead-letters list`"),

@@ -183,7 +183,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     };
     this.taken = { set, whole, is };
     this.remember();
-    this.options.log.info({ functions: entries.length, whole }, "deployed functions taken up");
+    this.options.log.info({ functions: entries.length, whole }, "deployed functions loaded");
     this.options.changed();
   }
 
@@ -253,7 +253,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     if (fault.message === this.fault?.message) return;
     this.fault = fault;
     const kept = this.taken !== undefined;
-    this.options.log.error({ error: fault.message, kept }, "deployment not taken up");
+    this.options.log.error({ error: fault.message, kept }, "deployment not loaded");
   }
 }
 

@@ -75,9 +75,9 @@ export class TypeWatch {
         now.add(fault.message);
         if (this.told.has(fault.message)) continue;
         const error = [fault.message, frameOf(fault)].filter((part) => part !== undefined).join("\n");
-        log.warn({ ...(owner && { function: owner.name }), error }, "types are wrong, the code runs all the same");
+        log.warn({ ...(owner && { function: owner.name }), error }, "type errors found, the code runs anyway");
       }
-      if (this.told.size > 0 && now.size === 0) log.info({}, "types are right again");
+      if (this.told.size > 0 && now.size === 0) log.info({}, "no type errors any more");
     } catch (error) {
       if (signal.aborted) return;
       if (!(error instanceof WatchfireError)) throw error;

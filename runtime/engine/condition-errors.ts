@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
 import type { ConditionError } from "./filter/conditions.ts";
 
-/** One condition is logged so often at most, in milliseconds: each event may fail it. */
+/** The least interval between logs of one condition, in milliseconds: each event may fail it. */
 const logEveryMs = 60_000;
 
 /** How often a trigger's condition could not be evaluated since the start. */
@@ -10,7 +10,7 @@ export interface ConditionTrouble {
   readonly trigger: string;
   readonly condition: string;
   readonly count: number;
-  /** Of the last time. */
+  /** The last error. */
   readonly message: string;
 }
 
@@ -28,10 +28,10 @@ interface ConditionErrorsParts {
   readonly log: EngineLog;
 }
 
-/** What a function's conditions could not answer: counted, logged now and then, and kept for the status. */
+/** Counts the errors of a function's conditions, logs them at intervals, and keeps them for the status. */
 export class ConditionErrors {
   private readonly parts: ConditionErrorsParts;
-  /** By trigger and condition, as the manifest has them. */
+  /** By trigger and condition, as in the manifest. */
   private readonly tallies = new Map<string, Map<string, ErrorCount>>();
 
   constructor(parts: ConditionErrorsParts) {

@@ -21,7 +21,7 @@ import { Budget, heapQuarter } from "./work/budget.ts";
 import { FairScheduler } from "./work/fair-scheduler.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./work/spill.ts";
 
-/** How long a drain, and a removal, wait for the last commit, in milliseconds. */
+/** The time for which a drain, and a removal, wait for the last commit, in milliseconds. */
 const saveMs = 3_000;
 
 interface DispatcherOptions {
@@ -32,34 +32,34 @@ interface DispatcherOptions {
   readonly random: Random;
   readonly observer: EngineObserver;
   readonly log: EngineLog;
-  /** What each function may hold in memory before its events go to disk. Default 1000 events or 32 MiB. */
+  /** The limit on each function's events in memory, beyond which they go to disk. Default: 1000 events or 32 MiB. */
   readonly memoryLimit?: MemoryLimit;
-  /** Bytes of bodies that all functions together may hold there. Default a quarter of the heap's limit. */
+  /** The limit on the bytes of all functions' bodies in memory. Default: a quarter of the heap's limit. */
   readonly memoryBudget?: number;
-  /** Memory that other dispatchers of this process share. Default: a budget of its own. */
+  /** The memory budget shared with other dispatchers of this process. Default: not shared. */
   readonly memory?: Budget;
-  /** Room for last bodies that they share. Default: of its own. */
+  /** The room for last bodies shared with them. Default: not shared. */
   readonly bodyRoom?: BodyRoom;
-  /** The turns of their functions. Default: of its own. */
+  /** The scheduler shared with them. Default: not shared. */
   readonly rota?: FairScheduler;
-  /** Before the id of a dead letter, as commands take it. Default: nothing. */
+  /** Prefix of a dead letter's id in the form that commands accept. Default: empty. */
   readonly letterPrefix?: string | undefined;
-  /** The commands that the log gives with a dead letter. Default: `watchfire dead-letters`, with no options. */
+  /** The commands that the log shows with a dead letter. Default: `watchfire dead-letters`, without options. */
   readonly letterCommand?: DeadLetterCommand | undefined;
-  /** Asked before each commit; once it says no, nothing is written or dispatched any more. Default: always. */
+  /** Called before each commit; once it returns false, nothing is written or dispatched any more. Default: always true. */
   readonly permitted?: () => boolean;
-  /** Asks the API server for an object whose body the store has not. Default: it cannot be asked. */
+  /** Fetches an object whose body the store does not have from the API server. Default: always rejects. */
   readonly look?: Look;
-  /** Called once when another runtime has taken the store over: nothing is dispatched any more. */
+  /** Called once when another runtime has taken over the store; nothing is dispatched any more. */
   readonly onLost?: (error: WatchfireError) => void;
 }
 
-/** Why a function begins no attempt: its account lacks a right, its manifest says so, or somebody said so by a command. */
+/** Why a function begins no attempt: its account lacks a right, its manifest pauses it, or a command did. */
 type HoldReason = "forbidden" | "manifest" | "command";
 
 /**
- * Takes what sources receive, runs it through the functions' lanes, and keeps their positions. The store is the
- * caller's to open and to close; nothing else may write to it meanwhile.
+ * Passes the changes that sources receive through the functions' lanes, and maintains their positions. The caller opens and
+ * closes the store; nothing else may write to it meanwhile.
  */
 export class Dispatcher implements Replayer {
   private readonly options: DispatcherOptions;
@@ -67,18 +67,18 @@ export class Dispatcher implements Replayer {
   private startedBefore: StartedBefore;
   private draining = false;
   private readonly functions = new Map<string, FunctionDispatch>();
-  /** Why functions are held, where they are. */
+  /** The reasons for which functions are held. */
   private readonly held = new Map<string, ReadonlySet<HoldReason>>();
-  /** Functions that were removed while the store took nothing, until what they left is saved. */
+  /** Functions that were removed while the store accepted nothing, until their last writes are saved. */
   private readonly unsaved = new Map<string, Promise<void>>();
-  /** Views of functions that were unloaded when nothing of theirs was in doubt any more. */
+  /** Views of functions that were unloaded without possible redeliveries. */
   private readonly settled = new Set<number>();
-  /** Functions of which it is on disk what waited in doubt when this process began. */
+  /** Functions whose events on disk have been marked as possible redeliveries, after a power loss. */
   private readonly noted = new Set<string>();
   private readonly offline: Replayer;
-  /** Letters of functions that are not loaded, on their way into what these have on disk. */
+  /** Replays of dead letters of functions that are not loaded, until they are on disk. */
   private readonly returning = new Map<string, Promise<void>>();
-  /** Functions that read what they have on disk. */
+  /** Functions that are being loaded from the store. */
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
   private readonly holders = new InterestedFunctions<KnownObjects>();
   private readonly rota: FairScheduler;
@@ -101,7 +101,10 @@ export class Dispatcher implements Replayer {
     this.budgets = { memory, disk: new Budget(() => store.spillLimit) };
   }
 
-  /** Reads which attempts had begun when the store was last used, and purges positions of functions long removed. */
+  /**
+   * Reads which attempts had begun when the store was last used, and deletes the positions of functions that were removed long
+   * ago.
+   */
   static async open(options: DispatcherOptions): Promise<Dispatcher> {
     const { store, clock, observer, log, bodyRoom, permitted = () => true, onLost = () => {} } = options;
     const { letterPrefix, letterCommand } = options;
@@ -120,7 +123,7 @@ export class Dispatcher implements Replayer {
     return new Dispatcher(options, commits, started, retirement);
   }
 
-  /** Loads a function, or one shard of it. `usesOldObject`: its handler reads the previous object. */
+  /** Loads a function, or one shard of it. `usesOldObject` says whether its handler reads the previous object. */
   async function(
     manifest: FunctionManifest,
     options: { readonly usesOldObject: boolean; readonly shard?: Shard | undefined },
@@ -140,12 +143,12 @@ export class Dispatcher implements Replayer {
     manifest: FunctionManifest,
     { usesOldObject, shard }: { readonly usesOldObject: boolean; readonly shard?: Shard | undefined },
   ): Promise<FunctionDispatch> {
-    // A letter that came to what it has on disk behind its reading would lie there untold.
+    // A dead letter that reaches the disk after it was read would stay there undelivered.
     await this.returning.get(manifest.name)?.catch(() => undefined);
     await this.retirement.purge();
     const unsaved = this.unsaved.get(manifest.name);
     if (unsaved) {
-      // Until then nobody knows what its attempts came to.
+      // Until then it is not known how its attempts ended.
       await unsaved;
       this.unsaved.delete(manifest.name);
       await this.readStarted(manifest.name);
@@ -173,13 +176,13 @@ export class Dispatcher implements Replayer {
     return loaded;
   }
 
-  /** Until a `release` for the same reason no attempt of this function begins, be it loaded or not. */
+  /** Lets no attempt of this function begin until a `release` for the same reason, whether the function is loaded or not. */
   hold(name: string, why: HoldReason): void {
     this.held.set(name, new Set(this.held.get(name)).add(why));
     this.functions.get(name)?.hold();
   }
 
-  /** Ends one reason; the function goes on once it has no other. */
+  /** Ends one reason of a hold; the function continues once it has no other. */
   release(name: string, why: HoldReason): void {
     const before = this.held.get(name);
     const left = new Set([...(before ?? [])].filter((each) => each !== why));
@@ -188,14 +191,14 @@ export class Dispatcher implements Replayer {
   }
 
   /**
-   * Unloads a function, for good or to load it again with other triggers: what runs ends, what waits comes again from
-   * its positions. `retire`: its positions are kept for seven days.
+   * Unloads a function, for good or to load it again with other triggers. Running attempts end; waiting events are received again
+   * from its positions. With `retire`, its positions are kept for seven days.
    */
   async remove(name: string, { retire }: { retire: boolean }): Promise<void> {
     const found = this.functions.get(name);
     if (found) {
       const saved = found.stop().then(() => this.commits.flushAll());
-      // A store that takes nothing may do so again only once this function is gone.
+      // A store that accepts nothing may do so again only once this function is gone.
       const inTime = retire && this.commits.trouble ? await this.within(saveMs, saved) : await saved.then(() => true);
       if (!inTime) this.unsaved.set(name, saved);
       this.functions.delete(name);
@@ -209,8 +212,8 @@ export class Dispatcher implements Replayer {
   }
 
   /**
-   * What an unloaded function had begun, and has not ended, comes again, flagged, where it is loaded again. What else the
-   * journal has of it goes: earlier attempts, and those whose events are done.
+   * Reads which attempts of an unloaded function had begun and not ended; they are repeated, flagged, if it is loaded again. Its
+   * other journal records are deleted: earlier attempts, and those whose events are done.
    */
   private async readStarted(name: string): Promise<void> {
     const { store } = this.options;
@@ -226,7 +229,7 @@ export class Dispatcher implements Replayer {
         if (views.has(event.view) && !open.has(attempt)) this.commits.settle(row, event);
       }
     }
-    // The row that stays is to say so too where an earlier attempt has shown a newer state.
+    // If an earlier attempt has shown a newer state, the row that stays must say so.
     const lacking = [...this.startedBefore].filter(
       ({ row, view, id, resourceVersion }) => views.has(view) && shown.get(`${row}/${view}/${id}`) !== resourceVersion,
     );
@@ -234,13 +237,13 @@ export class Dispatcher implements Replayer {
     if (lacking.length > 0) this.commits.carryJournal([], lacking);
   }
 
-  /** Retires every function of the store that is not among `names`; for the start, once it is known which are there. */
+  /** Retires every function of the store that is not among `names`. For the start, once it is known which functions exist. */
   async retireOthers(names: readonly string[]): Promise<void> {
     const others = (await this.options.store.views()).filter((view) => !names.includes(view.function));
     await this.retirement.retire(others);
   }
 
-  /** A function that is loaded. */
+  /** Returns a loaded function. */
   loaded(name: string): FunctionDispatch | undefined {
     return this.functions.get(name);
   }
@@ -249,7 +252,10 @@ export class Dispatcher implements Replayer {
     return [...this.functions.values()].map((it) => it.status());
   }
 
-  /** The ends may be missing of what waited when the machine went down, and of nothing that this process has put there since. */
+  /**
+   * Marks a function's events on disk as possible redeliveries, because the records of their ends may be missing after a power
+   * loss. Events that this process has put there since are not affected.
+   */
   private async noteDoubts(name: string): Promise<void> {
     const { store } = this.options;
     if (store.previousEnd !== "power-loss" || this.noted.has(name)) return;
@@ -257,7 +263,7 @@ export class Dispatcher implements Replayer {
     this.noted.add(name);
   }
 
-  /** Why the last commit failed; it is tried again. Undefined where it succeeded. */
+  /** The error of the last commit, which is retried; `undefined` if it succeeded. */
   get trouble(): WatchfireError | undefined {
     return this.commits.trouble;
   }
@@ -281,13 +287,13 @@ export class Dispatcher implements Replayer {
   }
 
   /**
-   * Takes nothing any more, waits at most `graceMs` for what runs, and commits, for which a store that fails gets three
-   * seconds more. Gives whether all of it ended and was saved: the store may then be closed as clean.
+   * Stops accepting events, waits at most `graceMs` for running attempts, and commits. A failing store gets three more seconds.
+   * Returns whether everything ended and was saved, so that the store may be closed as clean.
    */
   async drain(graceMs: number): Promise<boolean> {
     this.draining = true;
     const ended = await this.within(graceMs, Promise.all([...this.functions.values()].map((it) => it.stop())));
-    // Whoever ends is to end all the same: what was not saved comes again, flagged.
+    // The process ends in any case: events that were not saved are repeated, flagged.
     const saved = await this.within(saveMs, this.commits.sync()).catch((error: unknown) => {
       this.options.log.warn({ error: error instanceof Error ? error.message : String(error) }, "not all is saved");
       return false;
@@ -303,8 +309,8 @@ export class Dispatcher implements Replayer {
   }
 
   /**
-   * Whether events may still come that the runtime before this one had handled, without a record that survived. Then
-   * this end must not count as clean, or they would come without a flag. A function that was removed may be put back.
+   * Whether events may still arrive that the earlier runtime handled without a record. Then this end must not count as clean,
+   * since they would not be flagged. Includes removed functions, which may be put back.
    */
   private async isInDoubt(): Promise<boolean> {
     const { store } = this.options;

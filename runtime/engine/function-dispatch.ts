@@ -22,50 +22,55 @@ import { type EventMaker, withUid } from "./work/event.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";
 import type { Reconciling } from "./work/reconciling.ts";
 
-/** How many keys a function has. */
+/** The number of keys that a function has. */
 export interface KeyCounts {
   readonly count: number;
   readonly withoutObject: number;
   readonly full: boolean;
 }
 
-/** How a function does; times are epoch milliseconds. */
+/** The status of a function; times are epoch milliseconds. */
 export interface FunctionStatus {
   readonly function: string;
-  /** Every source it reads has listed or resumed. */
+  /** Whether every source that it reads has listed or resumed. */
   readonly ready: boolean;
-  /** Age of the oldest unfinished event in seconds; 0 when there is none. */
+  /** Age of the oldest unfinished event in seconds; 0 if every event is finished. */
   readonly lagSeconds: number;
-  /** Age of the oldest event that could run and was not begun, in seconds. 0 when there is none, or the function is held. */
+  /**
+   * Age of the oldest event that could run and has not begun, in seconds; 0 if there is no such event, or the function is held.
+   */
   readonly dueSeconds: number;
   /** Events that wait in memory, those in handlers, and those on disk. */
   readonly queued: number;
   readonly inFlight: number;
   readonly spilled: number;
-  /** Keys whose handler asked for a later time. */
+  /** The number of keys whose handler asked for a later time. */
   readonly requeued: number;
-  /** In mode Reconcile: the keys that are to run, now or later, and how many of them have no object. `full`: changes wait for fewer. */
+  /**
+   * In mode Reconcile: the keys that are to run, now or later, and how many of them have no object. `full`: changes wait until
+   * there are fewer.
+   */
   readonly keys?: KeyCounts | undefined;
-  /** It takes nothing until its handler has caught up: its share of the room for what waits is used up. */
+  /** Whether it accepts nothing until its handler has caught up, because its share of the room for waiting events is used up. */
   readonly full: boolean;
-  /** For how long it has been over its share of the event loop, in seconds; undefined where it is not. */
+  /** How long it has exceeded its share of the event loop's time, in seconds; `undefined` if it does not. */
   readonly overShareSeconds: number | undefined;
-  /** Of the event loop's time, what was taken for it since it was loaded, by what for. */
+  /** The event loop's time spent on it since it was loaded, by kind of work. */
   readonly parentSeconds: ReadonlyMap<string, number>;
-  /** Lanes held by an event that is out of attempts, as the manifest asks. */
+  /** The number of lanes held by an event that is out of attempts, as the manifest asks. */
   readonly blockedLanes: number;
-  /** When an attempt last ended. */
+  /** The end of the last attempt. */
   readonly lastEvent: number | undefined;
   readonly deadLetters: number;
-  /** What its dead letters take, and what of them had to go. */
+  /** The size of its dead letters, and how many were deleted for lack of room. */
   readonly letterStock: DeadLetterStock;
   /** Failed attempts since the start. */
   readonly failures: number;
   /** Conditions that could not be evaluated since the start. */
   readonly conditionErrors: readonly ConditionTrouble[];
-  /** Its last events that were held back, 200 at most, by their reasons. */
+  /** The reasons of its last events that were held back, 200 at most. */
   readonly filtered: readonly HeldBackCount[];
-  /** When its schedules run next, epoch milliseconds; undefined where never. */
+  /** The next runs of its schedules, in epoch milliseconds; `undefined` if there is no next run. */
   readonly schedules: readonly { readonly trigger: string; readonly next: number | undefined }[];
   readonly subscriptions: readonly { readonly id: string; readonly lowWaterMark: ResourceVersion | undefined }[];
 }
@@ -77,24 +82,24 @@ interface FunctionDispatchParts {
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;
   readonly time: LoopAccount;
-  /** In mode Reconcile: whom events wake. */
+  /** In mode Reconcile: wakes and runs the keys. */
   readonly reconciling: Reconciling | undefined;
   readonly maker: EventMaker;
   readonly schedules: readonly ScheduledTrigger[];
-  /** The part of the function that this is; undefined: all of it. */
+  /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
   readonly conditionErrors: ConditionErrors;
   readonly history: History;
   readonly commits: Commits;
   readonly clock: Clock;
   readonly observer: EngineObserver;
-  /** Bodies of a list that may wait for its end, in bytes. */
+  /** Limit for bodies of a list that wait for its end, in bytes. */
   readonly listLimit: number;
-  /** The last writes before the start may be missing. */
+  /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
   readonly letterStock: () => DeadLetterStock;
   readonly limitLetters: (limit: DeadLetterLimit) => Promise<void>;
-  /** Takes a letter out of the store. */
+  /** Deletes a dead letter from the store. */
   readonly drop: (letter: DeadLetter) => Promise<void>;
 }
 
@@ -130,29 +135,29 @@ export class FunctionDispatch {
     reconciling.resync.start();
   }
 
-  /** The subscriber for one of a trigger's sources; the same one for the same source. */
+  /** Returns the subscriber for one of a trigger's sources; the same one for the same source. */
   subscription(trigger: string, source: SourceRef): Subscription {
     return this.scope(trigger).subscription(source);
   }
 
-  /** Whether an object is this one's to tell of, and not another shard's alone. */
+  /** Whether an object belongs to this instance, and not only to another shard. */
   concerns(trigger: string, change: Change): boolean {
     return this.concernOf(trigger)(withUid(change, this.view(trigger).resource));
   }
 
-  /** Whether a complete list of a trigger's namespaces is to be believed, and `retain` called with it. */
+  /** Whether to trust a complete list of a trigger's namespaces, and call `retain` with it. */
   believes(trigger: string, namespaces: readonly string[]): boolean {
     return this.scope(trigger).believes(namespaces);
   }
 
-  /** Says which namespaces a trigger reads, all of them; what is known of others is told of as Deleted, `unselected`. */
+  /** Sets all namespaces that a trigger reads. Known objects of others are delivered as Deleted, `unselected`. */
   retain(trigger: string, namespaces: readonly string[]): void {
     this.scope(trigger).retain(namespaces);
   }
 
   /**
-   * Once the attempts that run have ended, on the old code, `swap` puts the new in place; none begins meanwhile. Where
-   * `swap` fails, so does this, and the old code goes on.
+   * Replaces the code. Waits until running attempts have ended on the old code, and lets no attempt begin meanwhile; then calls
+   * `swap`, which installs the new code. If `swap` fails, so does this, and the old code continues.
    */
   async replace(manifest: FunctionManifest, usesOldObject: boolean, swap: () => Promise<void>): Promise<void> {
     const { queue, reconciling } = this.parts;
@@ -170,20 +175,20 @@ export class FunctionDispatch {
     await this.parts.limitLetters(manifest.delivery.deadLetters);
   }
 
-  /** Until `release` events are taken and kept, and no attempt begins. */
+  /** Lets no attempt begin until `release`. Events are still accepted and kept. */
   hold(): void {
     const { queue, reconciling } = this.parts;
-    // Changes wake keys all along: no handler is called for that.
+    // Changes still wake keys: no handler is called for that.
     (reconciling?.keys ?? queue).gate.hold();
   }
 
-  /** Goes on; what waits for a retry is tried at once. */
+  /** Ends a hold. Waiting retries are attempted at once. */
   release(): void {
     const { queue, reconciling } = this.parts;
     (reconciling?.keys ?? queue).gate.release();
   }
 
-  /** Whether something that may have been handled without a record of it is still to come, or waits for its turn. */
+  /** Whether an event may still arrive, or waits, that an earlier process may have handled without a record. */
   get isInDoubt(): boolean {
     const { lostWrites, queue } = this.parts;
     if (!lostWrites) return false;
@@ -193,7 +198,7 @@ export class FunctionDispatch {
     return queue.holdsUnnoted;
   }
 
-  /** Takes nothing any more, and begins nothing. Resolves when nothing runs. */
+  /** Stops accepting events and beginning attempts. Resolves when nothing runs. */
   async stop(): Promise<void> {
     for (const subscription of this.subscriptions) subscription.close();
     for (const scope of this.scopes.values()) scope.close();
@@ -203,12 +208,12 @@ export class FunctionDispatch {
     await Promise.all([queue.stop(), reconciling?.keys.stop()]);
   }
 
-  /** Events that wait in memory alone, by view. */
+  /** Counts events that wait in memory alone, by view. */
   inMemory(): ReadonlyMap<number, number> {
     return this.parts.queue.inMemory();
   }
 
-  /** It is unloaded, after it has stopped. */
+  /** Releases its resources when it is unloaded, after it has stopped. */
   close(): void {
     for (const view of this.parts.views.values()) view.close();
     this.parts.time.close();
@@ -223,29 +228,29 @@ export class FunctionDispatch {
   }
 
   /**
-   * Tells the handler again of an object as it is, in its turn. `again`: the event of that state that is repeated;
-   * without it one is made. On record once `saved` has resolved.
+   * Delivers an object's current state to the handler again, in its turn. `again` is the past event of that state to repeat; by
+   * default a new one is made. It is on record once `saved` has resolved.
    */
   redeliver(trigger: string, change: Change, again?: PastEvent): Redelivery {
     return redeliver(this.view(trigger), change, this.parts, again);
   }
 
-  /** Resolves when what was taken until now is on disk. */
+  /** Resolves when everything accepted until now is on disk. */
   saved(): Promise<void> {
     return this.parts.commits.sync();
   }
 
-  /** A promise while what is taken waits for its commit. */
+  /** A pending promise while accepted events wait for their commit. */
   get congested(): Promise<void> | undefined {
     return this.parts.commits.congested;
   }
 
-  /** The namespaces that a trigger reads, "" for all. */
+  /** Returns the namespaces that a trigger reads, "" for all. */
   namespaces(trigger: string): string[] {
     return [...this.scope(trigger).subscriptions].map(({ namespace }) => namespace);
   }
 
-  /** Past what waits for a commit: a store that is full takes nothing else, and this is what makes room in it. */
+  /** Deletes a dead letter ahead of the waiting commits: a full store accepts nothing else, and this makes room in it. */
   async drop(letter: DeadLetter): Promise<void> {
     await this.parts.drop(letter);
   }
@@ -287,7 +292,7 @@ export class FunctionDispatch {
     return this.parts.history.runs;
   }
 
-  /** What is known of an object under a trigger. `seen`: as the API server has it now, where it was asked. */
+  /** Returns what is known of an object under a trigger. `seen` is its current state, if the API server was asked. */
   async object(trigger: string, meta: Pick<ObjectMeta, "namespace" | "name">, seen?: Change): Promise<ObjectReport> {
     const { queue, history, reconciling } = this.parts;
     const view = this.view(trigger);
@@ -314,7 +319,10 @@ export class FunctionDispatch {
     };
   }
 
-  /** An object that is gone may have woken any keys, where its fields say which: it is another shard's for none. */
+  /**
+   * Whether the object belongs to another shard. A deleted object whose fields decide its keys may have woken any, so it belongs
+   * to no other shard.
+   */
   private isElsewhere(
     trigger: string,
     meta: Pick<ObjectMeta, "namespace" | "name">,
@@ -326,19 +334,19 @@ export class FunctionDispatch {
     return this.view(trigger).trigger.key === undefined && !shard.owns(objectKey(meta));
   }
 
-  /** What is known of a schedule's runs, the last ones of them, newest first. Another shard's has none here. */
+  /** Returns the last runs of a schedule, newest first. The runs of another shard's schedule are not known here. */
   schedule(trigger: string): ScheduleReport {
     const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
     const runs = [...this.parts.history.runs].filter((run) => run.trigger === trigger).slice(0, mostTold);
     return { isElsewhere: !found, next: found?.next, isBusy: found?.isBusy ?? false, runs };
   }
 
-  /** Tells a schedule's run again, unless another one of it waits. */
+  /** Repeats a schedule's run, unless another one of it waits. */
   runAgain(run: PastRun): Redelivery {
     return this.scheduled(run.trigger).again(run) ? "told" : "waits";
   }
 
-  /** Runs a schedule at once, unless a run of it waits. Undefined: another shard has it. */
+  /** Runs a schedule at once, unless a run of it waits. Returns `undefined` if another shard has the schedule. */
   runNow(trigger: string): Redelivery | undefined {
     const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
     return found && (found.now() ? "told" : "waits");
@@ -373,7 +381,7 @@ export class FunctionDispatch {
   }
 }
 
-/** A function's counts, with its keys among what waits and runs. */
+/** Adds a function's keys to its counts. */
 function withKeys(
   events: ReturnType<FunctionQueue["counts"]>,
   keys: ReturnType<Reconciling["keys"]["counts"]> | undefined,

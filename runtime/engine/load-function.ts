@@ -42,7 +42,7 @@ import { tellWaitingKeys } from "./work/waiting-keys.ts";
 interface LoadParts {
   readonly manifest: FunctionManifest;
   readonly usesOldObject: boolean;
-  /** The part of the function that this is; undefined: all of it. */
+  /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
   readonly startedBefore: StartedBefore;
   readonly commits: Commits;
@@ -53,21 +53,21 @@ interface LoadParts {
   readonly observer: EngineObserver;
   readonly log: EngineLog;
   readonly memoryLimit: MemoryLimit;
-  /** Shared by all functions: what may wait in memory, and on disk. */
+  /** The limits on waiting events in memory and on disk, shared by all functions. */
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
-  /** Asked for an object whose body the store has not. */
+  /** Fetches an object whose body the store does not have. */
   readonly look: Look;
-  /** Of all functions: which knows something of an object. */
+  /** The index of known objects, shared by all functions. */
   readonly holders: InterestedFunctions<KnownObjects>;
-  /** Of all functions. */
+  /** Shared by all functions. */
   readonly rota: FairScheduler;
   readonly retirement: Retirement;
 }
 
-/** Of what a function may hold in memory, how much a list may that waits for its end. */
+/** The share of a function's memory that a list may use while it waits for its end. */
 const listShare = 0.5;
 
-/** Builds a function's dispatch from its manifest and what the store has of it. Where that fails, nothing of it is left. */
+/** Builds a function's dispatch from its manifest and its stored state. If that fails, everything built so far is closed. */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
   const byId = new Map<number, KnownObjects>();
   const place = parts.rota.place(parts.manifest.name);
@@ -80,7 +80,7 @@ export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> 
   }
 }
 
-/** @param byId takes the function's views */
+/** @param byId receives the function's views */
 async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: FairShare): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
@@ -103,13 +103,13 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     const view = new KnownObjects({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
     byId.set(id, view);
     await store.known(id, (key, known) => view.restore(key, known));
-    // What waits, or was begun, is of the epochs that the positions are of.
+    // Waiting events and begun attempts belong to the epochs of the positions.
     for (const { namespace, epoch } of cursors) view.enter(namespace, epoch);
     views.set(trigger.name, view);
   }
   const schedules = await openSchedules(parts, opened, history);
   for (const { view } of schedules) byId.set(view.id, view);
-  // Opened also where the manifest has no resync: an edit may bring one while the function runs.
+  // Opened even if the manifest has no resync: an edit may add one while the function runs.
   const resync = isReconciler ? await store.openView(manifest.name, resyncTrigger, scheduleResource) : undefined;
   await retireUnused(parts, new Set([...byId.keys(), ...(resync ? [resync.id] : [])]));
   const lostWrites = store.previousEnd === "power-loss";
@@ -217,14 +217,14 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   });
 }
 
-/** Says what the edit of each trigger does to what is known and to what waits. */
+/** Logs the effect of the edit of each trigger on the known objects and the waiting events. */
 function logEdits({ manifest, log }: LoadParts, opened: ReadonlyMap<string, TriggerView>, waiting: WaitingWork): void {
   const triggers = recordsOf(manifest).map((each) => [each, viewOf(opened, each.name).before] as const);
   const edits = editsBetween(triggers, waiting);
   if (edits.length > 0) log.info({ function: manifest.name, edits }, "manifest edited");
 }
 
-/** A view stands for the schedule's runs as it does for an object's changes: those that wait, and those that had begun. */
+/** Opens the schedules. A schedule's view holds its runs as a trigger's view holds changes: waiting ones and begun ones. */
 async function openSchedules(
   { manifest, store, commits, shard }: LoadParts,
   opened: ReadonlyMap<string, TriggerView>,
@@ -245,7 +245,7 @@ async function openSchedules(
   return found;
 }
 
-/** What a trigger says that keeps nothing back. */
+/** The fields of a trigger that filters nothing. */
 const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
   namespaces: { type: "all" },
   labelSelector: "",
@@ -258,7 +258,7 @@ const everything: Omit<Trigger, "name" | "apiVersion" | "kind"> = {
   lastBody: "Metadata",
 };
 
-/** Tells the views what of theirs waits on disk. Gives how much that is, and the last sequence of all. */
+/** Notifies the views of their events on disk. Returns the number of these, and the last sequence of all. */
 async function expectSpilled(store: Checkpoint, name: string, views: ReadonlyMap<number, KnownObjects>) {
   let last = 0;
   const waiting = { events: 0, bytes: 0 };
@@ -281,27 +281,27 @@ async function expectSpilled(store: Checkpoint, name: string, views: ReadonlyMap
   return { last, waiting, keys, replays };
 }
 
-/** Bodies are kept only where something will read them: a Deleted that is found, or the previous object. */
+/** Bodies are stored only if something reads them: a Deleted that is found, or the previous object. */
 function keptBody({ lastBody, events }: Trigger, usesOldObject: boolean, filtersOnOld: boolean): KeptBody {
   return usesOldObject || filtersOnOld || events.includes("Deleted") ? lastBody : "None";
 }
 
-/** Whole of the objects that are reconciled; of others what says which keys they count for. */
+/** Reconciled objects are stored whole; of others only the part that decides their keys. */
 const keptForKeys = ({ key, lastBody }: Trigger): KeptBody =>
   key?.type === "owner" ? "Metadata" : key ? lastBody : "Full";
 
-/** Views of triggers that the manifest no longer has. */
+/** Retires the views of triggers that the manifest no longer has. */
 async function retireUnused(
   { manifest, store, commits, retirement }: LoadParts,
   used: ReadonlySet<number>,
 ): Promise<void> {
   const unused = (await store.views(manifest.name)).filter(({ id }) => !used.has(id));
-  // A schedule that comes back begins from then: nobody waits for what it would have missed.
+  // A schedule that is put back starts from then, so its position is not needed.
   for (const { id, resource, cursors } of unused) {
     if (resource === scheduleResource) for (const { namespace } of cursors) commits.dropCursor(id, namespace);
   }
   await retirement.retire(unused);
-  // It is on record before anything is delivered: a kill does not have it found, and reported, a second time.
+  // The retirement is on record before anything is delivered, so that after a kill it is not reported a second time.
   if (unused.length > 0) await commits.sync();
   retirement.forget(used);
 }

@@ -1,4 +1,4 @@
-// Door: what dispatch knows of one object under one trigger, for a person who asks why a handler was not told.
+// Door: what dispatch knows of one object under one trigger, for a user who asks why a handler did not receive it.
 import type { ResourceVersion } from "../base/resource-version.ts";
 import type { WakesNext } from "./filter/key-rule.ts";
 import type { FilteredEvent, PastRun } from "./history/history.ts";
@@ -6,37 +6,37 @@ import type { Preview } from "./state/known-objects.ts";
 import type { LaneReport } from "./work/event-lane.ts";
 
 export interface ObjectReport {
-  /** Where the trigger stands in the object's namespace; undefined where it does not read that namespace. */
+  /** The trigger's position in the object's namespace; `undefined` if it does not read that namespace. */
   readonly position: { readonly lowWaterMark: ResourceVersion | undefined; readonly ready: boolean } | undefined;
-  /** Whether another shard has it; undefined of a function that is not in shards. */
+  /** Whether it belongs to another shard; `undefined` for a function without shards. */
   readonly isElsewhere?: boolean | undefined;
-  /** As the trigger knows it once all that waits is done; undefined of one that it has never seen, or forgot. */
+  /** The object's state after all waiting events; `undefined` if the trigger never saw it, or forgot it. */
   readonly known: { readonly resourceVersion: ResourceVersion; readonly deleted: boolean } | undefined;
-  /** Nothing is kept of it because it has not met the conditions, if it was brought at all. */
+  /** Whether no state of it is stored, because the conditions held for no state that was received. */
   readonly isStranger: boolean;
-  /** What of the object waits, in memory; undefined where nothing does. */
+  /** The object's events that wait in memory; `undefined` if no event does. */
   readonly lane: LaneReport | undefined;
-  /** An event of it waits, in memory or on disk. */
+  /** Whether an event of it waits, in memory or on disk. */
   readonly waits: boolean;
-  /** Newest first, of the trigger's last ones. */
+  /** The object's share of the trigger's last ones, newest first. */
   readonly filtered: readonly FilteredEvent[];
   readonly runs: readonly PastRun[];
-  /** What an event with the object as it is now would come to; undefined where it was not seen. */
+  /** The verdict on an event with the object's current state; `undefined` if the object was not fetched. */
   readonly next: Preview | undefined;
-  /** In mode Reconcile, whom that event would wake; undefined where it was not seen. */
+  /** In mode Reconcile, the keys that such an event would wake; `undefined` if the object was not fetched. */
   readonly wakes?: WakesNext | undefined;
 }
 
-/** How many of the object's filtered events and runs are told of, each. */
+/** The number of the object's filtered events, and of its runs, in a report. */
 export const mostTold = 5;
 
-/** What dispatch knows of a schedule's runs. */
+/** The runs of a schedule, as far as dispatch knows them. */
 export interface ScheduleReport {
-  /** Another shard has it. */
+  /** Whether another shard has it. */
   readonly isElsewhere: boolean;
-  /** When the next one begins, epoch milliseconds; undefined where none does. */
+  /** The begin of the next run, in epoch milliseconds; `undefined` if there is no next run. */
   readonly next: number | undefined;
-  /** One waits, or is under way. */
+  /** Whether a run waits, or is in progress. */
   readonly isBusy: boolean;
   /** Newest first. */
   readonly runs: readonly PastRun[];

@@ -7,16 +7,16 @@ import type { KnownObjects } from "./state/known-objects.ts";
 import { type EventMaker, withUid } from "./work/event.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";
 
-/** What becomes of an object that is to be told again. */
+/** The result of a request to deliver an object again. */
 export type Redelivery =
   | "told"
   /** An event of it waits already. */
   | "waits"
-  /** The trigger has not come to this state of it: an event of its own is under way, or a list is. */
+  /** The trigger has not handled this state yet: the state's own event, or a list, is in progress. */
   | "news"
-  /** The trigger's conditions do not hold for it, or its events name deletions alone. */
+  /** The trigger's conditions do not hold for it, or it subscribes to deletions alone. */
   | "filtered"
-  /** There is no room for what waits. */
+  /** There is no room for waiting events. */
   | "full";
 
 /** An event that ran before. */
@@ -32,10 +32,10 @@ interface RedeliveryParts {
 }
 
 /**
- * Puts an object's state at the end of its lane, as a replay. It is durable and flagged as redelivered, and changes
- * nothing in what is known. It must be the state that the trigger knows, and all of it told. Otherwise an event
- * of its own could come after it, under the same id and without a flag.
- * @param again the event of that state that is to be told; without it one is made
+ * Puts an object's state at the end of its lane, as a replay. The event is durable and flagged as redelivered, and does not
+ * change the known objects. The state must be the known one, without waiting events. Otherwise its own event could follow, under
+ * the same id and without a flag.
+ * @param again the past event of that state to repeat. Default: a new event.
  */
 export function redeliver(view: KnownObjects, given: Change, parts: RedeliveryParts, again?: PastEvent): Redelivery {
   const change = withUid(given, view.resource);

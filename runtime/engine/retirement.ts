@@ -12,36 +12,36 @@ interface RetirementParts {
   readonly log: EngineLog;
 }
 
-/** What a person can do. */
+/** The hint for users. */
 const putBack =
   "put the trigger back under this name and for this kind within seven days: its events are delivered then";
 
-/** What becomes of views that no trigger has any more: they are set aside, and deleted after their time. */
+/** Retires views that no trigger has any more: sets them aside, and deletes them after their time. */
 export class Retirement {
   private readonly parts: RetirementParts;
-  /** Of unloaded functions, by view: events that waited in memory alone. Their position stands before them. */
+  /** The number of events that waited in memory alone, by view of an unloaded function. They are after its position. */
   private readonly inMemory = new Map<number, number>();
 
   constructor(parts: RetirementParts) {
     this.parts = parts;
   }
 
-  /** Notes what an unloaded function's views had in memory alone. */
+  /** Records what an unloaded function's views had in memory alone. */
   note(inMemory: ReadonlyMap<number, number>): void {
     for (const [view, count] of inMemory) this.inMemory.set(view, count);
   }
 
-  /** The function is loaded again: its views that are in use have it all. */
+  /** Drops these counts for views that are in use again, because the function was loaded. */
   forget(views: Iterable<number>): void {
     for (const view of views) this.inMemory.delete(view);
   }
 
-  /** Sets views aside, and tells of what waits in them. */
+  /** Sets views aside, and logs how many events wait in them. */
   async retire(views: readonly StoredView[]): Promise<void> {
     const { store, clock, log } = this.parts;
     const onDisk = await this.onDisk(views);
     for (const { id, function: name, trigger, resource } of views) {
-      // A schedule that comes back begins from then: only what is on disk comes back with it.
+      // A schedule that is put back starts from then, so only its events on disk are kept.
       const inMemory = resource === scheduleResource ? 0 : (this.inMemory.get(id) ?? 0);
       const waiting = inMemory + (onDisk.get(id)?.length ?? 0);
       if (waiting > 0)
@@ -54,7 +54,7 @@ export class Retirement {
     this.forget(views.map(({ id }) => id));
   }
 
-  /** Deletes what was set aside for too long. Its events end with that. */
+  /** Deletes views that were set aside for too long, and drops their events. */
   async purge(): Promise<void> {
     const { store, clock, observer, log } = this.parts;
     const before = clock.now() - retirementMs;
@@ -62,9 +62,9 @@ export class Retirement {
     if (views.length === 0) return;
     const onDisk = await this.onDisk(views);
     const purged = await store.purge(before);
-    // Functions are loaded side by side: one of them has deleted it.
+    // Functions are loaded concurrently: another load has deleted them.
     if (purged === 0) return;
-    log.info({ views: purged }, "positions of removed functions deleted");
+    log.info({ views: purged }, "checkpoints of removed functions deleted");
     for (const { id, function: name, trigger } of views) {
       const headers = onDisk.get(id) ?? [];
       for (const each of headers)

@@ -2,21 +2,21 @@ import type { Checkpoint, StoredView, ViewRecord } from "../journal/checkpoint.t
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readFields, recordsOf, renamesOf, type TriggerRecord } from "../manifest/trigger-record.ts";
 
-/** A trigger or a schedule with its view, as the store has that. */
+/** A trigger or a schedule with its stored view. */
 export interface TriggerView {
   readonly view: StoredView;
-  /** What it was when its records were last written; undefined of a new one. */
+  /** The trigger when its records were last written; `undefined` for a new one. */
   readonly before: TriggerRecord | undefined;
 }
 
-/** What the store has of a trigger. */
+/** The stored record of a trigger. */
 interface RecordedTrigger extends TriggerRecord {
   readonly view: StoredView;
 }
 
 /**
- * Finds or creates the view of each trigger and schedule of a function. A trigger that was renamed keeps its known objects,
- * its positions and its event ids.
+ * Finds or creates the view of each trigger and schedule of a function. A trigger that was renamed keeps its known objects, its
+ * positions and its event ids.
  * @returns by trigger and schedule name
  */
 export async function openViews(
@@ -44,7 +44,7 @@ export async function openViews(
   return opened;
 }
 
-/** Gives views their new names. What else has such a name is left without one: no trigger asks for it. */
+/** Renames views. Another view with such a name is left without one, since no trigger uses it. */
 function renames(found: ReadonlyMap<TriggerRecord, RecordedTrigger>, all: readonly RecordedTrigger[]): ViewRecord[] {
   const moved = new Set([...found.values()].map(({ view }) => view));
   return [...found].flatMap(([{ name, resource }, { view }]) => {
@@ -54,11 +54,14 @@ function renames(found: ReadonlyMap<TriggerRecord, RecordedTrigger>, all: readon
   });
 }
 
-/** Of a view whose identity was never noted the store gives its name, and a renamed one of the resource may have that. */
+/**
+ * Whether a view's identity is certain. For a view without a recorded identity the store returns its name, which a renamed view
+ * of the resource may have as its identity.
+ */
 const isItsOwn = ({ identity, manifest, resource }: StoredView, others: readonly StoredView[]): boolean =>
   manifest !== undefined || others.every((each) => each.identity !== identity || each.resource !== resource);
 
-/** An identity that no other view of the function has. A trigger's name holds no dot. */
+/** Returns an identity that no other view of the function has. A trigger's name never contains a dot. */
 function unused(trigger: string, others: readonly StoredView[]): string {
   const identities = new Set(others.map(({ identity }) => identity));
   for (let number = 1; ; number++) {

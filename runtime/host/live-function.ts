@@ -257,7 +257,7 @@ export class LiveFunction {
     if (this.dispatch) this.refused = fault;
     else this.now = { type: "waiting", fault };
     if (before?.message === fault.message) return;
-    this.parts.log.warn({ function: this.name, error: fault.message }, "not what it needs yet");
+    this.parts.log.warn({ function: this.name, error: fault.message }, "function cannot be loaded yet");
   }
 
   /** Loads a new isolate with changed values, once the attempts with the old ones have ended. */
@@ -269,7 +269,7 @@ export class LiveFunction {
       this.envFault = undefined;
       if (signal.aborted || same(env.values, this.env?.values)) return;
       await this.swap(dispatch, current, bundled, env);
-      this.parts.log.info({ function: this.name }, "changed environment taken up");
+      this.parts.log.info({ function: this.name }, "changed environment loaded");
     } catch (error) {
       if (signal.aborted) return;
       const { message } = asFault(error, "WF_ACCESS_ENV", current);

@@ -347,7 +347,7 @@ export class Elector {
     const kept = { ...annotations, ...change.annotations };
     const made = await api.create({ ...claim, ...change, annotations: kept }, requestMs);
     if (made === "conflict" || this.term !== term || !this.holds) return false;
-    log.warn({ identity, lease: made.name }, "lease was deleted, made again");
+    log.warn({ identity, lease: made.name }, "lease was deleted, created again");
     term.fence = { lease: made.uid, number: made.transitions };
     return this.renewed(term, made, since);
   }

@@ -40,7 +40,7 @@ export async function findPlace(options: FindOptions, signal: AbortSignal): Prom
     throw natsFault(error, "it could not be read where positions are");
   });
   if (!found) return undefined;
-  options.log.warn({ place: found.where }, "the lease said nothing of positions, found on NATS");
+  options.log.warn({ place: found.where }, "lease names no store, checkpoints found on NATS");
   await pause(options.clock, patienceMs, signal);
   return found;
 }

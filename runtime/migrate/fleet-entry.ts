@@ -110,7 +110,7 @@ export class FleetEntry {
           `${data} has positions, and the fleet began without them. To go on with the fleet's, take checkpoint.db out of that folder`,
         );
       // The process that moved them ended before it could record that in the folder or on the Lease.
-      if (folder.retire()) log.warn({ data }, "older positions set aside");
+      if (folder.retire()) log.warn({ data }, "older checkpoints set aside");
       return this.wasTried || !(await this.due(annotations)) ? place : undefined;
     }
     if (where !== "" || (lease && lease.holder !== "") || folder.holdsPositions) return undefined;
@@ -163,7 +163,7 @@ export class FleetEntry {
       if (!placed.signal.aborted) {
         // Another replica may succeed, or this one later.
         if (!(error instanceof WatchfireError) || !passing.has(error.code)) throw error;
-        log.warn({ error: error.message }, "positions not carried over");
+        log.warn({ error: error.message }, "checkpoints not moved");
         options.waiting?.(error.message, error);
       }
     } finally {
@@ -215,7 +215,7 @@ export class FleetEntry {
       for (const name of gone) spreads.delete(name);
       await sources.confirm();
       await elector.annotate(spreadsNote(spreads));
-      options.log.info({ functions: gone.length }, "functions that are gone taken off the Lease");
+      options.log.info({ functions: gone.length }, "removed functions taken off the Lease");
       return true;
     } finally {
       await sources.close();

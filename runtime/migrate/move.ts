@@ -38,9 +38,9 @@ export async function movePositions(
     const annotations = await fill(sources, names);
     await sources.confirm();
     await elector.annotate(annotations);
-    log.info({ from, to: where, functions: names.size }, "positions carried over");
+    log.info({ from, to: where, functions: names.size }, "checkpoints moved");
     await sources.over(where).catch((error: unknown) => {
-      log.warn({ error: String(error) }, "what positions were carried from was not cleared");
+      log.warn({ error: String(error) }, "previous store not cleared after the move");
     });
     return true;
   } finally {

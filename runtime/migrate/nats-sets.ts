@@ -90,7 +90,7 @@ export async function claimStreams(nats: Nats, clock: Clock, log: Logger): Promi
   const [fault] = sets.flatMap((set) => set.fault ?? []);
   if (owners.size === 0 && fault) {
     // Their cluster is unknown. Opening the slot reports the damage, and a later start checks again.
-    log.warn({ stream: nats.logStream, error: fault.message }, "whose the streams are cannot be read");
+    log.warn({ stream: nats.logStream, error: fault.message }, "owner of the streams cannot be read");
     return;
   }
   const [other] = owners.difference(new Set([cluster]));

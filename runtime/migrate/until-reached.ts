@@ -39,7 +39,7 @@ export async function untilReached<T>(
       const passing = error instanceof ApiError && (error.status >= 500 || error.status === 429);
       if (!passing && !passingFaults.has(code ?? "")) throw error;
       const message = error instanceof Error ? error.message : String(error);
-      if (message !== told) log.warn({ error: message }, "positions cannot be opened yet");
+      if (message !== told) log.warn({ error: message }, "checkpoints cannot be opened yet");
       told = message;
       waiting?.(message, error instanceof WatchfireError ? error : undefined);
     }

@@ -139,7 +139,7 @@ export class HeldSlot {
     const annotations = { ...record.annotations, ...change.annotations };
     const made = await api.create({ ...own, ...change, annotations }, requestMs);
     if (made === "conflict") return false;
-    log.warn({ slot, lease: made.name }, "the slot's lease was deleted, made again");
+    log.warn({ slot, lease: made.name }, "slot lease was deleted, created again");
     this.record = made;
     this.writing.written();
     return true;

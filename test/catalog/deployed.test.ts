@@ -109,7 +109,7 @@ test("a set of which a part is missing is not taken up, and what runs goes on", 
     reason: "WF_DEPLOYED_DAMAGED",
     message: expect.stringContaining(`${fixture.account}-other-0000`),
   });
-  expect(runtime.lines.filter(({ msg }) => msg === "deployment not taken up")).toHaveLength(1);
+  expect(runtime.lines.filter(({ msg }) => msg === "deployment not loaded")).toHaveLength(1);
   await team.make("a");
   await runtime.hears("greet", 1);
   expect(await runtime.function("other")).toBeUndefined();

@@ -71,7 +71,7 @@ test("the guide's commands make keys, deploy and build with them, and start runt
     let log = "";
     process_.stdout.on("data", (text) => (log += text));
     process_.stderr.on("data", (text) => (log += text));
-    const signs = ['"ready"', ...(start.includes("--deployed") ? ['"deployed functions taken up"'] : [])];
+    const signs = ['"ready"', ...(start.includes("--deployed") ? ['"deployed functions loaded"'] : [])];
     await until(`${start} is ready`, 30_000, async () => signs.every((sign) => log.includes(sign))).catch((cause) => {
       throw new Error(log, { cause });
     });

@@ -158,7 +158,7 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
     await admin.post(configMaps, configMap);
     await admin.apply(fixture.indexPath, index, "attacker", { force: true });
     await expectRefused(place, "WF_DEPLOYED_UNTRUSTED");
-    expect(runtime.lines.filter(({ msg }) => msg === "deployment not taken up")).toHaveLength(1);
+    expect(runtime.lines.filter(({ msg }) => msg === "deployment not loaded")).toHaveLength(1);
     await fixture.deploy("--sign", keys.private);
     await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
   });

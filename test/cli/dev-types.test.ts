@@ -21,12 +21,12 @@ test("`dev` runs code whose types are wrong, warns of it afterwards with place a
   const folder = typedProject(files("dta"));
   const dev = new Session(["dev"], {}, folder);
   expect(await dev.says(/copy {2}Added v1\/Namespace default {2}ok/)).not.toContain("WF_TYPES");
-  await dev.says(/copy {2}types are wrong, the code runs all the same/);
+  await dev.says(/copy {2}type errors found, the code runs anyway/);
   expect(await dev.says(/> 5 \|.*\n.*\^/)).toMatch(
     /^ {2}WF_TYPES_HANDLER functions\/copy\/handler\.ts:5:23: TS2551: Property 'dta' does not exist[\s\S]*> 5 \| {3}return event\.object\.dta;\n {6}\| {23}\^/,
   );
   write(join(folder, "functions/copy/handler.ts"), handler("data"));
-  await dev.says(/types are right again/);
+  await dev.says(/no type errors any more/);
   write(join(folder, "functions/copy/handler.ts"), handler("kin"));
   await dev.says(/handler\.ts:5:23: TS2551: Property 'kin'/);
   dev.signal("SIGINT");

@@ -35,7 +35,7 @@ test("migrate moves the checkpoints of a data folder to Secrets and back, and sa
   await before.close(true);
   const moved = await watchfire(["migrate", "--store", "kubernetes", ...options]);
   expect([moved.status, moved.stderr]).toEqual([0, ""]);
-  expect(moved.stdout).toMatch(/"from":"sqlite\/web-0","to":"kubernetes","functions":1,"msg":"positions carried over"/);
+  expect(moved.stdout).toMatch(/"from":"sqlite\/web-0","to":"kubernetes","functions":1,"msg":"checkpoints moved"/);
   expect(await readdir(join(folder, "data"))).not.toContain("checkpoint.db");
   const again = await watchfire(["migrate", "--store", "kubernetes", ...options]);
   expect([again.status, again.stdout.includes("carried over")]).toEqual([0, false]);

@@ -55,7 +55,7 @@ describe.skipIf(natsProgram === undefined)("a release between a volume and a fle
     await upgrade("to three replicas that share", ...onNats(), `slots=${slots}`);
     expect(await place()).toBe(`fleet/${slots}`);
     expect(await workloads()).toEqual(["statefulset.apps/watchfire", "deployment.apps/watchfire"]);
-    expect(await release.logs("watchfire")).toContain("positions carried over");
+    expect(await release.logs("watchfire")).toContain("checkpoints moved");
   });
 
   test("the next upgrade takes the volume's pod away, and loses and repeats nothing", async () => {

@@ -164,7 +164,7 @@ test("a function that comes while the store takes nothing runs once it does agai
   await clock.advance(30_000);
   await started;
   expect(live.state).toEqual({ type: "running" });
-  expect(said).toEqual(["not what it needs yet"]);
+  expect(said).toEqual(["function cannot be loaded yet"]);
 });
 
 test("a function that waits for the store gives way to its end", async () => {
@@ -287,7 +287,7 @@ test("a function that names more watches than there is room for waits until ther
   await clock.advance(1_000);
   expect(live.state).toMatchObject({ type: "waiting", fault: { code: "WF_RUNTIME_WATCHES" } });
   await clock.advance(60_000);
-  expect(said).toEqual(["not what it needs yet"]);
+  expect(said).toEqual(["function cannot be loaded yet"]);
   room.leave(others);
   await clock.advance(5_000);
   await started;

@@ -58,7 +58,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     on.write(100);
     await isReady(near);
     await isReady(far);
-    expect(await near.log()).toContain('"positions carried over"');
+    expect(await near.log()).toContain('"checkpoints moved"');
     await on.load(100);
 
     // Replicas of another number of slots wait until those of the first have gone.

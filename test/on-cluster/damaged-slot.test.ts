@@ -145,7 +145,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     await until("it says why", 60_000, async () => (await readiness(replica)).includes("WF_CHECKPOINT_CORRUPT"));
     expect(await readiness(replica)).toMatch(/^503 not ready: WF_CHECKPOINT_CORRUPT: /);
     await server.kill();
-    const looked = async () => (await lines(replica, "positions cannot be opened yet")).length > 0;
+    const looked = async () => (await lines(replica, "checkpoints cannot be opened yet")).length > 0;
     await until("it looks at the slot", 60_000, async () => replica.exitStatus !== null || looked());
     expect(replica.exitStatus).toBeNull();
     await server.start();

@@ -259,7 +259,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
       expect(await place()).toBe(kind === "sqlite" ? `sqlite/${pod}` : kind);
       await store.close(true);
     }
-    expect(one.lines.filter((line) => line.includes('"positions carried over"'))).toHaveLength(11);
+    expect(one.lines.filter((line) => line.includes('"checkpoints moved"'))).toHaveLength(11);
     expect(Math.max(...(await one.marks())), "a Lease has the mark of one set alone").toBe(1);
   });
 

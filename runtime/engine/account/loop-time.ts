@@ -1,48 +1,51 @@
 import type { Clock } from "../../base/clock.ts";
 
-/** What the parent does for one function alone on the thread that all share. */
+/** The kinds of work that the main thread does for a single function. */
 type Work = "conditions" | "keys" | "rows" | "lists" | "schedules" | "calls" | "logs" | "errors";
 
 /**
- * What functions may take of each second at once, all together; the rest of it they take in turns. The other half is for what no
- * account has: reading, commits and frames.
+ * The share of each second that all functions together may use at once; beyond it they take turns. The other half is for work
+ * that no function is charged for: reading, commits and frames.
  */
 const sharedPart = 0.5;
-/** Among so many functions it is shared at least, however few take any: one alone gets on in its turns. */
+/** The least number of functions by which it is divided, however few use any: a single one progresses in its turns. */
 const leastSharers = 5;
-/** Milliseconds that a function may take at once after it took none. An event's conditions take 25 at most. */
+/** Milliseconds that an idle function may use at once. An event's conditions take 25 at most. */
 const burstMs = 25;
-/** Milliseconds that all may take at once together: one change may be a concern of a hundred functions. */
+/** Milliseconds that all functions together may use at once: one change may concern a hundred functions. */
 const sharedBurstMs = 10;
-/** Milliseconds of a turn. What is begun in it ends, and is taken off the next ones. */
+/** Milliseconds of a turn. A piece of work that takes longer is completed, and deducted from the next turns. */
 const turnMs = 5;
-/** Milliseconds after which it is looked again who has made up for what it took. */
+/** Milliseconds between two checks which functions have paid off their use. */
 const lookMs = 100;
-/** Milliseconds between two turns at least, and those that were charged in the last one: sockets are read, and everybody else goes on. */
+/**
+ * The least pause between two turns in milliseconds, in addition to those charged in the last one: sockets are read, and other
+ * work runs.
+ */
 const betweenMs = 1;
 
-/** Of functions by their names: the account on which goes what is done for one elsewhere than in its queue. */
+/** Returns a function's account, for work that is done for it outside its queue. */
 export interface LoopAccounts {
-  /** Undefined where no such function is loaded. */
+  /** `undefined` if no such function is loaded. */
   of(functionName: string): LoopAccount | undefined;
 }
 
 /**
- * The time of the event loop, shared among functions. Each has an account of what was done for it alone. What it needs is done at
- * once while it has taken less than its share (a token bucket). Otherwise it waits in its own queue for its turn. A turn is a few
- * milliseconds for one of those that wait, then for the next (deficit round robin).
+ * Divides the event loop's time among functions. Each has an account for the work that is done for it alone. Its work runs at
+ * once while the function has used less than its share (a token bucket). Otherwise the work waits in the account's queue for a
+ * turn. A turn is a few milliseconds for one of the waiting functions, then for the next (deficit round robin).
  */
 export class LoopTime implements LoopAccounts {
   private readonly clock: Clock;
   private readonly line = new Set<LoopAccount>();
-  /** By function. A function may be loaded in several parts, or anew before it is unloaded: each has an account. */
+  /** By function. A function may be loaded in several parts, or again before it is unloaded: each has an account. */
   private readonly open = new Map<string, LoopAccount[]>();
-  /** Those that took something which their share has not made up for yet. */
+  /** Accounts with a use that their share has not paid off yet. */
   private readonly sharers = new Set<LoopAccount>();
   private isDue = false;
-  /** Milliseconds that were charged in turns since the last one began: the work itself is done between two turns. */
+  /** Milliseconds that were charged in turns since the last one began: that work is done between two turns. */
   private chargedMs = 0;
-  /** Milliseconds that all together may still take at once, as of `filledAt`. */
+  /** Milliseconds that all together may still use at once, as of `filledAt`. */
   private left = sharedBurstMs;
   private filledAt: number;
   private lookedAt: number;
@@ -53,7 +56,7 @@ export class LoopTime implements LoopAccounts {
     this.lookedAt = this.filledAt;
   }
 
-  /** An account for one more function. */
+  /** Opens an account for a function. */
   account(functionName: string): LoopAccount {
     const account = new LoopAccount(this, functionName);
     this.open.set(functionName, [...(this.open.get(functionName) ?? []), account]);
@@ -64,12 +67,12 @@ export class LoopTime implements LoopAccounts {
     return this.open.get(functionName)?.at(-1);
   }
 
-  /** Milliseconds of the clock that does not go back. */
+  /** The monotonic time in milliseconds. */
   get now(): number {
     return this.clock.monotonic();
   }
 
-  /** Of a millisecond, what each may take at once, as of `now`. */
+  /** Returns the part of each millisecond that one account may use at once, as of `now`. */
   shareAt(now: number): number {
     if (now - this.lookedAt > lookMs) {
       this.lookedAt = now;
@@ -79,32 +82,32 @@ export class LoopTime implements LoopAccounts {
   }
 
   /**
-   * Whether anything may be done at once, outside of turns, by what was left when it was filled last. Time only adds to that, so
-   * that `true` needs no look at the clock, which takes 0.1 us.
+   * Whether work may run at once, outside turns, by the balance when it was last updated. Time only adds to the balance, so
+   * `true` needs no read of the clock, which takes 0.1 us.
    */
   get hasRoomLeft(): boolean {
     return this.left > 0;
   }
 
-  /** The same, now. */
+  /** Whether work may run at once, by the current balance. */
   hasRoom(now: number): boolean {
     this.left = Math.min(sharedBurstMs, this.left + (now - this.filledAt) * sharedPart);
     this.filledAt = now;
     return this.left > 0;
   }
 
-  /** So many milliseconds were taken at once. */
+  /** Deducts milliseconds that were used at once. */
   tookAtOnce(ms: number): void {
     this.left = Math.max(-sharedBurstMs, this.left - ms);
   }
 
-  /** Notes whether an account has taken what its share has not made up for. */
+  /** Records whether an account has a use that its share has not paid off. */
   takes(account: LoopAccount, isInDebt: boolean): void {
     if (isInDebt) this.sharers.add(account);
     else this.sharers.delete(account);
   }
 
-  /** So many milliseconds were charged in a turn. */
+  /** Counts milliseconds that were charged in a turn. */
   charged(ms: number): void {
     this.chargedMs += ms;
   }
@@ -113,7 +116,7 @@ export class LoopTime implements LoopAccounts {
     return this.line.has(account);
   }
 
-  /** Its turn comes after those that wait already. */
+  /** Queues an account for a turn. */
   wait(account: LoopAccount): void {
     this.line.add(account);
     if (this.isDue) return;
@@ -125,7 +128,7 @@ export class LoopTime implements LoopAccounts {
     this.clock.after(ms, () => this.turn(), { unref: true });
   }
 
-  /** It is over. */
+  /** Removes an account. */
   leave(account: LoopAccount): void {
     const { functionName } = account;
     const others = this.open.get(functionName)?.filter((each) => each !== account) ?? [];
@@ -135,7 +138,7 @@ export class LoopTime implements LoopAccounts {
     this.sharers.delete(account);
   }
 
-  /** One turn: of who has taken least lately, where somebody is within its share, else of the first. */
+  /** Runs one turn: of the account with the most unused time if one is within its share, otherwise of the first. */
   private turn(): void {
     this.isDue = false;
     const { chargedMs } = this;
@@ -157,24 +160,24 @@ export class LoopTime implements LoopAccounts {
   }
 }
 
-/** One function's account. */
+/** The account of one function. */
 export class LoopAccount {
   readonly functionName: string;
   private readonly loop: LoopTime;
   private goOn: () => void = () => {};
-  /** Milliseconds that it may still take at once, as of `filledAt`. */
+  /** Milliseconds that it may still use at once, as of `filledAt`. */
   private left = burstMs;
   private filledAt: number;
-  /** Milliseconds that it may take in its turns; less than 0 where the last one took too long. */
+  /** Milliseconds that it may use in its turns; negative if the last one took too long. */
   private credit = 0;
-  /** When its last turn ends, or ended. */
+  /** The end of its current or last turn. */
   private turnEnds = 0;
   private waitsSince: number | undefined;
-  /** Whether anything is measured: what never is waits for nobody. */
+  /** Whether anything is measured. An account without measured work never waits. */
   private isMeasured = false;
   private isTaking = false;
   private isClosed = false;
-  /** What is to be done in its turn before `goOn`. */
+  /** The work to do in its turn before `goOn`. */
   private readonly waiting: (() => void)[] = [];
   private readonly spentSeconds = new Map<Work, number>();
 
@@ -184,38 +187,38 @@ export class LoopAccount {
     this.filledAt = loop.now;
   }
 
-  /** Seconds that were taken for it, by what for. */
+  /** The seconds that were used, by kind of work. */
   get spent(): ReadonlyMap<Work, number> {
     return this.spentSeconds;
   }
 
-  /** Whether it has had its share, and something of it waits for its turns. */
+  /** Whether it has used its share, and work of it waits for its turns. */
   get isOverShare(): boolean {
     return this.waitsSince !== undefined;
   }
 
-  /** Seconds for which it has been over its share without a break; undefined where it is not. */
+  /** The seconds for which it has exceeded its share without a break; `undefined` if it does not. */
   get overSeconds(): number | undefined {
     return this.waitsSince === undefined ? undefined : (this.loop.now - this.waitsSince) / 1000;
   }
 
-  /** Milliseconds of its share that it has not taken; less than 0 where it has taken more. */
+  /** The unused milliseconds of its share; negative if it has used more. */
   get unspent(): number {
     this.fill(this.loop.now);
     return this.left;
   }
 
-  /** Something is to be measured from now on. */
+  /** Declares that work will be measured. */
   measures(): void {
     this.isMeasured = true;
   }
 
-  /** @param goOn does what waits, as long as `mayBegin`; called in its turn */
+  /** @param goOn does waiting work, as long as `mayBegin`; called in its turn */
   onTurn(goOn: () => void): void {
     this.goOn = goOn;
   }
 
-  /** Whether something may be begun for it now. Where it may not, its turn comes. */
+  /** Whether work may begin now. If not, the account is queued for a turn. */
   mayBegin(): boolean {
     const { loop } = this;
     if (!this.isMeasured || this.isClosed) return true;
@@ -230,15 +233,15 @@ export class LoopAccount {
     return false;
   }
 
-  /** Does something as soon as it may be begun: now, or in its turn, in the order in which it was given. */
+  /** Runs work as soon as it may begin: now, or in a turn, in the order of submission. */
   soon(work: () => void): void {
     if (this.waiting.length === 0 && this.mayBegin()) work();
     else this.waiting.push(work);
   }
 
   /**
-   * Does work piece by piece, no more than a turn's at once. The rest goes on in its turns, behind what waits already.
-   * @param piece does a little of it; whether there is more
+   * Runs work in pieces, no more than a turn's at once. The rest continues in later turns, after the work that waits already.
+   * @param piece does a little of the work; returns whether there is more
    */
   pieces(work: Work, piece: () => boolean): Promise<void> {
     this.isMeasured = true;
@@ -261,7 +264,10 @@ export class LoopAccount {
     return promise;
   }
 
-  /** The same, a piece for each of many. @param take whether the next one is to follow */
+  /**
+   * Runs one piece for each item.
+   * @param take handles an item; returns whether to continue
+   */
   each<Of>(work: Work, all: Iterable<Of>, take: (one: Of) => boolean): Promise<void> {
     const left = all[Symbol.iterator]();
     return this.pieces(work, () => {
@@ -270,7 +276,7 @@ export class LoopAccount {
     });
   }
 
-  /** Does something as soon as it may be begun, and has the time go on the account. */
+  /** Runs work as soon as it may begin, and charges its time. */
   async once<T>(work: Work, run: () => T | Promise<T>): Promise<T> {
     const { promise, resolve } = Promise.withResolvers<T>();
     await this.pieces(work, () => {
@@ -280,23 +286,26 @@ export class LoopAccount {
     return promise;
   }
 
-  /** Whether its turn has come, and goes on. */
+  /** Whether its turn is in progress. */
   get isInTurn(): boolean {
     return this.turnEnds > 0 && this.loop.now < this.turnEnds;
   }
 
-  /** Something is begun. @returns what `end` is to be given */
+  /** Starts a measurement. Returns the argument for `end`. */
   begin(): number {
     return this.loop.now;
   }
 
-  /** It is done: the time goes on the account. @param from what `begin` gave */
+  /**
+   * Ends a measurement, and charges its time.
+   * @param from the result of `begin`
+   */
   end(work: Work, from: number): void {
     const now = this.loop.now;
     this.spend(work, now - from, now, from < this.turnEnds);
   }
 
-  /** Does something for it, and has the time go on the account. */
+  /** Runs work at once, and charges its time. */
   measure<T>(work: Work, run: () => T): T {
     const began = this.begin();
     try {
@@ -307,8 +316,8 @@ export class LoopAccount {
   }
 
   /**
-   * Charges about so many milliseconds for something that is done elsewhere, or in pieces too small to measure. They count as if
-   * they were over. As many pass before the next turn.
+   * Charges an estimate for work that is done elsewhere, or in pieces too small to measure. The milliseconds count as used now,
+   * and as many pass before the next turn.
    */
   charge(work: Work, ms: number): void {
     const { now } = this.loop;
@@ -330,7 +339,7 @@ export class LoopAccount {
     this.loop.takes(this, true);
   }
 
-  /** The function is gone. */
+  /** Closes the account when its function is gone. */
   close(): void {
     this.isClosed = true;
     this.loop.leave(this);
@@ -338,14 +347,14 @@ export class LoopAccount {
     for (const work of this.waiting.splice(0)) work();
   }
 
-  /** Its turn has come, with so many milliseconds more. */
+  /** Starts its turn, and adds so many milliseconds. */
   takeTurn(ms: number): void {
     this.credit = Math.min(this.credit + ms, ms);
     if (this.credit <= 0) {
       this.loop.wait(this);
       return;
     }
-    // What it begins may be judged after this has returned, and before anything else is done.
+    // Events that begin here may be judged after this has returned, and before anything else runs.
     this.turnEnds = this.loop.now + this.credit;
     this.isTaking = true;
     try {
@@ -359,7 +368,7 @@ export class LoopAccount {
     this.waitsSince = undefined;
   }
 
-  /** Its share of the time that went by. What it takes in turns is no debt beyond one burst. */
+  /** Adds its share of the time that passed. Use in turns never makes a debt of more than one burst. */
   fill(now: number): void {
     const left = this.left + (now - this.filledAt) * this.loop.shareAt(now);
     this.filledAt = now;

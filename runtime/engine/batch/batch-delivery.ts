@@ -1,12 +1,12 @@
 import { type Delivery, eventFields } from "../delivery/delivery.ts";
 
-/** What stands for the object where several events are delivered as one. */
+/** Takes the place of the object if several events are delivered as one. */
 const batchKind = { apiVersion: "watchfire.dev/v1alpha1", kind: "Batch", namespace: "", uid: "" };
 
 const comma = Buffer.from(",");
 const [open, close] = [Buffer.from("["), Buffer.from("]")];
 
-/** Several events as one delivery, whose body is the JSON text of them all, in their order; at least one. */
+/** Combines several events, at least one, in one delivery. Its body is a JSON list of them, in their order. */
 export function batchDelivery(deliveries: readonly Delivery[]): Delivery {
   const [first] = deliveries;
   if (!first) throw new TypeError("a batch has an event");
@@ -29,7 +29,7 @@ export function batchDelivery(deliveries: readonly Delivery[]): Delivery {
   };
 }
 
-/** One event's JSON text, in pieces. */
+/** Yields one event's JSON text in pieces. */
 function* textOf(delivery: Delivery): Generator<Buffer> {
   const { type, body, oldBody } = delivery;
   yield Buffer.from(JSON.stringify(eventFields(delivery)).slice(0, -1));

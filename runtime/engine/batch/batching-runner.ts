@@ -10,14 +10,14 @@ import {
 } from "../delivery/delivery.ts";
 import { batchDelivery } from "./batch-delivery.ts";
 
-/** Bodies of one batch, in bytes: all of them are in the isolate's memory at once, parsed. */
+/** Limit for the bodies of one batch, in bytes: the isolate holds all of them at once, parsed. */
 const mostBytes = 4 * 1024 * 1024;
 
 interface BatchingParts {
   readonly runner: Runner;
   readonly clock: Clock;
   readonly batch: BatchSettings;
-  /** Batches that run at once. */
+  /** The number of batches that run at once. */
   readonly concurrency: number;
 }
 
@@ -25,18 +25,18 @@ interface BatchingParts {
 interface BatchedDelivery {
   readonly delivery: Delivery;
   readonly listener: DeliveryListener;
-  /** Monotonic milliseconds. */
+  /** The time of submission, in monotonic milliseconds. */
   readonly since: number;
   hasBegun: boolean;
 }
 
 /**
- * Runs one function's events in batches, and tells of each how it ended. A batch that fails whole is halved, until what
- * fails is one event, which then has failed alone.
+ * Runs the events of one function in batches, and reports the outcome of each. A batch that fails as a whole is halved, until a
+ * single event has failed alone.
  */
 export class BatchingRunner implements Runner {
   private readonly parts: BatchingParts;
-  /** Events that failed before wait apart, so that one that fails again takes no new ones with it. */
+  /** Events that failed before have a queue to themselves, so that one that fails again does not affect new ones. */
   private readonly queues: readonly [fresh: BatchedDelivery[], again: BatchedDelivery[]] = [[], []];
   private running = 0;
   private timer: Timer | undefined;
@@ -79,7 +79,7 @@ export class BatchingRunner implements Runner {
     this.timer = clock.after(oldest + batch.maxWaitMs - now, () => this.proceed());
   }
 
-  /** The next batch of a queue, oldest first; nothing while it has neither its size nor waited its time. */
+  /** Returns the next batch of a queue, oldest first; empty while it is neither full nor has waited its time. */
   private take(queue: BatchedDelivery[], now: number): BatchedDelivery[] {
     const { maxSize, maxWaitMs } = this.parts.batch;
     let bytes = 0;
@@ -103,7 +103,7 @@ export class BatchingRunner implements Runner {
       for (const item of items) item.hasBegun = true;
     });
     const { type } = outcome;
-    // It has run once in this attempt: that must not be forgotten.
+    // The events have run once in this attempt, and that must be recorded.
     if (type === "unbegun" && isAgain) endAll(items, { type: "interrupted" });
     else if (type === "unbegun" || type === "interrupted") endAll(items, outcome);
     else if (type === "ok") endEach(items, outcome);

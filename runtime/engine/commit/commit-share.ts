@@ -1,31 +1,34 @@
 import type { Commits } from "./commits.ts";
 
 /**
- * Rows that one function adds to a commit before it waits for the next. Without a bound a commit had all that had gathered
- * while the one before it was written: 2,000 rows.
+ * The number of rows that a function adds to a commit before it waits for the next. Without a limit, a commit had all rows that
+ * had gathered while the one before it was written: 2,000.
  */
 export const mostRows = 128;
 
-/** One function's share of the commit that gathers writes. Others' writes find room in it, and it is written soon. */
+/**
+ * A function's share of the commit that gathers writes. The limit leaves room for other functions, and the commit is written
+ * soon.
+ */
 export class CommitShare {
   private readonly commits: Pick<Commits, "number" | "written">;
   private readonly again: () => void;
   private commit = Number.NaN;
   private rows = 0;
-  /** Rows that were added since it was made. */
+  /** The number of rows added since construction. */
   added = 0;
   private waits = false;
   private isClosed = false;
-  /** What is done once there is room for its rows, in the order in which it was given. */
+  /** Work that waits for room for its rows, in the order in which it was submitted. */
   private readonly putOff: (() => void)[] = [];
 
-  /** @param again called once the commit is written in which the share was used up, where somebody has asked meanwhile */
+  /** @param again called when the commit in which the share was used up is written, if `isSpent` was read meanwhile */
   constructor(commits: Pick<Commits, "number" | "written">, again: () => void) {
     this.commits = commits;
     this.again = again;
   }
 
-  /** Rows that the function has added. */
+  /** Counts rows that the function has added. */
   add(rows = 1): void {
     const { number } = this.commits;
     if (number !== this.commit) this.rows = 0;
@@ -34,7 +37,9 @@ export class CommitShare {
     this.added += rows;
   }
 
-  /** Whether the function is to add nothing for now that it can put off. Where it is, the commit is written at once. */
+  /**
+   * Whether the share is used up, so that the function must add no row that can wait. If it is, the commit is written at once.
+   */
   get isSpent(): boolean {
     if (this.isClosed) return false;
     if (this.waits) return true;
@@ -48,13 +53,13 @@ export class CommitShare {
     return true;
   }
 
-  /** Does something that adds rows as soon as there is room for them: now, or behind what waits already. */
+  /** Runs work that adds rows as soon as there is room for them: now, or after the work that waits already. */
   soon(work: () => void): void {
     if (this.putOff.length === 0 && !this.isSpent) work();
     else this.putOff.push(work);
   }
 
-  /** The function stops: nothing is put off any more, since a store that has failed may write no further commit. */
+  /** Runs all waiting work when the function stops: a store that has failed may write no further commit. */
   close(): void {
     this.isClosed = true;
     for (const work of this.putOff.splice(0)) work();

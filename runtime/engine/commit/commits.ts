@@ -17,37 +17,39 @@ import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRow
 import { OpenRows } from "./open-rows.ts";
 import { PendingBatch } from "./pending-batch.ts";
 
-/** Where a cursor is read from when a commit is put together. */
+/** Supplies a cursor when a commit is assembled. */
 export interface CursorOwner {
   cursor(): Cursor | undefined;
 }
 
-/** An event that is about to run waits at most this long, in milliseconds, for others to share its commit. */
+/** The longest time that an attempt waits for others to share its commit, in milliseconds. */
 const maxWaitMs = 20;
-/** From so many attempts on, a commit costs each of them next to nothing, however many more would share it. */
+/** The number of attempts from which on a commit costs each of them almost nothing, however many more would share it. */
 const fullCommit = 32;
 /**
- * And from this share of all that wait or run, so that those that run keep executors busy meanwhile. A batch ends 64 at a time, of
- * 260 with the defaults: two are not quite half. With a half a commit waited for the third, which cost 1 to 5 % of events a second.
+ * The share of all waiting and running attempts that must have joined such a commit, so that the running ones keep executors busy
+ * meanwhile. Executors report 64 ended attempts at a time, of 260 with the defaults: two such batches are not quite half. With a
+ * share of 0.5 a commit waited for the third batch, which cost 1 to 5 % of events a second.
  */
 const joinedShare = 0.4;
-/** Commits take at most about this share of the time while handlers run, so that a slow disk gets larger batches. */
+/** The share of the time that commits take at most while handlers run, so that a slow disk gets larger batches. */
 const commitShare = 0.1;
 /**
- * And this share, with a pause of no more than so many milliseconds, in any case: events that come one by one share some. At
- * 1,000 a second an event then costs 410 us of CPU, and 590 with 1 ms. With 2 ms it costs as much, and p99 is 5 ms in place of 4.
+ * The share of the time that commits take at most in any case, with a pause of at most `mostIdleMs` milliseconds, so that events
+ * that arrive one by one share some commits. At 1,000 events a second an event then costs 410 us of CPU, and 590 with 1 ms. With
+ * 2 ms it costs as much, and p99 is 5 ms instead of 4.
  */
 const leastShare = 0.02;
 const mostIdleMs = 1.5;
-/** Finished work is committed after so many rows, or bytes of bodies, or milliseconds. */
+/** Finished work is committed after this many rows, bytes of bodies, or milliseconds. */
 const eagerRows = 256;
 const eagerBytes = 4 * 1024 * 1024;
 const lazyMs = 250;
-/** Sources pause while this much waits for a commit: rows while the store fails, bytes of bodies always. */
+/** Sources pause while this much waits for a commit: rows only while the store fails, bytes of bodies always. */
 const congestedRows = 1000;
 const congestedBytes = 32 * 1024 * 1024;
 const never = Number.POSITIVE_INFINITY;
-/** A commit that failed is tried again after so many milliseconds. */
+/** The delay before a failed commit is retried, in milliseconds. */
 const retryMs = 1_000;
 
 const plainCommand: DeadLetterCommand = (action, id) => `watchfire dead-letters ${action} ${id}`;
@@ -57,23 +59,23 @@ interface CommitsOptions {
   readonly clock: Clock;
   readonly observer: EngineObserver;
   readonly log: EngineLog;
-  /** Before the id of a dead letter, as commands take it; default: nothing. */
+  /** Prefix of a dead letter's id in the form that commands accept. Default: empty. */
   readonly letterPrefix?: string | undefined;
-  /** Default: `watchfire dead-letters`, with no options. */
+  /** Default: `watchfire dead-letters`, without options. */
   readonly letterCommand?: DeadLetterCommand | undefined;
-  /** For last bodies that wait. Default: of its own. */
+  /** Memory for last bodies that wait. Default: not shared. */
   readonly bodyRoom?: BodyRoom | undefined;
-  /** The journal's rows so far end before it. */
+  /** The first unused row number of the journal. */
   readonly firstJournalRow: number;
-  /** Asked before each commit; once it says no, nothing is written any more. */
+  /** Called before each commit; once it returns false, nothing is written any more. */
   readonly permitted: () => boolean;
-  /** Called once when the store was taken over by another runtime: nothing can be written any more. */
+  /** Called once when another runtime has taken over the store, so that nothing can be written any more. */
   readonly onLost: (error: WatchfireError) => void;
 }
 
 /**
- * Group commit: gathers the writes of all functions and commits them together, one commit at a time, in order.
- * What is done becomes durable soon; what is about to run, before it does.
+ * Group commit: gathers the writes of all functions and commits them together, one commit at a time, in order. Finished work
+ * becomes durable soon; an attempt becomes durable before it runs.
  */
 export class Commits {
   private readonly options: CommitsOptions;
@@ -81,16 +83,16 @@ export class Commits {
   /** The batch that is being written. */
   private writing: PendingBatch | undefined;
   private readonly dirty = new Set<CursorOwner>();
-  /** Owners whose cursors may wait a little, since when; they go with a later commit. */
+  /** Owners whose cursors may wait for a later commit, and the time since which the first of them waits. */
   private readonly late = new Set<CursorOwner>();
   private lateSince = 0;
   private readonly bodies: LastBodies;
   private readonly resting = new RestingRows();
-  /** How many callers wait for all bodies. */
+  /** The number of callers that wait for all bodies. */
   private hurrying = 0;
   private nextRow: number;
   private readonly openRows = new OpenRows();
-  /** Attempts that wait for their commit, and those that run. */
+  /** The numbers of attempts that wait for their commit, and of those that run. */
   private waiting = 0;
   private running = 0;
   private timer: { readonly at: number; readonly timer: Timer } | undefined;
@@ -117,8 +119,8 @@ export class Commits {
   }
 
   /**
-   * As `putKnown`, where an older body on record will do for a while. The body is written within five seconds, and with an
-   * end in good order.
+   * Same as `putKnown`, but the body may be written later, because an older one is stored. It is written within five seconds, and
+   * at a clean shutdown.
    */
   putKnownBodyLater(view: number, key: string, state: KnownState & { readonly body: Buffer }): void {
     const { options, pending, bodies } = this;
@@ -136,10 +138,9 @@ export class Commits {
   }
 
   /**
-   * As `putKnown`, of a change that was held back and left the object's row as it is on record, but for the
-   * resourceVersion. Row and body are written within five seconds, and with an end in good order. The body is left out
-   * where there is no room for it.
-   * @returns whether no position may pass the change before `hold` has ended
+   * Same as `putKnown`, for a change that was held back and differs from the stored row only in the resourceVersion. Row and body
+   * are written within five seconds, and at a clean shutdown. The body is dropped if there is no room for it.
+   * @returns whether no position may pass the change before `hold` is released
    */
   putKnownAtRest(
     view: number,
@@ -182,13 +183,15 @@ export class Commits {
     this.soon();
   }
 
-  /** The owner's cursor has moved and is read at the next commit. */
+  /** Records that the owner's cursor has moved. It is read at the next commit. */
   cursorMoved(owner: CursorOwner): void {
     this.dirty.add(owner);
     this.soon();
   }
 
-  /** As `cursorMoved`, where nothing else is to be written with it: a busy source's commits share one write of it. */
+  /**
+   * Same as `cursorMoved`, for a cursor with which nothing else must be written: a busy source's commits share one write of it.
+   */
   cursorMovedLater(owner: CursorOwner): void {
     if (this.dirty.has(owner) || this.late.has(owner)) return;
     if (this.late.size === 0) {
@@ -203,7 +206,7 @@ export class Commits {
     this.soon();
   }
 
-  /** Replaces journal rows of an earlier run by one for each attempt that still counts, and notes that with it. */
+  /** Replaces the journal rows of an earlier run by one for each attempt that still counts, and sets its `row`. */
   carryJournal(rows: readonly number[], started: Iterable<StartedEvent & { row: number }>): void {
     for (const row of rows) this.pending.settleJournal(row);
     for (const each of started) {
@@ -215,13 +218,14 @@ export class Commits {
   }
 
   /**
-   * Calls `begun`, with its journal row, when the attempt is on record. Must be followed by `ended`. A callback, because an
-   * event's promises are much of its cost. It must not throw.
+   * Calls `begun` with the journal row when the attempt is recorded. Must be followed by `ended`. It takes a callback, because
+   * promises are much of an event's cost. The callback must not throw.
    */
   begin(started: StartedEvent, begun: (row: number) => void): void {
     const { pending } = this;
     const { row } = pending;
-    // What was held back before it is on record with it: after a kill it would be told behind it.
+    // A change that was held back earlier is recorded in the same commit; otherwise it would be delivered after this attempt if
+    // the process is killed.
     const rested = this.resting.take(started.view, started.key);
     if (rested) pending.putKnown(started.view, started.key, rested);
     pending.started.push(started);
@@ -231,15 +235,15 @@ export class Commits {
     this.schedule();
   }
 
-  /** An attempt has ended, however it did. */
+  /** Records that an attempt has ended, whatever its result. */
   ended(): void {
     this.running--;
     if (this.waiting > 0 && this.running === 0) this.schedule();
   }
 
   /**
-   * The attempt's record is not needed any more: its event is terminal, or a later attempt is on record. Its row stays for
-   * others that it tells of, and becomes smaller; to settle one twice takes nothing from them.
+   * Removes an attempt's record, because its event is terminal, or a later attempt is recorded. The row stays for the other
+   * attempts in it, and is rewritten if it has become much smaller. Settling one twice does not affect the others.
    */
   settle(row: number, attempt: Pick<StartedEvent, "view" | "key" | "id">): void {
     if (this.openRows.settle(row, attempt)) {
@@ -250,7 +254,7 @@ export class Commits {
     if (left) this.pending.putJournal(left);
   }
 
-  /** The attempt counts no more: what is left of its record is the state that it has shown. Returns the row of that. */
+  /** Removes an attempt from the count, but keeps the state that it has shown. Returns the row of that record. */
   uncount(row: number, shown: StartedEvent): number {
     this.settle(row, shown);
     const id = this.nextRow++;
@@ -258,7 +262,7 @@ export class Commits {
     return id;
   }
 
-  /** The attempt has not begun after all: the record says so no more, also to a load of its function in this process. */
+  /** Removes the record of an attempt that did not begin, also for a later load of its function in this process. */
   withdraw(row: number, started: StartedEvent): void {
     const rest = this.openRows.withdraw(row, started);
     if (rest) {
@@ -267,25 +271,25 @@ export class Commits {
     } else this.pending.settleJournal(row);
   }
 
-  /** The cursors that wait since then or longer go with the next commit. */
+  /** Adds the cursors to the next commit that have waited since `until` or longer. */
   private takeLate(until: number): void {
     if (this.late.size === 0 || this.lateSince > until) return;
     for (const owner of this.late) this.dirty.add(owner);
     this.late.clear();
   }
 
-  /** Of the commit that gathers writes. */
+  /** The number of the commit that gathers writes. */
   get number(): number {
     return this.pending.row;
   }
 
-  /** Writes what has gathered, and calls back when that is done. */
+  /** Writes everything gathered, and then calls `done`. */
   written(done: () => void): void {
     this.pending.waiters.push(done);
     this.now();
   }
 
-  /** Resolves when everything given so far is committed. */
+  /** Resolves when everything submitted so far is committed. */
   flush(): Promise<void> {
     this.takeLate(never);
     return new Promise((resolve) => {
@@ -295,13 +299,13 @@ export class Commits {
   }
 
   /**
-   * Commits a batch past what waits, however often that is tried: a store that could not say so in time may have taken it.
-   * @throws WatchfireError why it could not, once nothing is written any more
+   * Commits a batch ahead of the gathered writes. Retries without limit, since a store that timed out may have committed it.
+   * @throws WatchfireError the reason, once nothing is written any more
    */
   async past(batch: Batch): Promise<void> {
     while (this.options.permitted() && !this.halted) {
       if (await this.attempt(batch)) {
-        // What is being written says itself how it fares.
+        // The batch that is being written reports its own failure.
         if (!this.writing) this.failure = undefined;
         return;
       }
@@ -310,13 +314,13 @@ export class Commits {
     throw this.failure ?? new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: "the runtime ends" });
   }
 
-  /** Resolves when everything given so far outlives this process, bodies and rows at rest included. */
+  /** Resolves when everything submitted so far would survive a crash, bodies and resting rows included. */
   async sync(): Promise<void> {
     await this.flushAll();
     await this.options.store.sync();
   }
 
-  /** Resolves when everything given so far is committed, bodies and rows at rest included. */
+  /** Resolves when everything submitted so far is committed, bodies and resting rows included. */
   async flushAll(): Promise<void> {
     const until = this.options.clock.monotonic() + longestWaitMs;
     this.hurrying++;
@@ -325,7 +329,7 @@ export class Commits {
     this.hurrying--;
   }
 
-  /** The last body known of an object, committed or not. */
+  /** Returns the last known body of an object, committed or not. */
   async body(view: number, key: string): Promise<KnownBody | undefined> {
     const found = this.pending.bodyOf(view, key);
     if (found) return found.body;
@@ -336,17 +340,17 @@ export class Commits {
     return body && this.resting.has(view, key) ? { ...body, isOlder: true } : body;
   }
 
-  /** When the next body or row that rests is to be written. */
+  /** The time at which the next waiting body or resting row must be written. */
   private get due(): number {
     return Math.min(this.bodies.due ?? never, this.resting.due ?? never);
   }
 
-  /** Why the last commit failed; undefined where it succeeded. */
+  /** The error of the last commit; `undefined` if it succeeded. */
   get trouble(): WatchfireError | undefined {
     return this.failure;
   }
 
-  /** A promise while sources should pause. */
+  /** A pending promise while sources should pause. */
   get congested(): Promise<void> | undefined {
     const rows = this.pending.rows + (this.writing?.rows ?? 0);
     const bytes = this.pending.bytes + (this.writing?.bytes ?? 0);
@@ -355,7 +359,7 @@ export class Commits {
     return this.congestion.promise;
   }
 
-  /** Writes nothing any more, as if the process had been killed. */
+  /** Stops writing, as if the process had been killed. */
   halt(): void {
     this.halted = true;
     this.bodies.close();
@@ -367,7 +371,7 @@ export class Commits {
     else this.within(lazyMs);
   }
 
-  /** An attempt waits: at once where many wait with it; otherwise a little, for others to join. */
+  /** Schedules a commit for a waiting attempt: at once if many wait with it; otherwise after a pause, for others to join. */
   private schedule(): void {
     const joined = this.pending.started.length;
     if (joined >= fullCommit && joined >= joinedShare * (this.running + this.waiting)) {
@@ -390,7 +394,7 @@ export class Commits {
     this.timer = { at, timer: this.options.clock.after(delayMs, () => this.now()) };
   }
 
-  /** After this turn of the event loop, so that all it brings shares the commit. */
+  /** Commits after this turn of the event loop, so that all writes of the turn share the commit. */
   private now(): void {
     if (this.turn || this.halted) return;
     this.turn = true;
@@ -416,13 +420,13 @@ export class Commits {
       begun(batch.row);
     }
     for (const resolve of batch.waiters) resolve();
-    // A turn of its own again: what those waited for brings more.
+    // The next commit gets another turn: the work that waited for this one adds more writes.
     const due = Math.min(this.due, this.late.size > 0 ? this.lateSince + lazyMs : never);
     if (this.turn) setImmediate(() => void this.commitOne());
     else if (due !== never) this.within(Math.max(0, due - this.options.clock.monotonic()));
   }
 
-  /** Said once it is on disk: whoever reads of it can look at it. */
+  /** Logs an event that was given up, once its dead letter is on disk and can be looked at. */
   private tellGivenUp(letter: NewDeadLetter, id: string | undefined): void {
     const { function: name, trigger, attempts: attempt } = letter;
     const called = `${this.options.letterPrefix ?? ""}${id}`;
@@ -464,7 +468,10 @@ export class Commits {
     }
   }
 
-  /** The dead letters' ids; undefined where the commit failed. Only the store is asked here: a written batch is not written again. */
+  /**
+   * Returns the dead letters' ids; `undefined` if the commit failed. Only errors of the store are caught here: a batch that was
+   * written is not written again.
+   */
   private async attempt(sealed: Batch): Promise<readonly string[] | undefined> {
     const { store, observer, log } = this.options;
     try {
@@ -485,7 +492,7 @@ export class Commits {
 const isFinal = ({ code }: WatchfireError): boolean =>
   code === "WF_CHECKPOINT_FENCED" || code === "WF_CHECKPOINT_GONE" || code === "WF_CHECKPOINT_REWOUND";
 
-/** What a line of the log calls an object. */
+/** The name of an object in the log. */
 const objectText = ({ apiVersion, kind, namespace, name }: NewDeadLetter): string =>
   `${apiVersion}/${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`;
 

@@ -1,2 +1,2 @@
-/** What a person types to see a dead letter, or to replay it. `id` is as commands take it. */
+/** Builds the command line that shows or replays a dead letter. `id` is in the form that commands accept. */
 export type DeadLetterCommand = (action: "show" | "replay", id: string) => string;

@@ -1,16 +1,19 @@
 import type { KnownBody, KnownIdentity, KnownState, KnownWrite, LastBody } from "../../journal/batch.ts";
 
-/** A body waits at most so long, in milliseconds, for a newer one of its object. */
+/** The longest time that a body waits for a newer one of its object, in milliseconds. */
 export const longestWaitMs = 5_000;
-/** The bodies of all functions that wait, in bytes. Where 10,000 Pods of 2.8 KB change in turns, half of it costs 7 us more an event, or more. */
+/**
+ * Limit for the waiting bodies of all functions, in bytes. If 10,000 Pods of 2.8 KB change in turn, half of it costs at least 7
+ * us more an event.
+ */
 const mostBytes = 32 * 1024 * 1024;
-/** One commit takes so many bytes of them, a millisecond or two of it. */
+/** The bytes of bodies in one commit, which take a millisecond or two of it. */
 const commitBytes = 512 * 1024;
 
-/** A newer body of an object often is a little longer: so many bytes are left for that. */
+/** Spare bytes of a body's buffer. A newer body of an object is often a little longer. */
 const spareBytes = 256;
 
-/** Room for the last bodies that wait, which the slots of a replica share. */
+/** The memory for last bodies that wait, shared by the slots of a replica. */
 export class BodyRoom {
   private used = 0;
 
@@ -18,26 +21,29 @@ export class BodyRoom {
     return this.used + bytes <= mostBytes;
   }
 
-  /** Bytes came, or went where negative. */
+  /** Adds bytes; a negative number releases them. */
   hold(bytes: number): void {
     this.used += bytes;
   }
 }
 
 interface WaitingBody {
-  /** The body is at its beginning. A newer one takes its place: a copy of each would live long enough to cost a full collection. */
+  /**
+   * A buffer with the body at its start. A newer body overwrites it: a copy of each would live long enough to cost a full garbage
+   * collection.
+   */
   place: Buffer;
   length: number;
-  /** When the first of its object came that is not on record. */
+  /** The time at which the object's first unwritten body arrived. */
   readonly since: number;
 }
 
 /**
- * Last bodies that are not on record yet, the newest of each object. An object that changes often has many that are never
- * needed. Only a Deleted that a list finds shows one, and says that its state may be an older one.
+ * The newest body of each object whose last body is not written yet. An object that changes often has many bodies that are never
+ * needed: only a `Deleted` that a list finds shows one, and it says that the state may be an older one.
  */
 export class LastBodies {
-  /** Of each view; the object that has waited longest comes first. */
+  /** By view; the object that has waited longest is first. */
   private readonly views = new Map<number, Map<string, WaitingBody>>();
   private readonly room: BodyRoom;
   private bytes = 0;
@@ -47,14 +53,14 @@ export class LastBodies {
     this.room = room;
   }
 
-  /** Takes no more, and gives its room to others. */
+  /** Stops accepting bodies, and releases the memory for others. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
     this.room.hold(-this.bytes);
   }
 
-  /** Takes the body of an object whose row keeps an older one. Gives whether there was room. */
+  /** Takes the body of an object whose row has an older one. Returns whether there was room. */
   take(view: number, key: string, body: Buffer, now: number): boolean {
     const before = this.views.get(view)?.get(key);
     const fits = before !== undefined && before.place.length >= body.length;
@@ -73,7 +79,7 @@ export class LastBodies {
     return found && { bytes: Buffer.from(found.place.subarray(0, found.length)), isOlder: false };
   }
 
-  /** The object has a newer body on record, or none is kept of it any more. */
+  /** Drops the body: a newer one is being written, or no body of the object is stored any more. */
   forget(view: number, key: string): void {
     const ofView = this.views.get(view);
     const found = ofView?.get(key);
@@ -83,7 +89,7 @@ export class LastBodies {
     if (ofView?.size === 0) this.views.delete(view);
   }
 
-  /** When the next is to be written, as `take` was told the time; undefined where none waits. */
+  /** The time at which the next body must be written, in the clock of `take`; `undefined` if there is no body. */
   get due(): number | undefined {
     let oldest: number | undefined;
     for (const ofView of this.views.values()) {
@@ -93,7 +99,7 @@ export class LastBodies {
     return oldest === undefined ? undefined : oldest + longestWaitMs;
   }
 
-  /** Lets go of those that came first by `until`, as many as one commit takes. */
+  /** Removes and returns the bodies that have waited since `until` or longer, as many as one commit takes. */
   release(until: number): LastBody[] {
     const released: LastBody[] = [];
     let bytes = 0;
@@ -124,40 +130,43 @@ export class LastBodies {
   }
 }
 
-/** Rows of all functions that rest; about 60 bytes each, beside what the view has of the object anyway. */
+/** Limit for the resting rows of all functions. Each takes about 60 bytes more than the known objects take anyway. */
 const mostRows = 100_000;
-/** One commit takes so many of them, a millisecond or two of it. */
+/** The rows in one commit, which take a millisecond or two of it. */
 const commitRows = 512;
 
-/** What may not be passed by a position while a row rests. */
+/** Keeps a position from passing a change while its row rests. */
 export interface PositionHold {
-  /** Whose position that is. */
+  /** The owner of that position. */
   readonly owner: object;
-  /** Called when the row goes into a commit, or another takes its place. */
+  /** Called when the row goes into a commit, or another row replaces it. */
   readonly ended: () => void;
 }
 
 interface Resting {
   identity: KnownIdentity;
-  /** A body of an earlier state is on record. */
+  /** Whether a body of an earlier state is stored. */
   readonly hasBody: boolean;
-  /** When the first change of the object came that is not on record. */
+  /** The time of the object's first change that is not recorded. */
   readonly since: number;
-  /** That change: while it is not passed, none that came after it is. */
+  /** The hold on that change: until the position passes it, no later change is passed. */
   readonly hold: PositionHold;
 }
 
 /**
- * Rows of objects whose last changes were held back, and which differ from those on record in the resourceVersion alone.
- * An object that changes often needs only the newest of them. The first change that is not on record holds the position up
- * meanwhile, so that a kill brings it again.
+ * Rows of objects whose last changes were held back, and that differ from the stored rows only in the resourceVersion. An object
+ * that changes often needs only the newest of them. Meanwhile the first unrecorded change holds back the position, so that it is
+ * received again after a kill.
  */
 export class RestingRows {
-  /** Of each view; the object that has rested longest comes first. */
+  /** By view; the object that has rested longest is first. */
   private readonly views = new Map<number, Map<string, Resting>>();
   private rows = 0;
 
-  /** Gives whether the row rests, and what is held up then: this change, or one before it. */
+  /**
+   * Adds a row. Returns whether this change holds back the position (`held`), or an earlier one does (`behind`); `undefined` if
+   * the row cannot rest.
+   */
   put(view: number, key: string, now: number, row: Omit<Resting, "since">): "held" | "behind" | undefined {
     let ofView = this.views.get(view);
     const before = ofView?.get(key);
@@ -180,7 +189,7 @@ export class RestingRows {
     return this.views.get(view)?.has(key) ?? false;
   }
 
-  /** Lets go of an object's row, which is to be written now, or has another in its place. Gives it. */
+  /** Removes and returns an object's row, which is written now, or replaced by another. */
   take(view: number, key: string): KnownState | undefined {
     const ofView = this.views.get(view);
     const found = ofView?.get(key);
@@ -192,7 +201,7 @@ export class RestingRows {
     return { ...found.identity, body: found.hasBody ? "older" : undefined };
   }
 
-  /** When the next is to be written, as `put` was told the time; undefined where none rests. */
+  /** The time at which the next row must be written, in the clock of `put`; `undefined` if no row rests. */
   get due(): number | undefined {
     let oldest: number | undefined;
     for (const ofView of this.views.values()) {
@@ -202,7 +211,7 @@ export class RestingRows {
     return oldest === undefined ? undefined : oldest + longestWaitMs;
   }
 
-  /** Lets go of those that came first by `until`, as many as one commit takes. */
+  /** Removes and returns the rows that have rested since `until` or longer, as many as one commit takes. */
   release(until: number): (KnownWrite & { readonly state: KnownState })[] {
     const released: (KnownWrite & { readonly state: KnownState })[] = [];
     for (const [view, ofView] of this.views) {

@@ -5,39 +5,44 @@ import { uidOf } from "../delivery/delivery.ts";
 type AttemptIdentity = Pick<StartedEvent, "view" | "key" | "id">;
 
 interface OpenRow {
-  /** All that it says on disk. */
+  /** All attempts in the row on disk. */
   started: readonly StartedEvent[];
-  /** Of these by their places, which are settled. */
+  /** Which of them are settled, by index. */
   settled: boolean[];
-  /** How many are not. */
+  /** The number of those that are not settled. */
   open: number;
-  /** The first that is not, or one before it: attempts end in the order in which they began, as a rule. */
+  /**
+   * The index of the first attempt that is not settled, or a lower one: attempts usually end in the order in which they began.
+   */
   first: number;
-  /** Whether `outdated` knows of it. */
+  /** Whether `outdated` has the row. */
   isIndexed: boolean;
 }
 
-/** A row of at least so many attempts is written anew where no more than this share of them is open. */
+/** A row of at least this many attempts is rewritten once no more than this share of them is open. */
 const worthwhile = 8;
 const openShare = 0.25;
-/** The newest rows, which are looked through for an object. Most are over before they are too old for that. */
+/** The number of newest rows that are searched for an object. Most rows are settled before they are older than that. */
 const mostYoung = 32;
 
-/** Rows of the journal whose attempts are not all settled: a row has those of one commit, and stays for the last of them. */
+/**
+ * Rows of the journal whose attempts are not all settled. A row has the attempts of one commit, and stays until the last of them
+ * is settled.
+ */
 export class OpenRows {
   private readonly young: number;
   private readonly rows = new YoungMap<number, OpenRow>();
-  /** The numbers of young rows, those that are over included; oldest first. */
+  /** The numbers of the newest rows, settled ones included; oldest first. */
   private readonly newest: number[] = [];
-  /** By an object's key, of any view: which rows that are young no more tell of settled attempts at it. A number where it is one. */
+  /** Index from an object's key, of any view, to older rows with settled attempts at it. A single row is stored as a number. */
   private readonly outdated = new YoungMap<string, number | Set<number>>();
 
-  /** @param young how many rows count as young. Default 32. */
+  /** @param young how many rows are searched without an index. Default 32. */
   constructor(young = mostYoung) {
     this.young = young;
   }
 
-  /** An attempt goes into a row. `all`: every one that the row is to have, in the end. */
+  /** Adds an attempt to a row. `all` are all attempts that the row will have. */
   add(row: number, all: readonly StartedEvent[]): void {
     const found = this.rows.get(row);
     if (found) {
@@ -49,7 +54,10 @@ export class OpenRows {
     if (this.newest.length > this.young) this.index(this.newest.shift() as number);
   }
 
-  /** Gives whether the row can go: it tells of nothing else. To settle an attempt twice takes nothing from the others. */
+  /**
+   * Settles an attempt. Returns whether the row can be deleted, because all others in it are settled too. Settling one twice does
+   * not affect the others.
+   */
   settle(row: number, attempt: AttemptIdentity): boolean {
     const found = this.rows.get(row);
     if (!found) return true;
@@ -68,8 +76,8 @@ export class OpenRows {
   }
 
   /**
-   * What is settled need not stay for the last that is not, which may wait for days. Gives the row without it, where that is
-   * worth a write: so rows have four times what is open at most, or a few more.
+   * Returns the row without its settled attempts if that is worth a write, so that they need not stay until the last one ends,
+   * which may take days. So rows have at most four times the open attempts, or a few more.
    */
   shrink(row: number): JournalRow | undefined {
     const found = this.rows.get(row);
@@ -79,15 +87,15 @@ export class OpenRows {
     return this.without(row, (_, isSettled) => isSettled);
   }
 
-  /** The attempt was not made. Gives the row without it; undefined where that can go. */
+  /** Removes an attempt that was not made. Returns the row without it; `undefined` if the row can be deleted. */
   withdraw(row: number, attempt: StartedEvent): JournalRow | undefined {
     if (this.settle(row, attempt)) return undefined;
     return this.without(row, (each) => each === attempt);
   }
 
   /**
-   * An object is gone. Its tombstone proves that its own events are done, and not that those of objects are which had its
-   * name before. Gives the rows that are to say no more of these.
+   * Records that an object was deleted. Its tombstone proves that its own events are done, but not those of earlier objects with
+   * its name. Returns the rows from which these must be removed.
    */
   bury(view: number, key: string, uid: string): JournalRow[] {
     const isDone = (each: StartedEvent, isSettled: boolean) =>
@@ -95,14 +103,14 @@ export class OpenRows {
     return this.rowsOf(key).flatMap((row) => this.without(row, isDone) ?? []);
   }
 
-  /** Those that may tell of settled attempts at an object of that key, oldest first. */
+  /** The rows that may have settled attempts at an object of that key, oldest first. */
   private rowsOf(key: string): readonly number[] {
     const rows = this.outdated.get(key);
     if (rows === undefined) return this.newest;
     return [...(typeof rows === "number" ? [rows] : rows), ...this.newest];
   }
 
-  /** The row is young no more. */
+  /** Adds a row to the index, because it is no longer one of the newest. */
   private index(row: number): void {
     const found = this.rows.get(row);
     if (!found) return;
@@ -124,7 +132,7 @@ export class OpenRows {
     if (isEmpty) this.outdated.delete(key);
   }
 
-  /** Undefined where it says nothing of the kind. */
+  /** Returns the row without the attempts that are done; `undefined` if there is no such attempt. */
   private without(row: number, isDone: (each: StartedEvent, isSettled: boolean) => boolean): JournalRow | undefined {
     const found = this.rows.get(row);
     if (!found) return undefined;
@@ -141,7 +149,7 @@ export class OpenRows {
   }
 }
 
-/** The place of an attempt that is not settled; -1 where there is none. */
+/** Returns the index of an attempt that is not settled; -1 if there is no such attempt. */
 function placeOf(row: OpenRow, { view, id }: Pick<AttemptIdentity, "view" | "id">): number {
   const { started, settled } = row;
   while (settled[row.first]) row.first++;

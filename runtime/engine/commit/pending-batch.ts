@@ -11,18 +11,18 @@ import type {
   StartedEvent,
 } from "../../journal/batch.ts";
 
-/** Writes that gather for the next commit; later ones of the same row replace earlier ones. */
+/** The writes of the next commit; later ones of the same row replace earlier ones. */
 export class PendingBatch {
-  /** Of the journal: where its started events go. */
+  /** The journal row of the batch's attempts. */
   readonly row: number;
-  /** Rows, as a measure of when to commit. */
+  /** The number of rows, which decides when to commit. */
   rows = 0;
-  /** Bytes of bodies. */
+  /** The bytes of all bodies. */
   bytes = 0;
   readonly started: StartedEvent[] = [];
-  /** Of each of them, called with the row when the batch is durable. */
+  /** Callbacks of the attempts, called with the row when the batch is durable. */
   readonly begun: ((row: number) => void)[] = [];
-  /** Called when the batch is durable, behind those. */
+  /** Called after `begun` when the batch is durable. */
   readonly waiters: (() => void)[] = [];
   private readonly known = new Map<number, Map<string, KnownState | undefined>>();
   private bodies: readonly LastBody[] = [];
@@ -48,7 +48,10 @@ export class PendingBatch {
     this.count(state?.body === "older" ? undefined : state?.body);
   }
 
-  /** What it has of an object's body: a write of it, that there is none, or nothing. */
+  /**
+   * Returns the batch's write of an object's body, whose `body` is `undefined` if it is deleted. Returns `undefined` without a
+   * write.
+   */
   bodyOf(view: number, key: string): { readonly body: KnownBody | undefined } | undefined {
     const last = this.bodies.find((each) => each.view === view && each.key === key);
     if (last) return { body: { bytes: last.body, isOlder: false } };
@@ -59,18 +62,18 @@ export class PendingBatch {
     return { body: body && { bytes: body, isOlder: false } };
   }
 
-  /** Whether it writes what is known of the object. */
+  /** Whether the batch writes the object's row. */
   has(view: number, key: string): boolean {
     return this.known.get(view)?.has(key) ?? false;
   }
 
-  /** Whether it has no write of the object's body. */
+  /** Whether the batch does not write the object's body. */
   leavesBody(view: number, key: string): boolean {
     const ofView = this.known.get(view);
     return !ofView?.has(key) || ofView.get(key)?.body === "older";
   }
 
-  /** Bodies of objects that were known without them. They are written with what else there is of the object. */
+  /** Adds bodies that were waiting. Each joins the write of its object's row, if there is one. */
   takeBodies(bodies: readonly LastBody[]): void {
     this.bodies = bodies.filter(({ view, key, body }) => {
       const ofView = this.known.get(view);
@@ -115,7 +118,7 @@ export class PendingBatch {
     this.rows++;
   }
 
-  /** As the store takes it, with the cursors as they stand now. */
+  /** Converts the batch for the store, with the current cursors. */
   seal(cursors: readonly Cursor[]): Batch {
     const known: KnownWrite[] = [];
     for (const [view, states] of this.known) for (const [key, state] of states) known.push({ view, key, state });

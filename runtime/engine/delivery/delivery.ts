@@ -12,7 +12,7 @@ export interface Delivery {
   /** The handler's idempotency key: the same change has the same id in every delivery. */
   readonly id: string;
   readonly type: EventType;
-  /** For a person and for `ctx.events`: the triggering object. */
+  /** The triggering object, for display and for `ctx.events`. */
   readonly object: {
     readonly apiVersion: string;
     readonly kind: string;
@@ -21,26 +21,29 @@ export interface Delivery {
     readonly uid: string;
   };
   readonly resourceVersion: string;
-  /** Its resourceVersion is of an epoch that is over: it came before the cluster's state went back, or the selection changed. */
+  /**
+   * Whether its resourceVersion is of an earlier epoch: it was received before the cluster's state went back, or the selection
+   * changed.
+   */
   readonly past?: boolean;
   /** From 1. */
   readonly attempt: number;
-  /** True when an earlier delivery of this id may have run. */
+  /** True if an earlier delivery of this id may have run. */
   readonly redelivered: boolean;
   readonly flags: EventFlags;
-  /** The object's JSON text; empty where a key has no object. */
+  /** The object's JSON text; empty if a key has no object. */
   readonly body: Buffer;
-  /** Where its metadata is in it, in bytes, where that is known. */
+  /** The byte range of its metadata in the body, if known. */
   readonly metadata?: Span | undefined;
-  /** Of a run of a key, which is no event: what woke it. `object` names the key, `body` is its newest state. */
+  /** For a run of a key, which is not an event: what woke it. `object` then names the key, and `body` is its newest state. */
   readonly causes?: readonly Cause[];
-  /** And of the changes among these, the states that nothing which is read for the run may be older than. */
+  /** The states of the changes among `causes`. Nothing that is read for the run may be older. */
   readonly seen?: readonly Seen[];
-  /** The previous object's JSON text, where it is kept and the handler uses it. */
+  /** The previous object's JSON text, if it is stored and the handler uses it. */
   readonly oldBody?: Buffer | undefined;
-  /** Where several events are one delivery, their ids: the body is the JSON text of a list of them. */
+  /** The ids of the events in a batch; `body` is then a JSON list of them. */
   readonly batch?: readonly string[];
-  /** And the deliveries that it stands for. */
+  /** The deliveries in a batch. */
   readonly members?: readonly Delivery[];
   /** The attempt's wall-clock limit in milliseconds. */
   readonly timeoutMs: number;
@@ -52,7 +55,7 @@ interface Span {
   readonly end: number;
 }
 
-/** A change, as far as what is read is compared with it. */
+/** The parts of a change that reads are compared with. */
 export interface Seen {
   readonly trigger: string;
   readonly type: EventType;
@@ -62,40 +65,43 @@ export interface Seen {
   readonly past?: boolean;
 }
 
-/** Flags of the event that the handler sees; absent ones are false. */
+/** Flags of the event that the handler receives; absent ones are false. */
 export interface EventFlags {
   /** The object existed when the function was first deployed. */
   readonly initial?: true;
-  /** Made by a diff against a list, not received from a watch; or standing for others. */
+  /** The event was derived from a list, not received from a watch, or it stands for others. */
   readonly synthetic?: true;
   /**
-   * Why it is synthetic: `relist`, `rv-rewind`, `crd-removed`; `selected` or `unselected` where the manifest's choice changed.
-   * `backlog`: it stands for changes of its object that waited.
+   * Why it is synthetic: `relist`, `rv-rewind`, `crd-removed`; `selected` or `unselected` if the manifest's selection changed;
+   * `backlog` if it stands for waiting changes of its object.
    */
   readonly reason?: string;
-  /** The stretch of history that is not told before this event: between these resourceVersions. */
+  /** The part of history before this event that is not delivered: between these resourceVersions. */
   readonly gap?: { readonly from: string | null; readonly to: string };
-  /** A Deleted found by a diff: the body is the last one known. */
+  /** A Deleted that a list revealed: the body is the last known one. */
   readonly finalStateUnknown?: true;
-  /** Of a Scheduled: its time, ISO 8601. */
+  /** For a Scheduled: its time, ISO 8601. */
   readonly scheduledFor?: string;
-  /** Of a Scheduled: it comes late, or stands for times that passed without a run. */
+  /** For a Scheduled: it is late, or stands for times that passed without a run. */
   readonly missed?: true;
 }
 
-/** A handler's failure, as text: it was made inside the isolate and is shown to people only. */
+/** A handler's error, as text: it was created inside the isolate and is only displayed. */
 export interface HandlerError {
   readonly name: string;
   readonly message: string;
   /** Mapped to the author's files. */
   readonly stack: string;
-  /** The registry's code where the runtime ended the attempt (time, memory, output). */
+  /** The registry's error code if the runtime ended the attempt (time, memory, output). */
   readonly code?: string;
 }
 
-/** How an attempt ended. */
+/** The outcome of an attempt. */
 export type Outcome =
-  /** `requeueAfterMs`: the handler asks to be run again after that time; no failure. `failed`: of a batch, the places of the events that failed. */
+  /**
+   * `requeueAfterMs`: the handler asks to be run again after that time, without a failure. `failed`: the indexes of a batch's
+   * failed events.
+   */
   | {
       readonly type: "ok";
       readonly durationMs: number;
@@ -109,79 +115,85 @@ export type Outcome =
       readonly retryAfterMs?: number;
       readonly durationMs: number;
     }
-  /** Never retried: straight to the failure policy. */
+  /** Never retried: goes straight to the failure policy. */
   | { readonly type: "permanent"; readonly error: HandlerError; readonly durationMs: number }
-  /** Another event, of this function or another, ended the isolate or executor: run again, no attempt counted, flagged as redelivered. */
+  /**
+   * Another event, of this function or another, ended the isolate or executor. The event runs again, flagged as redelivered; no
+   * attempt is counted.
+   */
   | { readonly type: "interrupted" }
-  /** It was recalled before it had begun: as if it had never been given. */
+  /** It was recalled before it had begun: it counts as never submitted. */
   | { readonly type: "unbegun" };
 
-/** An object as it stands, as far as is known. */
+/** The newest known state of an object. */
 export interface Newest {
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
   readonly body: Buffer;
 }
 
-/** Asks the API server for an object as a trigger sees it: undefined where there is none. Rejects where it does not say. */
+/**
+ * Fetches an object from the API server, as a trigger sees it; `undefined` if it does not exist. Rejects if the server does not
+ * answer.
+ */
 export type Look = (
   functionName: string,
   trigger: string,
   object: { readonly namespace: string; readonly name: string },
 ) => Promise<Newest | undefined>;
 
-/** Hears of one delivery. It must not throw. A listener and no promise, because an event's promises are much of its cost. */
+/** Callbacks of one delivery, which must not throw. Callbacks, because promises are much of an event's cost. */
 export interface DeliveryListener {
-  /** The handler begins; not told where it never does. */
+  /** Called when the handler begins, if it ever does. */
   begins(): void;
-  /** It has ended. Told once, never before `give` returns. */
+  /** Called once when the delivery has ended, never before `give` returns. */
   ended(outcome: Outcome): void;
 }
 
-/** Runs handlers. The sandbox implements it; tests of dispatch pass their own. */
+/** Runs handlers. The sandbox implements it; tests of dispatch use other implementations. */
 export interface Runner {
   /**
-   * Begins a function's deliveries in the order in which they were given, never more at once than its manifest's
-   * `concurrency`. Deliveries of one turn of the event loop may travel together.
+   * Begins a function's deliveries in the order of submission, never more at once than its manifest's `concurrency`. Deliveries
+   * of one turn of the event loop may be sent together.
    */
   give(delivery: Delivery, listener: DeliveryListener): void;
-  /** Gives back what of the function's deliveries has not begun: they end as `unbegun`. The others go on. */
+  /** Returns the function's deliveries that have not begun: they end as `unbegun`. The others continue. */
   recall(functionName: string): void;
 }
 
 /**
- * Gives a delivery and waits for its end. Never rejects.
- * @param begins called when the handler begins; not at all where it never does
+ * Submits a delivery and waits for its end. Never rejects.
+ * @param begins called when the handler begins, if it ever does
  */
 export function run(runner: Pick<Runner, "give">, delivery: Delivery, begins: () => void = () => {}): Promise<Outcome> {
   return new Promise((ended) => runner.give(delivery, { begins, ended }));
 }
 
-/** The event as the handler gets it, without its objects. */
+/** Returns the fields of an event that the handler receives, without its objects. */
 export function eventFields({ id, trigger, type, attempt, redelivered, resourceVersion, flags }: Delivery): object {
-  // A Scheduled has none that means anything.
+  // The resourceVersion of a Scheduled has no meaning for a handler.
   const version = type === "Scheduled" ? {} : { resourceVersion };
   return { id, trigger, type, attempt, redelivered, ...version, ...flags };
 }
 
-/** What an event's id is made of. */
+/** The parts of an event's id. */
 interface EventIdentity {
-  /** The trigger's lasting identity, as its view has it. */
+  /** The trigger's permanent identity, from its view. */
   readonly trigger: string;
   readonly type: EventType;
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
-  /** Made by a diff: its resourceVersion is only the last one known. */
+  /** Whether the event was derived from a list: its resourceVersion is only the last known one. */
   readonly lastKnown: boolean;
-  /** Objects can come and go without being created or deleted, because of a selector or a scope. */
+  /** Whether objects can enter and leave without being created or deleted, because of a selector or a scope. */
   readonly selective: boolean;
   readonly epoch: number;
 }
 
 /**
- * The handler's idempotency key, unique within a function: `trigger:uid/resourceVersion/type`. A deletion happens once, so it
- * is `trigger:uid/Deleted` whether it was watched or found. Where selectors make objects come and go it names the
- * resourceVersion, with a `~` where only the last one is known. After the first epoch, `@epoch` follows.
+ * Returns the handler's idempotency key, unique within a function: `trigger:uid/resourceVersion/type`. A deletion happens once,
+ * so its id is `trigger:uid/Deleted` whether it was watched or found. If selectors make objects enter and leave, it includes the
+ * resourceVersion, with a `~` if only the last one is known. After the first epoch, `@epoch` is appended.
  */
 export function eventId({ trigger, type, uid, resourceVersion, lastKnown, selective, epoch }: EventIdentity): string {
   const suffix = epoch === 0 ? "" : `@${epoch}`;
@@ -192,17 +204,17 @@ export function eventId({ trigger, type, uid, resourceVersion, lastKnown, select
     : `${object}/Deleted${suffix}`;
 }
 
-/** Behind the trigger's identity, which has no such sign. */
+/** Separates the trigger's identity, which never contains it. */
 const separator = ":";
 
-/** The id with its trigger's identity, which older runtimes left out. */
+/** Adds the trigger's identity to an id of an older runtime, which left it out. */
 export const withTrigger = (id: string, trigger: string): string =>
   id.startsWith(`${trigger}${separator}`) ? id : `${trigger}${separator}${id}`;
 
-/** The uid that an event id names. */
+/** Returns the uid in an event id. */
 export const uidOf = (id: string): string => id.slice(id.indexOf(separator) + 1, id.indexOf("/"));
 
-/** The epoch that an event id ends with, behind its type: a uid may have such a sign as well. */
+/** Returns the epoch in an event id. It follows the type, because a uid may contain such a sign as well. */
 export const epochOf = (id: string): number => {
   const at = id.indexOf("@", id.lastIndexOf("/"));
   return at < 0 ? 0 : Number(id.slice(at + 1));

@@ -1,13 +1,13 @@
 import type { EventType, FunctionManifest } from "../../manifest/function.ts";
 
-/** How an event ended; `retry` is the one after which it has not. */
+/** The outcome of an event; after `retry` the event has not ended. */
 export type EventOutcome = "ok" | "retry" | "dead_letter" | "filtered" | "dropped";
 
-/** Hears what happens, for metrics. Calls are synchronous, must not throw, and come on the hot path. */
+/** Receives notifications for metrics. Calls are synchronous, on the hot path, and must not throw. */
 export interface EngineObserver {
-  /** A function is loaded, or runs by another manifest from now on. */
+  /** A function was loaded, or runs by another manifest from now on. */
   declared?(manifest: FunctionManifest): void;
-  /** Every event ends exactly once in an outcome other than `retry`. `count`: of so many alike; default 1. */
+  /** An event ended, exactly once in an outcome other than `retry`. `count` is the number of equal events. Default: 1. */
   event?(functionName: string, trigger: string, type: EventType, outcome: EventOutcome, count?: number): void;
   /** An attempt's handler begins, `waitedMs` after the event's last byte was received. */
   attempt?(functionName: string, trigger: string, waitedMs: number): void;
@@ -17,11 +17,14 @@ export interface EngineObserver {
   stale?(functionName: string, trigger: string): void;
   /** An event is delivered with `redelivered`. */
   flagged?(functionName: string, trigger: string): void;
-  /** An event went to disk. */
+  /** An event was written to disk. */
   spilled?(functionName: string, trigger: string): void;
-  /** So many waiting events of an object gave way to a newer one, since it had more than its share of the queue. */
+  /** A newer event replaced so many waiting events of its object, which had exceeded its share of the queue. */
   collapsed?(functionName: string, trigger: string, count: number): void;
-  /** A match condition had no value and counted as not holding (`error`), or used up its cost and counted as holding (`limit`). */
+  /**
+   * A match condition had no value and counted as not holding (`error`), or exceeded its cost limit and counted as holding
+   * (`limit`).
+   */
   conditionError?(functionName: string, trigger: string, condition: string, result: "error" | "limit"): void;
   committed?(durationMs: number, rows: number): void;
   commitFailed?(): void;

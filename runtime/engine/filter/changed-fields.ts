@@ -3,27 +3,32 @@ import type { ObjectMembers } from "../../informer/scan/change.ts";
 import { parseExactly } from "./exact-json.ts";
 import { type ObjectText, RawFields } from "./raw-fields.ts";
 
-/** Kubernetes' JSON nests down to 10,000 levels; a stack has a third of them. */
+/**
+ * The nesting up to which values are compared. Kubernetes' JSON nests up to 10,000 levels, and the stack holds a third of them.
+ */
 const deepest = 500;
 
-/** Digests that are remembered by their fields' bytes: one for each object of a large namespace, 2 MB. */
+/** Size of the cache of digests: one for each object of a large namespace, 2 MB. */
 const mostRemembered = 10_000;
-/** Bytes of fields that are remembered as they are; those of more by their own digest. */
+/** Fields of up to this many bytes are the cache's key themselves; longer ones are hashed. */
 const shortBytes = 64;
 
-/** Characters that stand for the fields' names, before those of their values. */
+/** Characters of a digest that identify the fields, before those of their values. */
 const tagLength = 4;
 
 /**
- * Digests of the named fields of objects: equal ones mean that none of the fields changed. They say which fields they are
- * of, so that those of other fields are told apart. 128 bits of SHA-256: objects come from whoever may write to the
- * cluster, and a collision would hide a change.
+ * Computes digests of an object's named fields: equal digests mean that no field changed. A digest starts with a tag of the
+ * fields' names, so that digests of other fields are recognised. Uses 128 bits of SHA-256: anybody who may write to the cluster
+ * writes objects, and a collision would hide a change.
  */
 export class FieldsDigest {
   private readonly fields: readonly (readonly string[])[];
   private readonly tag: string;
   private readonly raw: RawFields;
-  /** By the fields' bytes. Equal bytes have equal digests; others may have, too, since servers differ in order and spaces. */
+  /**
+   * Cache by the fields' bytes. Equal bytes have equal digests; different bytes may have, too, since servers differ in order and
+   * spaces.
+   */
   private readonly remembered = new Map<string, string>();
 
   constructor(fields: readonly (readonly string[])[]) {
@@ -32,13 +37,13 @@ export class FieldsDigest {
     this.tag = createHash("sha256").update(JSON.stringify(fields)).digest("base64url").slice(0, tagLength);
   }
 
-  /** Of an object as JSON. */
+  /** Computes the digest of an object in JSON. */
   of(json: string): string {
-    // Where it nests deeper than can be gone into, any change of it counts.
+    // If it nests too deep, the whole text is hashed, so that any change of it counts.
     return this.digestOf(this.texts(json) ?? [json]);
   }
 
-  /** The same of JSON in UTF-8, which is parsed only where these fields have not been seen with these bytes. */
+  /** Computes the digest of an object in UTF-8 JSON. Parses it only if these fields have not been seen with these bytes. */
   ofBytes(json: Buffer, members?: ObjectMembers): string {
     const bytes = this.bytesOf({ body: json, members });
     const known = bytes === undefined ? undefined : this.remembered.get(bytes);
@@ -65,19 +70,19 @@ export class FieldsDigest {
     }
   }
 
-  /** What stands for the fields' bytes; undefined where only parsing can tell them. */
+  /** Returns the cache key of the fields' bytes; `undefined` if only a parser can find them. */
   private bytesOf(object: ObjectText): string | undefined {
     const found = this.raw.of(object);
     if (!found) return undefined;
     let all = "";
     for (const bytes of found) {
-      // No JSON begins with a hash sign, and none holds the character that ends each.
+      // JSON never begins with a hash sign, and never holds the character that ends each field.
       all += `${bytes.length <= shortBytes ? bytes.toString("latin1") : `#${hashOf("sha256", bytes, "base64url")}`}\0`;
     }
     return all;
   }
 
-  /** The fields' values; undefined where the object nests deeper than can be gone into. */
+  /** Returns the fields' values in canonical form; `undefined` if the object nests too deep. */
   private texts(json: string): readonly string[] | undefined {
     try {
       const object = parseExactly(json);
@@ -88,7 +93,7 @@ export class FieldsDigest {
     }
   }
 
-  /** Whether it was made of the same fields. */
+  /** Whether the digest is of the same fields. */
   made(digest: string): boolean {
     return digest.startsWith(this.tag);
   }
@@ -104,8 +109,8 @@ function valueAt(object: unknown, path: readonly string[]): unknown {
 }
 
 /**
- * JSON with sorted keys, so that the order a server writes them in is no change; a missing field is unlike null. Numbers count
- * by value: `1.0`, `1` and `1e0` are one. Whole numbers beyond 2^53 are exact.
+ * Formats a value as JSON with sorted keys, because the order in which a server writes them is not a change. A missing field
+ * differs from null. Numbers are compared by value: `1.0`, `1` and `1e0` are equal. Whole numbers beyond 2^53 are exact.
  */
 function canonical(value: unknown, depth: number): string {
   if (depth > deepest) throw new RangeError("too deep");

@@ -2,13 +2,14 @@ import { ExpressionError } from "@watchfire/cel";
 import { Expression } from "./expression.ts";
 import { checkKeyExpression } from "./key-rule.ts";
 
-/** What an object has of which the metadata alone is read. */
+/** The members of an object of which only the metadata is read. */
 const metadataFields: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
 /**
- * What is wrong with a CEL expression of `matchConditions`, in words; undefined where it compiles to a bool, and names nothing
- * that is not read. `object`: what is read of each object, as the manifest has it. Default Full. `use`: what it is for; a `key`
- * gives names instead of a bool.
+ * Returns what is wrong with a CEL expression of `matchConditions`, in words; `undefined` if it compiles to a bool, and names
+ * only fields that are read.
+ * @param object the part of each object that is read, as in the manifest. Default: Full.
+ * @param use what the expression is for. A `key` returns names instead of a bool.
  */
 export function checkExpression(
   expression: string,

@@ -8,23 +8,23 @@ import type { HeldBack } from "./reason.ts";
 import type { RequiredText } from "./required-text.ts";
 
 /**
- * Units of cost after which judging may be put off between two conditions. So a piece takes at most these and one expression's: about
- * 10 ms where the plainest unit takes 2 ns (`cost.test.ts`).
+ * Cost units after which judging may pause between two conditions. A piece takes at most these and one expression's: about 10 ms,
+ * if the cheapest unit takes 2 ns (`cost.test.ts`).
  */
 export const pieceUnits = 100_000;
 
 interface MatchCondition {
   readonly name: string;
   readonly expression: Expression;
-  /** Why an event is held back of which it is false. */
+  /** The reason for holding back an event of which the condition is false. */
   readonly isFalse: HeldBack;
 }
 
-/** A condition of which it could not be told whether it holds. */
+/** A condition that could not be evaluated. */
 export interface ConditionError {
   readonly condition: string;
   readonly message: string;
-  /** Its cost ran out: it counts as holding. */
+  /** True if it exceeded its cost limit; it then counts as holding. */
   readonly doubtful: boolean;
 }
 
@@ -33,36 +33,36 @@ interface ConditionSource {
   readonly expression: string;
 }
 
-/** One condition's answer. `unknown`: it compares with a state that is not known, and counts as holding. */
+/** The answer of one condition. `unknown`: it compares with a state that is not known, and counts as holding. */
 export interface ConditionAnswer {
   readonly condition: string;
   readonly answer: ExpressionResult | { readonly type: "unknown" };
 }
 
-/** Who hears of the conditions as they are judged. */
+/** Callbacks of an evaluation. */
 export interface Hearing {
-  /** One could not be evaluated, and decides. */
+  /** Called for a condition that could not be evaluated, and that decides. */
   onError(error: ConditionError): void;
-  /** Where it is given, each condition is evaluated, also behind one that is false. */
+  /** If given, every condition is evaluated, also after one that is false. */
   onAnswer?(answer: ConditionAnswer): void;
 }
 
 /**
- * A trigger's match conditions. All must hold, as in admission policies: one that is false decides. One that has no
- * value, such as for a field that is missing, counts as not holding, and is told. One whose cost runs out counts as
- * holding, and is told. A writer of the object could otherwise keep it from being told by making it large.
+ * The match conditions of a trigger. All must hold, as in admission policies: a single false one decides. A condition without a
+ * value, such as for a missing field, counts as not holding, and is reported. One that exceeds its cost limit counts as holding,
+ * and is reported; otherwise whoever writes the object could keep it from being delivered by making it large.
  */
 export class MatchConditions {
   /** Whether any of them reads `oldObject`. */
   readonly usesOldObject: boolean;
   private readonly conditions: readonly MatchCondition[];
-  /** What they name of the object, and of the one before. */
+  /** The fields that they name, of the object and of the previous one. */
   private readonly fields: NamedFields;
   private readonly oldFields: NamedFields;
-  /** What the first one asks of an object before all else; undefined where it begins with something else. */
+  /** The text that the first condition requires before all else; `undefined` if it starts with something else. */
   private readonly demand: RequiredText | undefined;
 
-  /** Throws a fault of the filter section, at `place`, for an expression that does not compile. */
+  /** @throws WatchfireError of the filter section, at `place`, for an expression that does not compile */
   constructor(sources: readonly ConditionSource[], place?: SourceLocation) {
     this.conditions = sources.map((source, index) => compile(source, index, place));
     this.fields = new NamedFields(this.conditions.flatMap(({ expression }) => expression.objectPaths));
@@ -75,12 +75,15 @@ export class MatchConditions {
     return this.conditions.length;
   }
 
-  /** The first condition, where it asks an object's field for a text and there is another. Else nothing is said. */
+  /** Returns the reason of the first condition if it requires a text and the object has another one; otherwise `undefined`. */
   plainRefusal(text: ObjectText): HeldBack | undefined {
     return this.demand?.isRefusedBy(text, this.fields) ? this.conditions[0]?.isFalse : undefined;
   }
 
-  /** What the first one demands: the field, its text, and what stands there in an object. Undefined where it demands nothing. */
+  /**
+   * The required text of the first condition: the field, its text, and a function that reads it. `undefined` if there is no such
+   * text.
+   */
   get demanded() {
     const { demand, fields } = this;
     return (
@@ -88,15 +91,15 @@ export class MatchConditions {
     );
   }
 
-  /** Why an event is held back whose object lacks what is demanded; undefined where nothing is. */
+  /** Why an event is held back if its object lacks the required text; `undefined` if no text is required. */
   get lacking(): HeldBack | undefined {
     return this.demand && this.conditions[0]?.isFalse;
   }
 
   /**
-   * Takes an object's JSON, and that of the object before. `none` says that there was none. Undefined says that it is
-   * not known, and then conditions that read it count as holding. Returns which condition holds the event back; undefined
-   * where all hold.
+   * Evaluates the conditions on an object's JSON and that of the previous object. For the latter, `none` means that the object
+   * did not exist, and `undefined` that it is not known; then conditions that read it count as holding.
+   * @returns why the event is held back; `undefined` if all conditions hold
    */
   refusal(...of: Parameters<MatchConditions["pieces"]>): HeldBack | undefined {
     const pieces = this.pieces(...of);
@@ -106,7 +109,7 @@ export class MatchConditions {
     }
   }
 
-  /** The same; yields where a piece of it has taken long enough. `hearing` hears of errors at the end alone. */
+  /** Same as `refusal`, as a generator that yields when a piece has taken long enough. `hearing` gets errors only at the end. */
   *pieces(
     text: ObjectText,
     oldBody: Buffer | "none" | undefined,

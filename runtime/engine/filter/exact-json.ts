@@ -4,8 +4,8 @@ import { double, isInt64, type Value } from "@watchfire/cel";
 const longDigits = 16;
 
 /**
- * Matches JSON that holds a number with a point or an exponent. It looks back from there, because few places have a point
- * behind a digit, and many may begin a number. A text with `":1.` in it matches too.
+ * Matches JSON that holds a number with a point or an exponent. It looks back from there, because few places have a point behind
+ * a digit, and many may begin a number. A text with `":1.` in it matches too.
  */
 const fractionForm = /\d[.eE](?<=(?:^|"\s*:|[[,])\s*-?\d+[.eE])/;
 
@@ -13,8 +13,8 @@ const fractionForm = /\d[.eE](?<=(?:^|"\s*:|[[,])\s*-?\d+[.eE])/;
 const wholeForm = /^-?\d+$/;
 
 /**
- * Parses JSON as `JSON.parse` does, but for whole numbers that a double does not hold exactly: they become bigints. A number
- * that is written with a point or an exponent stays a double.
+ * Parses JSON as `JSON.parse` does, except that whole numbers that a double does not hold exactly become bigints. A number
+ * written with a point or an exponent stays a double.
  */
 export function parseExactly(json: string): unknown {
   if (!hasLongNumber(json)) return JSON.parse(json);
@@ -24,8 +24,8 @@ export function parseExactly(json: string): unknown {
 }
 
 /**
- * Parses JSON to values of CEL, with numbers as Kubernetes decodes them. One that is written without a point or an exponent
- * is an int if it fits in 64 bits. Every other number is a double.
+ * Parses JSON to values of CEL, with numbers as Kubernetes decodes them: one written without a point or an exponent is an int if
+ * it fits in 64 bits; every other number is a double.
  */
 export function parseValues(json: string): Value {
   if (!hasLongNumber(json) && !fractionForm.test(json)) return JSON.parse(json);
@@ -37,7 +37,7 @@ export function parseValues(json: string): Value {
   });
 }
 
-/** Parses JSON, with what `convert` makes of each number and of its text. */
+/** Parses JSON, and replaces each number by `convert` of its value and its text. */
 function parseNumbers(json: string, convert: (value: number, source: string) => unknown): unknown {
   const reviver = (_: string, value: unknown, context?: { readonly source?: string }) =>
     typeof value === "number" ? convert(value, context?.source ?? "") : value;

@@ -11,13 +11,13 @@ import { type FieldPath, pathsOf } from "./named-fields.ts";
 import { parseCondition } from "./parse-condition.ts";
 import { RequiredText } from "./required-text.ts";
 
-/** Whether an expression holds; where nobody can tell, why. */
+/** Whether an expression holds, or why it cannot be evaluated. */
 export type ExpressionResult =
   | { readonly type: "holds" }
   | { readonly type: "fails" }
-  /** It has no value, or none that is a bool, as where a field is missing. */
+  /** It has no value, or not a bool; for example, a field is missing. */
   | { readonly type: "error"; readonly message: string }
-  /** It used up its cost. */
+  /** It exceeded its cost limit. */
   | { readonly type: "limit"; readonly message: string };
 
 const holds: ExpressionResult = { type: "holds" };
@@ -25,14 +25,14 @@ const fails: ExpressionResult = { type: "fails" };
 
 /** A compiled expression over `object` and `oldObject`. */
 export class Expression {
-  /** The fields that it names, of either. */
+  /** The fields that it names, of each variable. */
   readonly objectPaths: readonly FieldPath[];
   readonly oldObjectPaths: readonly FieldPath[];
   private readonly code: CompiledExpression;
-  /** What it asks of a field before all else; undefined where it begins with something else. */
+  /** The text that it requires of a field before all else; `undefined` if it starts with something else. */
   readonly demand: RequiredText | undefined;
 
-  /** @throws ExpressionError unless it compiles to a bool, or to what may turn out as one */
+  /** @throws ExpressionError unless it compiles to a bool, or to a type that may be a bool at run time */
   constructor(text: string) {
     const ast = parseCondition(text);
     this.objectPaths = pathsOf(ast, "object");
@@ -45,7 +45,10 @@ export class Expression {
     return this.oldObjectPaths.length > 0;
   }
 
-  /** Takes parsed JSON, of the named fields at least; `oldObject` is called where the expression comes to name it. Throws nothing. */
+  /**
+   * Evaluates the expression on parsed JSON, which needs to have the named fields only. `oldObject` is called when the evaluation
+   * reads it. Does not throw.
+   */
   evaluate(meter: Meter, object: unknown, oldObject: () => unknown): ExpressionResult {
     try {
       const value = this.code({ meter, object, oldObject, slots: [] });
@@ -53,7 +56,7 @@ export class Expression {
       return { type: "error", message: `yields ${typeName(value)}, not bool` };
     } catch (error) {
       if (error instanceof EvaluationError) return { type: "error", message: error.message };
-      // Whatever else goes wrong, such as a full stack, says nothing of the object.
+      // Any other error, such as a full stack, proves nothing about the object.
       const message = error instanceof LimitExceeded ? error.message : `cannot be evaluated: ${firstLine(error)}`;
       return { type: "limit", message };
     }

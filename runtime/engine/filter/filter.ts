@@ -8,27 +8,27 @@ import { isMetadataAlone } from "./previous-object.ts";
 import type { ObjectText } from "./raw-fields.ts";
 import { type HeldBack, notAsked, refusedBefore, unchanged } from "./reason.ts";
 
-/** What is known of the object before the change that is judged. */
+/** The recorded state of an object before the change that is judged. */
 export interface PreviousState {
-  /** Digest of the changed fields; undefined where the object was unknown, or of another version of its kind. */
+  /** The digest of the changed fields; `undefined` if the object was unknown, or of another version of its kind. */
   readonly hash: string | undefined;
-  /** Its conditions' answer then; undefined where the object was unknown, or other conditions answered. */
+  /** The conditions' last answer; `undefined` if the object was unknown, or other conditions were evaluated. */
   readonly matched: boolean | undefined;
-  /** A handler may have been told of a later state than what is known. */
+  /** Whether a handler may have received a later state than the recorded one. */
   readonly doubted: boolean;
 }
 
 export interface Verdict {
-  /** Whether the handler is to see the change. */
+  /** Whether the handler receives the event. */
   readonly deliver: boolean;
-  /** Why it is not; undefined where it is. */
+  /** Why it does not; `undefined` if it does. */
   readonly heldBack: HeldBack | undefined;
-  /** To be kept with the object. */
+  /** The digest and the answer to store with the object. */
   readonly hash: string;
   readonly matched: boolean;
 }
 
-/** A change, its body, what was known before, and where they are at hand the old body, the object's members, and who hears. */
+/** A change with its inputs. `oldBody`, `members` and `hearing` are given if they are available. */
 type Judged = [
   type: EventType,
   body: Buffer,
@@ -38,23 +38,23 @@ type Judged = [
   hearing?: Hearing,
 ];
 
-/** The part of a trigger that a filter is made from. */
+/** The part of a trigger that a filter is built from. */
 export type FilterRules = Pick<Trigger, "events" | "changedFields" | "matchConditions" | "lastBody">;
 
 /**
- * One trigger's filters. A body is parsed only where a rule needs it, in the fields that its conditions name. It is not
- * parsed where its changed fields have bytes that were seen before. An object that matched and no longer does is
- * filtered out like any other: conditions choose events, selectors choose objects.
+ * The filters of one trigger. A body is parsed only if a rule needs it, and only in the fields that the conditions name. It is
+ * not parsed if the bytes of its changed fields were seen before. An object that matched and no longer does is filtered like any
+ * other: conditions choose events, selectors choose objects.
  */
 export class Filter {
   /** Whether a verdict needs the object's previous body. */
   readonly needsOldBody: boolean;
-  /** Whether a change is judged by its object's state alone, and each one that comes to match is wanted. */
+  /** Whether a verdict depends on the object's new state alone, and both Added and Modified are wanted. */
   readonly judgesAlone: boolean;
   private readonly rules: FilterRules;
-  /** Of the changed fields; undefined where none are named. */
+  /** Computes the digest of the changed fields; `undefined` if no fields are named. */
   private readonly digest: FieldsDigest | undefined;
-  /** Whether a Deleted may have to be judged by the conditions' last answer: its last body may be kept in part, or lost. */
+  /** Whether a Deleted may have to be judged by the conditions' last answer: its last body may be stored in part, or lost. */
   private readonly remembersMatch: boolean;
   private readonly conditions: MatchConditions;
   private readonly hearing: Hearing;
@@ -62,8 +62,11 @@ export class Filter {
   private tookPieces = false;
 
   /**
-   * Throws a fault at `place` for a condition that does not compile. `onError` hears of one that cannot be evaluated. What
-   * judging takes goes on `account`.
+   * Builds a trigger's filter.
+   * @param onError called for a condition that cannot be evaluated
+   * @param place the location that errors name
+   * @param account is charged for the time that judging takes
+   * @throws WatchfireError at `place` for a condition that does not compile
    */
   constructor(
     rules: FilterRules,
@@ -83,22 +86,22 @@ export class Filter {
     if (this.digest || this.conditions.count > 0) account?.measures();
   }
 
-  /** Whether a digest says nothing, because it is of other fields: then the previous body is needed, if it is kept whole. */
+  /** Whether a digest is of other fields, so that the previous body is needed, if it is stored whole. */
   isOutdated(hash: string): boolean {
     return this.digest !== undefined && this.rules.lastBody === "Full" && !this.digest.made(hash);
   }
 
-  /** Whether a quick look at an object's state may tell that it is no concern, whatever changed. */
+  /** Whether cheap checks of an object's state may show that it does not concern the function, whatever changed. */
   get demands(): boolean {
     return this.judgesAlone && this.conditions.lacking !== undefined;
   }
 
-  /** The field of which a text is demanded, that text, and what stands there in an object; undefined where nothing is. */
+  /** The field that must have a certain text, that text, and a function that reads it; `undefined` if there is no such field. */
   get demanded() {
     return this.conditions.demanded;
   }
 
-  /** Whether an object lacks what is demanded. */
+  /** Whether an object lacks the required text. */
   isLacking(text: ObjectText): boolean {
     return this.conditions.plainRefusal(text) !== undefined;
   }
@@ -108,31 +111,34 @@ export class Filter {
     return ((type !== "Deleted" || this.remembersMatch) && this.conditions.lacking) || notAsked;
   }
 
-  /** The condition that a quick look shows to be false, of one that judges alone; undefined where more is to be asked. */
+  /** Returns the condition that a cheap check shows to be false; `undefined` if the conditions must be evaluated. */
   plainRefusal(type: EventType, text: ObjectText): HeldBack | undefined {
     return type !== "Deleted" || this.remembersMatch ? this.conditions.plainRefusal(text) : undefined;
   }
 
-  /** Whether judging took more than one piece when it was done last: then it is not begun where only one may be. */
+  /** Whether the last judgement took more than one piece of work. Then no judgement is started where only one is allowed. */
   get isLong(): boolean {
     return this.tookPieces;
   }
 
   /**
-   * The verdict on a change that was received with its body. `oldBody`: the previous one, where it is needed and kept.
-   * `members`: where those of the object are in `body`, where that is known. `hearing`: who hears of the conditions, in
-   * the place of the one that the filter was made with.
+   * Returns the verdict on a change that was received with its body.
+   *
+   * `oldBody` is the previous body, if it is needed and stored; `members` are the byte ranges of the object's members, if known;
+   * `hearing` replaces the callbacks of the constructor.
    */
   judge(...change: Judged): Verdict {
     return this.asksNothing(change[0]) ?? this.whole(this.pieces(...change));
   }
 
-  /** The same where one piece of judging is enough. Else undefined: it is to be judged anew, and nobody has heard of it. */
+  /**
+   * Same as `judge` if one piece of work is enough. Otherwise returns `undefined` without calling any callback; judge it again.
+   */
   judgeAtOnce(...change: Judged): Verdict | undefined {
     return this.asksNothing(change[0]) ?? (this.isLong ? undefined : this.piece(this.pieces(...change)));
   }
 
-  /** The same, for `inPieces`. */
+  /** Same as `judge`, as a generator for `inPieces`. */
   *pieces(
     ...[type, body, before, oldBody, members, hearing = this.hearing]: Judged
   ): Generator<undefined, Verdict, undefined> {
@@ -147,8 +153,8 @@ export class Filter {
   }
 
   /**
-   * The verdict on a Deleted that a list found, for `inPieces`. `lastBody`: the last one kept. Where it is gone, or is
-   * metadata alone, the conditions' last answer decides; where there is none either, the deletion is told.
+   * Returns the verdict on a Deleted that a list found, as a generator for `inPieces`. `lastBody` is the last stored one. If it
+   * is gone, or is metadata alone, the conditions' last answer decides; without an answer, the deletion is delivered.
    */
   *deletionPieces(lastBody: Buffer | undefined, before: PreviousState): Generator<undefined, Verdict, undefined> {
     const wanted = this.rules.events.includes("Deleted");
@@ -160,7 +166,7 @@ export class Filter {
     return verdict(wanted ? refusal : notAsked, "", refusal === undefined);
   }
 
-  /** The verdict that `pieces` come to. Between two of them `admitted` says when the next one may be done. */
+  /** Runs `pieces` to its verdict. Awaits `admitted` between two of them. */
   async inPieces(pieces: Generator<undefined, Verdict, undefined>, admitted: () => Promise<void>): Promise<Verdict> {
     for (;;) {
       const verdict = this.piece(pieces);
@@ -170,7 +176,7 @@ export class Filter {
   }
 
   /**
-   * Does the next piece of judging, whose time goes on the account. Undefined where there is more to do. A body that cannot be
+   * Runs the next piece of judging, and charges its time. Returns `undefined` if there is more to do. A body that cannot be
    * judged is delivered: losing an event is worse.
    */
   private piece(pieces: Generator<undefined, Verdict, undefined>): Verdict | undefined {
@@ -193,7 +199,7 @@ export class Filter {
     }
   }
 
-  /** The verdict where nothing is to be looked at for it. */
+  /** Returns the verdict if it does not depend on the body. */
   private asksNothing(type: EventType): Verdict | undefined {
     if (this.digest || this.isConditional(type)) return undefined;
     return verdict(this.rules.events.includes(type) ? undefined : notAsked, "", true);
@@ -216,7 +222,7 @@ export class Filter {
     hearing: Hearing,
   ): Generator<undefined, HeldBack | undefined> {
     if (type === "Added") return this.conditions.pieces(text, "none", hearing);
-    // What it should be compared with is not known: what compares does not keep it from being told.
+    // The previous state is unknown, so conditions that compare with it do not hold the event back.
     const known = !this.needsOldBody || (!before.doubted && oldBody !== undefined);
     return this.conditions.pieces(text, known ? (oldBody ?? "none") : undefined, hearing);
   }

@@ -1,10 +1,10 @@
-// Ways through JSON text in UTF-8 that is known to be well formed. Of other text they may say anything, but they come to an end.
+// Functions that walk through well-formed JSON in UTF-8. For other text the results are undefined, but every function returns.
 
 const quote = 0x22;
 const backslash = 0x5c;
 const comma = 0x2c;
 
-/** The first index from `from` on that holds no white space. */
+/** Returns the first index from `from` on that is not white space. */
 export function skipSpace(json: Uint8Array, from: number): number {
   let at = from;
   while (isSpace(json[at])) at++;
@@ -55,7 +55,7 @@ function isClosing(byte: number): boolean {
   return byte === 0x7d || byte === 0x5d;
 }
 
-/** A number, `true`, `false` or `null`. */
+/** Skips a number, `true`, `false` or `null`. */
 function skipScalar(json: Uint8Array, from: number): number {
   let at = from;
   while (at < json.length && json[at] !== comma && !isClosing(json[at] as number) && !isSpace(json[at])) at++;

@@ -15,29 +15,29 @@ import { type FieldPath, NamedFields, pathsOf } from "./named-fields.ts";
 import { parseKey } from "./parse-condition.ts";
 import { type HeldBack, wakesNobody } from "./reason.ts";
 
-/** Keys that one object may wake: a change of it costs a row on disk for each. */
+/** The number of keys that one object may wake: a change of it costs a row on disk for each. */
 const mostKeys = 100;
 
-/** Whom a change wakes: keys as `namespace/name`, or why it wakes nobody. */
+/** The keys that a change wakes, each `namespace/name`; or why it wakes no key. */
 export type MappedKeys = { readonly keys: readonly string[] } | { readonly heldBack: HeldBack };
 
-/** Whom an event with the object as it is now would wake. */
+/** The keys that an event with the object's current state would wake. */
 export interface WakesNext {
-  /** `namespace/name` each, or why it wakes nobody. */
+  /** Each is `namespace/name`; or why it wakes no key. */
   readonly now: MappedKeys;
-  /** Keys that the object counted for when the trigger saw it last, and counts for no more. */
+  /** Keys that the object mapped to when the trigger saw it last, and no longer does. */
   readonly left: readonly string[];
 }
 
-/** What keys are made of: an object's JSON, and the namespace that it is in ("" for none). */
+/** The input of a key rule: an object's JSON, and its namespace ("" for a cluster-scoped object). */
 interface KeyedObject {
   readonly namespace: string;
   readonly body: Buffer;
 }
 
-/** A trigger's `key`: from an object to the keys that a change of it wakes. */
+/** Evaluates a trigger's `key`: maps an object to the keys that a change of it wakes. */
 export class KeyOf {
-  /** Whether an object's metadata says all that it asks for. */
+  /** Whether it reads nothing but an object's metadata. */
   readonly readsMetadataAlone: boolean;
   private readonly fields: NamedFields;
   private readonly keys: (object: unknown, namespace: string) => readonly string[];
@@ -45,7 +45,7 @@ export class KeyOf {
   private readonly account: LoopAccount | undefined;
 
   /**
-   * What it takes goes on `account`.
+   * @param account is charged for the time that evaluation takes
    * @throws ExpressionError for an expression that does not compile
    */
   constructor(rule: KeyRule, account?: LoopAccount) {
@@ -65,12 +65,12 @@ export class KeyOf {
     };
   }
 
-  /** Throws nothing: what has no value wakes nobody, and says why. */
+  /** Returns the object's keys. Does not throw: an object without a value wakes no key, and the reason is returned. */
   of({ namespace, body }: KeyedObject): MappedKeys {
     const began = this.account?.begin();
     try {
       const keys = [...new Set(this.keys(this.fields.read({ body }), namespace))];
-      // The message holds nothing of the object, which may be a Secret.
+      // The message must not quote the object, which may be a Secret.
       if (!keys.every(isKey)) return failed("it gives what is no name, and no namespace/name");
       if (keys.length > mostKeys) return failed(`it gives ${keys.length} names, more than ${mostKeys}`);
       return keys.length === 0 ? { heldBack: wakesNobody } : { keys };
@@ -83,7 +83,10 @@ export class KeyOf {
   }
 }
 
-/** What is wrong with the CEL expression of a `key`, in words; undefined where it compiles. `object`: what is read of each object. */
+/**
+ * Returns what is wrong with the CEL expression of a `key`, in words; `undefined` if it compiles. `object` is the part of each
+ * object that is read.
+ */
 export function checkKeyExpression(expression: string, object: "Full" | "Metadata"): string | undefined {
   try {
     const { paths } = compiled(expression);
@@ -106,7 +109,7 @@ function compiled(expression: string): { readonly code: CompiledExpression; read
 
 const failed = (message: string): MappedKeys => ({ heldBack: { type: "keyError", message } });
 
-/** The names of its owners of a kind, whichever version of it they name. */
+/** Returns the names of the object's owners of a kind, in any of its versions. */
 function owners(
   object: unknown,
   { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string },
@@ -128,7 +131,7 @@ function names(value: unknown): string[] {
   });
 }
 
-/** Whether a key is an object's namespace, or none, and its name. */
+/** Whether a key consists of a namespace, or an empty one, and a name. */
 function isKey(key: string): boolean {
   const [namespace = "", name = "", ...more] = key.split("/");
   return more.length === 0 && objectName.test(name) && (namespace === "" || dnsLabel.test(namespace));

@@ -2,24 +2,26 @@ import { type ASTNode, childrenOf } from "@watchfire/cel";
 import { parseValues } from "./exact-json.ts";
 import { type ObjectText, RawFields } from "./raw-fields.ts";
 
-/** Names from the outside in; an empty one is the whole. */
+/** The names of a field from the outside in; an empty path is the whole object. */
 export type FieldPath = readonly string[];
 
-/** Names of a path that are followed: each takes another pass over what it holds, and whoever writes objects makes that large. */
+/**
+ * The number of names of a path that are followed. Each takes another pass over a value that the object's writer may make large.
+ */
 const mostNames = 4;
 
 /**
- * What was read last, by what was named of it: a change is judged by one function after the other, and many name the same.
- * One object's, so that it keeps nothing else alive.
+ * Cache of the last object read, by the fields read of it: a change is judged by one function after the other, and many name the
+ * same fields. It has one object only, so that it keeps nothing else alive.
  */
 const last: { body: Buffer | undefined; readonly parsed: Map<string, unknown> } = {
   body: undefined,
   parsed: new Map(),
 };
 
-/** What expressions may read of an object: parsed JSON of no more than that, as values of CEL. */
+/** Reads the fields of an object that expressions name: parses only those, to values of CEL. */
 export class NamedFields {
-  /** Undefined where they read all of it. */
+  /** `undefined` if expressions read the whole object. */
   private readonly fields: RawFields | undefined;
   private readonly names: string;
 
@@ -30,7 +32,7 @@ export class NamedFields {
     this.names = isWhole ? "" : JSON.stringify(read.map((path) => JSON.stringify(path)).sort());
   }
 
-  /** As `read`, once for all who name the same of one object after the other. What it gives is shared, and never changed. */
+  /** Same as `read`, but shared by all readers of the same fields of the last object. The result must not be changed. */
   readShared(object: ObjectText): unknown {
     if (last.body !== object.body) {
       last.body = object.body;
@@ -48,13 +50,13 @@ export class NamedFields {
   }
 }
 
-/** The fields of a variable that an expression names; more may be given where a macro's variable has the same name. */
+/** Returns the fields of a variable that an expression names; and more if a macro's variable has the same name. */
 export function pathsOf(node: ASTNode, variable: string): readonly FieldPath[] {
   const path = pathTo(node, variable);
   return path ? [path] : childrenOf(node).flatMap((child) => pathsOf(child, variable));
 }
 
-/** The path of a chain of names that begins at the variable; undefined for anything else. */
+/** Returns the path of a chain of names that begins at the variable; `undefined` for anything else. */
 export function pathTo(node: ASTNode, variable: string): FieldPath | undefined {
   switch (node.op) {
     case "id":

@@ -1,14 +1,14 @@
 import { NamedFields } from "./named-fields.ts";
 
-/** The object before a change, as far as it is kept. What conditions name of it is parsed when the first of them does. */
+/** The object before a change, as far as it is stored. The fields that conditions name are parsed on the first read. */
 export class PreviousObject {
-  /** An Added has none. */
+  /** The previous object of an Added. */
   static readonly none = new PreviousObject(undefined, new NamedFields([]));
   private readonly body: Buffer | undefined;
   private readonly fields: NamedFields;
   private parsed: unknown;
 
-  /** @param fields what conditions name of it */
+  /** @param fields the fields that conditions name */
   constructor(body: Buffer | undefined, fields: NamedFields) {
     this.body = body;
     this.fields = fields;
@@ -20,7 +20,7 @@ export class PreviousObject {
     return this.parsed;
   }
 
-  /** Whether a condition that has no value on it may have one on the whole object. */
+  /** Whether a condition without a value on it may have one on the whole object. */
   get isPartial(): boolean {
     return this.body !== undefined && isMetadataAlone(JSON.parse(this.body.toString()));
   }
@@ -28,6 +28,6 @@ export class PreviousObject {
 
 const metadataMembers: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata"]);
 
-/** Whether it may be what `lastBody: Metadata` keeps of an object. */
+/** Whether an object may be one that `lastBody: Metadata` stores. */
 export const isMetadataAlone = (object: unknown): boolean =>
   object !== null && typeof object === "object" && Object.keys(object).every((name) => metadataMembers.has(name));

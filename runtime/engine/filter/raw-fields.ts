@@ -7,34 +7,34 @@ const openBrace = 0x7b;
 const openBracket = 0x5b;
 const backslash = 0x5c;
 
-/** An object's JSON, well formed, in UTF-8. */
+/** The well-formed JSON of an object, in UTF-8. */
 export interface ObjectText {
   readonly body: Buffer;
-  /** Where its members are, where that is known. */
+  /** The byte ranges of its members, if known. */
   readonly members?: ObjectMembers | undefined;
 }
 
-/** Names that are looked for in one object at most: each key is compared with all of them. */
+/** The number of names that are searched for in one object: each key is compared with all of them. */
 const mostNames = 16;
 
-/** A member of the objects in which fields are looked for. */
+/** A member in the tree of fields to find. */
 interface FieldNode {
   readonly name: Buffer;
   readonly text: string;
   readonly members: FieldNode[];
-  /** The path that ends here, by its place among the paths; -1 where none does. */
+  /** The index of the path that ends here; -1 for an inner member. */
   path: number;
-  /** Where its value was found; 0 where it was not. */
+  /** The byte range of its value; 0 if it was not found. */
   from: number;
   to: number;
 }
 
-/** Named fields of JSON text, found without parsing it, in one pass over the objects that hold them. */
+/** Finds named fields in JSON text without parsing it, in one pass over the objects that hold them. */
 export class RawFields {
   private readonly root: FieldNode = member("");
   private readonly count: number;
 
-  /** @param paths names from the outside in; an empty one is the whole */
+  /** @param paths names from the outside in; an empty one is the whole object */
   constructor(paths: readonly (readonly string[])[]) {
     this.count = paths.length;
     for (const [index, path] of paths.entries()) {
@@ -49,7 +49,7 @@ export class RawFields {
     }
   }
 
-  /** Each path's bytes as they are written, empty where it is absent; undefined where only parsing can tell. */
+  /** Returns each path's bytes as written, empty if it is absent; `undefined` if only a parser can find them. */
   of(object: ObjectText): readonly Buffer[] | undefined {
     if (!this.find(object)) return undefined;
     const found = Array<Buffer>(this.count).fill(object.body.subarray(0, 0));
@@ -58,8 +58,8 @@ export class RawFields {
   }
 
   /**
-   * JSON of the same object with nothing but these fields, and what is no object where one is expected; undefined where only
-   * parsing can tell.
+   * Returns JSON of the same object with only these fields; a value that should be an object and is not stays whole. `undefined`
+   * if only a parser can find them.
    */
   excerpt(object: ObjectText): string | undefined {
     return this.find(object) ? excerptOf(object.body, this.root) : undefined;
@@ -75,7 +75,7 @@ export class RawFields {
 
 const member = (text: string): FieldNode => ({ name: Buffer.from(text), text, members: [], path: -1, from: 0, to: 0 });
 
-/** Takes what is known of an object's members, and looks for theirs. */
+/** Sets the members' byte ranges from the known ones, and searches their values. */
 function pick(json: Buffer, wanted: readonly FieldNode[], known: ObjectMembers): boolean {
   for (const each of wanted) each.from = each.to = 0;
   for (let at = 0; at < known.length; at += memberOffsets.count) {
@@ -89,7 +89,10 @@ function pick(json: Buffer, wanted: readonly FieldNode[], known: ObjectMembers):
   return searchAll(json, wanted);
 }
 
-/** Looks for the members of a value that was found. As in a parser, the last of several with one name counts. Gives false where only parsing can tell. */
+/**
+ * Searches a value for its members. As in a parser, the last of several members with one name counts. Returns false if only a
+ * parser can find them.
+ */
 function search(json: Buffer, { members, from }: FieldNode): boolean {
   if (members.length === 0) return true;
   for (const each of members) each.from = each.to = 0;

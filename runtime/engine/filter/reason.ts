@@ -1,10 +1,12 @@
 // Door: why an event is held back.
 
-/** Why a handler does not see an event. The ones of a trigger are made once: an event that is held back allocates none. */
+/**
+ * Why a handler does not receive an event. A trigger's reasons are allocated once, so holding an event back allocates nothing.
+ */
 export type HeldBack =
-  /** Its type is none that the trigger names. */
+  /** The trigger does not subscribe to its type. */
   | { readonly type: "events" }
-  /** None of the changed fields differs. */
+  /** No changed field differs. */
   | { readonly type: "changedFields" }
   /** A condition is false. */
   | { readonly type: "condition"; readonly condition: string }
@@ -12,17 +14,17 @@ export type HeldBack =
   | { readonly type: "conditionError"; readonly condition: string; readonly message: string }
   /** It is a deletion of an object that the conditions refused when it was last seen. */
   | { readonly type: "lastAnswer" }
-  /** The object was there when the function was deployed, and `initialEvents` is Skip. */
+  /** The object existed when the function was deployed, and `initialEvents` is Skip. */
   | { readonly type: "initialEvents" }
-  /** It waited while its manifest was edited, and its object is gone by now: the deletion is told. */
+  /** It waited while its manifest was edited, and its object is gone by now: the deletion is delivered instead. */
   | { readonly type: "gone" }
-  /** It waited while its manifest was edited, and its trigger selects its object no more. */
+  /** It waited while its manifest was edited, and its trigger no longer selects its object. */
   | { readonly type: "unselected" }
-  /** It waited, with more of its object than that one's share of the queue: a newer event stands for so many. */
+  /** Its object exceeded its share of the queue; `collapsed` events were replaced by a newer one. */
   | { readonly type: "backlog"; readonly collapsed: number }
-  /** Its trigger's `key` leads to nobody: it has no such owner, or the expression gives no name. */
+  /** Its trigger's `key` maps it to no key: it has no such owner, or the expression returns no name. */
   | { readonly type: "key" }
-  /** Its trigger's `key` has no value, or one that is no name. */
+  /** Its trigger's `key` has no value, or one that is not a name. */
   | { readonly type: "keyError"; readonly message: string };
 
 export const notAsked: HeldBack = { type: "events" };

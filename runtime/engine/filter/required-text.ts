@@ -2,15 +2,15 @@ import type { ASTNode } from "@watchfire/cel";
 import { type FieldPath, type NamedFields, pathTo } from "./named-fields.ts";
 import type { ObjectText } from "./raw-fields.ts";
 
-/** What was read last: a change is judged by one function after the other, and many ask for the same field. */
+/** Cache of the last read. A change is judged by one function after the other, and many require the same field. */
 const last: { body: Buffer | undefined; path: string; text: unknown } = { body: undefined, path: "", text: undefined };
 
-/** A text that a condition asks of a field before all else: `object.metadata.labels.app == "web"`, or that in front of `&&`. */
+/** A text that a condition requires of a field before all else: `object.metadata.labels.app == "web"`, alone or before `&&`. */
 export class RequiredText {
   private readonly names: FieldPath;
-  /** The names of the field, as one text. */
+  /** The names of the field, as one string. */
   readonly field: string;
-  /** The text that is asked for. */
+  /** The required text. */
   readonly value: string;
 
   private constructor(names: FieldPath, text: string) {
@@ -19,7 +19,7 @@ export class RequiredText {
     this.value = text;
   }
 
-  /** What an expression demands; undefined where it begins with something else. */
+  /** Returns the text that an expression requires; `undefined` if it starts with something else. */
   static of(node: ASTNode): RequiredText | undefined {
     if (node.op === "&&") return RequiredText.of(node.args[0]);
     if (node.op !== "==") return undefined;
@@ -31,13 +31,16 @@ export class RequiredText {
       : undefined;
   }
 
-  /** Whether another text stands there: a quick look that evaluates nothing. `fields`: those that are read of the object, this one among them. */
+  /**
+   * Whether the field has another text: a cheap check that evaluates nothing. `fields` are read of the object, and include this
+   * one.
+   */
   isRefusedBy(object: ObjectText, fields: NamedFields): boolean {
     const text = this.textIn(object, fields);
     return text !== undefined && text !== this.value;
   }
 
-  /** The text that stands there; undefined where there is none. */
+  /** Returns the field's text; `undefined` if it has no text. */
   textIn(object: ObjectText, fields: NamedFields): string | undefined {
     if (last.body !== object.body || last.path !== this.field) {
       last.text = this.read(fields.readShared(object));

@@ -5,11 +5,11 @@ import type { Outcome } from "../delivery/delivery.ts";
 import type { EngineLog } from "../delivery/observer.ts";
 import type { HeldBack } from "../filter/reason.ts";
 
-/** The last entries of many, at most so many of them. */
+/** A ring buffer with the last entries, at most so many. */
 export class Ring<T> {
   private readonly limit: number;
   private readonly entries: T[] = [];
-  /** Where the next one goes. */
+  /** The index of the next entry. */
   private next = 0;
 
   constructor(limit: number) {
@@ -30,57 +30,59 @@ export class Ring<T> {
   }
 }
 
-/** Events of each sort that a function keeps. */
+/** The number of events of each kind that a function keeps. */
 const mostKept = 200;
-/** Characters of a key: Kubernetes allows 63 of a namespace and 253 of a name. An event with more is not kept. */
+/**
+ * Limit on a key, in characters: Kubernetes allows 63 for a namespace and 253 for a name. An event with a longer one is not kept.
+ */
 const longestKey = 400;
-/** Characters of a message. */
+/** Limit on a message, in characters. */
 const longestMessage = 300;
 
-/** What is kept of an event: no body, and nothing that holds one. */
+/** The part of an event that is kept: no body, and nothing that references one. */
 interface KeptEvent {
   readonly trigger: string;
   /** `namespace/name`. */
   readonly key: string;
   readonly type: EventType;
   readonly resourceVersion: ResourceVersion;
-  /** Epoch milliseconds: when it was filtered, or when its attempt ended. */
+  /** When it was filtered, or its attempt ended, in epoch milliseconds. */
   readonly at: number;
-  /** Counts what is kept of both sorts: of two in one millisecond the later one has more. */
+  /** Counts entries of both kinds, to order two of the same millisecond. */
   readonly order: number;
 }
 
 /** An event that was held back. */
 export interface FilteredEvent extends KeptEvent {
   readonly why: HeldBack;
-  /** So many were held back for this reason, of which this is the last; they left no record of their own. */
+  /** The number of events held back for this reason up to this one; the others have no entry. */
   readonly count: number;
 }
 
 /** An attempt that ended by itself. */
 export interface PastRun extends KeptEvent {
-  /** The event's: the handler's idempotency key, which the log has as `run`. */
+  /** The event's id: the handler's idempotency key, which the log shows as `run`. */
   readonly id: string;
   /** From 1. */
   readonly attempt: number;
   readonly outcome: "ok" | "failed" | "permanent";
   readonly durationMs: number;
-  /** Of one that failed: the error's name and message, cut. */
+  /** The name and message of the error, cut; `undefined` if it succeeded. */
   readonly error: string | undefined;
 }
 
-/** How many of the last events that were held back had one reason. */
+/** The number of the last filtered events with one reason. */
 export interface HeldBackCount {
   readonly trigger: string;
   readonly why: HeldBack["type"];
-  /** Of the condition that decided. */
+  /** The condition that decided. */
   readonly condition?: string;
   readonly count: number;
-  /** Epoch milliseconds of the last one. */
+  /** The time of the last one, in epoch milliseconds. */
   readonly last: number;
 }
 
-/** The part of an event that is kept. */
+/** The fields of an event that are recorded. */
 export interface TracedEvent {
   readonly view: { readonly trigger: { readonly name: string } };
   readonly key: string;
@@ -91,10 +93,10 @@ export interface TracedEvent {
 
 type FinishedOutcome = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
-/** The last events of a function that were held back, and its last attempts: for a person who asks why. In memory alone. */
+/** The last filtered events and the last attempts of a function, for a user who asks why. Kept in memory alone. */
 export class History {
   private readonly functionName: string;
-  /** Undefined where nobody reads a line for each event. */
+  /** `undefined` unless a line is logged for each event. */
   private readonly log: EngineLog | undefined;
   private readonly heldBack = new Ring<FilteredEvent>(mostKept);
   private readonly attempts = new Ring<PastRun>(mostKept);
@@ -115,10 +117,10 @@ export class History {
     return this.attempts;
   }
 
-  /** The last events that were held back, by their reasons. */
+  /** Counts the last filtered events by their reasons. */
   count(): HeldBackCount[] {
     const counts = new Map<string, HeldBackCount & { count: number }>();
-    // One condition's are one object, and often stand in a row: a scrape asks each function.
+    // Events of one condition share one reason object, and often follow each other. Every scrape of metrics calls this.
     let before: { why: HeldBack; trigger: string; counted: { count: number } } | undefined;
     for (const { trigger, why, at, count } of this.heldBack) {
       if (before?.why !== why || before.trigger !== trigger) {
@@ -133,12 +135,15 @@ export class History {
     return [...counts.values()];
   }
 
-  /** Whether each event is to be told to the log. */
+  /** Whether each event is logged. */
   get tellsEach(): boolean {
     return this.log !== undefined;
   }
 
-  /** On the path of every event that is held back. `at`: epoch milliseconds; `count`: this one, and those before it without a record. */
+  /**
+   * Records a filtered event; on the path of every one. `at` is in epoch milliseconds. `count` includes the events before it
+   * without an entry.
+   */
   held({ view, key, type, meta }: Omit<TracedEvent, "id">, why: HeldBack, at: number, count = 1): void {
     const trigger = view.trigger.name;
     const { resourceVersion } = meta;
@@ -146,13 +151,13 @@ export class History {
       this.heldBack.push({ trigger, key, type, resourceVersion, at, order: this.order++, why: short(why), count });
     }
     if (!this.log) return;
-    // A condition's message is in the warning that the log has of it now and then.
+    // A condition's message is in the warning that is logged at intervals.
     const condition = "condition" in why ? { condition: why.condition } : {};
     const fields = { function: this.functionName, trigger, object: key, type, resourceVersion, why: why.type };
     this.log.trace?.({ ...fields, ...condition }, "event filtered");
   }
 
-  /** An attempt has ended. `at`: epoch milliseconds. */
+  /** Records an attempt that has ended. `at` is in epoch milliseconds. */
   ran({ view, key, type, meta, id }: TracedEvent, attempt: number, outcome: FinishedOutcome, at: number): void {
     if (key.length > longestKey) return;
     const error = outcome.type === "ok" ? undefined : short({ message: said(outcome.error) }).message;
@@ -177,7 +182,7 @@ export class History {
 const said = ({ code, name, message }: { code?: string; name: string; message: string }): string =>
   `${code ?? name}: ${message}`;
 
-/** With a message in memory of its own where it had to be cut: a part of a text keeps all of it alive. */
+/** Cuts a long message, and copies it: a substring would keep the whole text alive. */
 function short<T extends object>(of: T): T {
   if (!("message" in of) || typeof of.message !== "string" || of.message.length <= longestMessage) return of;
   return { ...of, message: Buffer.from(cut(of.message, longestMessage)).toString() };

@@ -12,76 +12,85 @@ import type { KnownObjects } from "../state/known-objects.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
 import { type EventInput, withUid } from "../work/event.ts";
 
-/** What an event of a list is made from; whose it is, its subscription adds. */
+/** The input of an event that a list causes; the subscription adds the mark. */
 export type ListedSource = Omit<EventInput, "mark">;
 
-/** How a list is to be read. */
+/** How to interpret a list. */
 export interface ListIntakePlan {
   readonly reason: ListReason;
-  /** Up to where everything had been received; null where nothing had. */
+  /** The resourceVersion up to which everything had been received; null if nothing had. */
   readonly from: ResourceVersion | null;
-  /** What comes was there when the function was deployed. */
+  /** Whether the listed objects existed when the function was deployed. */
   readonly initial: boolean;
-  /** It is the first list, or one that was not finished: what was not known was there, and is skipped where the trigger says so. */
+  /**
+   * Whether it is the first list, or follows one that was not finished. Its unknown objects existed before, and are skipped if
+   * the trigger says so.
+   */
   readonly begins: boolean;
-  /** Why the list begins an epoch; undefined where it does not. */
+  /** Why the list begins an epoch; `undefined` if it does not. */
   readonly rebases: Rebase | undefined;
-  /** What is known may be newer than what the list shows. */
+  /** Whether known states may be newer than the listed ones, so that any difference counts. */
   readonly anew: boolean;
-  /** Most of what is known may be gone without a doubt about the list: it is of another selection. */
+  /** Whether the list is trusted even if it deletes most known objects, because it has another selection. */
   readonly believed: boolean;
 }
 
 /**
- * Why the known state does not go on into what a list shows. `selection`: it is of another selection or scope. `kind`:
- * nothing is known, since the kind came after the function. `rewind`: it is of a time that was undone.
+ * Why the known state does not continue in a list. `selection`: the list has another selection or scope. `kind`: nothing is
+ * known, since the kind was installed after the function. `rewind`: the known state belongs to a time that was undone.
  */
 export type Rebase = "selection" | "kind" | "rewind";
 
-/** The part of a subscription that a list needs. */
+/** The operations of a subscription that a list uses. */
 export interface ListIntakeParts {
   readonly view: KnownObjects;
   readonly namespace: string;
   readonly clock: Clock;
-  /** Bodies of a list that may wait for its end, in bytes. */
+  /** Limit for bodies of a list that wait for its end, in bytes. */
   readonly listLimit: number;
-  /** Whether a change is its own to take, and not another shard's. */
+  /** Whether a change belongs to this shard. */
   concerns(change: Change): boolean;
-  /** Whether it takes something now; what it does not take is lost to this list. */
+  /** Whether the subscription has room now. An item that it has no room for is lost to this list. */
   takes(): boolean;
   beginEpoch(entry: MarkEntry, because: Rebase): void;
-  /** The list shows an object at this resourceVersion that is told, or skipped. */
+  /** Records that the list shows an object at this resourceVersion, which is delivered or skipped. */
   shows(resourceVersion: ResourceVersion): void;
   emit(source: ListedSource, entry: MarkEntry): void;
-  /** Whether an object of a list is none of the function's business, as none of its states before was. */
+  /** Whether a listed object is held back, because neither it nor any earlier state of it concerns the function. */
   spares(change: Change): boolean;
-  /** Has so many objects of a list go on the function's account: they were compared with what is known. */
+  /** Charges the function for comparing so many listed objects with the known ones. */
   compared(objects: number): void;
-  /** Whether a list is to be believed that deletes so many of the objects known. */
+  /** Whether to trust a list that deletes so many of the known objects. */
   believes(deleted: number, known: number): boolean;
-  /** The list is complete. `tell` tells of what was not told as it was read. */
+  /** Ends a complete list. `tell` delivers the differences that were not delivered while it was read. */
   complete(reading: ListIntake, to: ResourceVersion, tell: Generator<void>): void;
-  /** The list is over, and no position. `told`: it told of something, so that only another one may follow. */
+  /**
+   * Ends an incomplete list, which is not a position. `told` is true if it delivered something, so that only another list may
+   * follow.
+   */
   abandon(entry: MarkEntry, told: boolean): "counted" | "held";
 }
 
-/** Objects of a list that go on the account at once: those of a short one are too few to count. */
+/** The number of listed objects that are charged together; a shorter list costs too little to charge. */
 const comparedAtOnce = 256;
 
-/** One list on its way. */
+/** Reads one list and delivers its differences. */
 export class ListIntake implements ListReceiver {
   readonly plan: ListIntakePlan;
-  /** Holds the mark until the list is told. */
+  /** Holds the mark until the list is delivered. */
   readonly entry: MarkEntry;
   private readonly reader: ListIntakeParts;
   private readonly diff: GapDiff;
   private readonly proof = new RewindProof();
   private begun = false;
-  /** It shows an object that was gone, in an old state. Where that is told it is no repetition of what was told of that state before. */
+  /**
+   * True if the list shows an old state of an object that was gone. Delivering it does not repeat the earlier delivery of that
+   * state.
+   */
   private returns = false;
-  /** Something was told that a list after this one would not tell again. */
+  /** True if something was delivered that a later list would not deliver again. */
   private told = false;
-  /** Items were not taken. */
+  /** True if items were dropped. */
   private lacks = false;
   private items = 0;
 
@@ -120,8 +129,9 @@ export class ListIntake implements ListReceiver {
   }
 
   /**
-   * Only a list that goes on from the position speaks of deletions: in another selection an object comes back that never went. What is
-   * on record as living has no older state, whoever chooses.
+   * Compares resourceVersions for proof of a rewind. Only a list that continues from the position proves anything about
+   * deletions: in another selection an object returns that was never deleted. A live object on record cannot have an older state,
+   * whatever the selection.
    */
   private compare({ meta }: Change): void {
     const { plan } = this;
@@ -144,7 +154,7 @@ export class ListIntake implements ListReceiver {
     if (!plan.believed && !reader.believes(rest.deleted, rest.known)) return this.abandon();
     const tell = this.tellRest(rest, to);
     if (rest.lacks) {
-      // What is told by now the next list finds known: it has the room for what did not fit into this one.
+      // The next list finds the delivered objects known, and so has room for those that did not fit into this one.
       for (const _ of tell);
       return this.abandon();
     }
@@ -175,7 +185,7 @@ export class ListIntake implements ListReceiver {
     this.begun ||= rebases !== undefined;
   }
 
-  /** @param to the list's resourceVersion, where it is complete */
+  /** @param to the list's resourceVersion, if it is complete */
   private tell(difference: Difference, to?: ResourceVersion): void {
     this.begin();
     this.told = true;
@@ -214,8 +224,9 @@ export class ListIntake implements ListReceiver {
   }
 
   /**
-   * A handler may have been told before that an object went of which only an Added is known that had begun. Of a namespace
-   * that left nothing is kept; and no order may say whether a deletion on record came before that Added.
+   * Builds the deletion of an object. It may be a redelivery if only an `Added` that had begun is known of the object: nothing is
+   * kept of a namespace that left, and resourceVersions without order do not say whether a recorded deletion preceded that
+   * `Added`.
    */
   private deletionOf(key: string, { uid, begun, resourceVersion }: LastState) {
     const { view, clock } = this.reader;
@@ -230,10 +241,10 @@ export class ListIntake implements ListReceiver {
 
 const initialFlags: EventFlags = { initial: true };
 
-/** Why an object came or went when the selection changed. */
+/** The reason of an event that a changed selection causes. */
 const selected = { Added: "selected", Deleted: "unselected" } as const;
 
-/** Whether so few objects are known that no list which lacks them is doubted. */
+/** Whether so few objects are known that a list without them is trusted. */
 function isSmall(known: Iterable<unknown>): boolean {
   let count = 0;
   for (const _ of known) if (++count > guardedSize) return false;

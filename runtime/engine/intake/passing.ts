@@ -10,20 +10,20 @@ import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/shard.ts";
 
 /**
- * Changes of objects that a trigger knows nothing of, and that lack what its conditions demand. Where many functions share
- * a source, most of its changes are such to most of them. So they are counted, and accounted for together. The observer is told of
- * them more rarely, since that costs as much as all the rest.
+ * Counts changes that a trigger skips: nothing is known of their objects, and they lack the text that its conditions require. If
+ * many functions share a source, most of its changes are skipped by most of them. So they are counted, and accounted for
+ * together. The observer is notified less often, since notifying costs as much as everything else.
  */
 export class Passing {
   private readonly view: KnownObjects;
   private readonly observer: EngineObserver;
   private readonly clock: Clock;
-  /** Those that the observer has not been told of, and how many of them have been accounted for. */
+  /** Changes that the observer has not been notified of. `settled` is how many of them have been accounted for. */
   private readonly counts: Record<ChangeType, number> = { Added: 0, Modified: 0, Deleted: 0 };
   private settled = 0;
-  /** What has passed at the source, without a call. */
+  /** The counter of changes that the source skips without a call. */
   private tally: PassedCounter | undefined;
-  /** Of the last one. */
+  /** The type and metadata of the last one. */
   private type: ChangeType = "Modified";
   private meta: ObjectMeta | undefined;
 
@@ -33,7 +33,7 @@ export class Passing {
     this.clock = clock;
   }
 
-  /** Counts such a change. @returns whether it is the first one that is to be accounted for */
+  /** Counts a skipped change. Returns whether it is the first that is not accounted for. */
   count({ type, meta }: Pick<Change, "type" | "meta">): boolean {
     this.collect();
     const isFirst = this.meta === undefined;
@@ -43,13 +43,13 @@ export class Passing {
     return isFirst;
   }
 
-  /** Changes pass at the source from now on, where they are counted. */
+  /** Starts skipping at the source, which counts in `tally`. */
   standBy(tally: PassedCounter): void {
     this.collect();
     this.tally = tally;
   }
 
-  /** What passes at the source from now on is not to be accounted for. */
+  /** Stops skipping at the source. */
   end(): void {
     this.collect();
     this.tally?.end();
@@ -65,7 +65,7 @@ export class Passing {
     this.meta = last.meta;
   }
 
-  /** Accounts for them. @returns the last one's resourceVersion; undefined where none has passed. */
+  /** Accounts for the skipped changes. Returns the last one's resourceVersion; `undefined` if nothing was skipped. */
   settle(): ResourceVersion | undefined {
     this.collect();
     const { view, counts, settled, type, meta } = this;
@@ -77,7 +77,7 @@ export class Passing {
     return meta.resourceVersion;
   }
 
-  /** Tells the observer of all that have been accounted for. */
+  /** Notifies the observer of all changes that have been accounted for. */
   tell(): void {
     const { view, observer, counts } = this;
     if (this.settled === 0) return;
@@ -89,12 +89,13 @@ export class Passing {
   }
 }
 
-/** Whether a change concerns a shard. Asked first of all: nothing is kept of what does not. */
+/** Decides whether a change belongs to a shard. Called first of all: nothing is stored of a change that does not. */
 export type Concern = (change: Pick<Change, "meta" | "body">) => boolean;
 
 /**
- * @param shard undefined: all there is
- * @param time on which goes what a `key` takes: it is asked of each change, before anything can wait
+ * Returns the rule by which changes belong to a shard.
+ * @param shard `undefined` for the whole function
+ * @param time is charged for evaluating the trigger's `key`, which runs for each change, before anything can wait
  */
 export function concernOf(view: KnownObjects, shard: Shard | undefined, time: LoopAccount): Concern {
   if (!shard) return () => true;
@@ -103,10 +104,10 @@ export function concernOf(view: KnownObjects, shard: Shard | undefined, time: Lo
   const rule = new KeyOf(given, time);
   return ({ meta, body }) => {
     const own = objectKey(meta);
-    // It woke a key of this shard before: that key is to hear of it, be it on its way to another shard.
+    // It woke a key of this shard before. That key must be woken again, even if the object moves to a key of another shard.
     if (view.standing(own) ?? view.alive(own)) return true;
     const wakes = rule.of({ namespace: meta.namespace, body });
-    // What wakes nobody is counted once.
+    // A change that wakes no key is counted by one shard.
     return "keys" in wakes ? wakes.keys.some((key) => shard.owns(key)) : shard.owns(own);
   };
 }

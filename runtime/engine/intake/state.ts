@@ -2,21 +2,23 @@ import { isOrdered } from "../../base/resource-version.ts";
 import type { Cursor } from "../../journal/batch.ts";
 import type { Rebase } from "./list-intake.ts";
 
-/** Where a subscription stands at its source. */
+/** The state of a subscription at its source. */
 export type State =
-  /** Nothing was listed: the first list shows what was there when the function was deployed. */
+  /** Nothing was listed yet. The first list shows the objects that existed when the function was deployed. */
   | { readonly type: "fresh" }
-  /** What is known does not go on into what the next list shows, which begins an epoch. Until it is told there is no position. */
+  /**
+   * The known state does not continue in the next list, which begins an epoch. There is no position until that list is delivered.
+   */
   | { readonly type: "rebasing"; readonly because: Rebase }
-  /** There is a position, but none to go on from: a list is due. */
+  /** The position cannot be resumed: a list is needed. */
   | { readonly type: "behind" }
-  /** It goes on from its position, or from the list that is being told. */
+  /** It resumes from its position, or from the list that is being delivered. */
   | { readonly type: "resumed" };
 
-/** Where one stands that begins with this cursor. `selection`: that of its source now. */
+/** The state of a subscription that starts with this cursor. `selection` is the source's current one. */
 export function stateOf({ lowWaterMark, initial, selection: before }: Cursor, selection: string): State {
   if (lowWaterMark === undefined) return initial ? { type: "fresh" } : { type: "rebasing", because: "selection" };
   if (before !== selection) return { type: "rebasing", because: "selection" };
-  // Changes that were done above a position whose order is not known could not be told from others.
+  // A change that ended above the position cannot be recognised if resourceVersions have no order.
   return { type: isOrdered(lowWaterMark) ? "resumed" : "behind" };
 }

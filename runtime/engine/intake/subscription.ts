@@ -41,33 +41,33 @@ import {
 import { type Concern, Passing } from "./passing.ts";
 import { type State, stateOf } from "./state.ts";
 
-/** Milliseconds that comparing one listed object with what is known takes. */
+/** Cost of comparing one listed object with the known ones, in milliseconds. */
 const comparedMs = 0.002;
 
 interface SubscriptionParts {
   readonly view: KnownObjects;
   readonly concerns: Concern;
-  /** Whether each change concerns it. */
+  /** Whether all changes belong to it, because the function is not partitioned. */
   readonly isWhole: boolean;
-  /** Whether an object of a namespace can concern it at all. */
+  /** Whether objects of a namespace can belong to it at all. */
   readonly wants: (namespace: string) => boolean;
   readonly cursor: Cursor;
-  /** Stands for the source's selectors now. */
+  /** Identifies the source's current selectors. */
   readonly selection: string;
-  /** The last writes before the start may be missing. */
+  /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
   readonly maker: EventMaker;
   readonly commits: Commits;
-  /** On which goes what lists take of the loop. */
+  /** Is charged for the event loop's time that lists take. */
   readonly time: Pick<LoopAccount, "charge">;
   readonly clock: Clock;
   readonly observer: EngineObserver;
-  /** Bodies of a list that may wait for its end, in bytes. */
+  /** Limit for bodies of a list that wait for its end, in bytes. */
   readonly listLimit: number;
-  /** Takes events for the function's lanes. */
+  /** Accepts events into the function's lanes. */
   readonly queue: {
     accept(event: LaneEvent): void;
-    /** Undefined where the function has had its share of the parent's time for now. */
+    /** `undefined` if the function has used its share of the main thread's time for now. */
     judge(view: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined;
     refuses(view: KnownObjects, change: Change): HeldBack | undefined;
     keepBacklog(): void;
@@ -79,13 +79,12 @@ interface SubscriptionParts {
 }
 
 /**
- * What it takes. `open`: everything. `aside`: nothing until its function has room, its place at the source given up.
- * `closed`: nothing any more, while the cursor follows the events that are still to end. `left`: nothing, with the
- * cursor given up.
+ * Which changes it accepts. `open`: all. `aside` (suspended): it accepts nothing, and has left its source, until its function has
+ * room. `closed`: nothing; the cursor follows the events that have not ended. `left`: nothing; the cursor is given up.
  */
 type IntakeState = "open" | "aside" | "closed" | "left";
 
-/** One trigger on one source: turns what is received into events, and keeps the cursor. */
+/** Subscribes one trigger to one source: turns changes into events, and maintains the cursor. */
 export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, EventOrigin {
   readonly id: string;
   readonly namespace: string;
@@ -96,29 +95,29 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   private readonly parts: SubscriptionParts;
   private readonly mark: LowWaterMark;
   private readonly guard = new MassDeletionGuard();
-  /** A list that is being told of, and what came after it. */
+  /** Delivers a list in pieces, and queues the changes that follow it. */
   private readonly turns: ObjectTurns;
   private readonly aftermath: RestartPersistence;
   private readonly passing: Passing;
   private state: State;
   private intake: IntakeState = "open";
   private place: Registration | undefined;
-  /** A list is being read. */
+  /** Whether a list is being read. */
   private listing = false;
-  /** As the cursor has it: that of the last list that was done. */
+  /** The selection in the cursor: that of the last list that was done. */
   private selection: string;
   epoch: number;
-  /** As the cursor has it: what the first list shows was not all told. */
+  /** The cursor's `initial`: whether objects of the first list may still have to be delivered. */
   private initial: boolean;
-  /** What the first list brought is on disk: a process that is killed from now on does not take itself for new. */
+  /** Whether the first list's events are on disk, so that after a kill the next process does not start from nothing. */
   private recorded: boolean;
-  /** What was received up to here had happened before the source connected, perhaps long before. */
+  /** Changes up to here happened before the source connected, perhaps long before. */
   private backlogUpTo: ResourceVersion | undefined;
-  /** Up to here this process has taken everything. */
+  /** The resourceVersion up to which this process has received everything. */
   private received: ResourceVersion | undefined;
-  /** The last complete list. */
+  /** The resourceVersion of the last complete list. */
   private listVersion: ResourceVersion | undefined;
-  /** A server whose newest resourceVersion is older than this has gone back in time; until a list has told what is. */
+  /** The newest known resourceVersion. A server with an older one has gone back in time. Unset once a list has been delivered. */
   newestKnown: ResourceVersion | undefined;
 
   constructor(parts: SubscriptionParts) {
@@ -142,17 +141,17 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.state = stateOf(cursor, selection);
   }
 
-  /** Whether what comes next may have been handled without a record of it. */
+  /** Whether the next change may have been handled by an earlier process without a record. */
   get isInDoubt(): boolean {
     return this.aftermath.doubt !== "none";
   }
 
-  /** Whether it may have been told before that an object which stands at this has left. */
+  /** The risk that a handler has received the `Deleted`, `unselected` of an object in this state before. */
   doubtOf(resourceVersion: ResourceVersion): RedeliveryRisk {
     return this.aftermath.doubtOf(resourceVersion);
   }
 
-  /** Where this process has come to, or the one before it. What was received up to there waits in the queue, if not on disk. */
+  /** The position to resume from: everything up to it waits in the queue, or is on disk. */
   get resumeFrom(): ResourceVersion | undefined {
     return this.state.type === "resumed" ? (this.received ?? this.mark.value) : undefined;
   }
@@ -161,7 +160,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return this.mark.value;
   }
 
-  /** Whether its first list, or the position it resumed from, is there, and will be after a kill. */
+  /** Whether the first list, or the position that it resumed from, is received and would survive a kill. */
   get isReady(): boolean {
     return this.state.type === "resumed" && this.recorded;
   }
@@ -173,7 +172,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   get congested(): Promise<void> | undefined {
     if (this.intake !== "open") return undefined;
     const { commits, queue } = this.parts;
-    // A list does not wait for handlers: others wait for their turn to list. It does where there is no disk, for a moment.
+    // A list does not wait for handlers, because other lists wait behind it. Without disk for the queue it does, briefly.
     const waits = !this.listing || !queue.holdsQueues;
     return this.turns.busy ?? commits.congested ?? (waits ? queue.congested : undefined);
   }
@@ -182,14 +181,17 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.place = place;
   }
 
-  /** Whether it takes something now. Where its function has no room, its sources go on without it, and its position stands. */
+  /**
+   * Whether it accepts changes now. If its function has no room, it suspends itself: its sources go on without it, and its
+   * position stays.
+   */
   takes(): boolean {
     const full = this.intake === "open" ? this.parts.queue.full : undefined;
     if (!full) return this.intake === "open";
     this.settlePassing();
     this.passing.end();
     this.intake = "aside";
-    // Not before it has left: what it did not take until then would be behind it.
+    // It resumes only after it has left the source; otherwise changes skipped until then would be lost.
     this.place?.stepAside(async () => {
       await full;
       if (this.intake === "aside") this.intake = "open";
@@ -199,7 +201,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
 
   change(given: Change): void {
     const isBusy = this.turns.busy !== undefined;
-    // What a list is still to tell of an object is not known yet.
+    // While a list is being delivered, the objects in it are not known yet, so no change may be skipped.
     if (!isBusy && this.intake === "open" && this.view.lets(given) && this.concerns(given)) {
       if (this.passing.count(given)) this.passes();
       return;
@@ -212,7 +214,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return this.parts.concerns(change);
   }
 
-  /** What it would let pass need not be told to it, while it takes everything and knows what there is. */
+  /** The rule by which the source may skip changes, while it accepts everything and no list is being delivered. */
   get interest(): Interest | undefined {
     const standsBy = this.parts.isWhole && this.intake === "open" && this.turns.busy === undefined;
     return standsBy ? this.view.interest : undefined;
@@ -222,12 +224,12 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.passing.standBy(tally);
   }
 
-  /** The cursor is asked for soon, and then all that passed is accounted for. */
+  /** Requests a write of the cursor soon, which also accounts for all skipped changes. */
   passes(): void {
     this.parts.commits.cursorMovedLater(this);
   }
 
-  /** Moves the position past what passed: that comes before whatever is to be done. */
+  /** Moves the position past the skipped changes; called before any other work. */
   private settlePassing(): void {
     const to = this.passing.settle();
     if (to === undefined) return;
@@ -242,7 +244,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.aftermath.sees(given.meta.resourceVersion);
     this.received = newerOf(this.received, given.meta.resourceVersion);
     const { view } = this;
-    // The position passes it with the next bookmark, or with the next change that does: a commit for each would cost more.
+    // The position passes it with the next bookmark or event; a commit for each such change would cost more.
     if (!this.concerns(given)) return;
     const change = withUid(given, view.resource);
     const { meta } = change;
@@ -269,12 +271,12 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     const entry: MarkEntry = { resourceVersion: meta.resourceVersion, outstanding: replaces ? 2 : 1, firm: false };
     this.mark.push(entry);
     const mark = { owner: this, entry };
-    // An event that had begun comes again as it was: nothing more is kept of its object, either.
+    // An event that had begun is repeated with its type; nothing more is kept of its object.
     const isUnkept = view.isUnkept(key);
     const live = isUnkept ? change.type === "Modified" : standing !== undefined && !standing.deleted && !replaces;
     const type = change.type === "Deleted" ? "Deleted" : live ? "Modified" : "Added";
     if (replaces) {
-      // The deletion of the object that had the name before was missed: the handler is told of it first.
+      // The deletion of the object that had the name before was missed, so it is delivered first.
       const { uid, resourceVersion } = replaces;
       const deletedBy = predecessor(meta.resourceVersion) ?? meta.resourceVersion;
       const flags = { synthetic: true, finalStateUnknown: true } as const;
@@ -296,7 +298,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return heldBack !== undefined;
   }
 
-  /** The function is not concerned by a change of an object that has not met its conditions yet: nothing is kept of it. */
+  /** Holds back a change of a stranger, of which nothing is stored. */
   private spare(key: string, { type, meta }: Change, heldBack: HeldBack): void {
     const { view, clock } = this;
     view.history.held({ view, key, type, meta }, heldBack, clock.now());
@@ -329,7 +331,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.backlogUpTo = resourceVersion;
   }
 
-  /** The position goes at once: whatever comes before the next list is done, there is none to go on from. */
+  /** Abandons the position at once. A process that ends before the next list has no position to resume from. */
   rewound(): void {
     this.settlePassing();
     const { state, newestKnown, intake } = this;
@@ -340,7 +342,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.leaveEpoch("rewind");
   }
 
-  /** Nothing was there when the function was deployed: what comes is news. */
+  /** Records that the kind did not exist when the function was deployed, so that its objects are news. */
   kindIsMissing(): void {
     if (this.state.type !== "fresh" || this.listing) return;
     this.initial = false;
@@ -358,7 +360,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     const rewinds = reason === "rv-rewind";
     this.received = undefined;
     const resumed = state.type === "resumed";
-    // An edit came before the first list was done: what that has told is of another selection.
+    // The selection was edited before the first list was done, so what that list delivered is of another selection.
     const isEdited = state.type === "fresh" && selection !== "" && selection !== this.parts.selection;
     const due = state.type === "rebasing" ? state.because : isEdited ? "selection" : undefined;
     return new ListIntake(this, entry, {
@@ -367,7 +369,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
       initial,
       begins: initial && !resumed && !rewinds,
       rebases: due ?? (rewinds ? "rewind" : undefined),
-      // A position that was given up when time went back, and nothing since: what is known may be of the future still.
+      // The position was given up at a rewind, and nothing was listed since: known states may still be newer than the server's.
       anew: rewinds || (this.epoch > 0 && this.mark.value === undefined),
       believed: !resumed && selection !== this.parts.selection,
     });
@@ -389,7 +391,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return { view: this.view.id, namespace, selection, epoch, lowWaterMark: this.mark.value, initial };
   }
 
-  /** Takes nothing any more; the cursor follows what is still to end. */
+  /** Stops accepting changes. The cursor still follows the events that have not ended. */
   close(): void {
     this.settlePassing();
     this.passing.end();
@@ -398,7 +400,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.turns.cancel();
   }
 
-  /** Takes nothing any more, and gives the cursor up, as it is now. */
+  /** Stops accepting changes, and gives up the cursor. Returns its last value. */
   leave(): Cursor | undefined {
     const cursor = this.cursor();
     this.close();
@@ -408,12 +410,12 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
 
   beginEpoch(entry: MarkEntry, because: Rebase): void {
     const { view } = this;
-    // What was told of the namespace when it left may still be under way.
+    // Events of the namespace's earlier departure may still wait.
     if (because !== "rewind") this.parts.queue.adopt(view, this.namespace, { owner: this, entry });
     this.leaveEpoch(because, entry);
   }
 
-  /** What was received before (`entry`) is no position any more. */
+  /** Begins an epoch. Entries before `entry` (default: all) are no longer positions. */
   private leaveEpoch(because: Rebase, entry?: MarkEntry): void {
     this.epoch++;
     if (because === "rewind") this.aftermath.beginAgain();
@@ -428,7 +430,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.newestKnown = newerOf(this.newestKnown, resourceVersion);
   }
 
-  /** An event of the list that is being read. */
+  /** Accepts an event of the list that is being read. */
   emit(source: ListedSource, entry: MarkEntry): void {
     this.accept({ ...source, mark: { owner: this, entry } });
   }
@@ -446,7 +448,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
       this.initial = false;
       commits.cursorMoved(this);
     };
-    // Who skips what was there knows all of it now: what comes from here on is news, even if the mark cannot follow yet.
+    // With `Skip`, all objects of the list are recorded now: later ones are news, even if the mark has not reached the list yet.
     if (this.view.trigger.initialEvents === "Skip") this.initial = false;
     commits.cursorMoved(this);
     this.state = { type: "resumed" };
@@ -456,13 +458,13 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
 
   abandon(entry: MarkEntry, told: boolean): "counted" | "held" {
     this.listing = false;
-    // What the list told is newer than the changes that a stream would bring next.
+    // The listed states are newer than the changes that a stream would deliver next.
     if (told && this.state.type === "resumed") this.state = { type: "behind" };
     this.settle(entry);
     return this.intake === "closed" || this.intake === "left" ? "counted" : "held";
   }
 
-  /** Tells what a complete list leaves to tell, piece by piece; then it is a position. */
+  /** Delivers the remaining differences of a complete list in pieces; then the list is a position. */
   private *finish(
     entry: MarkEntry,
     { reason, rebases }: ListIntakePlan,
@@ -472,7 +474,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     const { commits, queue } = this.parts;
     for (;;) {
       if (!rebases && !this.takes()) {
-        // What was told is known, what was not is found again by the next list; until then there is no other position.
+        // The next list finds delivered objects known, and the others again. Until then there is no position.
         entry.resourceVersion = undefined;
         this.state = { type: "behind" };
         this.settle(entry);
@@ -487,14 +489,14 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     this.settle(entry);
     queue.keepBacklog();
     if (this.recorded) return;
-    // A store that is lost for good says so itself.
+    // If the store is lost for good, it reports that itself.
     const recorded = () => {
       this.recorded = true;
     };
     void commits.sync().then(recorded, () => undefined);
   }
 
-  /** Whether a change was received before: the object stands there, the last list covers it, or the mark is past it. */
+  /** Whether a change was received before: its object's state, the last list or the mark covers it. */
   private isReplay(change: Change, standing: ObjectState | undefined): boolean {
     const { resourceVersion } = change.meta;
     if (standing && endsAsItWas(standing, change)) return false;
@@ -508,20 +510,20 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   }
 
   /**
-   * The mark has moved: the cursor is to be saved, and no replay reaches behind it any more. `later`: what came before it left
-   * no row, so that an older cursor will do for a moment.
+   * Saves the cursor after the mark has moved, and prunes tombstones that no replay can reach any more. With `later`, a moment
+   * may pass first: the changes before the mark left no row.
    */
   private moved(later = false): void {
     const { commits } = this.parts;
     const { value, length } = this.mark;
     const hasForgotten = value !== undefined && this.view.exhume(this.namespace, value, length === 0);
-    // A replay from behind what was forgotten would tell of it again: the position is in the same commit.
+    // A replay from before a pruned tombstone would deliver its object again, so the position is in the same commit.
     if (later && !hasForgotten) commits.cursorMovedLater(this);
     else commits.cursorMoved(this);
   }
 }
 
-/** Whether objects can come and go without being created or deleted. */
+/** Whether objects can enter and leave the selection without being created or deleted. */
 const isSelective = ({ labelSelector, fieldSelector, namespaces }: Trigger): boolean =>
   labelSelector !== "" || fieldSelector !== "" || namespaces.type === "labels";
 

@@ -14,9 +14,9 @@ import type { FunctionQueue } from "../work/function-queue.ts";
 import type { Concern } from "./passing.ts";
 import { Subscription } from "./subscription.ts";
 
-/** What a source is to a subscription. */
+/** The properties of a source that a subscription needs. */
 export interface SourceRef {
-  /** Stands for the source's selectors, without its namespace; another value than the stored one means a list. */
+  /** Identifies the source's selectors, without its namespace. If it differs from the stored value, a list is needed. */
   readonly selection: string;
   /** "" for all namespaces. */
   readonly namespace: string;
@@ -25,48 +25,48 @@ export interface SourceRef {
 interface ScopeParts {
   readonly view: KnownObjects;
   readonly concerns: Concern;
-  /** The part of the function that this is; undefined: all of it. */
+  /** The part of the function that runs here; `undefined` for the whole function. */
   readonly shard: Shard | undefined;
-  /** As the store has them. */
+  /** The positions in the store. */
   readonly cursors: readonly Cursor[];
   readonly queue: FunctionQueue;
   readonly maker: EventMaker;
   readonly commits: Commits;
-  /** On which goes what lists take of the loop. */
+  /** Is charged for the event loop's time that lists take. */
   readonly time: Pick<LoopAccount, "charge">;
   readonly clock: Clock;
   readonly observer: EngineObserver;
-  /** Bodies of a list that may wait for its end, in bytes. */
+  /** Limit for bodies of a list that wait for its end, in bytes. */
   readonly listLimit: number;
-  /** The last writes before the start may be missing. */
+  /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
 }
 
 /**
- * Where the record is kept that a scope of chosen namespaces has begun, and the last epoch of those of which nothing else is
- * kept. No source of it is of all namespaces.
+ * The namespace of two records of a scope of chosen namespaces: that the scope has begun, and the last epoch of namespaces of
+ * which nothing else is stored. Such a scope has no source of all namespaces.
  */
 const wholeScope = "";
 
-/** An object of a namespace that left, as its handler knows it. */
+/** An object of a namespace that left the scope, in the state that the handler knows. */
 type LeavingObject = LastState & Pick<LaneEvent, "key" | "doubt">;
 
-/** One trigger's sources: which namespaces it reads, and where it stands in each. */
+/** The sources of one trigger: the namespaces that it reads, and its position in each. */
 export class TriggerScope {
   private readonly parts: ScopeParts;
-  /** Both by namespace; a cursor is where the next subscription begins. */
+  /** Both by namespace. A cursor is the position at which the next subscription begins. */
   private readonly open = new Map<string, Subscription>();
   private readonly cursors: Map<string, Cursor>;
   private readonly guard = new MassDeletionGuard();
-  /** In which it tells of namespaces that left. */
+  /** Delivers the objects of namespaces that left, in pieces. */
   private readonly turns: ObjectTurns;
-  /** Namespaces that left, some of whose objects have no event yet. */
+  /** Namespaces that left, and still have objects without an event. */
   private readonly leaving = new Set<string>();
-  /** It was closed before all of them were delivered. */
+  /** True if the scope was closed before all of them were delivered. */
   private isCutOff = false;
-  /** Objects of a namespace that comes from now on are news. */
+  /** Whether objects of namespaces that are added from now on are news. */
   private begun: boolean;
-  /** It was said which namespaces it reads. */
+  /** Whether `retain` was called, so that the namespaces are known. */
   private retained = false;
 
   constructor(parts: ScopeParts) {
@@ -85,12 +85,15 @@ export class TriggerScope {
     return this.open.values();
   }
 
-  /** The subscription that an object of this namespace ("" of none) comes from; undefined where the namespace is not read. */
+  /**
+   * The subscription that delivers objects of this namespace ("" for cluster-scoped objects); `undefined` if the namespace is not
+   * read.
+   */
   reads(namespace: string): Subscription | undefined {
     return this.open.get(this.parts.view.trigger.namespaces.type === "all" ? wholeScope : namespace);
   }
 
-  /** Whether it knows which objects of a namespace there are, or reads none of it. */
+  /** Whether the namespace's objects are all known, or the namespace is not read. */
   isSettled(namespace: string): boolean {
     const { namespaces } = this.parts.view.trigger;
     if (namespaces.type === "names" && !namespaces.names.includes(namespace)) return true;
@@ -98,27 +101,27 @@ export class TriggerScope {
     return this.reads(namespace)?.isReady ?? namespaces.type === "labels";
   }
 
-  /** All the namespaces that are named are other shards'. */
+  /** Whether all named namespaces belong to other shards. */
   get readsNothing(): boolean {
     const { view, shard } = this.parts;
     const { namespaces } = view.trigger;
     return shard !== undefined && namespaces.type === "names" && !namespaces.names.some((each) => shard.mayOwnIn(each));
   }
 
-  /** Whether something that may have been handled without a record of it is still to come. */
+  /** Whether changes may still arrive that an earlier process handled without a record. */
   get isInDoubt(): boolean {
     if (this.turns.busy || this.isCutOff) return true;
-    // Of a choice of namespaces that is not known yet, nothing has come.
+    // While the chosen namespaces are not known, nothing has arrived.
     if (this.parts.view.trigger.namespaces.type === "labels" && !this.retained) return true;
     for (const { isInDoubt } of this.open.values()) if (isInDoubt) return true;
     return false;
   }
 
-  /** The subscriber for one of its sources; the same one for the same source. */
+  /** Returns the subscriber for a source; the same one for the same source. */
   subscription({ selection, namespace }: SourceRef): Subscription {
     const existing = this.open.get(namespace);
     if (existing) return existing;
-    // An object that is there again is compared with the state that its handler knows.
+    // An object that exists again is compared with the state that its handler knows.
     if (this.leaving.has(namespace)) this.turns.finish();
     const { cursors: _, shard, ...parts } = this.parts;
     const cursor = this.beginning(this.cursors.get(namespace) ?? this.fresh(namespace, selection, !this.hasBegun));
@@ -131,9 +134,8 @@ export class TriggerScope {
   }
 
   /**
-   * Whether a complete list of the namespaces is to be believed, and `retain` called with it. The first list that
-   * leaves out most of the objects known, as an empty answer does, is not. It is once another one 30 s later says so
-   * too.
+   * Whether to trust a complete list of the namespaces, and call `retain` with it. The first list that drops most known objects,
+   * as an empty answer does, is not trusted. It is once another list, 30 s later, agrees.
    */
   believes(namespaces: readonly string[]): boolean {
     const { view, clock } = this.parts;
@@ -142,7 +144,7 @@ export class TriggerScope {
     // Deletions that are being delivered were believed before.
     const goes = (namespace: string) => !kept.has(namespace) && !this.leaving.has(namespace);
     for (const namespace of view.namespaces) if (goes(namespace)) for (const _ of view.live(namespace)) deleted++;
-    // Once half of them stay, it does not matter how many more do.
+    // Once half of them stay, the count of the others does not matter.
     for (const namespace of kept) {
       for (const _ of staying < deleted ? view.live(namespace) : []) staying++;
     }
@@ -150,15 +152,15 @@ export class TriggerScope {
   }
 
   /**
-   * Says which namespaces it reads, all of them. Subscriptions to others are closed, and objects known in others told of as
-   * Deleted, `unselected`. For namespaces chosen by labels, called whenever the choice changes.
+   * Sets all namespaces that it reads. Closes subscriptions to other namespaces, and delivers their known objects as `Deleted`,
+   * `unselected`. If namespaces are chosen by labels, called whenever the choice changes.
    */
   retain(namespaces: readonly string[]): void {
     const { view, lostWrites } = this.parts;
     const kept = new Set(namespaces);
-    // What the runtime before told last may not be on record.
+    // The last deliveries of the earlier process may not be recorded.
     const unread = lostWrites && !this.retained ? "unnoted" : "none";
-    // What was outside before has been told of.
+    // Namespaces that were outside before have been delivered already.
     const read = this.retained ? this.open.keys() : view.namespaces;
     this.retained = true;
     if (view.trigger.namespaces.type === "labels") this.begin(namespaces);
@@ -178,7 +180,7 @@ export class TriggerScope {
     });
   }
 
-  /** Tells nothing any more: the next load does, of what is known. */
+  /** Stops delivering. The next load delivers the known objects that are left. */
   close(): void {
     this.isCutOff = this.turns.busy !== undefined;
     this.turns.cancel();
@@ -202,15 +204,18 @@ export class TriggerScope {
     }
   }
 
-  /** Only objects from before the first complete choice of namespaces are initial, and of those the ones that it names. */
+  /**
+   * Whether the first complete choice of namespaces was made. Only objects in it are initial, and only of the namespaces that it
+   * names.
+   */
   private get hasBegun(): boolean {
     if (!this.begun) for (const { isReady } of this.open.values()) if (isReady) this.begun = true;
     return this.begun;
   }
 
   /**
-   * The first complete choice of namespaces: those in it were there when the function was deployed. That is put on record
-   * even where it is empty, so that those which come later bring news.
+   * Records the first complete choice of namespaces: those in it existed when the function was deployed. It is recorded even if
+   * empty, so that namespaces added later deliver news.
    */
   private begin(namespaces: readonly string[]): void {
     if (this.hasBegun) return;
@@ -222,10 +227,11 @@ export class TriggerScope {
   }
 
   /**
-   * Lets go of positions outside `kept`: what the view learns from now on, it learns of other sources, so none can be
-   * resumed. It keeps those that had listed, and those of namespaces where objects are known. They begin anew and count
-   * their epoch on, so that no event id is used again. Once nothing is known there, one record has the epoch of all of
-   * them: namespaces come and go without end. Gives the epochs by namespace.
+   * Abandons the positions outside `kept`: the trigger learns later states from other sources, so these cannot be resumed. Keeps
+   * the cursors of namespaces that had a list, or have known objects, without a position. They start with a list and a later
+   * epoch, and thus use no event id twice. Once no object is known in them, one record has the last epoch of them all, because
+   * namespaces are added and removed without end.
+   * @returns the epochs by namespace
    */
   private leaveOthers(kept: ReadonlySet<string>, withObjects: ReadonlySet<string>): Map<string, number> {
     const { view, commits } = this.parts;
@@ -257,19 +263,19 @@ export class TriggerScope {
     return epochs;
   }
 
-  /** A position that begins anew counts on from every epoch in which its objects may have had ids. */
+  /** A position that starts from nothing continues from the last epoch in which its objects may have had ids. */
   private beginning(cursor: Cursor): Cursor {
     if (cursor.lowWaterMark !== undefined) return cursor;
     const others = cursor.namespace === wholeScope ? [...this.cursors.values()].map(({ epoch }) => epoch) : [];
     return { ...cursor, epoch: Math.max(cursor.epoch, this.lastEpoch, ...others) };
   }
 
-  /** Of all namespaces of which nothing else is kept. */
+  /** The last epoch of all namespaces of which nothing else is stored. */
   private get lastEpoch(): number {
     return this.cursors.get(wholeScope)?.epoch ?? 0;
   }
 
-  /** Whether another position says that the scope has begun. */
+  /** Whether another position records that the scope has begun. */
   private isRecordedBeside(except: string): boolean {
     for (const [namespace, { initial }] of this.cursors) if (!initial && namespace !== except) return true;
     for (const { isReady } of this.open.values()) if (isReady) return true;

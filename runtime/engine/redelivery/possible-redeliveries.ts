@@ -3,13 +3,13 @@ import type { KnownIdentity } from "../../journal/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
 
 /**
- * Whether a handler may have been told of an event before. `none`: it was not. `noted`: the store says so, so that the
- * next process knows it too. `unnoted`: only this process knows, because the machine may have lost the record when it
- * went down.
+ * Whether a handler may have received an event before. `none`: it has not. `noted`: it may have, and the store says so, so that
+ * the next process knows it too. `unnoted`: it may have, and only this process knows, because the machine may have lost the
+ * record when it went down.
  */
 export type RedeliveryRisk = "none" | "noted" | "unnoted";
 
-/** What is asked about an event that is made. */
+/** The fields of a new event that decide whether it may be a redelivery. */
 interface DeliveredEvent {
   readonly view: number;
   readonly uid: string;
@@ -17,29 +17,29 @@ interface DeliveredEvent {
   readonly type: EventType;
 }
 
-/** Attempts at an event that began before, and whether it may have been told. */
+/** The earlier attempts at an event, and the risk that a handler has received it. */
 interface Past {
   readonly attempts: number;
   readonly doubt: RedeliveryRisk;
-  /** Of an attempt that the event itself is to settle. */
+  /** The attempt that only the event's own end removes from the journal. */
   readonly begun?: BegunAttempt | undefined;
 }
 
-/** An attempt that had begun: the journal's row of it, and the state that its handler was shown. */
+/** An attempt that had begun: its row in the journal, and the state that its handler received. */
 export interface BegunAttempt {
   readonly row: number;
   readonly resourceVersion: ResourceVersion;
 }
 
-/** What had begun when the last process ended. */
+/** The attempts that had begun when the last process ended. */
 export interface BegunBefore {
   attemptsAt(view: number, id: string): number;
-  /** The last of them; undefined where none began. */
+  /** The last attempt at the event; `undefined` if there was no attempt. */
   lastOf(view: number, id: string): BegunAttempt | undefined;
   passageBegan(view: number, uid: string, type: "Added" | "Deleted"): boolean;
 }
 
-/** Says of each event of a function whether a handler may have been told of it by a process before this one. */
+/** Decides for each event of a function whether an earlier process may have delivered it to a handler. */
 export class PossibleRedeliveries {
   private readonly begun: BegunBefore;
 
@@ -48,10 +48,10 @@ export class PossibleRedeliveries {
   }
 
   /**
-   * The past of an event that is made. Asked once for each event.
-   * @param isOvertaken whether a handler may have seen this state, or a newer one, in another event. It goes on record with the
-   *   event: what says so is over with the object's next event, or the next epoch.
-   * @param doubt what its source says of it
+   * Returns the past of a new event. Called once for each event.
+   * @param isOvertaken whether a handler may have seen this state, or a newer one, in another event. It is stored with the event,
+   * because its source disappears with the object's next event, or the next epoch.
+   * @param doubt the risk that the event's source reports
    */
   ofNew({ view, uid, id, type }: DeliveredEvent, isOvertaken: boolean, doubt: RedeliveryRisk): Past {
     const { begun } = this;
@@ -60,10 +60,10 @@ export class PossibleRedeliveries {
     return { attempts, doubt: attempts > 0 || passed || isOvertaken ? graver(doubt, "noted") : doubt };
   }
 
-  /** The past of an event that comes back from disk, where `doubt` was noted of it. */
+  /** Returns the past of an event read from disk, with the `doubt` stored in its row. */
   ofStored({ view, id, replayed }: DeliveredEvent & { readonly replayed: boolean }, doubt: RedeliveryRisk): Past {
     const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
-    // What it tells is known already: nothing but its own end takes its attempt out of the journal.
+    // A replay's state is known already, so only its own end removes its attempt from the journal.
     const begun = replayed ? this.begun.lastOf(view, id) : undefined;
     const hasBegun = attempts > 0 || begun !== undefined;
     return { attempts, doubt: hasBegun ? graver(doubt, "noted") : doubt, begun };
@@ -72,23 +72,23 @@ export class PossibleRedeliveries {
 
 const gravity = { none: 0, noted: 1, unnoted: 2 } as const;
 
-/** The one of the two that says more. */
+/** The greater of two risks. */
 export const graver = (a: RedeliveryRisk, b: RedeliveryRisk): RedeliveryRisk => (gravity[a] > gravity[b] ? a : b);
 
-/** An object as its last event left it. */
+/** The state of an object after its last event. */
 export interface LastState {
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
   /**
-   * An event of it that may have run and is not done. Of an Added nothing else is known: it is still to be told of, but
-   * its deletion must not be missed either.
+   * The type of an event that may have run and is not recorded as done. For `Added`, nothing else is known of the object: it is
+   * still to be delivered, but its deletion must not be missed either.
    */
   readonly begun?: EventType;
-  /** The newest state of which an event had begun so; a deletion that was found may bear more than the object's resourceVersion. */
+  /** The newest state with such an event. For a deletion that was found it may be newer than the object's resourceVersion. */
   readonly through?: EpochVersion;
 }
 
-/** A resourceVersion, and the epoch in which it counts. */
+/** A resourceVersion, and the epoch in which it is compared. */
 interface EpochVersion {
   readonly epoch: number;
   readonly resourceVersion: ResourceVersion;
@@ -100,11 +100,11 @@ export interface Begun extends EpochVersion {
   readonly key: string;
   readonly uid: string;
   readonly id: string;
-  /** The journal's. */
+  /** The journal's row. */
   readonly row: number;
 }
 
-/** What a handler may have been told of an object, without a record that it is done. */
+/** A state that a handler may have received, without a record that the event is done. */
 interface DoubtedObject extends LastState {
   readonly begun: EventType;
   readonly through: EpochVersion;
@@ -112,25 +112,25 @@ interface DoubtedObject extends LastState {
 }
 
 /**
- * What handlers may know beyond what is on record, by object. It ends, and its attempts leave the journal, with the next
- * event of the object that is terminal.
+ * Index by object of the states that handlers may have received beyond the recorded ones. An entry ends with the object's next
+ * terminal event, which also removes its attempts from the journal.
  */
 export class PossiblyDeliveredObjects {
   private readonly byKey = new Map<string, DoubtedObject>();
-  /** Takes an attempt out of the journal. */
+  /** Removes an attempt from the journal. */
   private readonly settle: (begun: Begun) => void;
 
   constructor(settle: (begun: Begun) => void) {
     this.settle = settle;
   }
 
-  /** `known`: the object as the view has it. `waits`: an event of it is on disk. */
+  /** Adds an attempt. `known` is the recorded state of the object; `waits` is true if an event of it is on disk. */
   add(attempt: Begun, known: KnownIdentity | undefined, waits: boolean): void {
     const { key, uid, resourceVersion, epoch, type } = attempt;
     const isKnown = known?.uid === uid && !known.deleted;
     const before = this.byKey.get(key);
     const at = { epoch, resourceVersion };
-    // The last attempt at an event says what all before it do.
+    // The last attempt at an event supersedes the earlier ones.
     const earlier = before?.records.find(({ id }) => id === attempt.id);
     if (earlier && earlier.row !== attempt.row) this.settle(earlier);
     const records = [...(before?.records ?? []).filter((each) => each !== earlier), attempt];
@@ -154,7 +154,7 @@ export class PossiblyDeliveredObjects {
     return records?.some((each) => each.type !== "Deleted" && isUpTo(resourceVersion, each.resourceVersion)) ?? false;
   }
 
-  /** Whether a handler may have seen a newer state of the object than the one that is known. */
+  /** Whether a handler may have seen a newer state of the object than the known one. */
   isSurpassed(key: string, known: Pick<KnownIdentity, "resourceVersion"> | undefined): boolean {
     if (!known || this.byKey.size === 0) return false;
     const { records = [] } = this.byKey.get(key) ?? {};
@@ -163,19 +163,19 @@ export class PossiblyDeliveredObjects {
     );
   }
 
-  /** The object as a list is compared with, given what is known of it. */
+  /** The object's state for comparison with a list, given its recorded state. */
   alive(key: string, known: KnownIdentity | undefined): LastState | undefined {
     const doubted = this.byKey.get(key);
     if (!known || known.deleted) return doubted?.begun === "Deleted" ? undefined : doubted;
     if (doubted?.uid !== known.uid) return known;
-    // Its coming is done by now, in an older state than the one that had begun.
+    // Its `Added` is done by now, with an older state than the one that had begun.
     const { begun, through } = doubted;
     return { ...known, begun: begun === "Added" ? "Modified" : begun, through };
   }
 
   /**
-   * An event of the object, or of a later one of its name, is terminal; an older one, which had been left out before, settles
-   * nothing.
+   * Records that an event of the object, or of a later object of its name, is terminal. An older event, which had been left out
+   * before, settles nothing.
    */
   end(type: EventType, key: string, uid: string, at: EpochVersion): void {
     const doubted = this.byKey.get(key);
@@ -195,13 +195,13 @@ const isBefore = (a: EpochVersion, b: EpochVersion): boolean =>
   a.epoch !== b.epoch ? a.epoch < b.epoch : isNewer(b.resourceVersion, a.resourceVersion);
 
 /**
- * What a source brings after the machine went down. The last writes before may be missing, so that an event may have
- * been handled without a record. That lasts until all has come that the process before can have seen.
+ * Tracks, for one source after the machine went down, whether an event may be a redelivery without a record. The last writes may
+ * be missing, so this holds until the source has delivered everything that the earlier process can have seen.
  */
 export class RestartPersistence {
   private readonly lostWrites: boolean;
   private current: boolean;
-  /** Nothing newer can have been handled by a process before this one; undefined where that is not known. */
+  /** An earlier process cannot have handled anything newer; `undefined` if that is not known. */
   private upTo: ResourceVersion | undefined;
 
   /** @param lostWrites whether the last writes may be missing */
@@ -210,47 +210,51 @@ export class RestartPersistence {
     this.current = lostWrites;
   }
 
-  /** Of what comes next. */
+  /** The risk for the next change of the source. */
   get doubt(): RedeliveryRisk {
     return this.current ? "unnoted" : "none";
   }
 
-  /** Of what is told of an object that stands at this, and for another reason than a change of it. */
+  /** The risk for an event about an object in this state that was not caused by a change of the object. */
   doubtOf(resourceVersion: ResourceVersion): RedeliveryRisk {
     const isNews = this.upTo !== undefined && isNewer(resourceVersion, this.upTo);
     return this.lostWrites && !isNews ? "unnoted" : "none";
   }
 
-  /** The server's newest, as it was first said since this process began. */
+  /** Sets the server's newest resourceVersion, as first reported since this process began. */
   serverIsAt(resourceVersion: ResourceVersion): void {
     this.upTo ??= resourceVersion;
   }
 
-  /** A change comes. */
+  /** Records that a change arrived. */
   sees(resourceVersion: ResourceVersion): void {
     if (this.current && this.upTo !== undefined && isNewer(resourceVersion, this.upTo)) this.current = false;
   }
 
   /**
-   * A stream has brought all up to here. It may lag behind the server that the process before this one had listened to.
-   * So it proves nothing while the server's newest is not known.
+   * Records that a stream has delivered everything up to here. The stream may lag behind the server that the earlier process had
+   * watched, so this proves nothing while the server's newest resourceVersion is not known.
    */
   hasAllUpTo(resourceVersion: ResourceVersion): void {
     if (this.upTo !== undefined && !isNewer(this.upTo, resourceVersion)) this.current = false;
   }
 
-  /** A list has shown all up to here. What comes next is news, unless the server lags behind its own newest. */
+  /**
+   * Records that a list has shown everything up to here. Later changes are news, unless the server lags behind its own newest.
+   */
   isListedUpTo(resourceVersion: ResourceVersion): void {
     if (this.upTo === undefined || !isNewer(this.upTo, resourceVersion)) this.current = false;
   }
 
-  /** Time went back: the list that follows may have been told before, in an epoch whose record is lost. */
+  /**
+   * Restarts the doubt after a rewind: the list that follows may have been delivered before, in an epoch whose record is lost.
+   */
   beginAgain(): void {
     this.current = this.lostWrites;
     this.upTo = undefined;
   }
 
-  /** What comes next is of another time than all before. */
+  /** Ends the doubt: later changes belong to another epoch than everything before. */
   end(): void {
     this.current = false;
   }

@@ -12,27 +12,27 @@ import { spillByTurns } from "../../journal/spill-by-turns.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/delivery.ts";
 import type { BegunAttempt, BegunBefore } from "./possible-redeliveries.ts";
 
-/** An attempt that had begun, with the journal's row that says so. */
+/** An attempt that had begun, with its row in the journal. */
 export interface RecordedStart extends StartedEvent {
   row: number;
 }
 
-/** Attempts that had begun when the last process ended, by what they were at; how a redelivery is known. */
+/** The attempts that had begun when the last process ended, by event. Redeliveries are recognised by them. */
 export class StartedBefore implements BegunBefore {
   private readonly events = new Map<string, RecordedStart>();
-  /** Objects whose coming or going a handler may have been told last, under whichever id. */
+  /** The last `Added` or `Deleted` of each object that a handler may have received, under whichever event id. */
   private readonly passages = new Map<string, "Added" | "Deleted">();
-  /** Dead letters that were put back: what they tell is known already. */
+  /** Dead letters that were put back: their states are known already. */
   private readonly replays = new Set<string>();
 
-  /** Takes from the journal what may not be done. */
+  /** Reads the attempts from the journal's rows, without those whose events are known to be done. */
   static async read(store: Checkpoint, rows: readonly JournalRow[]): Promise<StartedBefore> {
     const started = new StartedBefore();
     if (rows.length === 0) return started;
-    // One of a function that was removed may come back, with what it holds.
+    // A removed function may be put back, together with its stored state.
     const stored = [...(await store.views()), ...(await store.retiredViews())];
     const views = new Map(stored.map((view) => [view.id, view]));
-    /** As events are called now. */
+    /** Converts the event to its current id; a trigger may have been renamed. */
     const named = <T extends Pick<StartedEvent, "view" | "id">>(event: T): T => {
       const identity = views.get(event.view)?.identity;
       const isRun = runSequence(event.id) !== undefined;
@@ -41,11 +41,11 @@ export class StartedBefore implements BegunBefore {
     const all = rows
       .flatMap(({ id: row, started: events }) => events.map((event) => ({ ...named(event), row })))
       .sort((a, b) => a.row - b.row);
-    // The spill may hold a hundred thousand events, the journal those that ran.
+    // The spill may hold a hundred thousand events; the journal holds only those that ran.
     const begun = new Set(all.map(keyOf));
     const objects = new Set(all.map(objectOf));
     const spilled = new Set<string>();
-    /** Of those objects, the first event that waits on disk. The mark may be past it. */
+    /** The first event on disk of each of those objects. The mark may be past it. */
     const waiting = new Map<string, Pick<SpilledEvent, "id" | "deletedBy">>();
     for (const name of new Set([...views.values()].map((view) => view.function))) {
       for await (const header of spillByTurns(store, name)) {
@@ -59,7 +59,7 @@ export class StartedBefore implements BegunBefore {
       }
     }
     const cursorFor = (event: StartedEvent) => cursorOf(event, views.get(event.view));
-    /** Deletions that the mark is past, unless one carries the resourceVersion of an object that still stands; by `keyOf`. */
+    /** Deletions that the mark is past, by `keyOf`, unless one carries the resourceVersion of an object that still exists. */
     const passed = new Set<string>();
     for (const event of all) {
       const isOpen = spilled.has(keyOf(event)) || hasShown(event, waiting.get(objectOf(event)));
@@ -85,20 +85,20 @@ export class StartedBefore implements BegunBefore {
     return started;
   }
 
-  /** How many attempts at this event began before; 0 for none. */
+  /** Returns how many attempts at this event began before; 0 if there was no attempt. */
   attemptsAt(view: number, id: string): number {
     return this.events.size === 0 ? 0 : (this.events.get(`${view}/${id}`)?.attempt ?? 0);
   }
 
-  /** The last of them; undefined where none began. */
+  /** Returns the last attempt at the event; `undefined` if there was no attempt. */
   lastOf(view: number, id: string): BegunAttempt | undefined {
     return this.events.get(`${view}/${id}`);
   }
 
   /**
-   * Whether a handler may have been told this of the object before. A list tells only of what is there now. Of a
-   * deletion it knows only that it was, so that the event has another id. An Added repeats another also where the
-   * deletion in between never got to the handler. Asked once: what comes after is news.
+   * Whether a handler may have received this `Added` or `Deleted` of the object before, under another id. A list shows only what
+   * exists now, and of a deletion only that it happened, so the event has another id. An `Added` repeats an earlier one also if
+   * the handler never received the deletion in between. Can be asked once for each object: later events are news.
    */
   passageBegan(view: number, uid: string, type: "Added" | "Deleted"): boolean {
     const object = `${view}/${uid}`;
@@ -107,7 +107,7 @@ export class StartedBefore implements BegunBefore {
     return last === type || (last !== undefined && type === "Added");
   }
 
-  /** Whether it is a dead letter that was put back. */
+  /** Whether the event is a dead letter that was put back. */
   isReplay(event: StartedEvent): boolean {
     return this.replays.has(keyOf(event));
   }
@@ -117,15 +117,15 @@ export class StartedBefore implements BegunBefore {
   }
 
   /**
-   * The last attempt counts, in its newest row. One that was interrupted began again under the same number. The row of before
-   * is there for others alone.
+   * Adds an attempt. For each event the last attempt counts, in its newest row. An interrupted attempt begins again under the
+   * same number; its older row remains only for the other events in it.
    */
   private add(event: RecordedStart): void {
     const key = keyOf(event);
     const before = this.events.get(key);
     const isNext = !before || before.attempt < event.attempt;
     const last = isNext || (before.attempt === event.attempt && before.row < event.row) ? event : before;
-    // One before it may have shown a newer state.
+    // An earlier attempt may have shown a newer state.
     const newest = [before, event].find((each) => each && isNewer(each.resourceVersion, last.resourceVersion));
     this.events.set(key, newest ? { ...last, resourceVersion: newest.resourceVersion } : last);
   }
@@ -144,28 +144,32 @@ function hasShown(
   return runSequence(id) !== undefined || epochOf(id) === epochOf(waiting.id);
 }
 
-/** The position that the event belongs to: of its namespace or of all, whichever the scope has now. The one that it left has no mark. */
+/**
+ * Returns the position of the event's source: of its namespace or of all, whichever has a mark. A source that was left has no
+ * mark.
+ */
 function cursorOf({ key }: StartedEvent, view: StoredView | undefined): Cursor | undefined {
   const own = key.slice(0, key.indexOf("/"));
   return view?.cursors.find((it) => it.lowWaterMark !== undefined && (it.namespace === own || it.namespace === ""));
 }
 
-/** Whether the object still stands as its deletion says, which carries the last state's own resourceVersion. */
+/** Whether the event is a deletion with the resourceVersion of the object's last state, and the object still exists. */
 const endsAsItWas = ({ type, resourceVersion, id }: StartedEvent, known: KnownIdentity): boolean =>
   type === "Deleted" && !known.deleted && known.uid === uidOf(id) && known.resourceVersion === resourceVersion;
 
-/** The low-water mark is past the event, or past its whole epoch: it is terminal, unless it was spilled. */
+/** Whether the low-water mark is past the event, or past its whole epoch. Such an event is terminal unless it was spilled. */
 function isPassed({ id, resourceVersion }: StartedEvent, cursor: Cursor | undefined): boolean {
   if (cursor?.lowWaterMark === undefined) return false;
-  // A run's id has none: what it has shown is of the last.
+  // A run's id has no epoch: the state that it showed belongs to the current one.
   const epoch = runSequence(id) === undefined ? epochOf(id) : cursor.epoch;
   if (epoch !== cursor.epoch) return epoch < cursor.epoch;
   return isUpTo(resourceVersion, cursor.lowWaterMark);
 }
 
 /**
- * The view has it, or something newer of the object. While an epoch has no position yet, what the view has may be of the
- * one before, whose resourceVersions say nothing. A deletion that was found may bear the last state's own.
+ * Whether the known objects have the event, or something newer of its object. While an epoch has no position yet, the known state
+ * may be of the epoch before, whose resourceVersions cannot be compared. A deletion that was found may carry the last state's
+ * resourceVersion.
  */
 function isDone(
   { resourceVersion, type, id }: StartedEvent,

@@ -13,34 +13,34 @@ import { Timetable } from "./timetable.ts";
 interface ScheduledTriggerParts {
   readonly schedule: Schedule;
   readonly view: KnownObjects;
-  /** As the store has it; undefined of a schedule that is new. */
+  /** The position in the store; `undefined` for a new schedule. */
   readonly cursor: Cursor | undefined;
-  /** The last writes before the start may be missing. */
+  /** Whether the last writes before the start may be missing. */
   readonly lostWrites: boolean;
   readonly nextSequence: () => number;
   readonly commits: Pick<Commits, "cursorMoved">;
   readonly clock: Clock;
   readonly log: EngineLog;
-  /** On which goes what telling takes of the loop. */
+  /** Is charged for the event loop's time that emitting runs takes. */
   readonly time: Pick<LoopAccount, "measure">;
   readonly queue: { acceptSpilled(event: SpilledEvent): void };
 }
 
-/** Times that passed without a run, of which at most so many each get one, where the manifest asks for all. */
+/** The number of missed times that get a run each, if the manifest asks for all of them. */
 const mostMissed = 100;
 
-/** A run that begins later than this after its time came too late, in milliseconds: it was missed. */
+/** The delay after which a run counts as missed, in milliseconds. */
 const lateMs = 60_000;
 
-/** How often wall time is looked at, at least, in milliseconds: it may be set. */
+/** The longest time between two reads of the wall clock, in milliseconds: the clock may be set. */
 const lookMs = 30_000;
 
-/** How often it is looked whether the run before has ended, in milliseconds. */
+/** The time between two checks whether the previous run has ended, in milliseconds. */
 const busyMs = 1_000;
 
 /**
- * Wall time that is set back by no more than this, in milliseconds, brings no time again: the schedule waits until its
- * position is reached. By more, the position was a mistake, and the schedule begins anew.
+ * The largest step back of the wall clock, in milliseconds, after which the schedule waits until its position is reached again,
+ * so that no time runs twice. After a larger one the position is taken for a mistake, and the schedule starts over.
  */
 const believedBackMs = 3_600_000;
 
@@ -49,27 +49,27 @@ const flagsOf = (time: number, missed: boolean): EventFlags => ({
   ...(missed && { missed: true }),
 });
 
-/** There is nothing to read. */
+/** A scheduled event has no object. */
 const noBody = Buffer.from("null");
 
 /**
- * One trigger that goes by the clock. Its position is the last time that was told, or let go by. A time that is told is on
- * disk with the position, in one commit: it is neither lost nor told twice. From there it has a lane of its own.
+ * A trigger that runs by the clock. Its position is the last time that was emitted or skipped. A time is on disk with the
+ * position, in one commit, so it is neither lost nor emitted twice. From there on it is an event in a lane of the trigger's.
  */
 export class ScheduledTrigger {
   private readonly parts: ScheduledTriggerParts;
   private readonly timetable: Timetable;
   private readonly selection: string;
   private readonly uid: string;
-  /** When it was made, wall time. */
+  /** The wall time of construction. */
   private readonly madeAt: number;
-  /** From when on it looks, as wall time goes now: what was to run before was missed. */
+  /** The lowest wall time seen since construction: runs that were due before it were missed. */
   private since: number;
-  /** Everything up to here was told, or let go by. */
+  /** All times up to here were emitted or skipped. */
   private position: number;
   private epoch: number;
   private timer: Timer | undefined;
-  /** Epoch milliseconds of the last run that was asked for. */
+  /** The last run that a user requested, in epoch milliseconds. */
   private askedFor = 0;
 
   constructor(parts: ScheduledTriggerParts) {
@@ -82,12 +82,12 @@ export class ScheduledTrigger {
     this.since = this.madeAt;
     const goesOn = cursor?.selection === this.selection && cursor.lowWaterMark !== undefined;
     this.position = goesOn ? Number(cursor.lowWaterMark) : this.since;
-    // Another schedule may name a time that this one told.
+    // Another schedule may have a time that this one emitted.
     this.epoch = goesOn || !cursor ? (cursor?.epoch ?? 0) : cursor.epoch + 1;
     if (!goesOn) commits.cursorMoved(this);
   }
 
-  /** Tells what is due, now and from then on. */
+  /** Emits the due runs, now and from then on. */
   begin(): void {
     this.look();
   }
@@ -96,28 +96,31 @@ export class ScheduledTrigger {
     return this.parts.schedule.name;
   }
 
-  /** When the next run begins, epoch milliseconds, as wall time goes now; undefined where there is none. */
+  /** The begin of the next run, in epoch milliseconds by the current wall clock; `undefined` if there is no next run. */
   get next(): number | undefined {
     const time = this.timetable.next(this.position);
     return time === undefined ? undefined : this.timetable.beginOf(time);
   }
 
-  /** Whether a run waits, or is under way. */
+  /** Whether a run waits, or is in progress. */
   get isBusy(): boolean {
     return !this.parts.view.isIdle(this.key);
   }
 
-  /** Tells the time of a run that ended once more, flagged. Gives whether it did: not while another run waits. */
+  /** Emits the time of an ended run again, flagged as a redelivery. Returns false, and does nothing, while another run waits. */
   again({ id, resourceVersion: time }: Pick<PastRun, "id" | "resourceVersion">): boolean {
     if (this.isBusy) return false;
     this.emit(Number(time), flagsOf(Number(time), false), { id, redelivered: true });
     return true;
   }
 
-  /** Runs it at once, for this moment; its position and its next time stay. Returns whether it did: not while a run waits. */
+  /**
+   * Runs it at once, for the current time; its position and its next time do not change. Returns false, and does nothing, while a
+   * run waits.
+   */
   now(): boolean {
     if (this.isBusy) return false;
-    // Two that are asked for within a millisecond have different IDs.
+    // Two requests within a millisecond get different IDs.
     this.askedFor = Math.max(this.parts.clock.now(), this.askedFor + 1);
     this.emit(this.askedFor, flagsOf(this.askedFor, false), { redelivered: false });
     return true;
@@ -134,7 +137,7 @@ export class ScheduledTrigger {
     this.timer = undefined;
   }
 
-  /** Tells what is due, and looks again when the next is, or in half a minute. */
+  /** Emits what is due, and checks again when the next run is, or in half a minute. */
   private look(): void {
     this.parts.time.measure("schedules", () => this.tellDue());
   }
@@ -142,7 +145,7 @@ export class ScheduledTrigger {
   private tellDue(): void {
     const { clock } = this.parts;
     const now = clock.now();
-    // It was set back: what comes again of it is no time at which nobody was up.
+    // If the clock was set back, the times that it repeats were not missed.
     this.since = Math.min(this.since, now);
     if (now < this.position - believedBackMs) this.beginAnew(now);
     const { isBusy } = this;
@@ -169,7 +172,7 @@ export class ScheduledTrigger {
     else if (!isLate) this.emit(newest, flagsOf(newest, false));
   }
 
-  /** Whether a time lies between the two that was not told. */
+  /** Whether a time between the two was not emitted. */
   private skips(after: number, newest: number): boolean {
     const first = this.timetable.next(after);
     return first !== undefined && first < newest;
@@ -180,7 +183,7 @@ export class ScheduledTrigger {
     return begin < this.since || now - begin > lateMs;
   }
 
-  /** `extra`: a run that the position does not stand for, with its ID if it has one. */
+  /** Emits a run. `extra` marks one outside the position, and has its ID if it is a repetition. */
   private emit(time: number, flags: EventFlags, extra?: { readonly id?: string; readonly redelivered: boolean }): void {
     const { view, clock, nextSequence, queue, lostWrites } = this.parts;
     const version = resourceVersion(String(time));
@@ -214,7 +217,7 @@ export class ScheduledTrigger {
       receivedAt: clock.now(),
       sequence: nextSequence(),
       replayed: extra !== undefined,
-      // The machine went down: the record that it was told may be lost.
+      // After the machine went down, the record that the run was emitted may be lost.
       redelivered: extra?.redelivered ?? (lostWrites && time <= this.madeAt),
     });
   }
@@ -222,7 +225,7 @@ export class ScheduledTrigger {
   private beginAnew(now: number): void {
     const { log, commits, view } = this.parts;
     const [from, to] = [this.position, now].map((time) => new Date(time).toISOString());
-    log.warn({ function: view.functionName, trigger: this.trigger, from, to }, "clock set back, schedule begins anew");
+    log.warn({ function: view.functionName, trigger: this.trigger, from, to }, "clock set back, schedule starts over");
     this.position = now;
     this.epoch++;
     commits.cursorMoved(this);

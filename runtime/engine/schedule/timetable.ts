@@ -2,13 +2,13 @@ import { createHash } from "node:crypto";
 import { CronTimes } from "../../manifest/cron.ts";
 import type { Schedule } from "../../manifest/function.ts";
 
-/** Times of one schedule, in epoch milliseconds: the same in every process, so that none is told twice. */
+/** The times of one schedule, in epoch milliseconds. They are the same in every process, so that no time runs twice. */
 export class Timetable {
   private readonly seed: string;
   private readonly jitterMs: number;
   private readonly times: Pick<CronTimes, "next" | "before">;
 
-  /** @param owner whose it is: functions with the same interval do not all begin at once */
+  /** @param owner identifies the schedule: functions with the same interval do not all start at once */
   constructor({ times, jitterMs }: Pick<Schedule, "times" | "jitterMs">, owner: string) {
     this.seed = owner;
     this.jitterMs = jitterMs;
@@ -18,16 +18,16 @@ export class Timetable {
         : new Interval(times.everyMs, Math.floor(share(owner) * times.everyMs));
   }
 
-  /** The first time after `after`; undefined where there is none. */
+  /** Returns the first time after `after`; `undefined` if there is no such time. */
   next(after: number): number | undefined {
     return this.times.next(after);
   }
 
-  /** The times after `after` whose runs were to begin by `now`, oldest first; of more than `most` the last ones. */
+  /** Returns the times after `after` whose runs were due by `now`, oldest first; at most the last `most` of them. */
   due(after: number, now: number, most: number): number[] {
     const safe = now - this.jitterMs;
     const due = this.times.before(safe + 1, most).filter((time) => time > after);
-    // One that still waits for its moment holds those after it: runs come in the order of their times.
+    // A time that waits for its jitter holds back those after it: runs are emitted in the order of their times.
     let time = this.next(Math.max(after, safe));
     while (time !== undefined && this.beginOf(time) <= now) {
       due.push(time);
@@ -36,13 +36,13 @@ export class Timetable {
     return due.slice(-most);
   }
 
-  /** When the run of a time begins: then, or up to the jitter later. */
+  /** Returns the moment at which the run of a time begins: the time plus up to the jitter. */
   beginOf(time: number): number {
     return time + Math.floor(share(`${this.seed}/${time}`) * this.jitterMs);
   }
 }
 
-/** Times that lie equally far apart, counted from 1970. */
+/** Times at equal intervals, counted from 1970. */
 class Interval {
   private readonly everyMs: number;
   private readonly offsetMs: number;
@@ -62,7 +62,7 @@ class Interval {
   }
 }
 
-/** A share in [0, 1) that a text always has. */
+/** Maps a text to a number in [0, 1), always the same one. */
 function share(text: string): number {
   return createHash("sha256").update(text).digest().readUIntBE(0, 6) / 2 ** 48;
 }

@@ -1,10 +1,10 @@
 import { YoungMap } from "../../v8/young-map.ts";
-/** Values by object key, in groups by namespace, so that what concerns one namespace costs nothing for the others. */
+/** Values by object key, grouped by namespace, so that work on one namespace does not cost time for the others. */
 export class ByNamespace<T> implements Iterable<readonly [string, T]> {
   private readonly groups = new YoungMap<string, Map<string, T>>();
   private readonly groupOf: (key: string) => string;
 
-  /** @param groupOf the group that a key belongs to; its namespace unless given */
+  /** @param groupOf the group that a key belongs to. Default: its namespace. */
   constructor(groupOf: (key: string) => string = namespaceOf) {
     this.groupOf = groupOf;
   }
@@ -47,10 +47,10 @@ export class ByNamespace<T> implements Iterable<readonly [string, T]> {
   }
 }
 
-/** The namespace that an object's key begins with; "" for a cluster-scoped object. */
+/** The namespace in an object's key; "" for a cluster-scoped object. */
 export const namespaceOf = (key: string): string => key.slice(0, key.indexOf("/"));
 
-/** The two parts of an object's key. */
+/** Splits an object's key into its two parts. */
 export const nameOf = (key: string): { readonly namespace: string; readonly name: string } => ({
   namespace: namespaceOf(key),
   name: key.slice(key.indexOf("/") + 1),

@@ -3,12 +3,15 @@ import { type Change, objectKey } from "../../informer/scan/change.ts";
 import { apart } from "../../v8/own-copy.ts";
 import type { LastState } from "../redelivery/possible-redeliveries.ts";
 
-/** A difference between what was known and a list. */
+/** A difference between the known objects and a list. */
 export type Difference =
-  /** `unknown`: nothing was known by its key. */
+  /** `unknown` is true if no object was known by the key. */
   | { readonly type: "Added"; readonly key: string; readonly change: Change; readonly unknown: boolean }
   | { readonly type: "Modified"; readonly key: string; readonly change: Change }
-  /** `before` bounds the deletion: it came before this resourceVersion of the object that took the name; or by the list's own. */
+  /**
+   * `before` is an upper bound for the deletion: the resourceVersion of the object that took the name. If undefined, the list's
+   * own is the bound.
+   */
   | {
       readonly type: "Deleted";
       readonly key: string;
@@ -16,46 +19,49 @@ export type Difference =
       readonly before: ResourceVersion | undefined;
     };
 
-/** Which of two states of one object counts: the newer, or after a rewind whichever the list shows. */
+/** Which of two states of an object wins: the newer one, or, after a rewind, the one that the list shows. */
 type DiffMode = "newer" | "different";
 
 interface GapDiffParts {
-  /** The live object known by a key; what is told meanwhile is known. */
+  /** Returns the live object known by a key, including what was delivered while the list was read. */
   readonly lookup: (key: string) => LastState | undefined;
   readonly mode: DiffMode;
-  /** Whether the list is believed to be of the same cluster from its first item on. */
+  /** Whether the list is trusted to be of the same cluster from its first item on. */
   readonly believed: boolean;
-  /** Bodies that may wait for the list's end, in bytes; all whom it is for share them. */
+  /** Limit for bodies that wait for the list's end, in bytes, shared by all subscribers of the list. */
   readonly heldLimit: number;
-  /** Whether an object that was not known is told at once. */
+  /** Whether an object that was not known is delivered at once. */
   readonly tellsUnknown: boolean;
-  /** Takes the differences that cannot wait for the list's end. */
+  /** Receives the differences that cannot wait for the list's end. */
   readonly tell: (difference: Difference) => void;
 }
 
-/** What a complete list says beside what was told as it was read. */
+/** The differences of a complete list that were not delivered while it was read. */
 export interface UnreadObjects {
-  /** Deleted first, then by resourceVersion. */
+  /** Deletions first, then the others by resourceVersion. */
   readonly found: readonly Difference[];
-  /** How many objects were known before it, and how many of them are deleted, told or not. */
+  /** The number of objects known before the list, and how many of them it deletes, whether delivered already or not. */
   readonly known: number;
   readonly deleted: number;
-  /** Some of what waited was let go of: another list is needed to tell of it. */
+  /** True if differences were dropped for lack of room, so that another list is needed. */
   readonly lacks: boolean;
 }
 
 /**
- * Finds what happened in a gap, by comparing a list with what was known before it. Items stream in; one that is
- * unchanged is let go at once, others wait for the list's end. Where they are too large for that, they are told as they
- * come from there on, so that no list is ever held whole. Each is a state that the object had, whatever becomes of the
- * list. Unless none of the objects was known, as in the list of another cluster: such a list is let go of beyond its
- * first part. Deletions follow from a complete list alone: half a list would be read as deletions.
+ * Finds what happened in a gap by comparing a list with the objects known before it. Items stream in. An unchanged item is
+ * dropped at once; a difference waits for the list's end.
+ *
+ * If the waiting bodies exceed the limit, differences are delivered from there on as they are found, so that no list is ever held
+ * whole. That is safe because each is a state that the object had, whatever happens to the list. The exception is a list in which
+ * no known object was found, as a list of another cluster would be: beyond the limit its differences are dropped.
+ *
+ * Deletions are derived from a complete list alone: half a list would look like deletions.
  */
 export class GapDiff {
   private readonly parts: GapDiffParts;
   private believed: boolean;
   private streams = false;
-  /** Objects of the list whose names were known, and those of them that are others by now. */
+  /** Counts of listed objects whose names were known, and of those among them that have another uid now. */
   private met = 0;
   private replaced = 0;
   private readonly seen = new Set<string>();
@@ -68,7 +74,7 @@ export class GapDiff {
     this.believed = parts.believed;
   }
 
-  /** Takes an item; one listed twice, as a restarted page may, counts once. */
+  /** Adds an item. An object that is listed twice, as a restarted page may do, counts once. */
   item(change: Change): void {
     const key = objectKey(change.meta);
     if (this.seen.has(key)) return;
@@ -76,7 +82,7 @@ export class GapDiff {
     const known = this.parts.lookup(key);
     if (known) this.met++;
     if (known && known.uid !== change.meta.uid) this.replaced++;
-    // No other cluster has an object of its uid.
+    // Uids are unique across clusters, so the list is of the same cluster.
     else if (known) this.believed = true;
     const atOnce = this.streams || (!known && this.parts.tellsUnknown);
     for (const difference of this.compare(key, known, change)) {
@@ -86,7 +92,7 @@ export class GapDiff {
     if (this.heldBytes > this.parts.heldLimit) this.makeRoom();
   }
 
-  /** The list is complete. `known` are all the objects known by now. */
+  /** Ends a complete list. `known` are all objects known by now. */
   end(known: Iterable<readonly [string, LastState]>): UnreadObjects {
     const deletions: Difference[] = [];
     const others: Exclude<Difference, { readonly type: "Deleted" }>[] = [];
@@ -99,7 +105,7 @@ export class GapDiff {
       if (!this.seen.has(key)) deletions.push({ type: "Deleted", key, known: object, before: undefined });
     }
     const gone = deletions.length - replaced;
-    // A sort keeps the list's order where resourceVersions cannot be compared.
+    // The sort is stable: it keeps the list's order where resourceVersions cannot be compared.
     others.sort((a, b) => byAge(a.change.meta.resourceVersion, b.change.meta.resourceVersion));
     const found = [...deletions, ...others];
     return { found, known: this.met + gone, deleted: this.replaced + gone, lacks: this.lacks };
@@ -124,7 +130,7 @@ export class GapDiff {
     this.held.push({ ...difference, change: { ...difference.change, body } });
   }
 
-  /** What waits is told from now on, or forgotten where the list is not believed yet. */
+  /** Delivers the waiting differences and all later ones, or drops them if the list is not trusted yet. */
   private makeRoom(): void {
     const { held } = this;
     this.held = [];
@@ -135,8 +141,9 @@ export class GapDiff {
   }
 
   /**
-   * A list older than what is known, as a lagging server gives, changes nothing; versions without order differ or not.
-   * After a rewind what is known is told again where a later state may have run.
+   * Whether a listed state differs from the known one. A list older than the known state, as a lagging server sends, changes
+   * nothing. Versions that cannot be ordered differ unless they are equal. After a rewind a known object is delivered again if a
+   * later state may have reached a handler.
    */
   private changed({ resourceVersion, begun }: LastState, listed: ResourceVersion): boolean {
     if (this.parts.mode === "different") return listed !== resourceVersion || begun !== undefined;

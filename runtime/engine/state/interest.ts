@@ -4,8 +4,8 @@ import type { Filter } from "../filter/filter.ts";
 import type { InterestedFunctions } from "./interested-functions.ts";
 
 /**
- * By which changes may pass a holder by; undefined where its filter demands nothing of an object. Those of one dispatcher share a
- * field: another dispatcher's know other objects.
+ * Returns the rule by which the informer may skip changes for a holder; `undefined` if its filter requires nothing of an object.
+ * Functions of one dispatcher share a field, and those of another dispatcher do not, since they know other objects.
  */
 export function interestOf<T extends object>(
   holder: T,

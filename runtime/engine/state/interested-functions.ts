@@ -1,6 +1,9 @@
 import type { AskedField } from "../../informer/fanout/subscriber.ts";
 
-/** Who knows something of an object, of those who let most objects pass: all functions ask for the same key, one after the other. */
+/**
+ * Index from key to the functions that know the object, for functions that skip most objects. Caches the last key, because all
+ * functions look up the same key in turn.
+ */
 export class InterestedFunctions<T> {
   private readonly byKey = new Map<string, Set<T>>();
   private lastKey: string | undefined;
@@ -15,7 +18,7 @@ export class InterestedFunctions<T> {
     return this.last?.has(holder) ?? false;
   }
 
-  /** The one field of that name that holders ask for values of. `make` is called for the first. */
+  /** Returns the shared field of that name, whose values the functions ask for. Calls `make` at the first request. */
   field(name: string, make: () => AskedField): AskedField {
     const found = this.fields.get(name);
     if (found) return found;
@@ -24,7 +27,7 @@ export class InterestedFunctions<T> {
     return made;
   }
 
-  /** All who know something of it. */
+  /** All functions that know the object. */
   of(key: string): Iterable<T> {
     return this.byKey.get(key) ?? [];
   }

@@ -22,36 +22,36 @@ import { InterestedFunctions } from "./interested-functions.ts";
 import { type ObjectState, standsBut } from "./object-state.ts";
 import type { RecordForm } from "./record-form.ts";
 
-/** What a view needs of an event. */
+/** The fields of an event that the known objects read and record. */
 export interface ViewEvent {
   readonly type: EventType;
   readonly key: string;
   readonly meta: ObjectMeta;
-  /** A Deleted that was found, not watched. */
+  /** True for a `Deleted` that a list or a scope change found, rather than a watch. */
   readonly lastKnown: boolean;
-  /** Its own resourceVersion; of a Deleted that was found, the newest that it may have: nothing up to there is news. */
+  /** The event's resourceVersion; for a `Deleted` that was found, the newest that it may have: changes up to it are not news. */
   readonly deletedBy: ResourceVersion;
-  /** In which its resourceVersions count. */
+  /** The epoch in which its resourceVersions are compared. */
   readonly epoch: number;
   readonly doubt: RedeliveryRisk;
-  /** Whether its body is no state of its own, and so none to keep. */
+  /** True if the body was fetched from the API server, so it is not the event's own state, and is not stored. */
   readonly isAsked: boolean;
-  /** Where the object's members are in its body, where that is known. */
+  /** Byte ranges of the object's members in the body, if the scanner recorded them. */
   readonly members?: ObjectMembers | undefined;
 }
 
-/** What a filter is told of an event beside its body. */
+/** The fields of an event, other than its body, that a filter reads. */
 export type FilteredEventFields = Pick<ViewEvent, "type" | "key" | "doubt" | "members">;
 
-/** What a view needs of an event that waits. */
+/** The fields of an event that are recorded while it waits. */
 interface ExpectedEvent extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
 }
 
-/** An attempt that is over. */
+/** An attempt that has ended. */
 interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {
-  /** The state that its handler has begun with, where that may be newer than what is known. */
+  /** The state that its handler received, if that may be newer than the known state. */
   readonly shown: ResourceVersion | undefined;
   readonly comesAgain?: boolean;
 }
@@ -61,42 +61,42 @@ interface KnownObjectsParts {
   readonly functionName: string;
   readonly trigger: Trigger;
   readonly resource: string;
-  /** Begins its event ids. */
+  /** Prefix of the trigger's event ids. */
   readonly identity: string;
   readonly filter: Filter;
-  /** In which it writes records. */
+  /** The form in which records are written. */
   readonly form: RecordForm;
-  /** Whether something compares with the previous object: its body then is always the newest. */
+  /** Whether a condition or changed field compares with the previous object: the stored body then is always the newest. */
   readonly compares: boolean;
   readonly commits: Commits;
-  /** Of its function. */
+  /** The function's history of filtered events and attempts. */
   readonly history: History;
-  /** Under a trigger with `key`: whom a state counts for. */
+  /** For a trigger with `key`: maps a state of an object to its keys. */
   readonly keyOf?: KeyOf | undefined;
-  /** Of all functions, by object. Default: this view's alone. */
+  /** Index by object, shared by all functions of a dispatcher. Default: an index for this trigger alone. */
   readonly holders?: InterestedFunctions<KnownObjects>;
 }
 
-/** Keys that an object counted for. */
+/** The keys that an object mapped to. */
 export interface CountedKeys {
-  /** `namespace/name` each; undefined where none were noted. */
+  /** Each is `namespace/name`; `undefined` if they were not recorded. */
   readonly keys: readonly string[] | undefined;
-  /** Whether the trigger's `key` of today named them. */
+  /** Whether the trigger's current `key` rule computed them. */
   readonly isByThisRule: boolean;
 }
 
-/** What an event would come to. */
+/** The event that a state of an object would cause, and the filter's verdict on it. */
 export interface Preview {
   readonly type: "Added" | "Modified";
-  /** Undefined where the handler would see it. */
+  /** `undefined` if the event would reach the handler. */
   readonly heldBack: HeldBack | undefined;
   readonly answers: readonly ConditionAnswer[];
 }
 
 /**
- * What one trigger knows of its objects: exactly what its handler has been told, or was spared by a filter. It changes
- * when an event leaves its lane, in the commit that makes the event terminal. Waiting events lie over it. So a later
- * event, or a list after a gap, is compared with where the object will stand.
+ * The objects that one trigger knows: exactly the states that its handler has received, or that a filter held back. A state
+ * changes when an event leaves its lane, in the commit that makes the event terminal. Waiting events are an overlay: a later
+ * event, or a list after a gap, is compared with the state that the object will have once they are done.
  */
 export class KnownObjects {
   readonly id: number;
@@ -109,22 +109,22 @@ export class KnownObjects {
   private readonly keyOf: KeyOf | undefined;
   private readonly known: ByNamespace<KnownIdentity>;
   private readonly doubted: PossiblyDeliveredObjects;
-  /** Objects whose events waited on disk and were left out, since the trigger selects them no more: uids by key. */
+  /** Uids by key of objects whose events were dropped from disk, because the trigger no longer selects the objects. */
   private readonly untold = new Map<string, string>();
-  /** Deleted objects by the namespace of their source ("" for all), in the order in which they went. */
+  /** Tombstones by the namespace of their source ("" for all namespaces), in the order of deletion. */
   private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: ResourceVersion }[]>();
   private readonly waiting: ByNamespace<ObjectState & { count: number; readonly epoch: number }>;
-  /** Namespaces with a source that could replay; undefined before that is known. */
+  /** Namespaces with a source that could replay; `undefined` until that is known. */
   private scope: Set<string> | undefined;
-  /** The epoch of each source's namespace. */
+  /** The current epoch of each source's namespace. */
   private readonly epochs = new Map<string, number>();
   private readonly filter: Filter;
   private readonly compares: boolean;
-  /** Whether an object that has never met the conditions leaves nothing here. */
+  /** Whether an object that has never met the conditions gets no row. */
   private readonly leavesStrangers: boolean;
-  /** Where it is noted of which objects something is known; undefined where it lets none pass. */
+  /** Index of the objects that this trigger knows; `undefined` if no change may be skipped without parsing. */
   private readonly holders: InterestedFunctions<KnownObjects> | undefined;
-  /** By which changes pass it that it would let pass; undefined where it lets none. */
+  /** The value that the informer checks to skip changes for this trigger; `undefined` if it sees every change. */
   readonly interest: Interest | undefined;
   private readonly commits: Commits;
 
@@ -146,20 +146,20 @@ export class KnownObjects {
     if (this.leavesStrangers && filter.demands && !history.tellsEach)
       this.holders = holders ?? new InterestedFunctions();
     this.interest = this.holders && interestOf(this, filter, this.holders);
-    // One source brings all: one group is the quickest.
+    // A single source delivers all namespaces, so one group is fastest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
     this.waiting = new ByNamespace(groupOf);
     this.doubted = new PossiblyDeliveredObjects(({ row, key, id }) => commits.settle(row, { view: this.id, key, id }));
   }
 
-  /** Takes what the store has. */
+  /** Loads one row of the store. */
   restore(key: string, identity: KnownIdentity): void {
     this.know(key, identity);
     if (identity.deleted) this.bury(key, identity.resourceVersion);
   }
 
-  /** An attempt at this event had begun when the last process ended: a handler may know of it. */
+  /** Records that an attempt at this event had begun when the last process ended: a handler may have seen it. */
   doubt(begun: Begun): void {
     this.holders?.add(begun.key, this);
     this.doubted.add(begun, this.known.get(begun.key), this.waiting.has(begun.key));
@@ -171,40 +171,40 @@ export class KnownObjects {
     return this.doubted.isOvertaken(key, resourceVersion);
   }
 
-  /** Whether a handler may have seen a newer state of an object than the one that is known. */
+  /** Whether a handler may have seen a newer state of an object than the known one. */
   hasShownNewer(key: string): boolean {
     return this.doubted.isSurpassed(key, this.stands(key));
   }
 
-  /** An attempt is over. What it has shown of an object that is newer than what is known stays on record until that is known. */
+  /** Records that an attempt has ended. A state that the handler saw stays in the journal until the known state is as new. */
   settle({ key, id, uid, row, shown, comesAgain = false }: Settled): void {
     const known = this.stands(key);
     if (!shown || !(known?.uid === uid ? isNewer(shown, known.resourceVersion) : comesAgain)) {
       this.commits.settle(row, { view: this.id, key, id });
       return;
     }
-    // An event that waits may bring that state, in an epoch that is over by now.
+    // A waiting event may carry that state, in an epoch that has ended since.
     const next = this.waiting.get(key);
     const epoch = next && isUpTo(shown, next.resourceVersion) ? next.epoch : this.epochOf(key);
     const record = { view: this.id, key, id, type: "Modified", resourceVersion: shown, attempt: 0 } as const;
     this.doubt({ ...record, uid, epoch, row: comesAgain ? this.commits.uncount(row, record) : row });
   }
 
-  /** The object as a list is compared with: where it will stand, unless it will be gone. */
+  /** The object's state for comparison with a list: after all waiting events, or `undefined` if it will be deleted. */
   alive(key: string): LastState | undefined {
     const waiting = this.waiting.get(key);
     if (waiting) return waiting.deleted ? undefined : waiting;
     return this.doubted.alive(key, this.known.get(key));
   }
 
-  /** Where the object will stand; undefined also of one that will be gone, in an epoch that is over. */
+  /** The object's state after all waiting events; also `undefined` if it will have been deleted in an epoch that has ended. */
   standing(key: string): ObjectState | undefined {
     const waiting = this.waiting.get(key);
     if (!waiting) return this.known.get(key);
     return waiting.deleted && this.isOver(key, waiting.epoch) ? undefined : waiting;
   }
 
-  /** Objects that will stand when all that waits is done, of one namespace or ("") of all. */
+  /** The objects that will exist after all waiting events, of one namespace or ("") of all. */
   *live(namespace: string): Iterable<readonly [string, LastState]> {
     for (const [key, object] of this.waiting.in(namespace)) if (!object.deleted) yield [key, object];
     for (const [key, object] of this.known.in(namespace)) {
@@ -213,19 +213,19 @@ export class KnownObjects {
     for (const [key, object] of this.doubtedIn(namespace)) if (this.alive(key) === object) yield [key, object];
   }
 
-  /** The key of any object that is on record or to come, also of one that is gone; undefined where there is none. */
+  /** The key of any object that is recorded or waits, deleted ones included; `undefined` if there is no such object. */
   get anyKey(): string | undefined {
     for (const objects of [this.known, this.waiting, this.doubted]) for (const [key] of objects) return key;
     return undefined;
   }
 
-  /** The namespaces in which objects are known, wait or had begun. */
+  /** The namespaces of objects that are known, wait, or had an attempt begun. */
   get namespaces(): ReadonlySet<string> {
     const doubted = [...this.doubted].map(([key]) => namespaceOf(key));
     return new Set([...this.known.namespaces, ...this.waiting.namespaces, ...doubted]);
   }
 
-  /** The newest resourceVersion of all that is known, waits or had begun, deletions included, of one namespace or ("") of all. */
+  /** The newest resourceVersion of all objects known, waiting or begun, deletions included, of one namespace or ("") of all. */
   newest(namespace: string): ResourceVersion | undefined {
     let newest: ResourceVersion | undefined;
     for (const objects of [this.known.in(namespace), this.waiting.in(namespace), this.doubtedIn(namespace)]) {
@@ -240,61 +240,61 @@ export class KnownObjects {
     for (const each of this.doubted) if (namespace === "" || namespaceOf(each[0]) === namespace) yield each;
   }
 
-  /** The object as all that has ended leaves it; undefined where there is none. */
+  /** The object's state after its last terminal event; `undefined` if it does not exist. */
   stands(key: string): KnownIdentity | undefined {
     const known = this.known.get(key);
     return known?.deleted ? undefined : known;
   }
 
-  /** Notes that an event of the object is left out, since the trigger selects it no more. No handler is told of it. */
+  /** Records that an event of the object is dropped undelivered, because the trigger no longer selects the object. */
   leaveUntold(key: string, uid: string): void {
     if (this.stands(key)?.uid !== uid && !this.doubted.has(key)) this.untold.set(key, uid);
   }
 
-  /** Whether all of the object's events were left out so in this process. */
+  /** Whether all events of the object were dropped that way in this process. */
   isUntold(key: string, uid: string): boolean {
     return this.untold.get(key) === uid && this.stands(key)?.uid !== uid && !this.doubted.has(key);
   }
 
-  /** The object as it was deleted, where that is still on record. */
+  /** The object's tombstone, if it is still recorded. */
   gone(key: string): KnownIdentity | undefined {
     const known = this.known.get(key);
     return known?.deleted ? known : undefined;
   }
 
-  /** Objects that stand, each with the keys that it counts for, where these are noted. */
+  /** The existing objects with their recorded keys; objects without recorded keys are left out. */
   *counting(): Iterable<readonly [string, readonly string[]]> {
     for (const [key, { deleted, keys }] of this.known) if (!deleted && keys) yield [key, keys];
   }
 
-  /** Whom the object counted for when its last event ended; undefined where nothing is noted. */
+  /** The keys that the object mapped to when its last event ended; `undefined` if no state is recorded. */
   countedFor(key: string): CountedKeys | undefined {
     const known = this.stands(key);
     return known && { keys: known.keys, isByThisRule: this.form.namesKeys(known.form) };
   }
 
-  /** Whether all that the trigger knows of an object is that it never met the conditions, if it was ever there. */
+  /** Whether the object is a stranger: if it ever existed, no state of it met the conditions and no handler may have seen it. */
   isStranger(key: string): boolean {
     return this.isUnkept(key) && !this.doubted.has(key);
   }
 
-  /** Whether the server alone knows if an object was there before a change: nothing is kept of it. */
+  /** Whether no previous state is stored for the object, so that only the server knows whether it existed before a change. */
   isUnkept(key: string): boolean {
     return this.leavesStrangers && !this.known.has(key) && !this.waiting.has(key);
   }
 
-  /** Whether a change is no concern of the function: nothing is known of the object, and it lacks what is demanded. */
+  /** Whether the function may skip a change: the object is not recorded, and lacks the text that the filter requires. */
   lets(change: Change): boolean {
     const { holders, filter } = this;
     return holders !== undefined && !holders.has(objectKey(change.meta), this) && filter.isLacking(change);
   }
 
-  /** Why such a change is held back. */
+  /** The reason that the history shows for a skipped change. */
   whyPassed(type: EventType): HeldBack {
     return this.filter.lacking(type);
   }
 
-  /** Its function is unloaded. */
+  /** Removes the trigger from the index when its function is unloaded. */
   close(): void {
     const { holders } = this;
     if (!holders) return;
@@ -302,7 +302,7 @@ export class KnownObjects {
       for (const [key] of objects) holders.delete(key, this);
   }
 
-  /** Whether the object is not known yet, and waits to be: its first event is still to end. */
+  /** Whether the object is unknown, and its first event waits. */
   isToCome(key: string): boolean {
     return this.waiting.get(key)?.deleted === false && this.stands(key) === undefined;
   }
@@ -311,7 +311,7 @@ export class KnownObjects {
     return !this.waiting.has(key);
   }
 
-  /** Whether a verdict can be had without reading from the store, and perhaps in one piece. */
+  /** Whether the filter can judge without a read from the store, and likely in one piece of work. */
   judgesAtOnce(key: string): boolean {
     return !this.needsBody(key) && !this.filter.isLong;
   }
@@ -321,7 +321,7 @@ export class KnownObjects {
     return this.filter.needsOldBody || (known !== undefined && this.filter.isOutdated(known.hash));
   }
 
-  /** Notes that an event waits. */
+  /** Records that an event waits. */
   expect({ type, key, uid, resourceVersion, deletedBy, epoch }: ExpectedEvent): void {
     this.holders?.add(key, this);
     const deleted = type === "Deleted";
@@ -329,7 +329,7 @@ export class KnownObjects {
     this.waiting.set(key, { uid, resourceVersion: deleted ? deletedBy : resourceVersion, deleted, count, epoch });
   }
 
-  /** An event that waited does so no more. */
+  /** Records that a waiting event has ended. */
   leave(key: string): void {
     const waiting = this.waiting.get(key);
     if (!waiting) return;
@@ -340,9 +340,9 @@ export class KnownObjects {
   }
 
   /**
-   * The filter's verdict on an event that is next for its object. `body`: the event's own; of a deletion that was found, the
-   * last one kept, undefined where none is.
-   * @param admitted resolves when the next piece of judging may be done; asked once all that it takes is read
+   * Returns the filter's verdict on the event that is next for its object.
+   * @param body the event's own; for a deletion that was found, the last stored one, or `undefined` without one
+   * @param admitted resolves when the next piece of judging may run; called once everything needed has been read
    */
   async judge(event: ViewEvent, body: Buffer | undefined, admitted: () => Promise<void>): Promise<Verdict> {
     if (event.lastKnown || !body) {
@@ -356,24 +356,24 @@ export class KnownObjects {
     return this.filter.inPieces(this.filter.pieces(type, body, this.before(key, doubt), old, members), admitted);
   }
 
-  /** The verdict on an event that has its own body; undefined where that takes more than one piece of work. */
+  /** Returns the verdict on an event with its own body; `undefined` if judging takes more than one piece of work. */
   judgeAtOnce({ type, key, doubt, members }: FilteredEventFields, body: Buffer): Verdict | undefined {
     return this.filter.judgeAtOnce(type, body, this.before(key, doubt), undefined, members);
   }
 
-  /** Whether the conditions hold for a state of an object, as for one that is new. */
+  /** Whether the conditions hold for a state of an object, judged as if it were new. */
   matches(key: string, body: Buffer): boolean {
-    // Of a type that is none of its events no condition is asked.
+    // Conditions are not evaluated for a type that the trigger does not subscribe to.
     const type = this.trigger.events.includes("Added") ? "Added" : "Modified";
     return this.filter.judge(type, body, this.before(key), undefined).matched;
   }
 
-  /** Why a change of a stranger is held back, where a quick look tells. */
+  /** Returns why a change of a stranger is held back, if the cheap checks can tell. */
   plainRefusal(change: Change): HeldBack | undefined {
     return this.filter.plainRefusal(change.type, change);
   }
 
-  /** The condition that does not hold for a state of an object, where one is false. Nobody hears of errors. */
+  /** Returns the condition that is false for a state of an object, if there is one. Evaluation errors are not reported. */
   refuses(change: Change): HeldBack | undefined {
     const plain = this.filter.plainRefusal("Added", change);
     if (plain) return plain;
@@ -384,7 +384,7 @@ export class KnownObjects {
 
   private before(key: string, doubt: RedeliveryRisk = "none"): PreviousState {
     const known = this.known.get(key);
-    // What may have been told last is not what is known.
+    // The last delivered state may differ from the recorded one.
     const doubted = doubt !== "none" || this.doubted.has(key);
     if (!known || known.deleted || doubted) return { ...unknown, doubted };
     const hash = this.form.comparesWith(known.form) ? known.hash : undefined;
@@ -393,9 +393,9 @@ export class KnownObjects {
   }
 
   /**
-   * The event is terminal: what it says is known from the next commit on.
-   * @param hold of an event that a position may not have passed
-   * @returns whether none may pass it before `hold` has ended
+   * Applies a terminal event: its state is known from the next commit on.
+   * @param hold holds the position back, for an event that a position cannot have passed
+   * @returns whether the position must not pass the event before `hold` is released
    */
   apply(event: ViewEvent, body: Buffer, { hash, matched, deliver }: Verdict, hold?: PositionHold): boolean {
     const wasDoubted = this.doubted.has(event.key);
@@ -415,7 +415,7 @@ export class KnownObjects {
       const isChange = event.type === "Modified" && before?.uid === uid && !before.deleted;
       const keys = this.keysOf(event.meta, body);
       const known = this.stateOf(event.meta, hash, matched, keys);
-      // A body of another form would pass for one of this.
+      // A stored body of another form would be taken for one of this form.
       const later = isChange && !this.compares && !event.isAsked && before.form === known.form;
       if (hold && later && !deliver && !wasDoubted && standsBut(before, known)) {
         this.know(event.key, known);
@@ -442,14 +442,14 @@ export class KnownObjects {
     return false;
   }
 
-  /** Learns of an object that was there when the function was deployed, and is skipped. `at`: epoch milliseconds. */
+  /** Records an object that existed when the function was deployed, and is skipped. `at` is in epoch milliseconds. */
   skip(key: string, meta: ObjectMeta, body: Buffer, at: number): void {
     const { hash, matched } = this.filter.judge("Added", body, this.before(key), undefined);
     this.put(key, this.stateOf(meta, hash, matched, this.keysOf(meta, body)), body);
     this.history.held({ view: this, key, type: "Added", meta }, wasThere, at);
   }
 
-  /** What the next event would come to if it brought this body: changes nothing, and counts nothing. */
+  /** Returns the event that this body would cause if it were the next one. Changes no state and no counters. */
   async preview(key: string, { meta, body }: Pick<Change, "meta" | "body">): Promise<Preview> {
     const known = this.standing(key);
     const stands = known ? !known.deleted && known.uid === meta.uid : this.isUnkept(key);
@@ -462,9 +462,9 @@ export class KnownObjects {
   }
 
   /**
-   * Forgets the tombstones of a source's namespace that no replay from its low-water mark can reach; without a mark, all.
-   * `caughtUp`: all that was received is behind the mark, and with it the tombstones that cannot be ordered against it.
-   * Gives whether there were any.
+   * Prunes the tombstones of a source's namespace that a replay from its low-water mark cannot reach; without a mark, all.
+   * @param caughtUp true if the mark has passed everything received; then tombstones that cannot be ordered against it go too
+   * @returns whether any were pruned
    */
   exhume(namespace: string, lowWaterMark?: ResourceVersion, caughtUp = false): boolean {
     const graves = this.graves.get(namespace);
@@ -483,27 +483,27 @@ export class KnownObjects {
     return forgotten.length > 0;
   }
 
-  /** What a deletion that was found shows of an object of which no body is kept: its name. */
+  /** Returns a body with the object's name alone, for a deletion that was found when no body is stored. */
   nameAlone({ meta }: Pick<ViewEvent, "meta">): Buffer {
     const { apiVersion, kind } = this.trigger;
     return Buffer.from(JSON.stringify({ apiVersion, kind, metadata: meta }));
   }
 
-  /** The object's body as it is known; undefined where the one on record is older, or of a form that says less. */
+  /** Returns the stored body; `undefined` if it is older than the known state, or of a form that has less. */
   async body(key: string): Promise<Buffer | undefined> {
     const form = this.known.get(key)?.form;
     const body = await this.knownBody(key);
     return body && !body.isOlder ? this.form.body(body.bytes, form) : undefined;
   }
 
-  /** The newest body that is left of the object, or what is true of it in each form: what a deletion that was found shows. */
+  /** Returns the newest stored body, reduced to what holds in every form; a deletion that was found shows it. */
   async lastBody(key: string): Promise<Buffer | undefined> {
     const form = this.known.get(key)?.form;
     const body = (await this.knownBody(key))?.bytes;
     return body && (this.form.body(body, form) ?? this.form.remains(body));
   }
 
-  /** Whether a condition would judge an earlier state of the object than its last. */
+  /** Whether the stored body that a condition would judge is older than the object's last state. */
   private async isOlder(key: string): Promise<boolean> {
     return this.trigger.matchConditions.length > 0 && ((await this.knownBody(key))?.isOlder ?? false);
   }
@@ -512,19 +512,19 @@ export class KnownObjects {
     return this.form.keepsBodies ? this.commits.body(this.id, key) : undefined;
   }
 
-  /** Keeps no tombstone of other namespaces: no source of them is left that could replay. */
+  /** Prunes the tombstones of all other namespaces: no source of them is left that could replay. */
   retain(namespaces: ReadonlySet<string>): void {
     this.scope = new Set(namespaces);
     for (const namespace of [...this.graves.keys()]) if (!this.scope.has(namespace)) this.exhume(namespace);
   }
 
-  /** A namespace has a source from now on, whose resourceVersions are of this epoch. */
+  /** Records that a namespace has a source, whose resourceVersions belong to this epoch. */
   enter(namespace: string, epoch: number): void {
     this.scope?.add(namespace);
     this.epochs.set(namespace, epoch);
   }
 
-  /** A complete list begins an epoch: what deletions before it say of resourceVersions counts no more. */
+  /** Begins an epoch at a complete list: resourceVersions of earlier deletions cannot be compared any more. */
   begin(namespace: string, epoch: number): void {
     this.epochs.set(namespace, epoch);
     this.exhume(namespace);
@@ -534,12 +534,12 @@ export class KnownObjects {
     return epoch < this.epochOf(key);
   }
 
-  /** In which an object's resourceVersions count now. */
+  /** The epoch in which an object's resourceVersions are compared now. */
   epochOf(key: string): number {
     return this.epochs.get(this.sourceOf(key)) ?? 0;
   }
 
-  /** The namespace of the source that an object comes from. */
+  /** The namespace of the source that delivers an object. */
   private sourceOf(key: string): string {
     return this.trigger.namespaces.type === "all" ? "" : namespaceOf(key);
   }
@@ -570,7 +570,7 @@ export class KnownObjects {
     if (this.holders && this.isStranger(key)) this.holders.delete(key, this);
   }
 
-  /** `later`: an older body is on record, which will do for a while. */
+  /** Records a state. With `later`, the body may be written later, since an older one is stored. */
   private put(key: string, known: KnownIdentity, body: Buffer | undefined, later = false): void {
     this.know(key, known);
     const kept = body && this.form.keep(body);
@@ -593,7 +593,7 @@ export class KnownObjects {
   }
 }
 
-/** What a filter is told of an object that was not known. */
+/** The filter's input for an object that is not known. */
 const unknown = { hash: undefined, matched: undefined };
 const nothing: PreviousState = { ...unknown, doubted: false };
 const silent: Hearing = { onError: () => {} };

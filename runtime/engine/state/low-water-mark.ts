@@ -1,36 +1,36 @@
 import { isUpTo, newerOf, type ResourceVersion } from "../../base/resource-version.ts";
 
-/** Something received, in its place in the order of arrival. */
+/** One received item, at its place in the order of arrival. */
 export interface MarkEntry {
-  /** Undefined of a list that has not ended, or never will: it holds what follows up, and is no position. */
+  /** Undefined for a list that is incomplete: it holds back later entries, and is not a position. */
   resourceVersion: ResourceVersion | undefined;
-  /** Events of it that are not terminal yet. */
+  /** The number of its events that are not terminal yet. */
   outstanding: number;
-  /** Nothing with the same resourceVersion can follow: a bookmark, or the end of a list. */
+  /** True if nothing with the same resourceVersion can follow: a bookmark, or the end of a list. */
   readonly firm: boolean;
-  /** A restart came after it: it is no position any more. */
+  /** Set if a restart came after the entry: it is no longer a position. */
   over?: true;
   /** Called when everything up to and including the entry is terminal, just after the mark has moved. */
   reached?: () => void;
 }
 
-/** From so many entries on, those that are done and have no say in where the mark may go are let go of. */
+/** The number of entries from which finished ones that cannot affect the mark are removed. */
 const roomy = 1_000;
 
 /**
- * A position that is never ahead of unfinished work. It is the resourceVersion of the newest entry for which that entry
- * and all earlier ones are terminal. Entries finish in any order; those behind an unfinished one wait. It passes the
- * resourceVersion of an event only when something newer followed, because two objects may share one.
+ * A position that is never ahead of unfinished work. It is the resourceVersion of the newest entry for which that entry and all
+ * earlier ones are terminal. Entries finish in any order; those behind an unfinished one wait. The mark passes the
+ * resourceVersion of an event only when something newer has followed, because two objects may share one.
  */
 export class LowWaterMark {
   private mark: ResourceVersion | undefined;
   private held: ResourceVersion | undefined;
   private entries: MarkEntry[] = [];
   private head = 0;
-  /** Entries that are kept before it is looked which of them are needed. */
+  /** The number of entries beyond which `condense` runs. */
   private room: number;
 
-  /** @param room for how many entries, at first. */
+  /** @param room the initial number of entries beyond which finished ones are condensed */
   constructor(mark: ResourceVersion | undefined, room = roomy) {
     this.mark = mark;
     this.room = room;
@@ -40,7 +40,7 @@ export class LowWaterMark {
     return this.mark;
   }
 
-  /** How many entries wait. */
+  /** The number of waiting entries. */
   get length(): number {
     return this.entries.length - this.head;
   }
@@ -51,7 +51,7 @@ export class LowWaterMark {
     if (this.length > this.room) this.condense();
   }
 
-  /** As `push` of a change that is done. Behind what is not done, the last of several says all. */
+  /** Same as `push` of a change that is done. Behind unfinished entries, several in a row are merged into the last one. */
   note(resourceVersion: ResourceVersion): void {
     const tail = this.length > 0 ? this.entries[this.entries.length - 1] : undefined;
     const says = tail?.outstanding === 0 && !tail.firm && !tail.reached && !tail.over;
@@ -60,7 +60,7 @@ export class LowWaterMark {
     else this.pass({ resourceVersion, firm: false });
   }
 
-  /** What arrived (before `entry`) is no position any more, though it is still to be terminal before the mark moves. */
+  /** Invalidates the entries before `entry` (default: all) as positions. The mark still waits until they are terminal. */
   restart(entry?: MarkEntry): void {
     this.mark = this.held = undefined;
     for (const before of this.entries.slice(this.head)) {
@@ -69,7 +69,7 @@ export class LowWaterMark {
     }
   }
 
-  /** One event of the entry has become terminal. Gives whether the mark moved. */
+  /** Records that one event of the entry is terminal. Returns whether the mark moved. */
   settle(entry: MarkEntry): boolean {
     entry.outstanding--;
     return entry.outstanding === 0 && this.entries[this.head] === entry ? this.advance() : false;
@@ -89,7 +89,7 @@ export class LowWaterMark {
     return this.mark !== before;
   }
 
-  /** Of entries that are done, one after the other, the last says all; they are many behind one that is stuck. */
+  /** Merges runs of finished entries into the last one of each run. There can be many behind one that is stuck. */
   private condense(): void {
     const waiting = this.entries.slice(this.head);
     this.entries = waiting.filter((entry, index) => {

@@ -3,7 +3,7 @@ import { labelQuery } from "../../kube/label-query.ts";
 import type { Trigger } from "../../manifest/function.ts";
 import { RawFields } from "../filter/raw-fields.ts";
 
-/** An object, as a selector looks at it. */
+/** The parts of an object that a selector reads. */
 interface Selected {
   readonly namespace: string;
   readonly name: string;
@@ -13,11 +13,11 @@ interface Selected {
 const labelsField = new RawFields([["metadata", "labels"]]);
 
 /**
- * Which objects a trigger selects, as far as the process can tell by itself. Namespaces that are chosen by labels, and fields
- * other than name and namespace, are the API server's to judge: they pass.
+ * Decides which objects a trigger selects, as far as the process can tell by itself. Namespaces chosen by labels, and fields
+ * other than name and namespace, are judged by the API server alone: they pass here.
  */
 export class ObjectSelector {
-  /** Stands for the selectors. */
+  /** Hash that identifies the selectors. */
   readonly tag: string;
   private readonly trigger: Trigger;
   private readonly hasLabels: (labels: Readonly<Record<string, string>>) => boolean;

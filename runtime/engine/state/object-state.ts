@@ -3,14 +3,14 @@ import type { Change } from "../../informer/scan/change.ts";
 import type { KnownIdentity } from "../../journal/batch.ts";
 import type { LastState } from "../redelivery/possible-redeliveries.ts";
 
-/** Where an object will stand when all that waits for it is done. */
+/** The state of an object after all of its waiting events. */
 export interface ObjectState extends LastState {
   readonly deleted: boolean;
 }
 
 /**
- * Whether it is a deletion that carries the last state's own resourceVersion, as APIs send that are not etcd's. The object
- * stands, so the deletion is news, wherever the mark is by then.
+ * Whether a change is a deletion with the same resourceVersion as the last state, as APIs send that are not stored in etcd. The
+ * object still exists, so the deletion is news, wherever the mark is by then.
  */
 export const endsAsItWas = (standing: ObjectState, { type, meta }: Change): boolean =>
   type === "Deleted" &&
@@ -19,15 +19,15 @@ export const endsAsItWas = (standing: ObjectState, { type, meta }: Change): bool
   standing.resourceVersion === meta.resourceVersion;
 
 /**
- * Whether a change is no newer than where its object stands. Where resourceVersions cannot be ordered only the same one
- * is, and the deletion of an object that is known to be deleted.
+ * Whether a change is no newer than the state of its object. If resourceVersions cannot be ordered, only an equal one is stale,
+ * and so is the deletion of an object that is known to be deleted.
  */
 export function isStale(standing: ObjectState, { type, meta }: Change): boolean {
   if (isUpTo(meta.resourceVersion, standing.resourceVersion)) return true;
   return standing.deleted && standing.uid === meta.uid && type === "Deleted";
 }
 
-/** Whether an object differs from what is on record in a later resourceVersion alone. */
+/** Whether an object differs from its record only in a later resourceVersion. */
 export const standsBut = (before: KnownIdentity, { hash, matched, form, resourceVersion }: KnownIdentity): boolean =>
   before.hash === hash &&
   before.matched === matched &&

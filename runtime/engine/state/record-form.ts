@@ -5,29 +5,29 @@ import { isMetadataAlone } from "../filter/previous-object.ts";
 import { RawFields } from "../filter/raw-fields.ts";
 import { ObjectSelector } from "./object-selector.ts";
 
-/** How much of a body a view keeps. */
+/** The part of a body that is stored: the whole object, its metadata alone, or nothing. */
 export type KeptBody = "Full" | "Metadata" | "None";
 
-/** The body is the whole object, or its metadata alone; or none is kept. */
+/** The letter of each in a form's text. */
 const letter = { Full: "F", Metadata: "M", None: "N" } as const;
 
-/** Characters that stand for conditions, and for a rule of keys. */
+/** Length of the hash that identifies the conditions, or a key rule, in characters. */
 const tagLength = 6;
-/** Stands for no conditions, and for no rule. */
+/** Placeholder for "no conditions" and for "no key rule". */
 const noTag = "-";
 
 /**
- * The form that a trigger's records are written in: what of the manifest their parts follow from. Its `text` stands with each
- * record, so that a reader under another manifest knows which parts are still true. For example `F,v1,-,-`: whole objects of
- * version v1, no conditions, no `key`.
+ * The form of a trigger's records: those parts of the manifest that the records depend on. Its `text` is stored with each record,
+ * so that a process with another manifest knows which parts still hold. For example `F,v1,-,-`: whole objects of version v1, no
+ * conditions, no `key`.
  *
- * Records of runtimes that noted no form are read as this one's own, but for bodies, which show their version and whether they
- * are whole.
+ * Records of older runtimes have no form. They are read as if they had the current one, except for bodies, which show their own
+ * version and whether they are whole.
  */
 export class RecordForm {
-  /** Of a known object's row and its body. */
+  /** The form of a known object's row and of its body. */
   readonly text: string;
-  /** Of an event's body, which is as it was received. */
+  /** The form of an event's body, which is stored as received. */
   readonly ofEvents: string;
   private readonly kept: KeptBody;
   private readonly rules: Trigger;
@@ -35,17 +35,17 @@ export class RecordForm {
   private readonly version: string;
   private readonly conditions: string;
   private readonly keys: string;
-  /** The forms that were read last, and their parts. */
+  /** Cache of the parts of forms that were read. */
   private readonly read = new Map<string, readonly string[]>();
 
-  /** @param kept how much of a body the view keeps */
+  /** @param kept the part of a body that is stored */
   constructor(rules: Trigger, kept: KeptBody) {
     const { apiVersion, object, matchConditions, key } = rules;
     this.rules = rules;
     this.kept = kept === "Full" ? object : kept;
     this.version = versionOf(apiVersion);
     this.conditions = matchConditions.length === 0 ? noTag : tagOf([apiVersion, object, matchConditions]);
-    // Owners are named in metadata, which is the same in each version.
+    // Owners are named in the metadata, which is the same in each version.
     this.keys = key === undefined ? noTag : tagOf(key.type === "owner" ? [key] : [apiVersion, object, key]);
     this.text = [letter[this.kept], this.version, this.conditions, this.keys].join();
     this.selector = new ObjectSelector(rules);
@@ -60,44 +60,46 @@ export class RecordForm {
     return this.kept !== "None";
   }
 
-  /** What is kept of a body that was received. */
+  /** Returns the part of a received body that is stored; `undefined` if bodies are not stored. */
   keep(body: Buffer): Buffer | undefined {
     return this.kept === "None" ? undefined : this.kept === "Full" ? body : metadataOf(body, this.rules);
   }
 
-  /** Whether the conditions' answer on record is that of these conditions. */
+  /** Whether a recorded answer is the answer of the current conditions. */
   answers(form: string | undefined): boolean {
     return form === undefined || form === this.text || this.partsOf(form)[2] === this.conditions;
   }
 
-  /** Whether the keys on record are those of this rule. */
+  /** Whether the recorded keys come from the current key rule. */
   namesKeys(form: string | undefined): boolean {
     return form === undefined || form === this.text || this.partsOf(form)[3] === this.keys;
   }
 
-  /** Whether fields that were compared then can be compared with those of today: another version may name and count them otherwise. */
+  /**
+   * Whether a recorded digest of fields can be compared with one of today: another version may name and count fields differently.
+   */
   comparesWith(form: string | undefined): boolean {
     return form === undefined || form === this.text || this.partsOf(form)[1] === this.version;
   }
 
-  /** A body on record as one of this form; undefined where it has less, or is of another version. */
+  /** Converts a stored body to this form; `undefined` if it has less, or is of another version. */
   body(body: Buffer, form: string | undefined): Buffer | undefined {
     if (form === this.text || this.kept === "None") return body;
     return this.as(this.kept, body, form);
   }
 
-  /** Whether the trigger selects an object today, as far as it can be told. */
+  /** Whether the trigger selects an object today, as far as the process can tell by itself. */
   selectsNow(object: Parameters<ObjectSelector["selects"]>[0]): boolean {
     return this.selector.selects(object);
   }
 
-  /** Whether an event of that form is of an object that the trigger selects today, as far as it can be told. */
+  /** Whether the trigger still selects the object of an event of that form, as far as the process can tell by itself. */
   selects(event: Parameters<ObjectSelector["selects"]>[0], form: string | undefined): boolean {
     const [, , tag] = form === undefined || form === this.ofEvents ? [] : this.partsOf(form);
     return tag === undefined || tag === this.selector.tag || this.selector.selects(event);
   }
 
-  /** The body of an event as the trigger's objects are today; undefined where it has less, or is of another version. */
+  /** Converts an event's stored body to the current form of events; `undefined` if it has less, or is of another version. */
   eventBody(body: Buffer, form: string | undefined): Buffer | undefined {
     if (form === this.ofEvents) return body;
     const [how, version] = form === undefined ? [] : this.partsOf(form);
@@ -105,12 +107,12 @@ export class RecordForm {
     return this.as(this.rules.object, body, form);
   }
 
-  /** A body, or its metadata where no more of an object is kept. */
+  /** Returns the body, reduced to its metadata if only metadata is stored. */
   atMost(body: Buffer): Buffer {
     return this.kept === "Metadata" ? metadataOf(body, this.rules) : body;
   }
 
-  /** What is true of an object in each form: its metadata. */
+  /** Returns the part of a body that holds in every form: the metadata. */
   remains(body: Buffer): Buffer {
     return metadataOf(body, this.rules);
   }
@@ -130,12 +132,12 @@ export class RecordForm {
   }
 }
 
-/** Version of an `apiVersion`, without its group. */
+/** The version in an `apiVersion`, without the group. */
 const versionOf = (apiVersion: string): string => apiVersion.slice(apiVersion.indexOf("/") + 1);
 
 const tagOf = (rules: unknown): string => hash("sha256", JSON.stringify(rules), "base64url").slice(0, tagLength);
 
-/** The form of a body of which none was noted, as far as the body shows it. */
+/** Derives the form of a body that was stored without one, as far as the body shows it. */
 function guess(body: Buffer): readonly [string, string] {
   const object: unknown = JSON.parse(body.toString());
   const apiVersion = object !== null && typeof object === "object" && "apiVersion" in object ? object.apiVersion : "";
@@ -146,7 +148,7 @@ const parsed = (body: Buffer) => parseExactly(body.toString()) as Readonly<Recor
 
 const metadataField = new RawFields([["metadata"]]);
 
-/** The object with its metadata alone, as its bytes have it, and where they cannot tell, as it is parsed. */
+/** Reduces an object to its metadata. Copies the bytes where the field scanner finds them, and parses the object otherwise. */
 function metadataOf(body: Buffer, { apiVersion, kind }: Pick<Trigger, "apiVersion" | "kind">): Buffer {
   const [raw] = metadataField.of({ body }) ?? [];
   const metadata = raw ? raw.toString() : JSON.stringify(parsed(body).metadata);

@@ -1,13 +1,13 @@
-/** The part of a function that one of its instances has, where its keys are spread over several. */
+/** The part of a function that one of its instances runs, if its keys are partitioned over several. */
 export interface Shard {
-  /** Among the function's shards, from 0. */
+  /** The index among the function's shards, from 0. */
   readonly number: number;
-  /** Stands for how keys are spread, on disk: whoever spreads them otherwise finds nothing of this one's positions. */
+  /** Identifies the partitioning on disk: a process that partitions the keys differently does not find this one's positions. */
   readonly spread: string;
-  /** Whether it has what belongs to no key, such as a schedule's runs. One shard of each function does. */
+  /** Whether it has the work that belongs to no key, such as a schedule's runs. Exactly one shard of each function does. */
   readonly isFirst: boolean;
-  /** Whether a key (`namespace/name`) is this shard's. One shard of each function has it. */
+  /** Whether a key (`namespace/name`) belongs to this shard. Exactly one shard of each function owns it. */
   owns(key: string): boolean;
-  /** Whether it may have a key of this namespace ("" of none). Where not, it never will. */
+  /** Whether it may ever own a key of this namespace ("" for cluster-scoped objects). */
   mayOwnIn(namespace: string): boolean;
 }

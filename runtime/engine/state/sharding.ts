@@ -3,20 +3,20 @@ import type { FunctionManifest } from "../../manifest/function.ts";
 import { shardOf, shardOfNamespace, slotsOf } from "../../slots/rendezvous.ts";
 import type { Shard } from "./shard.ts";
 
-/** How the keys of a function are spread over slots. */
+/** How the keys of a function are partitioned over slots. */
 export interface Sharding {
   readonly shards: number;
   /**
-   * The part of a key that decides its shard. It is the namespace where the manifest says so, and in mode Reconcile otherwise
-   * the name: there a trigger's `key` may give a namespace for an object without one.
+   * The part of a key that decides its shard: the namespace if the manifest says so; otherwise the name in mode Reconcile, where
+   * a trigger's `key` may return a namespace for a cluster-scoped object; otherwise the whole key.
    */
   readonly by: "key" | "name" | "namespace";
 }
 
-/** Not spread at all. */
+/** A function that is not partitioned. */
 export const whole: Sharding = { shards: 1, by: "key" };
 
-/** As a manifest asks for it. */
+/** The partitioning that a manifest asks for. */
 export const spreadOf = ({
   delivery: { shards = 1, shardBy, mode },
 }: Pick<FunctionManifest, "delivery">): Sharding => ({
@@ -25,23 +25,26 @@ export const spreadOf = ({
 });
 
 /**
- * Whether a function that is spread as `runs` will do as asked. By name serves where by key is asked for, and not the other
- * way round. In mode Reconcile a key and its object may differ in the namespace, and would be in two shards.
+ * Whether a function partitioned as `runs` satisfies what is asked for. By name satisfies a request for by key, but not the
+ * reverse: in mode Reconcile a key and its object may differ in the namespace, and would be in two shards.
  */
 export const isAsAsked = (asked: Sharding, runs: Sharding): boolean =>
   asked.shards === runs.shards &&
   (asked.shards === 1 || asked.by === runs.by || (asked.by === "key" && runs.by === "name"));
 
-/** On record, such as `8 by key`. */
+/** The stored text of a partitioning, such as `8 by key`. */
 export const wordsOf = ({ shards, by }: Sharding): string => `${shards} by ${by}`;
 
-/** Reads such words; `undefined` for any others. */
+/** Parses such a text; `undefined` for any other. */
 export function readSpread(words: unknown): Sharding | undefined {
   const [, shards, by] = /^(\d{1,4}) by (key|name|namespace)$/.exec(String(words)) ?? [];
   return shards === undefined ? undefined : { shards: Number(shards), by: by as Sharding["by"] };
 }
 
-/** The part of a function that a slot has: `whole` where it is not spread, undefined where the slot has nothing of it. */
+/**
+ * The part of a function that a slot runs: `whole` if the function is not partitioned, `undefined` if the slot runs nothing of
+ * it.
+ */
 export function shardIn(slot: number, name: string, spread: Sharding, slots: number): Shard | "whole" | undefined {
   const places = slotsOf(name, spread.shards, slots);
   const number = places.indexOf(slot);
@@ -57,14 +60,14 @@ export function shardIn(slot: number, name: string, spread: Sharding, slots: num
   };
 }
 
-/** Which of so many shards has a key. */
+/** Maps a key to its shard, out of so many. */
 const ways: Readonly<Record<Sharding["by"], (key: string, shards: number) => number>> = {
   key: shardOf,
   name: (key, shards) => shardOf(key.slice(key.indexOf("/") + 1), shards),
   namespace: (key, shards) => shardOfNamespace(key.slice(0, key.indexOf("/")), shards),
 };
 
-/** A position's selection with another sharding in it. A text that is no selection of a watch stays the same. */
+/** Replaces the partitioning in a position's selection. A text that is not a watch's selection is returned unchanged. */
 export function respread(selection: string, spread: Sharding): string {
   const parts = partsOf(selection);
   if (!parts) return selection;
@@ -72,10 +75,10 @@ export function respread(selection: string, spread: Sharding): string {
   return selectionOf(labels, fields, spread.shards === 1 ? undefined : wordsOf(spread));
 }
 
-/** How a position says that its function is spread; undefined where it does not. */
+/** The partitioning that a position records; `undefined` if it is not recorded. */
 export const spreadIn = (selection: string): Sharding | undefined => readSpread(partsOf(selection)?.[2]);
 
-/** Stands for what a source selects, and for the part of it that a shard takes. */
+/** The stored text of what a source selects, and of the part of it that a shard takes. */
 export const selectionOf = (labels: string, fields: string, spread: string | undefined): string =>
   JSON.stringify([labels, fields, ...(spread === undefined ? [] : [spread])]);
 

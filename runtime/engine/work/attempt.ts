@@ -17,43 +17,42 @@ import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry
 import type { Spill } from "./spill.ts";
 import { asked, isGone, isHeldBack, isLetGo, isOfToday, isUnselected, told } from "./waited-verdict.ts";
 
-/** The subject of an attempt: an event of an object or the time of a schedule, or a key that is to be reconciled. */
+/** The subject of an attempt: an event of an object or of a schedule, or a key that is to be reconciled. */
 type Waiting = LaneEvent | KeyLane;
 
-/** How an attempt leaves its event or key. */
+/** The effect of an attempt on its event or key. */
 export type Conclusion =
-  /** The letter goes into the commit that makes it terminal. `wasCrashing`: no attempt at it was made any more. */
+  /** `letter` is written in the commit that makes it terminal. `wasCrashing` means that no further attempt was made. */
   | {
       readonly type: "terminal";
       readonly outcome: EventOutcome;
       readonly letter?: NewDeadLetter;
       readonly wasCrashing?: boolean;
     }
-  /** `blocked`: it is out of attempts, and holds its lane as the manifest asks. Where its handler asked for it, an event has a `notBefore`. */
+  /** `blocked`: it is out of attempts, and holds its lane, as the manifest asks. A requeued event has a `notBefore`. */
   | {
       readonly type: "again";
       readonly why: Exclude<Waits, "quiet">;
       readonly afterMs: number;
       readonly blocked: boolean;
     }
-  /** The function was paused meanwhile, or the runner gave it back: the attempt is as if it had not been made. */
+  /** The function was paused meanwhile, or the runner returned it: the attempt counts as not made. */
   | { readonly type: "not-begun" };
 
 /** An attempt that ended by itself. */
 type FinishedAttempt = Exclude<Outcome, { readonly type: "interrupted" | "unbegun" }>;
 
-/** Takes the events of a function whose handler is not told of each: they end here. */
+/** Consumes the events of a function whose handler does not receive them: they end here. */
 export interface EventSink {
-  /** How many events it takes at once; 0 while they are to wait. */
+  /** The number of events that it takes at once; 0 while they must wait. */
   readonly atOnce: number;
-  /** Whether an event is to wait, others of the function beside it. */
+  /** Whether this event must wait, while other events of the function may go on. */
   refuses(event: LaneEvent): boolean;
-  /** Whether it has to know the object before a change. */
+  /** Whether it needs the object's previous state. */
   wantsOld(event: LaneEvent): boolean;
   /**
-   * `body` is empty where the object is gone and nothing is known of it but its name.
-   * @param isPaused asked between two pieces of the work: whether the rest is to be left, and the event not begun
-   * @param ended called once, at once where one piece is all
+   * Takes an event. `body` is empty if the object is gone and only its name is known. `isPaused` is called between two pieces of
+   * the work: if true, the rest is dropped and the event has not begun. `ended` is called once; at once if one piece is enough.
    */
   take(
     event: LaneEvent,
@@ -64,60 +63,60 @@ export interface EventSink {
 }
 
 interface AttemptsParts {
-  /** Left out: the handler is told. */
+  /** Default: the handler receives the events. */
   readonly sink?: EventSink | undefined;
   readonly spill: Spill;
   readonly commits: Commits;
   readonly runner: Runner;
-  /** On which judging goes. */
+  /** Is charged for judging. */
   readonly time: LoopAccount;
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: EngineObserver;
-  /** Asked for an object where the body on disk is of another form than the trigger's objects are now. */
+  /** Fetches an object if the body on disk has another form than the trigger's objects have now. */
   readonly look: Look;
-  /** How long keys rest after failures. Left out: what is attempted are events. */
+  /** The delays of keys after failures. Left out if the subjects are events. */
   readonly backoff?: KeyBackoff | undefined;
 }
 
 /** The code and manifest that attempts use. */
 interface LoadedCode {
   readonly manifest: FunctionManifest;
-  /** The handler reads the previous object. */
+  /** Whether the handler reads the previous object. */
   readonly usesOldObject: boolean;
 }
 
 /** Callbacks of one attempt. */
 export interface AttemptListener {
   ended(conclusion: Conclusion): void;
-  /** What the attempt needs could not be read: it was not made. */
+  /** The stored input could not be read, so the attempt did not start. */
   failed(error: unknown): void;
-  /** Has what follows from the attempt's end done, once a commit has room for it. Until then it counts as one that goes on. Left out: at once. */
+  /** Runs the work after the attempt's end once a commit has room; until then it counts as running. Default: at once. */
   readonly soon?: (work: () => void) => void;
 }
 
-/** The states that a handler sees. */
+/** The states that a handler receives. */
 interface Shown {
   readonly body: Buffer;
   readonly oldBody: Buffer | undefined;
-  /** Of a key: its object as it stands. */
+  /** The current object of a key. */
   readonly newest?: Newest | undefined;
 }
 
-/** Inputs of one attempt at an event. */
+/** The inputs of one attempt at an event. */
 interface Needs extends Shown {
   readonly verdict: Verdict;
 }
 
-/** An attempt that the runner has. A class, because each event's closures and what they hold took 0.3 KB. */
+/** An attempt that the runner has. A class, because each event's closures and what they captured took 0.3 KB. */
 class Attempt implements DeliveryListener {
   readonly item: Waiting;
   readonly shown: Shown;
-  /** The journal's row of it, and what that says. */
+  /** The journal's row, and the attempt's record in it. */
   readonly row: number;
   readonly started: StartedEvent;
   readonly listener: AttemptListener;
-  /** Monotonic milliseconds. */
+  /** The time of submission to the runner, in monotonic milliseconds. */
   readonly givenAt: number;
   hasBegun = false;
   private readonly attempts: Attempts;
@@ -151,22 +150,22 @@ class Attempt implements DeliveryListener {
   }
 }
 
-/** Runs one function's attempts: the filter's verdict, the record that one begins, the handler, and what follows from how it ended. */
+/** Runs one function's attempts: filters the event, records the attempt, calls the handler, and acts on the outcome. */
 export class Attempts {
-  /** New code comes between two attempts. */
+  /** May be replaced between two attempts. */
   code: LoadedCode;
   private readonly parts: AttemptsParts;
-  /** Epoch milliseconds of the last attempt's end. */
+  /** The end of the last attempt, in epoch milliseconds. */
   private lastAt: number | undefined;
   private failures = 0;
-  /** The last commit with the row of a key that an edit's deletion has woken. */
+  /** The number of the last commit with the row of a key that an edit's deletion has woken. */
   private lastEdited = 0;
-  /** All commits up to it outlive this process. */
+  /** All commits up to this number would survive a crash. */
   private lasting = 0;
-  /** Handlers that have begun and not ended. */
+  /** The number of handlers that have begun and not ended. */
   private running = 0;
   private readonly ahead = new PrefetchWindow();
-  /** Attempts that read what they need, or wait for others that do. */
+  /** The number of attempts that read their inputs, or wait for others that do. */
   private reading = 0;
   /** Resolves when the last of them has begun. */
   private turn: Promise<void> = Promise.resolve();
@@ -176,62 +175,62 @@ export class Attempts {
     this.parts = parts;
   }
 
-  /** For the status. */
+  /** Returns counts for the status. */
   counts() {
     return { lastEventAt: this.lastAt, failures: this.failures, inFlight: this.running };
   }
 
   /**
-   * How many attempts may be under way for this event to be given to the runner. It counts those that may run at once,
-   * and more that wait there. An event that may have brought down what ran it does not wait there.
+   * Returns how many attempts may be in progress for this event to be submitted to the runner: those that may run at once, and
+   * the prefetched ones. An event that may have crashed its executor is not prefetched.
    */
   limitFor({ attempts, doubt, interruptions }: LaneEvent): number {
     const { sink } = this.parts;
     if (sink) return sink.atOnce;
     const { concurrency, batch } = this.code.manifest.delivery;
-    // Those of the batches that run, and those that the next one is made of.
+    // The running batches, and the one that is being filled.
     if (batch) return (concurrency + 1) * batch.maxSize;
     return interruptions > 0 || (attempts > 0 && doubt !== "none") ? concurrency : concurrency + this.ahead.events;
   }
 
-  /** Whether an event is to wait where it is, and others of the function may begin. */
+  /** Whether this event must wait, while other events of the function may begin. */
   refuses(event: LaneEvent): boolean {
     return this.parts.sink?.refuses(event) ?? false;
   }
 
-  /** The quiet time of an object before its handler; undefined where there is none, or a key has it. */
+  /** The debounce time of an object; `undefined` without one, or if keys are debounced instead. */
   get debounceMs(): number | undefined {
     return this.parts.sink ? undefined : this.code.manifest.delivery.debounceMs;
   }
 
   /**
-   * Whether its events begin in turns with other functions'. Its handler is so brief that it gains nothing from running beside theirs.
-   * Of a function with a sink no handler is told, so none is brief.
+   * Whether the function's events begin in turns with those of other functions: its handler is so brief that running in parallel
+   * with theirs gains nothing. A function with a sink never takes turns, because no handler is called.
    */
   get takesTurns(): boolean {
     return !this.code.manifest.delivery.batch && this.ahead.isBrief;
   }
 
-  /** Has the runner give back what has not begun. */
+  /** Makes the runner return the events that have not begun. */
   recall(): void {
     this.parts.runner.recall(this.code.manifest.name);
   }
 
   /**
-   * Makes an attempt. It is put on record at once where all it needs is in memory.
-   * @param isPaused asked when the record is written: whether the attempt must not begin any more
-   * @param listener hears once how it left its event, never before this returns
+   * Makes an attempt. It is recorded at once if all its inputs are in memory.
+   * @param isPaused called when the record is written: whether the attempt must not begin any more
+   * @param listener called once with the result, never before this returns
    */
   run(event: Waiting, isPaused: () => boolean, listener: AttemptListener): void {
     if (event.kind === "key") {
       void this.readAndRun(event, isPaused, listener);
       return;
     }
-    // What the one before it has shown may be newer.
+    // An earlier event's attempt may have shown a newer state.
     if (event.doubt === "none" && event.view.isOvertaken(event.key, event.deletedBy)) event.doubt = "noted";
     if (isLetGo(event)) {
       event.verdict = isUnselected;
-      // Where a handler may have had it, the object is known, and let go of. Otherwise nothing becomes known by it.
+      // If a handler may have received it, the object is known, and is forgotten. Otherwise it never becomes known.
       const mayBeKnown = event.doubt !== "none" || event.attempts > 0;
       event.body = mayBeKnown ? (event.body ?? Buffer.alloc(0)) : undefined;
       if (!mayBeKnown) event.view.leaveUntold(event.key, event.meta.uid);
@@ -244,7 +243,7 @@ export class Attempts {
     else void this.readAndBegin(event, isPaused, listener);
   }
 
-  /** Makes an attempt at a key as it stands. */
+  /** Makes an attempt at a key with its current object. */
   private async readAndRun(lane: KeyLane, isPaused: () => boolean, listener: AttemptListener): Promise<void> {
     let newest: Newest | undefined;
     try {
@@ -256,7 +255,7 @@ export class Attempts {
     this.record(lane, { body: newest?.body ?? Buffer.alloc(0), oldBody: undefined, newest }, isPaused, listener);
   }
 
-  /** Attempts go on in the order in which they were made, however long each had to read. */
+  /** Reads an attempt's inputs. Attempts begin in the order in which they were made, however long each had to read. */
   private async readAndBegin(event: LaneEvent, isPaused: () => boolean, listener: AttemptListener): Promise<void> {
     const before = this.turn;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -264,7 +263,7 @@ export class Attempts {
     this.reading++;
     let needs: Needs | undefined;
     let failure: unknown;
-    // What is read together is judged one after the other, in the function's time.
+    // Events that are read together are judged one after the other, in the function's share of time.
     const admitted = async () => {
       await before;
       await new Promise<void>((resolve) => this.parts.time.soon(resolve));
@@ -281,7 +280,7 @@ export class Attempts {
     resolve();
   }
 
-  /** What an attempt needs, where all of it is in memory. */
+  /** Returns an attempt's inputs if all of them are in memory. */
   private needsAtOnce(event: LaneEvent): Needs | undefined {
     const { view, body, type } = event;
     if (!body) return undefined;
@@ -294,10 +293,10 @@ export class Attempts {
     return event.oldBody || !this.wantsOld(event, verdict) ? { verdict, body, oldBody: event.oldBody } : undefined;
   }
 
-  /** The same, of which some may be in the store alone. */
+  /** Returns an attempt's inputs, reading from the store if necessary. */
   private async needsOf(event: LaneEvent, admitted: () => Promise<void>): Promise<Needs> {
     const { view } = event;
-    // A dead letter that was put back has its own: of its object the view may know nothing any more, or another state.
+    // A dead letter that was put back has its own body: the view may no longer know its object, or know another state.
     const inView = event.lastKnown && !event.replayed;
     const stored = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
     const isLeftOut = stored?.length === 0 && event.kind !== "tick";
@@ -306,7 +305,7 @@ export class Attempts {
       const body = this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event);
       return { verdict: this.parts.sink ? told : isGone, body, oldBody: undefined };
     }
-    // An object that is asked for again may have changed since it was judged.
+    // An object that is fetched again may have changed since it was judged.
     const before = isLeftOut ? undefined : event.verdict;
     const verdict =
       before ?? (event.isAsked && event.replayed ? asked(event, kept) : await view.judge(event, kept, admitted));
@@ -314,7 +313,7 @@ export class Attempts {
     return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
 
-  /** The object as it stands, which may be newer than the event; undefined where it is gone. */
+  /** Fetches the current object, which may be newer than the event; `undefined` if it is gone. */
   private async bodyNow(event: LaneEvent): Promise<Buffer | undefined> {
     const { view, key, type, meta } = event;
     if (type === "Deleted") return undefined;
@@ -325,14 +324,14 @@ export class Attempts {
     return found.body;
   }
 
-  /** A replay has its own or none: the view knows its object as it left it, or as later events did. */
+  /** Whether the attempt needs the previous object. A replay has its own, if any: later events may have changed the known one. */
   private wantsOld(event: LaneEvent, { deliver }: Verdict): boolean {
     if (event.type === "Added" || !deliver || event.replayed) return false;
     const { view, key, type, meta } = event;
-    // A list tells a state again where the end of its event is not proven: it is not the state before itself.
+    // A list repeats a state if the end of its event is not proven; that state is not its own predecessor.
     if (type === "Modified" && view.stands(key)?.resourceVersion === meta.resourceVersion) return false;
     if (!(this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject)) return false;
-    // An event that was given the object from the API server has shown a newer state than the one that is kept.
+    // An event that received its object from the API server has shown a newer state than the stored one.
     return event.doubt !== "none" || !view.hasShownNewer(key);
   }
 
@@ -357,7 +356,7 @@ export class Attempts {
     this.record(event, { body, oldBody }, isPaused, listener);
   }
 
-  /** Puts an attempt on record, and makes it once that is durable. */
+  /** Records an attempt, and starts it once the record is durable. */
   private record(item: Waiting, shown: Shown, isPaused: () => boolean, listener: AttemptListener): void {
     const { retry, onFailure } = this.code.manifest.delivery;
     if (onFailure !== "Block" && isCrashLoop(item.attempts, retry)) {
@@ -370,9 +369,9 @@ export class Attempts {
       key: item.key,
       id: item.id,
       ...(item.kind === "key"
-        ? // Of a deletion nothing else is inferred for the object's own events.
+        ? // A recorded deletion implies nothing for the object's own events.
           {
-            // It replaces the record of a run that was cut off, which may have shown a newer state.
+            // It replaces the record of an interrupted run, which may have shown a newer state.
             resourceVersion: shown.newest
               ? newerOf(item.shown, shown.newest.resourceVersion)
               : (item.shown ?? unknownVersion),
@@ -389,7 +388,7 @@ export class Attempts {
         listener.ended({ type: "not-begun" });
       } else this.give(item, shown, { row, started }, listener);
     };
-    // An edit alone unselected the object, which did not change. If the selection is restored, only the record shows that a
+    // The object was unselected by an edit alone and did not change. If the selection is restored, only the record shows that a
     // deletion was delivered.
     const mustOutlast =
       item.kind === "key"
@@ -405,7 +404,7 @@ export class Attempts {
     });
   }
 
-  /** An edit's deletion has woken a key. */
+  /** Records that an edit's deletion has woken a key. */
   noteEdit(): void {
     this.lastEdited = this.parts.commits.number;
   }
@@ -417,7 +416,7 @@ export class Attempts {
     this.lasting = Math.max(this.lasting, number);
   }
 
-  /** Passes an attempt that is on record to the runner. */
+  /** Passes a recorded attempt to the runner. */
   private give(
     item: Waiting,
     shown: Shown,
@@ -440,7 +439,7 @@ export class Attempts {
     );
   }
 
-  /** The handler of an attempt begins. */
+  /** Called when the handler of an attempt begins. */
   begins({ item }: Attempt): void {
     const { observer, clock } = this.parts;
     const { view, receivedAt } = item;
@@ -449,7 +448,7 @@ export class Attempts {
     if (isRedelivered(item)) observer.flagged?.(view.functionName, view.trigger.name);
   }
 
-  /** The runner has an attempt no more. */
+  /** Called when the runner has finished or returned an attempt. */
   ended(attempt: Attempt, outcome: Outcome): void {
     const { item, listener, givenAt } = attempt;
     const { commits, clock } = this.parts;
@@ -457,7 +456,7 @@ export class Attempts {
     commits.ended();
     if (outcome.type === "unbegun") {
       item.attempts--;
-      // Where it may have begun before, the record stays: it is all that says so.
+      // If it may have begun before, the record stays: nothing else says so.
       if (item.attempts === 0 && item.doubt === "none") {
         item.journalRow = undefined;
         if (item.kind === "key") item.shown = undefined;
@@ -499,7 +498,7 @@ export class Attempts {
     const { retry, onFailure } = this.code.manifest.delivery;
     const isSpent = outcome.type === "permanent" || item.attempts >= retry.maxAttempts;
     const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
-    // A key rests after each failure, whatever follows from it.
+    // A key is delayed after each failure, whatever the failure leads to.
     const restMs = item.kind === "key" ? backoff?.begin(item.key, retry, item.attempts, asked) : undefined;
     const isGivenUp = isSpent && onFailure !== "Block";
     if (!isGivenUp || item.kind === "key") observer.event?.(functionName, trigger.name, told.type, "retry");
@@ -509,20 +508,20 @@ export class Attempts {
     return { type: "again", why: "retry", afterMs, blocked: isSpent };
   }
 
-  /** As if it had not been attempted, but for the flag: the handler has seen it. */
+  /** Resets the event as if it had not been attempted, except for the redelivery flag: the handler has seen it. */
   private requeue(event: LaneEvent, afterMs: number): void {
     const { view, key, id, meta, journalRow: row, shown } = event;
     event.attempts = 0;
     event.doubt = "noted";
     this.defer(event, afterMs);
-    // The row that is written of it now says all that the journal would. Where there is no room for one, the journal does.
+    // The row written now contains all that the journal would. If there is no room for a row, the journal keeps it.
     if (event.place !== "memory" && row !== undefined) {
       view.settle({ key, id, uid: meta.uid, row, shown, comesAgain: !event.replayed });
       event.journalRow = undefined;
     }
   }
 
-  /** Its handler has named the time: a process after this one waits for it too. */
+  /** Delays an event until a time that its handler named. The time is stored, so that a later process waits for it, too. */
   private defer(event: LaneEvent, afterMs: number): void {
     event.notBefore = this.parts.clock.now() + afterMs;
     this.parts.spill.defer(event);
@@ -539,10 +538,10 @@ export class Attempts {
   }
 }
 
-/** Whether an attempt's event may have run before; of one that is counted among its attempts. */
+/** Whether the event may have run before. Called after its current attempt has been counted. */
 const isRedelivered = ({ doubt, attempts }: Waiting): boolean => doubt !== "none" || attempts > 1;
 
-/** One attempt at an event, as the runner takes it. */
+/** Builds the delivery of one attempt at an event. */
 function deliveryOf(event: LaneEvent, { body, oldBody }: Shown, timeoutMs: number): Delivery {
   const { view, meta, type, id, flags, attempts } = event;
   return {
@@ -569,7 +568,7 @@ function deliveryOf(event: LaneEvent, { body, oldBody }: Shown, timeoutMs: numbe
   };
 }
 
-/** Why an event or key was given up that never got to fail by itself. */
+/** The error of an event or key that was given up although no attempt at it failed by itself. */
 const crashLoopError = (attempts: number): HandlerError => ({
   name: "CrashLoop",
   message: `the runtime ended during each of ${attempts} attempts at this event`,

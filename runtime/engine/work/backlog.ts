@@ -6,13 +6,18 @@ import { type LaneEvent, letGo } from "./event.ts";
 import type { EventLane } from "./event-lane.ts";
 import type { Spill } from "./spill.ts";
 
-/** A function's collapsed events are logged so often at most, in milliseconds: a stuck object collapses again and again. */
+/**
+ * The least interval between logs of a function's collapsed events, in milliseconds: a stuck object collapses again and again.
+ */
 const logEveryMs = 60_000;
 
-/** Why a synthetic event may give way itself: its gap is a part of the new one. Others say what an edit or a restored cluster did. */
+/**
+ * Reasons of synthetic events that may be collapsed: their gap becomes part of the new one. Other reasons report an edit or a
+ * restored cluster.
+ */
 const ordinary: ReadonlySet<string | undefined> = new Set([undefined, "relist", "backlog"]);
 
-/** Waiting events of one object that give way to the newest. */
+/** Waiting events of one object that the newest one replaces. */
 interface CollapsedEvents {
   /** Oldest first. */
   readonly gone: readonly LaneEvent[];
@@ -22,12 +27,12 @@ interface CollapsedEvents {
 }
 
 /**
- * Whether a waiting event may give way to a newer one. Both are changes of one object for one trigger, and no handler has begun with
- * the older one. An Added or a Deleted gives way to nothing, so the lives of two objects of one name stay apart.
+ * Whether a newer event may replace a waiting one. Both must be changes of one object for one trigger, and no handler has begun
+ * with the older one. An Added or a Deleted is never replaced, so the lives of two objects of one name stay separate.
  */
 export function givesWay(event: LaneEvent, next: LaneEvent): boolean {
   if (event.type !== "Modified" || next.type !== "Modified") return false;
-  // A dead letter that comes back is of an older state than what waits, and was counted once.
+  // A replayed dead letter has an older state than the waiting events, and was counted already.
   if (event.replayed || next.replayed) return false;
   if (event.view !== next.view || event.meta.uid !== next.meta.uid) return false;
   return hasNotBegun(event);
@@ -36,7 +41,7 @@ export function givesWay(event: LaneEvent, next: LaneEvent): boolean {
 const hasNotBegun = ({ attempts, interruptions, notBefore }: LaneEvent): boolean =>
   attempts === 0 && interruptions === 0 && notBefore === undefined;
 
-/** Whether an event may be a part of a run, by itself. */
+/** Whether an event by itself may be part of a run. */
 const isPlain = (event: LaneEvent): boolean => event.body !== undefined && isOrdinary(event);
 
 const isOrdinary = (event: LaneEvent): boolean =>
@@ -46,13 +51,13 @@ const isOrdinary = (event: LaneEvent): boolean =>
   !event.isUnselected &&
   ordinary.has(event.flags.reason);
 
-/** Whether two events of a run may become one: their resourceVersions count in one epoch, and they hold the same position. */
+/** Whether two events of a run may become one: their resourceVersions are of one epoch, and they hold the same position. */
 const joins = (event: LaneEvent, next: LaneEvent): boolean =>
   givesWay(event, next) &&
   event.epoch === next.epoch &&
   (!event.mark || !next.mark || event.mark.owner === next.mark.owner);
 
-/** The runs among a lane's events behind the first `kept`. Two triggers may share a lane: each has its own runs. */
+/** Returns the runs among a lane's events behind the first `kept`. Two triggers may share a lane: each has separate runs. */
 function runsOf(events: Iterable<LaneEvent>, kept: number): readonly CollapsedEvents[] {
   const found: CollapsedEvents[] = [];
   const open = new Map<KnownObjects, LaneEvent[]>();
@@ -92,8 +97,8 @@ interface BacklogsParts {
 }
 
 /**
- * Collapses what waits of an object beyond its share of the queue into the newest state. So its backlog is in no other
- * object's way. The event that stands for the others says so: `synthetic`, with the reason `backlog` and the gap.
+ * Collapses an object's waiting events beyond its share of the queue into the newest one, so that its backlog does not block
+ * other objects. The event that replaces the others says so: it is `synthetic`, with the reason `backlog` and the gap.
  */
 export class Backlogs {
   private readonly parts: BacklogsParts;
@@ -104,7 +109,7 @@ export class Backlogs {
     this.parts = parts;
   }
 
-  /** Leaves the first `kept` events of a lane, its head at least, and of those behind them what cannot give way. */
+  /** Collapses a lane behind its first `kept` events, or at least its head. Events that cannot be replaced stay. */
   collapse(lane: EventLane, kept: number): void {
     if (lane.length < kept + 2) return;
     const gone = new Set<LaneEvent>();
@@ -113,8 +118,8 @@ export class Backlogs {
   }
 
   /**
-   * For a lane that has more on disk than its share, where its function's room there is short. The last that was shelved gives way to
-   * the event that is to be shelved behind it. Returns the state that is told before that one; undefined where nothing gave way.
+   * Replaces the last shelved event by `next`, for a lane that has more on disk than its share while its function's room there is
+   * short. Returns the state that is delivered before `next`; `undefined` if nothing was replaced.
    */
   collapseShelved(lane: EventLane, next: LaneEvent): ResourceVersion | undefined {
     const { spill } = this.parts;
@@ -129,7 +134,7 @@ export class Backlogs {
     return from;
   }
 
-  /** Returns the events that are gone. */
+  /** Collapses a run. Returns the events that are gone. */
   private join(run: CollapsedEvents): readonly LaneEvent[] {
     const { spill } = this.parts;
     const { standIn } = run;
@@ -138,7 +143,7 @@ export class Backlogs {
     if (!first) return [];
     const from = run.gone[run.gone.indexOf(first) - 1] ?? run.before;
     standIn.flags = { ...standIn.flags, synthetic: true, reason: "backlog", gap: gapOf(from, standIn) };
-    // It has waited since the first of them came: on record it is due by that.
+    // It has waited since the first of them arrived, and goes to disk by that time.
     standIn.receivedAt = first.receivedAt;
     holdFor(gone, standIn, spill);
     for (const event of gone) spill.left(event);
@@ -146,7 +151,7 @@ export class Backlogs {
     return gone;
   }
 
-  /** Says of events that they are gone. */
+  /** Reports that events are gone. */
   private tell(gone: readonly LaneEvent[], standIn: LaneEvent): void {
     const { observer, clock } = this.parts;
     const { view, key } = standIn;
@@ -160,7 +165,7 @@ export class Backlogs {
     this.log(standIn, gone.length);
   }
 
-  /** Those of a run that may go: an event on record goes only if the record has room for the one that stands for it. */
+  /** Returns the events of a run that may be dropped. One on disk may only if there is room on disk for its replacement. */
   private replaceable({ gone, standIn }: CollapsedEvents): readonly LaneEvent[] {
     const onRecord = gone.filter(isOnRecord);
     const grows = standIn.size - onRecord.reduce((bytes, { size }) => bytes + size, 0);
@@ -182,15 +187,15 @@ export class Backlogs {
 
 const isOnRecord = ({ place }: LaneEvent): boolean => place !== "memory";
 
-/** From the state that its handler is told before it, to its own. */
+/** The gap from the state that the handler receives before the event to the event's own. */
 function gapOf(before: LaneEvent | undefined, { view, key, meta }: LaneEvent) {
   const from: ResourceVersion | null = before?.deletedBy ?? view.stands(key)?.resourceVersion ?? null;
   return { from, to: meta.resourceVersion };
 }
 
 /**
- * No position passes an event that is gone before the one that stands for it has ended, or is on record. So a kill brings all of them
- * again. On record the one takes the others' place in one commit.
+ * Keeps positions from passing the dropped events before their replacement has ended, or is on disk, so that after a kill all of
+ * them are received again. On disk the replacement takes the place of the others in one commit.
  */
 function holdFor(gone: readonly LaneEvent[], standIn: LaneEvent, spill: Spill): void {
   if (isOnRecord(standIn)) spill.rewrite(standIn);

@@ -2,36 +2,39 @@ import type { Clock, Timer } from "../../base/clock.ts";
 import type { FairShare } from "./fair-scheduler.ts";
 import { freeAt, type MemoryLimit, type Spill } from "./spill.ts";
 
-/** How full a function's memory is when it is full, where it has no disk. */
+/** The share of memory at which a function without disk is full. */
 const fullAt = 0.75;
 
 /**
- * How full it is at most when its sources begin to wait: 500 events. Of more, a collection of young objects finds most still there,
- * and has them twice before they are over. They go on at this share of it: 350 events.
+ * The share of memory at which a function's sources begin to wait (500 events). With more, a collection of young objects finds
+ * most of them alive, and copies them twice before they end. Sources continue at `goOnShare` of it (350 events).
  */
 const waitAt = 0.5;
 const goOnShare = 0.7;
 
-/** How often it is looked whether waiting for a function is worth it, in milliseconds. */
+/** The interval between checks whether waiting for a function is worthwhile, in milliseconds. */
 const lookMs = 500;
 
-/** What a function has that only waits for its turn: how many lanes, and how many of these may. */
+/** The function's lanes that only wait for its turn, and the limit on them. */
 interface WaitsForTurn {
   readonly ready: { readonly length: number };
   readonly place: Pick<FairShare, "share" | "isOverShare">;
 }
 
-/** How full memory and disk are, as far as it matters who waits. */
+/** The use of memory and disk that decides who waits. */
 type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
 
 /**
- * Whether a function's sources should wait for it. An event that will soon be handled is cheaper left in the socket.
- * Writing it to disk and reading it back costs more than everything else together. So sources wait for a function that
- * gets through as much as it may hold, every half second: 500 events. They wait as well for one that waits for its turn
- * with its share of what may wait for that. A slower one goes to disk and holds nobody up. How quick it is shows only while it is behind, and is remembered: a slow
- * one holds its sources up once, for one look. One that is over its share of the
- * parent's time has to be seen to be quick first. Otherwise each such function would cost the others that look. One that is slow and may write no more is full: it takes
- * nothing. Its sources go on without it, and it joins them again where it stands.
+ * Decides whether a function's sources wait for it. An event that will soon be handled is cheaper left in the socket: writing it
+ * to disk and reading it back costs more than everything else together.
+ *
+ * Sources wait for a function that handles as much as it may hold every half second: 500 events. They also wait for one that only
+ * waits for its turn, with all the lanes that may do so. A slower function spills to disk, and holds up no source. Its speed can
+ * be measured only while it is behind, and is remembered, so a slow function holds its sources up once, for one check.
+ *
+ * A function that exceeds its share of the main thread's time has to be measured as quick first; otherwise each such function
+ * would cost the others a check. A slow function that may write no more to disk is full: it accepts nothing. Its sources go on
+ * without it, and it rejoins them from its position.
  */
 export class Backpressure {
   private readonly clock: Clock;
@@ -42,10 +45,10 @@ export class Backpressure {
   private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
   private quick = true;
-  /** Whether the last look, since it is behind, has shown that. */
+  /** Whether the last check, since the function fell behind, has measured it as quick. */
   private isSeenQuick = false;
   private stopped = false;
-  /** Events, and bytes of their bodies, that ended since the last look. */
+  /** The events, and bytes of their bodies, that ended since the last check. */
   private events = 0;
   private bytes = 0;
 
@@ -56,7 +59,7 @@ export class Backpressure {
     this.turn = turn;
   }
 
-  /** Whether it holds more than such a part of what makes its sources wait. */
+  /** Whether it holds more than that part of the amount at which sources wait. */
   private exceeds(part: number): boolean {
     const { ready, place } = this.turn;
     return this.spill.fill > part * waitAt || ready.length > part * place.share;
@@ -66,12 +69,12 @@ export class Backpressure {
     return this.spill.fill >= waitAt || this.waitsForTurn;
   }
 
-  /** Whether as much of it as may is ready, and waits for others' turns alone: what waits for a retry is none of that. */
+  /** Whether the maximum of lanes is ready, and waits for other functions' turns. Lanes that wait for a retry do not count. */
   private get waitsForTurn(): boolean {
     return this.turn.ready.length >= this.turn.place.share;
   }
 
-  /** A promise while sources should wait. */
+  /** A pending promise while sources should wait. */
   get congested(): Promise<void> | undefined {
     if (this.stopped || !this.isBehind) return undefined;
     this.watch();
@@ -85,13 +88,13 @@ export class Backpressure {
     return !this.spill.holdsQueues && this.spill.fill >= fullAt;
   }
 
-  /** Whether it is slow, and memory is so full that it would take nothing: of one that has no disk. */
+  /** Whether a function without disk is slow, and its memory so full that it should accept nothing. */
   get isShort(): boolean {
     const { holdsQueues, fill } = this.spill;
     return !holdsQueues && !this.quick && !this.refusing && fill >= fullAt;
   }
 
-  /** A promise while the function takes nothing: it is slow, and there is no room for what it cannot take. */
+  /** A pending promise while the function accepts nothing, because it is slow, and has no room left. */
   get full(): Promise<void> | undefined {
     if (this.stopped || this.refusing) return this.refusing?.promise;
     const { spill } = this;
@@ -100,12 +103,12 @@ export class Backpressure {
     return this.refusing.promise;
   }
 
-  /** Whether it takes nothing. */
+  /** Whether it accepts nothing. */
   get isFull(): boolean {
     return this.refusing !== undefined;
   }
 
-  /** An event of so many bytes has ended. */
+  /** Records that an event of so many bytes has ended. */
   left(bytes: number): void {
     this.events++;
     this.bytes += bytes;
@@ -113,12 +116,12 @@ export class Backpressure {
     if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
   }
 
-  /** An attempt has come back, and what becomes of its event is settled: perhaps nobody has to wait any more. */
+  /** Called when the result of an attempt has been acted on: lets waiting sources continue if they may. */
   moved(): void {
     if (this.held && !(this.exceeds(goOnShare) && this.isWorthWaiting)) this.free();
   }
 
-  /** Holds nobody up any more. */
+  /** Stops holding up sources. */
   stop(): void {
     this.stopped = true;
     this.timer?.cancel();
@@ -137,12 +140,15 @@ export class Backpressure {
     this.quick = this.isQuick;
     const isFilled = this.exceeds(goOnShare);
     this.isSeenQuick = this.quick && isFilled;
-    // What waits for a retry leaves memory without an end that would say so.
+    // Events that wait for a retry leave memory without ending, so `moved` is not called for them.
     if (!this.quick || !isFilled) this.free();
     if (isFilled) this.watch();
   }
 
-  /** By what has ended since the last look. Who waits for others' turns is not slow. What is on disk shows who was. */
+  /**
+   * Whether the function is quick, by the events that ended since the last check. Waiting for other functions' turns does not
+   * count as slow, unless events are on disk.
+   */
   private get isQuick(): boolean {
     const { events, bytes } = this.limit;
     const isWaiting = this.waitsForTurn && this.spill.fill < 1;

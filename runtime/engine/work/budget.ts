@@ -1,74 +1,74 @@
 import { getHeapStatistics } from "node:v8";
 import { apart } from "../../v8/own-copy.ts";
 
-/** A quarter of the heap's limit, in bytes: what the queues of all functions together may hold in memory. */
+/** A quarter of the heap's limit, in bytes: the limit on the memory of all functions' queues. */
 export const heapQuarter = (): number => getHeapStatistics().heap_size_limit / 4;
 
 /**
- * Bytes that all functions together may hold, in memory or on disk. Where it is spent, those that hold more than their
- * share of it take no more. One that holds little is not made to pay for them: in all it is never twice the budget.
+ * Limit on the bytes that all functions together hold, in memory or on disk. If it is used up, functions that hold more than
+ * their share accept no more. One that holds little is not affected, so the total never exceeds twice the budget.
  */
 export class Budget {
   private readonly limit: () => number;
   private used = 0;
   private holders = 0;
 
-  /** @param limit in bytes; asked each time, since a disk fills and empties. */
+  /** @param limit in bytes; read each time, since a disk fills and empties */
   constructor(limit: () => number) {
     this.limit = limit;
   }
 
-  /** One more function, or with -1 one less, shares it. */
+  /** Adds a function to those that share it, or removes one (-1). */
   share(holders: 1 | -1): void {
     this.holders += holders;
   }
 
-  /** Bytes came, or went where negative. */
+  /** Adds bytes; a negative number releases them. */
   hold(bytes: number): void {
     this.used += bytes;
   }
 
-  /** Whether one that holds `own` bytes should take no more. */
+  /** Whether a function that holds `own` bytes should accept no more. */
   isSpent(own: number): boolean {
     return this.used >= this.limit() && own >= this.fairShare;
   }
 
-  /** Whether one that holds `own` bytes has more than such a part of its share, and all together as large a part of the budget. */
+  /** Whether a function that holds `own` bytes exceeds that part of its share, and all together that part of the budget. */
   isShort(own: number, part: number): boolean {
     return this.used >= part * this.limit() && own >= part * this.fairShare;
   }
 
-  /** What each may hold where the budget is spent, in bytes. */
+  /** The bytes that each function may hold if the budget is used up. */
   get fairShare(): number {
     return this.limit() / Math.max(1, this.holders);
   }
 }
 
-/** Memory that bodies are parts of, while any of them is held. */
+/** A network buffer that bodies are parts of, while any of them is held. */
 export interface Chunk {
   readonly bytes: number;
   holders: number;
 }
 
-/** Chunks of a socket, 16 to 64 KiB each, that a function's waiting events may keep alive, in bytes. */
+/** Limit on the socket buffers, of 16 to 64 KiB each, that a function's waiting events keep alive, in bytes. */
 const mostBytes = 4 * 1024 * 1024;
 
-/** An event's body, and the chunk that it keeps alive. */
+/** An event's body, and the buffer that it keeps alive. */
 interface PinnedBody {
   body: Buffer | undefined;
   chunk: Chunk | undefined;
 }
 
 /**
- * The chunks of memory that a function's waiting events keep alive by their bodies. Events that follow each other share one, so
- * that a queue takes no more than it holds. Where few of many events wait, each may keep a chunk for itself. Then bodies are
- * copied out, which costs 2 us.
+ * Limits the network buffers that a function's waiting events keep alive by their bodies. Consecutive events share one, so a
+ * queue takes no more than it holds. If few of many events wait, each may keep a buffer to itself. Then bodies are copied, which
+ * costs 2 us.
  */
 export class BufferPins {
   private bytes = 0;
   private last: { readonly buffer: ArrayBufferLike; readonly chunk: Chunk } | undefined;
 
-  /** The event waits. Its body is in memory of its own from now on where chunks take too much. */
+  /** Records that the event waits. Copies its body if the buffers take too much. */
   hold(event: PinnedBody): void {
     const { body } = event;
     if (!body) return;
@@ -79,17 +79,17 @@ export class BufferPins {
     } else event.body = apart(body);
   }
 
-  /** The event waits no more, or without its body. */
+  /** Records that the event no longer waits, or waits without its body. */
   release(event: PinnedBody): void {
     const { chunk } = event;
     event.chunk = undefined;
     if (!chunk || --chunk.holders > 0) return;
     this.bytes -= chunk.bytes;
-    // A function without events is to keep none.
+    // A function without events must not keep a buffer alive.
     if (this.last?.chunk === chunk) this.last = undefined;
   }
 
-  /** Undefined where there is no room for another. */
+  /** Returns the buffer's record; `undefined` if there is no room for another. */
   private chunkOf(buffer: ArrayBufferLike): Chunk | undefined {
     const { last } = this;
     if (last?.buffer === buffer) return last.chunk;

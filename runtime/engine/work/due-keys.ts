@@ -1,25 +1,27 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 
-/** A timer of Node holds 24.8 days: one that is set for longer is set once a day, in milliseconds. */
+/**
+ * The longest delay that a timer is set for, in milliseconds. A timer of Node holds 24.8 days; longer waits set it once a day.
+ */
 const longestTimerMs = 24 * 60 * 60 * 1000;
 
-/** A timer of Node may fire within the millisecond before its time. */
+/** The time by which a timer of Node may fire early, in milliseconds. */
 const earlyMs = 1;
 
-/** Items whose time has come that one turn of the event loop takes. */
+/** The number of due items that one turn of the event loop takes. */
 const mostInATurn = 512;
 
-/** An item that waits for its time. Both fields are the queue's to write. */
+/** An item that waits for its time. Only the queue writes both fields. */
 export interface Due {
-  /** Monotonic milliseconds. */
+  /** In monotonic milliseconds. */
   dueAt: number;
   /** Its index in the heap; -1 while it does not wait. */
   place: number;
 }
 
 /**
- * Items that wait for their time: a binary heap and one timer. A timer with its closures for each item took more, and
- * a reconciler may have an item for each of 100,000 objects.
+ * Items that wait for their time: a binary heap and one timer. A timer with its closures for each item took more, and a
+ * reconciler may have an item for each of 100,000 objects.
  */
 export class DueKeys<T extends Due> {
   private readonly clock: Clock;
@@ -27,13 +29,13 @@ export class DueKeys<T extends Due> {
   private readonly heap: T[] = [];
   private timer: { readonly at: number; readonly timer: Timer } | undefined;
 
-  /** @param due gets the items whose time has come, which wait no more; the first to come first */
+  /** @param due called with the items whose time has come, which no longer wait; earliest first */
   constructor(clock: Clock, due: (items: readonly T[]) => void) {
     this.clock = clock;
     this.due = due;
   }
 
-  /** The item, which does not wait yet, waits from now on. */
+  /** Adds an item that does not wait yet. */
   add(item: T, delayMs: number): void {
     item.dueAt = this.clock.monotonic() + delayMs;
     this.heap.push(item);
@@ -41,7 +43,7 @@ export class DueKeys<T extends Due> {
     if (item.place === 0) this.arm();
   }
 
-  /** The item waits no more. Where its time was the next, the timer fires once for nothing. */
+  /** Removes an item. If it was the next one, the timer fires once without effect. */
   remove(item: T): void {
     const { place } = item;
     if (place < 0) return;
@@ -78,7 +80,7 @@ export class DueKeys<T extends Due> {
     if (items.length > 0) this.due(items);
   }
 
-  /** Puts the item in the place, or nearer to the root. */
+  /** Puts the item in the place, or closer to the root. */
   private rise(item: T, from: number): void {
     let place = from;
     while (place > 0) {

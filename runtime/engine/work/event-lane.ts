@@ -4,63 +4,63 @@ import type { LaneEvent } from "./event.ts";
 import type { Fifo, FifoItem } from "./ready-queue.ts";
 import type { MemoryLimit } from "./spill.ts";
 
-/** Bytes of the bodies of some events. */
+/** The bytes of the bodies of some events. */
 export const sizeOf = (events: readonly { readonly size: number }[]): number =>
   events.reduce((sum, { size }) => sum + size, 0);
 
-/** An event that is on disk alone, behind all others of its lane. */
+/** The last event of a lane, if it is on disk alone. */
 interface ShelvedTail {
   readonly event: LaneEvent;
-  /** The state that its handler is told before it; undefined where that is not known. */
+  /** The state that its handler receives before it; `undefined` if that is not known. */
   readonly from: ResourceVersion | undefined;
 }
 
-/** How a lane stands, for a person. */
+/** The state of a lane, for commands. */
 export interface LaneReport {
-  /** Events in memory, the head among them; more may be on disk. */
+  /** The number of events in memory, including the head; more may be on disk. */
   readonly waiting: number;
   readonly head: Pick<LaneEvent, "type" | "attempts"> & { readonly trigger: string };
-  /** Its head is in a handler, or about to be. */
+  /** Whether its head is in a handler, or about to be. */
   readonly running: boolean;
-  /** Its head was attempted, and waits for the next time. */
+  /** Whether its head was attempted, and waits for the next attempt. */
   readonly retrying: boolean;
-  /** It waits since its handler asked to be run again later, and nothing failed. */
+  /** Whether it waits because its handler asked to be run again later, and nothing failed. */
   readonly requeued: boolean;
-  /** Its head is out of attempts and holds the lane. */
+  /** Whether its head is out of attempts and holds the lane. */
   readonly blocked: boolean;
-  /** No attempt of the function begins at present. */
+  /** Whether the function is paused, so that no attempt begins. */
   readonly held: boolean;
 }
 
 /**
- * The events of one object for one function, in order; one of them at a time is in a handler. The first are in memory, those
- * behind them may be on disk alone, of which it keeps the sequences.
+ * The events of one object for one function, in order, one at a time in a handler. The first are in memory. Later ones may be on
+ * disk alone; then the lane keeps their sequences (its shelf).
  */
 export class EventLane implements FifoItem<EventLane> {
   readonly key: string;
-  /** Its head is in a handler, or about to be. */
+  /** Whether its head is in a handler, or about to be. */
   running = false;
-  /** Waits for the next attempt at its head. */
+  /** The timer of the next attempt at its head. */
   backoff: Timer | undefined;
-  /** Waits until its object was quiet. */
+  /** The timer of the debounce. */
   quiet: Timer | undefined;
-  /** When the first event came of those that wait, one that gave way to a newer one included; monotonic milliseconds. */
+  /** The arrival of the first event that waits, including one that a newer one replaced; in monotonic milliseconds. */
   since: number | undefined;
-  /** Its head is out of attempts and holds the lane, as the manifest asks. */
+  /** Whether its head is out of attempts and holds the lane, as the manifest asks. */
   blocked = false;
-  /** What it has on disk is being read. */
+  /** Whether its events on disk are being read. */
   reading = false;
-  /** The line of those that could run, and its neighbours there. */
+  /** The queue of ready lanes that it is in, and its neighbours there. */
   line: Fifo<EventLane> | undefined;
   before: EventLane | undefined;
   behind: EventLane | undefined;
   private events: LaneEvent[] = [];
   private shelf: number[] = [];
-  /** The last one that was shelved, while it is; its body is on disk alone. */
+  /** The last event that was shelved, while it is on disk alone. */
   private lastShelved: ShelvedTail | undefined;
-  /** Bytes of the bodies of those on the shelf. */
+  /** The bytes of the bodies on the shelf. */
   private shelfSize = 0;
-  /** Those of `shelf` before it were taken back. */
+  /** The index in `shelf` of the first event that was not taken back. */
   private shelfHead = 0;
 
   constructor(key: string) {
@@ -75,7 +75,7 @@ export class EventLane implements FifoItem<EventLane> {
     return this.events.at(-1);
   }
 
-  /** How many of its events are in memory. */
+  /** The number of its events in memory. */
   get length(): number {
     return this.events.length;
   }
@@ -84,23 +84,23 @@ export class EventLane implements FifoItem<EventLane> {
     return !this.running && this.backoff === undefined;
   }
 
-  /** Its head was never begun and could be: it waits for nothing but its function's turn. */
+  /** Whether its head could run and has not begun: it waits for nothing but its function's turn. */
   get isDue(): boolean {
     return this.backoff === undefined && this.quiet === undefined && this.head?.attempts === 0;
   }
 
-  /** Whether live events go first; an event found by a list gives way to other lanes. */
+  /** Whether lanes with live events go first, because its head was found by a list. */
   get isBulk(): boolean {
     const flags = this.head?.flags;
     return flags?.initial === true || flags?.synthetic === true;
   }
 
-  /** The sequence of the first of its events that are on disk alone. */
+  /** The sequence of its first event that is on disk alone. */
   get firstShelved(): number | undefined {
     return this.shelf[this.shelfHead];
   }
 
-  /** Undefined where nothing of it is in memory. */
+  /** Returns its state; `undefined` if all of its events are on disk alone, or it is empty. */
   report(held: boolean): LaneReport | undefined {
     const { head, running, blocked, length: waiting } = this;
     if (!head) return undefined;
@@ -120,7 +120,7 @@ export class EventLane implements FifoItem<EventLane> {
 
   push(event: LaneEvent): void {
     this.since ??= event.receivedAt;
-    // Most lanes have one event; an array that grows from none takes room for seventeen.
+    // Most lanes have one event, and pushing to an empty array allocates room for seventeen.
     if (this.events.length === 0) this.events = [event];
     else this.events.push(event);
   }
@@ -130,17 +130,17 @@ export class EventLane implements FifoItem<EventLane> {
     this.since = this.head?.receivedAt;
   }
 
-  /** Takes the tail away. */
+  /** Removes the tail. */
   pop(): void {
     this.events.pop();
   }
 
-  /** Takes events away that are not its head. */
+  /** Removes events other than its head. */
   remove(gone: ReadonlySet<LaneEvent>): void {
     this.events = this.events.filter((event) => !gone.has(event));
   }
 
-  /** Notes an event behind all others that is on disk alone. `from`: the state that its handler is told before it. */
+  /** Adds an event that is on disk alone to its end. `from` is the state that its handler receives before it. */
   shelve(event: LaneEvent, from = this.stateBefore(event)): void {
     this.shelf.push(event.sequence);
     this.shelfSize += event.size;
@@ -148,17 +148,17 @@ export class EventLane implements FifoItem<EventLane> {
     this.lastShelved = { event, from };
   }
 
-  /** The last of its shelf; undefined while that may be among what is read. */
+  /** The last event of its shelf; `undefined` while that may be among those being read. */
   get shelvedTail(): ShelvedTail | undefined {
     return this.reading ? undefined : this.lastShelved;
   }
 
-  /** How many events are on its shelf, and the bytes of their bodies. */
+  /** The number of events on its shelf, and the bytes of their bodies. */
   get shelved(): MemoryLimit {
     return { events: this.shelf.length - this.shelfHead, bytes: this.shelfSize };
   }
 
-  /** Takes the last of its shelf away. */
+  /** Removes the last event of its shelf. */
   unshelve({ size }: LaneEvent): void {
     this.shelf.pop();
     this.shelfSize -= size;
@@ -170,7 +170,7 @@ export class EventLane implements FifoItem<EventLane> {
     return before?.view === view ? (before.deletedBy ?? before.meta.resourceVersion) : undefined;
   }
 
-  /** Takes all but its first events out of memory: they are on disk alone from now on. Gives them. */
+  /** Moves all but its first events to the shelf, because they are on disk alone from now on. Returns them. */
   shelveFrom(kept: number): readonly LaneEvent[] {
     const taken = this.events.splice(kept);
     this.shelf = [...taken.map(({ sequence }) => sequence), ...this.shelf.slice(this.shelfHead)];
@@ -179,12 +179,12 @@ export class EventLane implements FifoItem<EventLane> {
     return taken;
   }
 
-  /** The sequences of the events that come next from disk, at most so many. */
+  /** Returns the sequences of the next events on disk, at most so many. */
   nextShelved(count: number): readonly number[] {
     return this.shelf.slice(this.shelfHead, this.shelfHead + count);
   }
 
-  /** So many of them are about to be pushed, with bodies of so many bytes. */
+  /** Removes the first events of the shelf, which are pushed next, with bodies of so many bytes. */
   takeBack(count: number, size: number): void {
     this.shelfHead += count;
     this.shelfSize -= size;
@@ -195,7 +195,7 @@ export class EventLane implements FifoItem<EventLane> {
     this.shelfHead = 0;
   }
 
-  /** How many of its events, from the head on, fit into a limit; the head always does. */
+  /** Returns how many of its events, from the head on, fit into a limit; the head always does. */
   within({ events, bytes }: MemoryLimit): number {
     let size = 0;
     const over = this.events.findIndex((event, index) => {
@@ -206,15 +206,15 @@ export class EventLane implements FifoItem<EventLane> {
   }
 
   /**
-   * Its events up to the last one that was received by `limit`, or is old anyway. So their order on disk has no
-   * holes.
+   * Returns its events up to the last one that was received by `limit`, or is backlog. All before that one are included, so that
+   * their order on disk has no holes.
    */
   pinned(limit: number): readonly LaneEvent[] {
     const isPinned = ({ receivedAt, mark }: LaneEvent) => receivedAt <= limit || mark?.owner.isBacklog(mark.entry);
     return this.events.slice(0, this.events.findLastIndex(isPinned) + 1);
   }
 
-  /** Up to the last one that a process before this one may have handled, of which nothing on disk says so. */
+  /** Its events up to the last one that an earlier process may have handled without a record on disk. */
   get unnoted(): readonly LaneEvent[] {
     return this.events.slice(0, this.events.findLastIndex(({ doubt }) => doubt === "unnoted") + 1);
   }
@@ -224,15 +224,15 @@ export class EventLane implements FifoItem<EventLane> {
   }
 }
 
-/** How a function's lanes stand, together; times are epoch milliseconds. */
+/** Totals of a function's lanes; times are epoch milliseconds. */
 interface LaneCounts {
-  /** Events in memory, those that run among them. */
+  /** The number of events in memory, including running ones. */
   readonly queued: number;
-  /** Lanes whose head is out of attempts and holds them. */
+  /** The number of lanes whose head is out of attempts and holds them. */
   readonly blocked: number;
-  /** When the oldest event came that is not done. */
+  /** The arrival of the oldest event that is not done. */
   readonly oldestAt: number | undefined;
-  /** The same of those that could run, and were not begun. */
+  /** The arrival of the oldest event that could run and has not begun. */
   readonly dueSince: number | undefined;
 }
 
@@ -251,7 +251,7 @@ export function countLanes(lanes: Iterable<EventLane>): LaneCounts {
   return { queued, blocked, oldestAt: finite(oldestAt), dueSince: finite(dueSince) };
 }
 
-/** How many events are in memory alone, by view. */
+/** Counts events that are in memory alone, by view. */
 export function inMemory(lanes: Iterable<EventLane>): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
   for (const lane of lanes) {

@@ -12,60 +12,64 @@ import type { KnownObjects, ViewEvent } from "../state/known-objects.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
 import type { Chunk } from "./budget.ts";
 
-/** Who is told that an event has become terminal: the subscription whose low-water mark it holds. */
+/** Is notified when an event becomes terminal: the subscription whose low-water mark the event holds. */
 export interface MarkOwner {
   settle(entry: MarkEntry): void;
   /**
-   * Whether the history that holds it may be gone any moment. Either it had happened when the source connected, at a
-   * time that is not known. Or a complete list told of it, which is read where there is no history.
+   * Whether the server may drop the entry's history at any moment: the change happened before the source connected, at an unknown
+   * time, or a complete list showed it, which is read if there is no history.
    */
   isBacklog(entry: MarkEntry): boolean;
 }
 
 /**
- * `memory`: there alone, so that it holds the mark. `both`: on disk as well. `disk`: with its place in the lane in memory.
+ * The storage of an event. `memory`: memory alone, so it holds the mark. `both`: memory and disk. `disk`: disk, with only its
+ * place in the lane in memory.
  */
 type EventStorage = "memory" | "both" | "disk";
 
 /** An event on its way through a lane. */
 export interface LaneEvent extends ViewEvent {
-  /** `tick`: the time of a schedule, which is of no object. */
+  /** `tick`: the time of a schedule, which belongs to no object. */
   readonly kind: "event" | "tick";
   readonly view: KnownObjects;
-  /** The function's order of arrival. */
+  /** The position in the function's order of arrival. */
   readonly sequence: number;
   readonly id: string;
-  /** Others where it stands for events of its object that gave way. */
+  /** Replaced if the event stands for coalesced events of its object. */
   flags: EventFlags;
-  /** Undefined while only the disk holds it, and of a deletion that was found: the view has the last one known. */
+  /** `undefined` while only the disk has it, and for a deletion that was found: the view has the last known body. */
   body: Buffer | undefined;
-  /** What the body is a part of, while the event waits. */
+  /** The network buffer that the body is a part of, while the event waits. */
   chunk: Chunk | undefined;
-  /** Where the object's members are in that, where it is as it was received. */
+  /** Byte ranges of the object's members in the body, if the body is as received. */
   readonly members: ObjectMembers | undefined;
-  /** Only of a replayed dead letter; otherwise it is what the view knows. */
+  /** Set only for a replayed dead letter; otherwise it is read from the view. */
   readonly oldBody: Buffer | undefined;
-  /** Its size, whether in memory or not, in bytes. */
+  /** The body's size in bytes, whether it is in memory or not. */
   readonly size: number;
-  /** Monotonic milliseconds; of one that stands for others, when the first of them came. */
+  /** The arrival in monotonic milliseconds; for an event that stands for others, the arrival of the first of them. */
   receivedAt: number;
-  /** Wall milliseconds. */
+  /** The arrival in wall-clock milliseconds. */
   readonly receivedWall: number;
-  /** A dead letter put back: filtered and known already. */
+  /** Whether it is a dead letter that was put back: its state was filtered, and is known already. */
   readonly replayed: boolean;
-  /** Its body is no state of its own: the one on disk had another form, and the API server was asked. */
+  /**
+   * Whether the body was fetched from the API server, because the one on disk had another form. It is then not the event's own
+   * state.
+   */
   isAsked: boolean;
-  /** The state that its handler has begun with where that is newer than its own. */
+  /** The state that its handler received, if that is newer than its own. */
   shown: ResourceVersion | undefined;
-  /** It waited on disk, and its trigger selects its object no more. */
+  /** Whether it waited on disk, and its trigger no longer selects its object. */
   readonly isUnselected: boolean;
-  /** What holds the low-water mark; undefined once the mark may pass. */
+  /** The entry that holds the low-water mark; `undefined` once the mark may pass. */
   mark: { readonly owner: MarkOwner; readonly entry: MarkEntry } | undefined;
   place: EventStorage;
-  /** Attempts that began. */
+  /** The number of attempts that began. */
   attempts: number;
   interruptions: number;
-  /** Epoch milliseconds: its handler asked for it to come again then, and not before. */
+  /** Epoch milliseconds before which it must not run, because its handler asked for a later time. */
   notBefore: number | undefined;
   doubt: RedeliveryRisk;
   verdict: Verdict | undefined;
@@ -75,27 +79,27 @@ export interface LaneEvent extends ViewEvent {
 
 /** An event that was read back from disk. */
 export interface LoadedEvent extends SpilledEvent {
-  /** Of its body on disk, in bytes. */
+  /** The size of its body on disk, in bytes. */
   readonly size: number;
-  /** The trigger selects its object no more. */
+  /** Whether the trigger no longer selects its object. */
   readonly isUnselected: boolean;
 }
 
-/** The mark may pass it. */
+/** Lets the mark pass an event. */
 export const letGo = ({ mark }: LaneEvent): void => mark?.owner.settle(mark.entry);
 
 /**
- * What it holds up while its row rests. Undefined where the mark may be past it already, since it was on disk. It keeps
- * nothing of the event, whose body is a part of a whole chunk: a row may rest for seconds.
+ * Returns the hold of an event whose row rests; `undefined` if the mark may be past the event already, because it was on disk.
+ * The hold must not reference the event, whose body keeps a whole chunk alive: a row may rest for seconds.
  */
 export function holdOf({ mark }: LaneEvent): PositionHold | undefined {
   return mark && { owner: mark.owner, ended: () => mark.owner.settle(mark.entry) };
 }
 
-/** Begins what stands in for a missing uid. */
+/** Prefix of a substitute for a missing uid. */
 const surrogate = "~";
 
-/** The change with a uid: its own, or for the rare API that gives none a digest of what makes the object that object. */
+/** Returns the change with a uid: its own, or, for the rare API without uids, a digest of what identifies the object. */
 export function withUid(change: Change, resource: string): Change {
   if (change.meta.uid !== "") return change;
   const { namespace, name } = change.meta;
@@ -104,7 +108,7 @@ export function withUid(change: Change, resource: string): Change {
   return { ...change, meta: { ...change.meta, uid: `${surrogate}${digest.slice(0, 22)}` } };
 }
 
-/** The uid as the API gave it. */
+/** Returns the uid as the API sent it. */
 export const givenUid = (uid: string): string => (uid.startsWith(surrogate) ? "" : uid);
 
 function creationTimestamp(body: Buffer): string {
@@ -114,7 +118,7 @@ function creationTimestamp(body: Buffer): string {
   return named ? String(metadata.creationTimestamp) : "";
 }
 
-/** The event as the spill and the dead letters keep it; an empty body stands for one that the view has. */
+/** Converts an event for the spill and the dead letters. An empty body means that the view has it. */
 export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): StoredEvent {
   const { view, meta, type, id, flags } = event;
   return {
@@ -136,47 +140,47 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
   };
 }
 
-/** The event as the spill keeps it. */
+/** Converts an event for the spill. */
 export function spilledEvent(event: LaneEvent): SpilledEvent {
   const { kind, sequence, replayed, doubt, notBefore, isAsked } = event;
   const stored = storedEvent(event, event.oldBody);
-  // The object as it stood at one attempt is asked for again at the next: on disk it would pass for the event's own state.
+  // A fetched object is fetched again at the next attempt. On disk it would be taken for the event's own state.
   const body = isAsked ? Buffer.alloc(0) : stored.body;
   return { ...stored, kind, body, sequence, replayed, redelivered: doubt !== "none", notBefore };
 }
 
-/** Whose event it is. */
+/** The origin of an event. */
 export interface EventOrigin {
   readonly view: KnownObjects;
   readonly epoch: number;
-  /** Objects can come and go there without being created or deleted. */
+  /** Whether objects can enter and leave the selection without being created or deleted. */
   readonly isSelective: boolean;
 }
 
-/** What an event is made from; what is absent is usual. */
+/** The input of an event; an absent field has its usual value. */
 export interface EventInput {
   readonly type: EventType;
   readonly key: string;
   readonly meta: ObjectMeta;
-  /** Absent of a deletion that was found. */
+  /** Absent for a deletion that was found. */
   readonly body?: Buffer;
-  /** Where the object's members are in it. */
+  /** Byte ranges of the object's members in the body. */
   readonly members?: ObjectMembers | undefined;
   readonly receivedAt: number;
-  /** As of its origin, where that is not so as a rule. */
+  /** Replaces the origin's `isSelective` for this event. */
   readonly selective?: boolean;
   readonly mark?: LaneEvent["mark"];
   readonly flags?: EventFlags;
   readonly deletedBy?: ResourceVersion;
-  /** What its source says of it. */
+  /** The risk that the source reports. */
   readonly doubt?: RedeliveryRisk;
-  /** Where it was judged before it was made. */
+  /** The verdict, if the event was judged before it was made. */
   readonly verdict?: Verdict | undefined;
 }
 
 const noFlags: EventFlags = {};
 
-/** An event before its first attempt here; what is absent is usual. */
+/** An event before its first attempt here; an absent field has its usual value. */
 type NewEvent = Omit<
   LaneEvent,
   | "kind"
@@ -211,7 +215,7 @@ type NewEvent = Omit<
     >
   >;
 
-/** The one place that events are built in, so that all of them have one shape. */
+/** Builds all events, so that all of them have one hidden class. */
 const laneEvent = (made: NewEvent): LaneEvent => ({
   kind: made.kind ?? "event",
   view: made.view,
@@ -251,7 +255,7 @@ export class EventMaker {
   private readonly doubts: PossibleRedeliveries;
   private sequence: number;
 
-  /** @param sequence the highest that was used */
+  /** @param sequence the highest sequence that was used */
   constructor(clock: Clock, doubts: PossibleRedeliveries, sequence: number) {
     this.clock = clock;
     this.doubts = doubts;
@@ -262,7 +266,7 @@ export class EventMaker {
     return ++this.sequence;
   }
 
-  /** @param doubtThere what the origin says of it, if not the source itself */
+  /** Makes an event. `doubtThere` is the risk that the origin reports, in addition to the source's own. */
   make(source: EventInput, { view, epoch, isSelective }: EventOrigin, doubtThere: RedeliveryRisk = "none"): LaneEvent {
     const { type, key, meta, body } = source;
     const selective = source.selective || isSelective;
@@ -296,7 +300,7 @@ export class EventMaker {
     });
   }
 
-  /** An event that comes back from the spill. */
+  /** Restores an event from the spill. */
   restore(stored: LoadedEvent, view: KnownObjects): LaneEvent {
     const { kind, namespace, name, uid, resourceVersion, type, flags, body, size, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
@@ -327,7 +331,7 @@ export class EventMaker {
       attempts,
       doubt,
       journalRow: begun?.row,
-      // The object may be gone by the next attempt: what says that its newer state was shown must not end with this event.
+      // The object may be gone by the next attempt. The record that its newer state was shown must not end with this event.
       shown: begun && isNewer(begun.resourceVersion, stored.deletedBy) ? begun.resourceVersion : undefined,
     });
   }

@@ -2,38 +2,40 @@ import type { Clock } from "../../base/clock.ts";
 import { type LoopAccount, LoopTime } from "../account/loop-time.ts";
 
 /**
- * Events of brief handlers that are under way, of all functions, before functions take turns. That is four turns: with two executors,
- * each has one to work at and one that waits. 100 functions on a source made 10,000 events a second without turns, and 12,200 to
- * 12,800 with them. With 512 it was a tenth less, with 128 as well (two cores, medians of three, 2026-11-26).
+ * Limit on events of brief handlers in progress, of all functions, before functions take turns. That is four turns: with two
+ * executors, each has one to work at and one that waits. 100 functions on a source made 10,000 events a second without turns, and
+ * 12,200 to 12,800 with them. With a limit of 512 or of 128 it was a tenth less (two cores, medians of three, 2026-11-26).
  */
 const mostUnderWay = 256;
-/** Events that a function begins in its turn: as many as one entry into its isolate takes. */
+/** The number of events that a function begins in its turn: as many as one entry into its isolate takes. */
 const turnEvents = 64;
 /**
- * Where nothing of a function has come back for so many milliseconds, its events hold up no other's. 256 that do next to nothing come
- * back within 40 ms, where both cores are busy. It is looked for each so many milliseconds.
+ * Milliseconds without any result after which a function's events no longer hold up those of others, and the interval of that
+ * check. 256 events that do next to nothing end within 40 ms if both cores are busy.
  */
 const stuckMs = 200;
 const lookMs = 50;
 /**
- * Lanes that wait with an event, of all functions that take turns. Of 100 functions each then has 64 for its turn. With 4000 it has 30, and a
- * twentieth fewer are handled a second. Without a limit 40,000 wait, and each collection of young objects copies some of them.
+ * Limit on lanes with a waiting event, of all functions that take turns. With 100 functions each then has 64 for its turn. With
+ * 4000 it has 30, and a twentieth fewer are handled a second. Without a limit 40,000 wait, and each collection of young objects
+ * copies some of them.
  */
 const mostWaiting = 8000;
-/** And of one of them at least, however many there are. */
+/** The least number of such lanes of each function, however many functions there are. */
 const leastWaiting = 16;
 
 /**
- * Whose turn it is, of the functions whose handlers are brief. Each of a hundred would else send one event or two with each commit:
- * a frame, an entry and an answer for little. While others' events are under way, those of a function wait together.
+ * Decides whose turn it is, among functions whose handlers are brief. Without turns each of a hundred functions would send an
+ * event or two with each commit: a frame, an entry and an answer for little work. With turns, a function's events gather while
+ * those of others are in progress.
  */
 export class FairScheduler {
   readonly time: LoopTime;
   private readonly clock: Clock;
   private underWay = 0;
-  /** Those whose turn is to come, first come first served. */
+  /** Functions whose turn is to come, in order of arrival. */
   private readonly line = new Set<FairShare>();
-  /** Those that wait for their turn, or have events under way. */
+  /** Functions that wait for their turn, or have events in progress. */
   private readonly engaged = new Set<FairShare>();
   private isWatching = false;
 
@@ -42,17 +44,19 @@ export class FairScheduler {
     this.time = new LoopTime(clock);
   }
 
-  /** Milliseconds of the clock that does not go back. */
+  /** The monotonic time in milliseconds. */
   get now(): number {
     return this.clock.monotonic();
   }
 
-  /** A place for one more function. */
+  /** Adds a function. */
   place(functionName: string): FairShare {
     return new FairShare(this, functionName);
   }
 
-  /** Whether one that is not in its turn may begin an event. Where it may not, its turn comes. One that is alone takes no turns. */
+  /**
+   * Whether a function outside its turn may begin an event. If not, it is queued for its turn. A single function takes no turns.
+   */
   admits(place: FairShare): boolean {
     const { line, engaged, underWay } = this;
     if (line.size === 0 && (underWay < mostUnderWay || (engaged.size === 1 && engaged.has(place)))) return true;
@@ -62,20 +66,26 @@ export class FairScheduler {
     return false;
   }
 
-  /** An event begins of a place. @param isFirst none other of it is under way */
+  /**
+   * Counts an event that begins.
+   * @param isFirst whether the function has no other event in progress
+   */
   began(place: FairShare, isFirst: boolean): void {
     this.underWay++;
     if (isFirst) this.engaged.add(place);
   }
 
-  /** So many events of it are under way no more. */
+  /** Uncounts events that have ended. */
   ended(place: FairShare, events: number): void {
     this.underWay -= events;
     this.release(place);
     if (this.line.size > 0) this.give();
   }
 
-  /** Lanes that may be ready of one whose turn is to come; of another as many as like, since it waits for its own handlers. */
+  /**
+   * The number of lanes that may be ready, for a function that is queued for its turn. Others have no limit, since they wait for
+   * their own handlers.
+   */
   shareOf(place: FairShare): number {
     if (place.hangs || !this.line.has(place)) return Number.POSITIVE_INFINITY;
     return Math.max(leastWaiting, mostWaiting / this.engaged.size);
@@ -107,25 +117,25 @@ export class FairScheduler {
   private look(due: number): void {
     this.isWatching = false;
     const { now } = this;
-    // Where the event loop was held up, what came back meanwhile has not been read yet.
+    // If the event loop was blocked, results that arrived meanwhile have not been read yet.
     if (now <= due + lookMs) for (const place of this.engaged) place.checkSince(now - stuckMs);
     this.give();
     if (this.line.size > 0) this.watch();
   }
 }
 
-/** One function's place in the rota. */
+/** One function's place in the scheduler. */
 export class FairShare {
-  /** What is done for the function alone. */
+  /** Accounts for the main thread's time that the function uses. */
   readonly time: LoopAccount;
   private readonly rota: FairScheduler;
   private begin: () => void = () => {};
-  /** Events that it may still begin in its turn; 0 outside it. */
+  /** The number of events that it may still begin in its turn; 0 outside it. */
   private left = 0;
   private underWay = 0;
-  /** Events that began before it are not counted any more. */
+  /** Events that began in an earlier period are no longer counted. */
   private period = 1;
-  /** When an event came back last, or began while none was under way. */
+  /** When an event last ended, or began while there was no other in progress. */
   private lastSign = 0;
   private isStuck = false;
 
@@ -134,38 +144,38 @@ export class FairShare {
     this.time = rota.time.account(functionName);
   }
 
-  /** Whether events of it are under way, and counted. */
+  /** Whether counted events of it are in progress. */
   get isBusy(): boolean {
     return this.underWay > 0;
   }
 
-  /** Whether nothing comes back of what it began: what it begins until something does takes no turn, and is not counted. */
+  /** Whether its events do not end. Until one does, its events take no turns, and are not counted. */
   get hangs(): boolean {
     return this.isStuck;
   }
 
-  /** Lanes that may be ready here until its sources wait. */
+  /** The number of lanes that may be ready here before its sources wait. */
   get share(): number {
     return this.rota.shareOf(this);
   }
 
-  /** Whether it has had its share of the parent's time, and waits for its turns. */
+  /** Whether it has used its share of the main thread's time, and waits for its turn. */
   get isOverShare(): boolean {
     return this.time.isOverShare;
   }
 
-  /** @param begin begins what may begin; called when its turn has come */
+  /** @param begin begins the waiting events; called when its turn has come */
   onTurn(begin: () => void): void {
     this.begin = begin;
     this.time.onTurn(begin);
   }
 
-  /** Whether an event may begin now. Where it may not, its turn comes. */
+  /** Whether an event may begin now. If not, the function is queued for its turn. */
   mayBegin(): boolean {
     return this.left > 0 || this.rota.admits(this);
   }
 
-  /** An event begins. @returns what `leave` is to be given */
+  /** Records that an event begins. Returns the argument for `leave`. */
   enter(): number {
     if (this.left > 0) this.left--;
     const isFirst = this.underWay++ === 0;
@@ -174,7 +184,10 @@ export class FairShare {
     return this.period;
   }
 
-  /** An event is under way no more. @param period what `enter` gave for it; undefined where it began uncounted */
+  /**
+   * Records that an event has ended.
+   * @param period the result of `enter`; `undefined` if the event was not counted
+   */
   leave(period: number | undefined): void {
     this.lastSign = this.rota.now;
     this.isStuck = false;
@@ -192,14 +205,14 @@ export class FairShare {
     }
   }
 
-  /** It hangs where no event has come back since then, of those that are under way. */
+  /** Marks it as hanging if no event in progress has ended since then. */
   checkSince(at: number): void {
     if (this.underWay === 0 || this.lastSign > at) return;
     this.isStuck = true;
     this.writeOff();
   }
 
-  /** Its events that are under way are counted no more. */
+  /** Stops counting its events in progress. */
   writeOff(): void {
     const { underWay } = this;
     if (underWay === 0) return;
@@ -210,26 +223,28 @@ export class FairShare {
 }
 
 /**
- * An event that comes back within so many milliseconds of being sent was sent ahead to a good end. More than a
- * container is stopped for when it has used up its share of the processor (100 ms). The fewer events travel together,
- * the more each costs.
+ * An event that ends within so many milliseconds of being sent was worth prefetching. More than the time for which a container is
+ * stopped when it has used up its share of the processor (100 ms). The fewer events travel together, the more each costs.
  */
 const quickMs = 250;
-/** Events beyond those that may run: a commit, a frame and an entry carry tens of them. With 128 an event costs 5 % more CPU (measured). */
+/**
+ * Limit on events beyond those that may run: a commit, a frame and an entry carry tens of them. With 128 an event costs 5 % more
+ * CPU (measured).
+ */
 const most = 256;
 /**
- * A handler that takes no longer, in milliseconds, is brief. While 256 of them are under way (`rota.ts`), 17,000 a second can still
- * end. That is more than two cores handle where many functions are busy.
+ * A handler that takes no longer than this, in milliseconds, is brief. With 256 of them in progress (`mostUnderWay`), 17,000 a
+ * second can still end, which is more than two cores handle if many functions are busy.
  */
 const briefMs = 15;
-/** Of one that takes longer, so many brief ones count no more. A function is brief once so many count. */
+/** Brief handlers that one longer handler cancels out, and the count from which on a function is brief. */
 const longWeighs = 8;
 const briefFrom = 4;
 const mostBrief = 64;
 
 /**
- * How many events of a function are on their way to handlers beyond those that may run at once: as many as come back soon.
- * A handler that takes long gets none, since what waits for it is better off in its lane.
+ * The number of a function's prefetched events, beyond those that may run at once: as many as end soon. A slow handler gets no
+ * prefetched events, since they are better off in their lanes.
  */
 export class PrefetchWindow {
   private allowed = 0;
@@ -239,18 +254,18 @@ export class PrefetchWindow {
     return this.allowed;
   }
 
-  /** Whether handlers do no more than work for a moment, but for one in nine. */
+  /** Whether handlers work only briefly, except for at most one in nine. */
   get isBrief(): boolean {
     return this.brief >= briefFrom;
   }
 
-  /** An event has come back, so many milliseconds after it was sent. Its handler took so many of them. */
+  /** Records an event that ended so many milliseconds after it was sent, and the part of them that its handler took. */
   ended(tookMs: number, handlerMs: number): void {
     this.brief = handlerMs <= briefMs ? Math.min(mostBrief, this.brief + 1) : Math.max(0, this.brief - longWeighs);
     this.allowed = tookMs <= quickMs ? Math.min(most, this.allowed + 1) : Math.max(0, this.allowed - 1);
   }
 
-  /** What ran them has died: it begins anew. */
+  /** Resets the window after the executor has died. */
   interrupted(): void {
     this.allowed = 0;
     this.brief = 0;

@@ -24,11 +24,11 @@ interface QueueParts {
   readonly spill: Spill;
   readonly backpressure: Backpressure;
   readonly backlogs: Backlogs;
-  /** Empty. */
+  /** Initially empty. */
   readonly ready: ReadyQueue<EventLane>;
   /** Its place among all functions. */
   readonly place: FairShare;
-  /** Makes an event of one that was spilled. */
+  /** Restores an event that was spilled. */
   readonly restore: (event: LoadedEvent) => LaneEvent;
   readonly commits: Commits;
   readonly clock: Clock;
@@ -36,18 +36,18 @@ interface QueueParts {
   readonly log: EngineLog;
 }
 
-/** How often events that hold the mark up are looked for, in milliseconds. */
+/** The interval between searches for events that hold the mark, in milliseconds. */
 const pinCheckMs = 5_000;
 
-/** When a read from the store that failed is tried again, in milliseconds. */
+/** The delay before a failed read from the store is retried, in milliseconds. */
 const storeRetryMs = 1_000;
 
-/** An attempt at the event that is first in its lane. A class, because each event's closures took 0.2 KB. */
+/** An attempt at the head of a lane. A class, because each event's closures took 0.2 KB. */
 class HeadAttempt implements AttemptListener {
   private readonly queue: FunctionQueue;
   private readonly lane: EventLane;
   private readonly event: LaneEvent;
-  /** What its place has given for it; undefined where it is not counted there. */
+  /** The result of `FairShare.enter`; `undefined` if the scheduler does not count the event. */
   private readonly counted: number | undefined;
 
   constructor(queue: FunctionQueue, lane: EventLane, event: LaneEvent, counted: number | undefined) {
@@ -70,9 +70,9 @@ class HeadAttempt implements AttemptListener {
 
 const laneKeyOf = ({ view, key }: Pick<LaneEvent, "view" | "key">): string => `${view.resource}/${key}`;
 
-/** One function's lanes: runs them in parallel to its limit, and keeps the queue within its bounds. */
+/** One function's lanes: runs them in parallel up to its limit, and keeps the queue within its limits. */
 export class FunctionQueue {
-  /** Attempts that are on their way to the runner, or there. */
+  /** Counts attempts that the runner has, or is about to get. */
   readonly gate: PauseGate;
   private readonly parts: QueueParts;
   private readonly lanes = new YoungMap<string, EventLane>();
@@ -90,7 +90,7 @@ export class FunctionQueue {
     parts.place.onTurn(() => this.pump());
   }
 
-  /** For the status: milliseconds are wall time. */
+  /** Returns counts for the status, with times in wall-clock milliseconds. */
   counts() {
     const { spill, attempts, backpressure } = this.parts;
     const begun = attempts.counts();
@@ -99,45 +99,47 @@ export class FunctionQueue {
     return { ...counts, spilled: spill.waiting, full: backpressure.isFull, ...begun };
   }
 
-  /** How many events are in memory alone, by view. */
+  /** Counts events that are in memory alone, by view. */
   inMemory(): ReadonlyMap<number, number> {
     return inMemory(this.lanes.values());
   }
 
-  /** How the lane of a view's object stands; undefined where nothing of it is in memory. */
+  /** Returns the state of an object's lane; `undefined` if no event of it is in memory. */
   lane(view: KnownObjects, key: string): LaneReport | undefined {
     return this.lanes.get(laneKeyOf({ view, key }))?.report(this.gate.isShut());
   }
 
-  /** Whether the lane of a view's object has events. */
+  /** Whether an object's lane has events. */
   holds(view: KnownObjects, key: string): boolean {
     return this.lanes.has(laneKeyOf({ view, key }));
   }
 
-  /** A promise while sources should wait. */
+  /** A pending promise while sources should wait. */
   get congested(): Promise<void> | undefined {
     return this.parts.backpressure.congested;
   }
 
-  /** Whether the disk takes what memory cannot. */
+  /** Whether the disk takes what does not fit in memory. */
   get holdsQueues(): boolean {
     return this.parts.spill.holdsQueues;
   }
 
-  /** A promise while nothing at all is to be taken. */
+  /** A pending promise while the function accepts nothing at all. */
   get full(): Promise<void> | undefined {
     const { backpressure } = this.parts;
     if (backpressure.isShort) this.shareMemory();
     return backpressure.full;
   }
 
-  /** Whether something waits that a process before this one may have handled, and nothing on disk says so. */
+  /** Whether an event waits that an earlier process may have handled without a record on disk. */
   get holdsUnnoted(): boolean {
     for (const lane of this.lanes.values()) if (lane.unnoted.length > 0) return true;
     return false;
   }
 
-  /** Puts on disk what would else be forgotten at the end: the next process would doubt all that comes. */
+  /**
+   * Persists pending doubts at shutdown, so that the next process does not have to treat every event as a possible redelivery.
+   */
   private noteDoubts(): void {
     const { spill } = this.parts;
     for (const lane of this.lanes.values()) {
@@ -145,17 +147,23 @@ export class FunctionQueue {
     }
   }
 
-  /** The verdict on what comes. Undefined where the function has had its share of the parent's time, or it takes long: it is judged in its turn. */
+  /**
+   * Returns the verdict on a new event; `undefined` if the function has used its share of time, or judging takes long. Then it is
+   * judged later.
+   */
   judge(view: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined {
     return this.parts.place.time.mayBegin() ? view.judgeAtOnce(judged, body) : undefined;
   }
 
-  /** The condition that does not hold for a state of an object, where one is false and there is time to see that now. */
+  /**
+   * Returns the condition that is false for a state of an object, if there is one, and if the function has time to evaluate it
+   * now.
+   */
   refuses(view: KnownObjects, change: Change): HeldBack | undefined {
     return this.parts.place.time.mayBegin() ? view.refuses(change) : undefined;
   }
 
-  /** Takes an event; synchronous, never refuses. */
+  /** Accepts an event. Synchronous; never refuses. */
   accept(event: LaneEvent): void {
     const { view, key, body } = event;
     if (!event.replayed) {
@@ -173,7 +181,7 @@ export class FunctionQueue {
     if (spill.isFull && !spill.overflows) this.makeRoom();
     const lane = this.laneOf(event);
     const { head } = lane;
-    // A time that a reconciler asked for, before its mode was edited, gives way to a change of the object, as it did in that mode.
+    // A requeue time from before an edit of mode Reconcile gives way to a change of the object, as it did in that mode.
     if (!event.replayed && head?.notBefore !== undefined && head.attempts === 0 && head.flags.reason === "edited") {
       head.notBefore = undefined;
       if (lane.backoff) this.wake(lane);
@@ -183,14 +191,16 @@ export class FunctionQueue {
     else this.enter(lane, event);
   }
 
-  /** Puts on disk what holds the mark up and must not any longer. Its body stays in memory: its turn may come at once. */
+  /** Writes backlog events that hold the mark to disk. Their bodies stay in memory, since they may run next. */
   keepBacklog(): void {
     for (const lane of this.lanes.values()) {
       this.parts.spill.pinAll(lane.pinned(Number.NEGATIVE_INFINITY));
     }
   }
 
-  /** What waits in memory of a view's objects in one namespace, or ("") in all, holds this mark from now on. */
+  /**
+   * Makes the waiting events in memory hold this mark instead of theirs, for a view's objects in one namespace or ("") in all.
+   */
   adopt(view: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void {
     for (const event of [...this.lanes.values()].flatMap((lane) => [...lane])) {
       if (event.view !== view || event.place !== "memory" || event.replayed) continue;
@@ -201,29 +211,29 @@ export class FunctionQueue {
     }
   }
 
-  /** Whether the disk takes another event of so many bytes, which did not come from a source. */
+  /** Whether the disk has room for another event of so many bytes that did not come from a source. */
   takesReplay(bytes: number): boolean {
     return this.parts.spill.hasRoomFor(bytes);
   }
 
-  /** A spilled event that is written by now, or is about to be: takes its turn after what was spilled before it. */
+  /** Accepts a spilled event that is written, or about to be. It runs after the events spilled before it. */
   acceptSpilled(event: SpilledEvent): void {
     this.parts.spill.put(event);
     void this.refill();
   }
 
-  /** Starts what was spilled before. */
+  /** Starts reading spilled events. */
   start(): void {
     void this.refill();
   }
 
-  /** Goes on with new code: what waits for a retry is tried at once. */
+  /** Continues with new code. Waiting retries are attempted at once. */
   resumeWith(manifest: FunctionManifest, usesOldObject: boolean): void {
     this.parts.attempts.code = { manifest, usesOldObject };
     this.gate.renew();
   }
 
-  /** Nothing begins any more. Resolves when nothing runs. */
+  /** Stops all attempts. Resolves when nothing runs. */
   async stop(): Promise<void> {
     this.parts.backpressure.stop();
     this.parts.spill.close();
@@ -246,18 +256,18 @@ export class FunctionQueue {
     return lane;
   }
 
-  /** The event goes to disk, behind all that are in lanes. */
+  /** Puts the event on disk, behind all that are in lanes. */
   private overflow(lane: EventLane, event: LaneEvent): void {
-    // What waits before it in its lane must be on disk too: after a crash it could not be put back in front.
+    // Earlier events of its lane must be on disk too: after a crash they could not be put back in front.
     for (const before of lane) this.parts.spill.write(before);
     this.parts.spill.put(spilledEvent(event));
     this.spilled(event);
     if (lane.length === 0 && lane.firstShelved === undefined) this.lanes.delete(lane.key);
-    // Where nothing runs, no end of it would have this one read back.
+    // If nothing runs, no ending event would trigger the read of this one.
     if (this.lanes.size === 0) void this.refill();
   }
 
-  /** The event goes to disk, behind others of its lane that are there. */
+  /** Puts the event on disk, behind others of its lane that are there. */
   private shelve(lane: EventLane, event: LaneEvent): void {
     const { spill, backlogs } = this.parts;
     const from = backlogs.collapseShelved(lane, event);
@@ -281,9 +291,9 @@ export class FunctionQueue {
   }
 
   /**
-   * Memory is short, and there is no disk: what waits of a lane beyond its share collapses, before all of the function has to wait.
-   * Those that wait for a retry share what lanes may keep. One that gets on may keep as much as any lane: where many do, their function
-   * is merely slow, and its sources wait for it.
+   * Collapses what waits in lanes beyond their shares, if memory is short and there is no disk, before the whole function has to
+   * wait. Lanes that wait for a retry divide a share among them. Any other lane may keep a full lane's share: if many do, the
+   * function is merely slow, and its sources wait for it.
    */
   private shareMemory(): void {
     const { spill, backlogs } = this.parts;
@@ -293,7 +303,7 @@ export class FunctionQueue {
     for (const lane of lanes) backlogs.collapse(lane, lane.within(lane.backoff ? stuck : running));
   }
 
-  /** Memory is full: lanes that wait for a retry keep no more than their head in it, and no other more than its share. */
+  /** Frees memory when it is full: lanes that wait for a retry keep only their head in memory, all others at most their share. */
   private makeRoom(): void {
     const { laneLimit } = this.parts.spill;
     for (const lane of this.lanes.values()) {
@@ -302,7 +312,7 @@ export class FunctionQueue {
     }
   }
 
-  /** The lane will not get on for long: it keeps no more than its head in memory, and of that no body. */
+  /** Reduces a lane that will wait long to its head in memory, without the head's body. */
   private rest(lane: EventLane): void {
     const { spill } = this.parts;
     this.trim(lane, 1);
@@ -312,16 +322,16 @@ export class FunctionQueue {
     if (lane.backoff) spill.release(head);
   }
 
-  /** Keeps the lane's first events in memory, the others on disk alone. */
+  /** Keeps the lane's first events in memory, and the others on disk alone. */
   private trim(lane: EventLane, kept: number): void {
     const { spill } = this.parts;
-    // While it reads what comes next from disk, nothing is put in front of that.
+    // While the lane's next events are read from disk, nothing is shelved in front of them.
     if (lane.length <= kept || lane.reading || !spill.holdsQueues) return;
     if (!spill.pinAll(lane)) return;
     for (const event of lane.shelveFrom(kept)) spill.shelve(event);
   }
 
-  /** A Modified that waits, and was never begun, gives way to a newer one of the same object. */
+  /** Drops a waiting Modified that was never begun in favour of a newer one of the same object. */
   private coalesce(lane: EventLane, next: LaneEvent): void {
     const { tail } = lane;
     if (!tail || !givesWay(tail, next) || (lane.running && lane.head === tail)) return;
@@ -331,10 +341,10 @@ export class FunctionQueue {
     this.settle(tail, "dropped");
   }
 
-  /** Begins what may begin. */
+  /** Begins as many attempts as may begin. */
   pump(): void {
     const { attempts, place } = this.parts;
-    /** Lanes whose events are to wait beside others. */
+    /** Lanes whose events must wait while others go on. */
     const refused: EventLane[] = [];
     const takesTurns = attempts.takesTurns && !place.hangs;
     while (!this.gate.isShut()) {
@@ -358,7 +368,7 @@ export class FunctionQueue {
     for (const lane of refused) this.ready.add(lane);
   }
 
-  /** Whether its handler has asked for it at a later time, or its object is not quiet. Then its lane waits for that. */
+  /** Whether the head must wait, because its handler asked for a later time, or its object still changes. Starts the wait. */
   private isEarly(lane: EventLane, event: LaneEvent): boolean {
     if (event.notBefore === undefined) return this.isUnquiet(lane, event);
     const waitMs = msUntil(event.notBefore, event.receivedWall, this.parts.clock);
@@ -366,7 +376,7 @@ export class FunctionQueue {
     return waitMs > 0;
   }
 
-  /** Whether the object still changes. Only a first attempt waits for that, at a change that did not wait on disk. */
+  /** Whether the object still changes. Only a first attempt waits for that, and only at a change that was not on disk. */
   private isUnquiet(lane: EventLane, head: LaneEvent): boolean {
     if (lane.quiet) return true;
     const { clock, attempts } = this.parts;
@@ -376,7 +386,7 @@ export class FunctionQueue {
     const { since = head.receivedAt, tail = head } = lane;
     const waitMs = quietMs(debounceMs, since, tail.receivedAt, clock.monotonic());
     if (waitMs <= 0) return false;
-    // Changes that come meanwhile are looked at when it is over.
+    // Changes that arrive meanwhile are considered when the timer fires.
     lane.quiet = clock.after(waitMs, () => {
       lane.quiet = undefined;
       this.wake(lane);
@@ -384,7 +394,10 @@ export class FunctionQueue {
     return true;
   }
 
-  /** An attempt at the lane's head has left it. @param counted what its place gave for it */
+  /**
+   * Releases the lane after an attempt at its head.
+   * @param counted the result of `FairShare.enter`
+   */
   returned(lane: EventLane, counted: number | undefined): void {
     lane.running = false;
     const { place, attempts, backpressure, spill } = this.parts;
@@ -396,12 +409,12 @@ export class FunctionQueue {
     }
     this.gate.leave();
     place.leave(counted);
-    // Those that are under way may take as long as this one did: nobody waits for them.
+    // Events in progress may take as long as this one did, so other functions do not wait for them.
     if (!attempts.takesTurns) place.writeOff();
     backpressure.moved();
   }
 
-  /** Does what follows for the event from how an attempt at it ended. */
+  /** Acts on the result of an attempt at an event. */
   conclude(lane: EventLane, event: LaneEvent, conclusion: Conclusion): void {
     if (conclusion.type === "terminal") {
       if (conclusion.letter) this.parts.commits.putDeadLetter(conclusion.letter);
@@ -412,7 +425,7 @@ export class FunctionQueue {
     }
   }
 
-  /** The disk did not give what the attempt needs: it begins again later, and none is counted. */
+  /** Retries an attempt later whose stored input could not be read. No attempt is counted. */
   storeFailed(lane: EventLane, event: LaneEvent, error: unknown): void {
     const fields = { function: this.manifest.name, object: event.key, error: String(error) };
     this.parts.log.error(fields, "attempt could not begin");
@@ -436,7 +449,7 @@ export class FunctionQueue {
     for (const lane of this.lanes.values()) {
       lane.blocked = false;
       if (!lane.backoff) continue;
-      // A time that came with a failure gives way as its backoff does; one for another look at the object stays.
+      // A time that came with a failure ends with its backoff; a requeue's time stays.
       if (lane.head && lane.head.attempts > 0) lane.head.notBefore = undefined;
       this.wake(lane);
     }
@@ -449,7 +462,7 @@ export class FunctionQueue {
     this.pump();
   }
 
-  /** The event is terminal, and everything that says so goes into one commit. */
+  /** Ends a terminal event. Everything that records its end goes into one commit. */
   private finish(lane: EventLane, event: LaneEvent, outcome: EventOutcome): void {
     lane.shift();
     lane.blocked = false;
@@ -495,7 +508,7 @@ export class FunctionQueue {
     );
   }
 
-  /** Reads what comes next of a lane's events that are on disk alone, once few are left in memory. */
+  /** Reads a lane's next events that are on disk alone, once few are left in memory. */
   private async takeBack(lane: EventLane): Promise<void> {
     const { spill, restore } = this.parts;
     const { events } = spill.laneLimit;
@@ -503,7 +516,7 @@ export class FunctionQueue {
     lane.reading = true;
     const hasRead = await this.reading(
       async () => {
-        // Its head needs no room: without it the lane would stand still.
+        // The head needs no room: without it the lane would not progress.
         const back = await spill.takeBack(lane.nextShelved(spill.isFull ? 1 : Math.ceil(events / 2)));
         lane.takeBack(back.length, sizeOf(back));
         for (const event of back) this.enter(lane, restore(event));
@@ -511,11 +524,11 @@ export class FunctionQueue {
       () => this.takeBack(lane),
     );
     lane.reading = false;
-    // What it read may be over already, and asked for more meanwhile.
+    // The events read may have ended already, and asked for more meanwhile.
     if (hasRead) void this.takeBack(lane);
   }
 
-  /** Gives whether it could be read; otherwise it is tried again. */
+  /** Returns whether `read` succeeded; otherwise schedules `again`. */
   private async reading(read: () => Promise<void>, again: () => Promise<void>): Promise<boolean> {
     try {
       await read();
@@ -528,7 +541,7 @@ export class FunctionQueue {
     }
   }
 
-  /** Looks now and then for events that have held the mark up for too long. */
+  /** Searches at intervals for events that have held the mark for too long. */
   private watchPins(): void {
     if (this.pinTimer || this.gate.isStopped) return;
     this.pinTimer = this.parts.clock.after(

@@ -2,31 +2,37 @@ import type { Clock, Random } from "../../base/clock.ts";
 import type { DeliverySettings } from "../../manifest/function.ts";
 import { retryDelay } from "./retry.ts";
 
-/** The longest that a failed run keeps its key from running for a newer change, in milliseconds: a person may have mended it. */
+/**
+ * The longest time for which a failed run keeps its key from running for a newer change, in milliseconds: a user may have fixed
+ * it.
+ */
 const mostRestMs = 30_000;
 
-/** Keys whose failures count: objects that come, fail and go are without end. Of more, those that failed first begin anew. */
+/**
+ * Limit on keys whose failures are counted, since objects are created, fail and are deleted without end. Beyond it, the key that
+ * failed longest ago is reset.
+ */
 const mostRests = 100_000;
 
-/** Failures of a key count together while each comes within so many of the longest delays of the one before. */
+/** Failures of a key are counted together if each follows the previous one within so many of the longest delays. */
 const longestDelays = 2;
 
 interface BackoffEntry {
-  /** Failed runs since the last one that ended well. */
+  /** The number of failed runs since the last successful one. */
   readonly failures: number;
-  /** By the monotonic clock. */
+  /** In monotonic milliseconds. */
   readonly failedAt: number;
   readonly until: number;
 }
 
 /**
- * How long keys rest after failed runs. Failures in a row count across newer changes: a run may make those itself. They
- * count across giving up as well, since the change that such a run made may come after it.
+ * The delays of keys after failed runs. Failures in a row are counted across newer changes, because a run may cause those itself,
+ * and across giving up, because such a change may arrive after it.
  */
 export class KeyBackoff {
   private readonly clock: Clock;
   private readonly random: Random;
-  /** By key, the last to fail last. */
+  /** By key, in the order of their last failures. */
   private readonly rests = new Map<string, BackoffEntry>();
 
   constructor(clock: Clock, random: Random) {
@@ -34,12 +40,15 @@ export class KeyBackoff {
     this.random = random;
   }
 
-  /** Its run has ended well. */
+  /** Resets a key after a successful run. */
   end(key: string): void {
     this.rests.delete(key);
   }
 
-  /** Its run has failed. `before`: failures that a process before this one counted. Gives the milliseconds until it is tried again. */
+  /**
+   * Counts a failed run. `before` is the number of failures that an earlier process counted. Returns the delay until the next
+   * attempt, in milliseconds.
+   */
   begin(key: string, retry: DeliverySettings["retry"], before: number, asked: number | undefined): number {
     const failedAt = this.clock.monotonic();
     this.forget(failedAt - longestDelays * Math.max(retry.maxDelayMs, mostRestMs));
@@ -52,7 +61,7 @@ export class KeyBackoff {
     return delayMs;
   }
 
-  /** The milliseconds until it may run for a newer change. */
+  /** Returns the milliseconds until the key may run for a newer change. */
   msOf(key: string): number {
     return Math.max(0, (this.rests.get(key)?.until ?? 0) - this.clock.monotonic());
   }

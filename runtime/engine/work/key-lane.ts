@@ -15,27 +15,30 @@ import type { Due } from "./due-keys.ts";
 import type { Primary } from "./primary.ts";
 import type { Fifo, FifoItem } from "./ready-queue.ts";
 
-/** A cause as the process has it that saw it. */
+/** A cause with what only the process that saw it knows. */
 export interface Waking extends Cause {
-  /** Of a change: its state. It is in no row: after a restart all reads are listed anew, and are newer. */
+  /** The state after a change. It is not stored: after a restart everything that a run reads is listed again, and is newer. */
   readonly seen?: Seen | undefined;
-  /** A handler had begun with the change as an event, before its function reconciled: the run is flagged. */
+  /** Whether a handler had begun with the change as an event, before its function reconciled: the run is then flagged. */
   readonly hasBegun?: boolean | undefined;
 }
 
-/** Causes that are told of one run: which triggers woke it, and the first objects to look at. */
+/** The number of causes that a run receives: the triggers that woke it, and the first objects to look at. */
 const mostCauses = 16;
 
-/** Shared, since a function may have 100,000 keys that nothing new has woken. */
+/** Shared, since a function may have 100,000 keys without new causes. */
 export const noCauses: readonly Waking[] = [];
 
-/** Of a key that its handler asked for. Shared as well. */
+/** The causes of a key that its handler requeued. Shared as well. */
 export const requeued: readonly Waking[] = [{ type: "Requeue" }];
 
-/** Adds a cause to what is told of a run, oldest first. Of one object and trigger the last is told. Of too many the oldest go. */
+/**
+ * Adds a cause to those of a run, oldest first. Keeps the last cause for each object and trigger, and drops the oldest ones
+ * beyond the limit.
+ */
 export function withCause(causes: readonly Waking[], cause: Waking): readonly Waking[] {
   const same = causes.find((each) => isOfOne(each, cause));
-  // Only the first that went can be what the last run saw.
+  // Only the first object that was deleted can be the one that the last run saw.
   const isAnother = same?.type === "Deleted" && (cause.type !== "Deleted" || cause.uid !== same.uid);
   const replaced = same?.replaced ?? (isAnother ? same.uid : undefined);
   const newer = replaced === undefined ? cause : { ...cause, replaced };
@@ -43,17 +46,17 @@ export function withCause(causes: readonly Waking[], cause: Waking): readonly Wa
   return [...causes.filter((each) => each !== same), newer].slice(-mostCauses);
 }
 
-/** Whether there may have been others, which went. */
+/** Whether causes may have been dropped. */
 export const hasLostCauses = (causes: readonly Cause[]): boolean => causes.length >= mostCauses;
 
-/** Whether a run is told of it anyway, and its row says as much of it. */
+/** Whether the run has this cause already, and its row says as much about it. */
 const hasCause = (causes: readonly Cause[], cause: Cause): boolean =>
   causes.some((each) => each.type === cause.type && each.told === cause.told && isOfOne(each, cause));
 
-/** Whether it is the deletion of an object that an edit let go of. */
+/** Whether it is the deletion of an object that an edit unselected. */
 export const isByEdit = ({ type, seen }: Waking): boolean => type === "Deleted" && seen?.flags?.reason === "unselected";
 
-/** As it is kept, or told. */
+/** The part of a cause that is stored, or delivered. */
 const causeAlone = ({ seen: _, hasBegun: __, ...cause }: Waking): Cause => cause;
 
 const isOfOne = (one: Cause, other: Cause): boolean =>
@@ -62,52 +65,52 @@ const isOfOne = (one: Cause, other: Cause): boolean =>
   one.name === other.name &&
   (one.trigger !== undefined || one.type === other.type);
 
-/** Of an object that is not there, or not known yet. */
+/** The version of an object that does not exist, or is not known yet. */
 export const unknownVersion = resourceVersion("0");
 
-/** Why a key does not run now. It failed, its executor died, its handler asked for a later time, or its objects still change. */
+/** Why a key does not run now: it failed, its executor died, its handler asked for a later time, or its objects still change. */
 export type Waits = "retry" | "interrupted" | "requeue" | "quiet";
 
-/** Whether a key has an object. Unknown before the first list of the object's namespace is complete. */
+/** Whether a key has an object. Unknown until the first list of the object's namespace is complete. */
 export type KeyPresence = "object" | "none" | "unknown";
 
 /** A key that is to be reconciled: one row on disk, one run at a time. */
 export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   readonly kind = "key";
   readonly primary: Primary;
-  /** That of `primary`. */
+  /** The view of `primary`. */
   readonly view: KnownObjects;
   /** `namespace/name`. */
   readonly key: string;
-  /** Of its row. */
+  /** The number of its row. */
   readonly sequence: number;
-  /** When it was woken first since its last run ended well; wall and monotonic milliseconds. */
+  /** When it was first woken since its last successful run, in wall and monotonic milliseconds. */
   wokenAt: { readonly wall: number; readonly monotonic: number };
   causes: readonly Waking[];
   begun: number;
   forgiven: number;
   interruptions = 0;
-  /** A run of it may have begun in a process before this one, or where it was cut off. */
+  /** The risk that an earlier process began a run of it, or that one was interrupted. */
   doubt: RedeliveryRisk;
   /** The journal's row of the last run that began. */
   journalRow: number | undefined;
-  /** The newest state that a run has shown, of those that were cut off since one came to its end. */
+  /** The newest state that an interrupted run has shown, since a run last ended. */
   shown: ResourceVersion | undefined;
   running = false;
-  /** What woke it since its run began. */
+  /** The causes since its run began. */
   since: readonly Waking[] = noCauses;
   waits: Waits | undefined;
   dueAt = 0;
   place = -1;
-  /** As what it counts; undefined before it does. */
+  /** The category that it is counted in; `undefined` before it is counted. */
   standing: KeyPresence | undefined;
-  /** Bytes that it counts for. */
+  /** The bytes that it is charged with. */
   counted = 0;
-  /** Its place among those that may run. */
+  /** Its place in the queue of keys that may run. */
   line: Fifo<KeyLane> | undefined;
   before: KeyLane | undefined;
   behind: KeyLane | undefined;
-  /** It is out of attempts, and tries again for ever, as the manifest asks. */
+  /** Whether it is out of attempts, and is retried without end, as the manifest asks. */
   blocked = false;
 
   constructor(
@@ -129,17 +132,17 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     this.doubt = doubt;
   }
 
-  /** What the journal calls its runs. */
+  /** The journal's id of its runs. */
   get id(): string {
     return runId(this.sequence);
   }
 
-  /** What logs and people call the run that began last. */
+  /** The id of the last run in logs and commands. */
   get runId(): string {
     return `${this.id}/${this.begun}`;
   }
 
-  /** Runs that count as attempts. */
+  /** The number of runs that count as attempts. */
   get attempts(): number {
     return this.begun - this.forgiven;
   }
@@ -148,7 +151,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     this.begun = this.forgiven + count;
   }
 
-  /** Monotonic milliseconds. */
+  /** In monotonic milliseconds. */
   get receivedAt(): number {
     return this.wokenAt.monotonic;
   }
@@ -161,20 +164,20 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     return this.key.slice(this.key.indexOf("/") + 1);
   }
 
-  /** No attempt of it counts and it could run: it waits for nothing but its function's turn. */
+  /** Whether it could run, and waits for nothing but its function's turn: it has no failed attempts. */
   get isDue(): boolean {
     return this.waits === undefined && this.attempts === 0;
   }
 
-  /** Something newer counts from here on: no attempt before does. */
+  /** Resets the attempts, because something newer has changed. */
   forgive(): void {
     this.forgiven = this.begun;
     this.blocked = false;
   }
 
   /**
-   * Notes a cause of its next run. Returns whether its row is to say so. A row with as many causes as there may be
-   * stands for all objects that count for the key, but for those that are gone.
+   * Adds a cause of its next run. Returns whether its row must be rewritten. A row with the maximum of causes stands for all
+   * objects that map to the key, except for deleted ones.
    */
   isNews(cause: Waking): boolean {
     const before = this.running ? this.since : this.causes;
@@ -184,7 +187,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     return !hasLostCauses(before) || cause.type === "Deleted" || cause.told === true;
   }
 
-  /** As it is kept on disk. `notBefore`: wall milliseconds. */
+  /** Converts it for the disk. `notBefore` is in wall-clock milliseconds. */
   row(notBefore: number): SpilledKey {
     const { sequence, causes, since, begun, forgiven } = this;
     return {
@@ -193,7 +196,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
       sequence,
       redelivered: this.doubt !== "none",
       notBefore,
-      // What woke it since its run began is newer than that attempt.
+      // The causes since its run began are newer than that attempt.
       pending: {
         causes: since.reduce(withCause, causes).map(causeAlone),
         begun,
@@ -202,7 +205,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     };
   }
 
-  /** A run of it as the dead letters keep it. */
+  /** Converts a run of it for the dead letters. */
   letter(newest: Newest | undefined): StoredEvent {
     const { type, meta } = this.told(newest);
     const body = newest?.body ?? this.view.nameAlone({ meta });
@@ -226,7 +229,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     };
   }
 
-  /** The run that began last as the history and people have it. */
+  /** Returns the last run for the history and commands. */
   told(newest: Newest | undefined) {
     const { view, key, namespace, name, runId } = this;
     const { uid = "", resourceVersion = unknownVersion } = newest ?? {};
@@ -234,7 +237,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     return { view, id: runId, key, type, meta: { namespace, name, uid, resourceVersion } };
   }
 
-  /** The run that began last as its handler is told it. */
+  /** Returns the last run for the handler. */
   delivery(newest: Newest | undefined): Omit<Delivery, "redelivered" | "timeoutMs"> {
     const { primary, causes, attempts } = this;
     const { functionName, trigger } = primary.view;
@@ -256,14 +259,14 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   }
 
   /**
-   * Its run is over. The row that is written of the key in this commit, or is gone with it, says all that the record would. A state
-   * that is newer than what is known stays on record until its own event comes, which another mode would tell.
+   * Ends a run's record: the row that is written or deleted in this commit contains all that the record would. A state that is
+   * newer than the known one stays recorded until its own event, because in another mode that event would be delivered.
    */
   settle(row: number, started: StartedEvent, newest: Newest | undefined, commits: Commits): void {
     const { view, key, id } = this;
     const known = view.stands(key);
     const { resourceVersion: shown } = started;
-    // An object that is gone for the API server may stand here: its last events are still to come.
+    // An object that is gone for the API server may still be known here: its last events have not arrived yet.
     if (known && (newest?.uid ?? known.uid) === known.uid && isNewer(shown, known.resourceVersion))
       view.settle({ key, id, uid: known.uid, row, shown, comesAgain: true });
     else commits.settle(row, started);
@@ -272,14 +275,14 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     this.doubt = "none";
   }
 
-  /** No run of it is made any more: what those that were cut off have shown stays on record. */
+  /** Keeps the states that interrupted runs have shown on record, because no further run is made. */
   settleShown(): void {
     const { view, key, id, journalRow: row, shown } = this;
     if (row !== undefined) view.settle({ key, id, uid: view.stands(key)?.uid ?? "", row, shown });
   }
 }
 
-/** A cause as the handler is told it: no namespace of a cluster-scoped object, and the trigger as it is called now. */
+/** Converts a cause for the handler: without a namespace if the object is cluster-scoped, and with the trigger's current name. */
 function toldCause(waking: Waking, primary: Primary): Cause {
   const { namespace, uid: _, told: __, replaced: ___, trigger, ...cause } = causeAlone(waking);
   return { ...cause, ...(trigger && { trigger: primary.nameOf(trigger) }), ...(namespace && { namespace }) };

@@ -11,31 +11,34 @@ import type { Waking } from "./key-lane.ts";
 import type { KeyQueue } from "./key-queue.ts";
 import type { Primary } from "./primary.ts";
 
-/** What of the most keys that one event woke still counts at the next event. */
+/** The factor by which the maximum of keys woken per event decays at each event. */
 const fading = 0.9;
 
-/** Keys that are woken in one piece: as many as a change of an object may wake, and their rows fill a commit's share. */
+/**
+ * The number of keys that are woken in one piece: as many as a change of an object may wake, and their rows fill a commit's
+ * share.
+ */
 const keysInAPiece = 100;
 
 /**
- * Milliseconds of the loop that a key's row takes, and each cause in it, until it is committed. A row with 16 causes was measured at
- * 43 us, on two busy cores (2026-11-27).
+ * Milliseconds of the event loop that a key's row takes until it is committed, and each cause in it. A row with 16 causes was
+ * measured at 43 us, on two busy cores (2026-11-27).
  */
 const rowMs = 0.015;
 const causeMs = 0.002;
 
-/** From a change to the keys that it wakes. Its event ends in the commit that makes their rows durable. */
+/** Maps a change to the keys that it wakes. The event ends in the commit that makes their rows durable. */
 export class KeyMapper implements EventSink {
-  /** By view; none for the trigger without `key`. */
+  /** The rules by view; the trigger without `key` has no rule. */
   private readonly rules: ReadonlyMap<number, KeyOf>;
   private readonly primary: Primary;
   private readonly keys: KeyQueue;
   private readonly owns: (key: string) => boolean;
   private readonly time: LoopAccount;
-  /** Keys that one event woke, the most of the last few. */
+  /** The most keys that one of the last few events woke. */
   private widest = 0;
 
-  /** @param shard undefined: every key is this one's to wake */
+  /** @param shard the shard whose keys it wakes; `undefined` for all keys */
   constructor(
     rules: ReadonlyMap<number, KeyOf>,
     primary: Primary,
@@ -50,20 +53,20 @@ export class KeyMapper implements EventSink {
   }
 
   /**
-   * Whether an event waits until there are fewer keys. That of an object which is reconciled itself does not: it wakes one key, and
-   * is what shows that this has an object.
+   * Whether an event waits until there are fewer keys. An event of a reconciled object never does: it wakes one key, and shows
+   * that this key has an object.
    */
   refuses({ view, kind }: LaneEvent): boolean {
     return (this.rules.has(view.id) || kind === "tick") && this.keys.isFull;
   }
 
-  /** As many as fill a commit's share, by those before them. What of them is too many is given back. */
+  /** As many as fill a commit's share, estimated from earlier events. Surplus events are returned. */
   get atOnce(): number {
     if (this.keys.share.isSpent) return 0;
     return Math.max(1, Math.floor(mostRows / Math.max(1, this.widest)));
   }
 
-  /** A change may take an object from one key to another: both have changed. */
+  /** A change may move an object from one key to another, which wakes both. */
   wantsOld({ view }: LaneEvent): boolean {
     return this.rules.has(view.id);
   }
@@ -85,7 +88,7 @@ export class KeyMapper implements EventSink {
     }
     this.widest = Math.max(keys.size, this.widest * fading);
     const cause = causeOf(event);
-    // After a kill between two pieces the event comes again, and wakes all of them.
+    // After a kill between two pieces the event is repeated, and wakes all of them.
     const wake = ([piece, ...more]: readonly (readonly string[])[]): void => {
       if (piece) this.wakePiece(piece, cause);
       if (more.length === 0) ended({ type: "terminal", outcome: "ok" });
@@ -94,7 +97,7 @@ export class KeyMapper implements EventSink {
     wake(piecesOf([...keys]));
   }
 
-  /** Undefined where it wakes nobody. */
+  /** Returns the keys that an event wakes; `undefined` if it wakes no key. */
   private wokenBy(
     event: LaneEvent,
     { body, oldBody }: { readonly body: Buffer; readonly oldBody: Buffer | undefined },
@@ -108,7 +111,7 @@ export class KeyMapper implements EventSink {
     return isForAll ? new Set([...this.primary.keys(), ...(named ?? [])]) : own;
   }
 
-  /** Where a change wakes several keys, they go on the account. One that wakes a single key costs no more than any event. */
+  /** Wakes keys. If there are several, the function is charged for them; a single key costs no more than any event. */
   private wakePiece(keys: readonly string[], cause: Waking): void {
     if (keys.length === 1) {
       for (const key of keys) this.keys.wake(key, cause);
@@ -123,7 +126,7 @@ export class KeyMapper implements EventSink {
     this.time.charge("rows", ms);
   }
 
-  /** The keys that a change of an object wakes, as it is now; for a person who asks. */
+  /** Returns the keys that a change of an object wakes, given its current body; for commands. */
   keysFor(
     view: KnownObjects,
     object: Pick<ObjectMeta, "namespace" | "name">,
@@ -135,7 +138,7 @@ export class KeyMapper implements EventSink {
     return new Set(found && "keys" in found ? found.keys.map((key) => this.primary.home(key)) : []);
   }
 
-  /** Whom a change of an object would wake that leaves it with this body; for a person who asks. */
+  /** Returns the keys that a change would wake that leaves the object with this body; for commands. */
   next(view: KnownObjects, object: Pick<ObjectMeta, "namespace" | "name">, body: Buffer): WakesNext {
     const rule = this.rules.get(view.id);
     const key = objectKey(object);
@@ -147,7 +150,7 @@ export class KeyMapper implements EventSink {
     return { now, left: known.filter((each) => !("keys" in now && now.keys.includes(each))) };
   }
 
-  /** Undefined where it wakes nobody; the event then says why. */
+  /** Returns the keys that a change wakes; `undefined` if it wakes no key, and then sets the event's reason. */
   private keysOf(
     rule: KeyOf,
     event: LaneEvent,
@@ -157,7 +160,8 @@ export class KeyMapper implements EventSink {
   ): Set<string> | undefined {
     const { namespace } = event.meta;
     const now: MappedKeys = body.length > 0 ? rule.of({ namespace, body }) : { heldBack: wakesNobody };
-    // The state before is lost now and then, and its keys are not. Those that an earlier rule named are told that it moved.
+    // The previous state may be lost, but its keys are recorded. Keys named by an earlier rule are woken because the object
+    // moved.
     const { keys: noted = [], isByThisRule = true } = counted ?? {};
     const before = oldBody ? rule.of({ namespace, body: oldBody }) : { keys: noted };
     const earlier = { keys: isByThisRule ? [] : noted };
@@ -178,8 +182,8 @@ function piecesOf(keys: readonly string[]): readonly (readonly string[])[] {
 }
 
 /**
- * Whether the keys that an object counted for before a change are unknown. Its last state is lost, or says too little for a
- * rule that is newer.
+ * Whether the keys that an object mapped to before a change are unknown, because its last state is lost, or has too little for a
+ * newer rule.
  */
 function isForgotten(
   rule: KeyOf,
@@ -197,7 +201,7 @@ function causeOf({ replayed, type, view, meta, flags, attempts, doubt, journalRo
   const { namespace, name, resourceVersion } = meta;
   const trigger = view.identity;
   if (type === "Scheduled") return { type, trigger };
-  // One that an edit made of a waiting key is the change that had woken it.
+  // An event that an edit made of a waiting key is the change that woke the key.
   if (replayed && flags.reason !== "edited") return { type: "Replay" };
   const uid = type === "Deleted" && { uid: meta.uid };
   const told = (attempts > 0 || doubt !== "none") && { told: true };

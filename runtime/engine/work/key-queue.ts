@@ -24,22 +24,22 @@ import { Fifo } from "./ready-queue.ts";
 import { quietMs } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
-/** Keys that may wait for their turn in memory, of one function. Beyond them changes wait, as for any slow function. */
+/** Limit on one function's ready keys in memory. Beyond it changes wait, as for any slow function. */
 const mostReady = 100_000;
 
-/** Keys among which the oldest is looked for: they are about in the order in which they were woken. */
+/** The number of keys among which the oldest is searched for: they are roughly in the order in which they were woken. */
 const mostTimed = 1_000;
 
-/** When a state that could not be read is read again, in milliseconds. */
+/** The delay before a failed read of a state is retried, in milliseconds. */
 const readRetryMs = 1_000;
 
-/** How often it is looked whether changes that wait for fewer keys may go on, in milliseconds: others may have made room. */
+/** The interval at which a full queue checks whether changes may go on, in milliseconds: other functions may have made room. */
 const roomPollMs = 1_000;
 
-/** How often keys are counted anew while there are too many, in milliseconds: it looks at each of 10,000. */
+/** The interval at which keys are recounted while there are too many, in milliseconds: it looks at each of 10,000. */
 const recountMs = 5_000;
 
-/** How often it is looked whether objects are known by now without which no key may run, in milliseconds. */
+/** The interval at which keys are checked that may not run before their objects are known, in milliseconds. */
 const settlePollMs = 100;
 
 interface KeyQueueParts {
@@ -50,28 +50,28 @@ interface KeyQueueParts {
   readonly clock: Clock;
   readonly log: EngineLog;
   readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
-  /** Of a new row. */
+  /** Returns the number of a new row. */
   readonly nextSequence: () => number;
 }
 
-/** One function's keys: at most one run of each at a time, a row on disk for each that is to run. */
+/** One function's keys: at most one run of each at a time, and a row on disk for each that is to run. */
 export class KeyQueue {
-  /** Called when it takes changes again. */
+  /** Called when it accepts changes again. */
   roomAgain: () => void = () => {};
-  /** Runs that are on their way to the runner, or there. */
+  /** Counts runs that the runner has, or is about to get. */
   readonly gate: PauseGate;
-  /** What its rows and runs may take of a commit. */
+  /** The share of a commit for its rows and runs. */
   readonly share: CommitShare;
   private readonly parts: KeyQueueParts;
   private readonly room: KeyRoom;
   private readonly lanes = new Map<string, KeyLane>();
   private readonly ready = new Fifo<KeyLane>();
-  /** Those whose objects are not known yet. */
+  /** Keys whose objects are not known yet. */
   private readonly unsettled = new Set<KeyLane>();
   private readonly waiting: DueKeys<KeyLane>;
   private settling: Timer | undefined;
   private recountedAt = Number.NEGATIVE_INFINITY;
-  /** Changes wait until there are fewer keys. */
+  /** Set while changes wait until there are fewer keys. */
   private roomPoll: Timer | undefined;
   private started = false;
   private pumpsSoon = false;
@@ -94,7 +94,7 @@ export class KeyQueue {
     });
   }
 
-  /** For the status: milliseconds are wall time. What its handler wants later does not wait. */
+  /** Returns counts for the status, with times in wall-clock milliseconds. Requeued keys do not count as waiting. */
   counts() {
     let [due, blocked, timed] = [0, 0, 0];
     let oldestAt: number | undefined;
@@ -115,7 +115,7 @@ export class KeyQueue {
     return { queued: due - begun.inFlight, blocked, oldestAt, dueSince: since, requeued, keys, ...begun };
   }
 
-  /** Whether changes are to wait until there are fewer keys. */
+  /** Whether changes must wait until there are fewer keys. */
   get isFull(): boolean {
     const isFull = this.roomPoll
       ? !this.hasRoom
@@ -124,7 +124,7 @@ export class KeyQueue {
     return isFull;
   }
 
-  /** How a key stands; undefined where nothing of it is to run. */
+  /** Returns the state of a key; `undefined` if it is not to run. */
   lane(key: string): LaneReport | undefined {
     const lane = this.lanes.get(key);
     if (!lane) return undefined;
@@ -145,7 +145,7 @@ export class KeyQueue {
     };
   }
 
-  /** A key that was to run when the last process ended, after so many milliseconds from now. */
+  /** Restores a key that was to run when the last process ended, so many milliseconds from now. */
   restore(lane: KeyLane, restMs: number): void {
     const { commits, primary } = this.parts;
     if (this.lanes.has(lane.key)) {
@@ -166,13 +166,13 @@ export class KeyQueue {
   }
 
   /**
-   * The key is to run, and the run begins after this. Its row is in the next commit.
-   * @returns how many causes are in the row that is written of it; 0 where what is on disk says enough
+   * Wakes a key: a run begins after this. Its row is in the next commit.
+   * @returns the number of causes in the row that is written; 0 if the row on disk is sufficient
    */
   wake(key: string, cause: Waking): number {
     const { clock, nextSequence } = this.parts;
     const lane = this.lanes.get(key);
-    // A person asks for it: the rest is for changes.
+    // A replay is requested by a user, and the backoff is for changes.
     if (cause.type === "Replay") this.parts.backoff.end(key);
     if (isByEdit(cause)) this.parts.attempts.noteEdit();
     if (!lane) {
@@ -194,7 +194,7 @@ export class KeyQueue {
     return share.added === before ? 0 : lane.causes.length + lane.since.length;
   }
 
-  /** Not yet: what has changed is known once its event has ended, which it does in this turn. */
+  /** Begins runs in a microtask, because a change is known only once its event has ended, later in this turn. */
   private pumpSoon(): void {
     if (this.pumpsSoon) return;
     this.pumpsSoon = true;
@@ -204,20 +204,20 @@ export class KeyQueue {
     });
   }
 
-  /** Goes on with new code: what waits for a retry is tried at once. */
+  /** Continues with new code. Waiting retries are attempted at once. */
   resumeWith(manifest: FunctionManifest): void {
     this.parts.attempts.code = { manifest, usesOldObject: false };
     if (this.room.isFull) this.askAnew();
     this.gate.renew();
   }
 
-  /** Keys without an object, whose times keep changes from being taken, are due: the new code may have none of them. */
+  /** Runs requeued keys without an object at once if the queue is full of keys: the new code may not requeue them. */
   private askAnew(): void {
     for (const lane of this.lanes.values())
       if (lane.waits === "requeue" && lane.standing === "none") this.endWait(lane);
   }
 
-  /** Whether a key has an object. A change of the object itself says so before the view does. */
+  /** Whether a key has an object. A change of the object itself shows it before the view does. */
   private standingOf(key: string, cause?: Waking): KeyPresence {
     const { primary } = this.parts;
     if (cause?.trigger === primary.view.identity) return cause.type === "Deleted" ? "none" : "object";
@@ -225,7 +225,7 @@ export class KeyQueue {
     return primary.isSettled(key) ? "none" : "unknown";
   }
 
-  /** Nothing begins any more. Resolves when nothing runs. */
+  /** Stops all runs. Resolves when nothing runs. */
   stop(): Promise<void> {
     this.settling?.cancel();
     this.roomPoll?.cancel();
@@ -235,10 +235,12 @@ export class KeyQueue {
     return stopped;
   }
 
-  /** A change of a key that is to run anyway. It counts no failure before, and runs at once where it does not rest. Where it runs, it does once more. */
+  /**
+   * Wakes a key that is to run anyway. Resets its attempts. It runs at once unless it is in backoff; a running key runs again.
+   */
   private wakeAgain(lane: KeyLane, cause: Waking): void {
     const { clock } = this.parts;
-    // Who asked for a later time is asked again by then.
+    // A handler that asked for a later time can ask for it again.
     const isRequeued = lane.waits === "requeue";
     if (isRequeued) {
       lane.causes = noCauses;
@@ -250,7 +252,7 @@ export class KeyQueue {
     const failed = !lane.running && lane.attempts > 0;
     if (!lane.running) lane.forgive();
     if (lane.waits && lane.waits !== "interrupted") this.quieten(lane);
-    // Otherwise its row says already that it is due.
+    // Otherwise its row already says that it is due.
     if (isNews || failed || isRequeued) this.write(lane);
   }
 
@@ -265,7 +267,7 @@ export class KeyQueue {
     }
   }
 
-  /** Whether the key may run. It waits while its object is not known, and another one runs for it where it has a wrong namespace. */
+  /** Whether the key may run. It waits until its object is known. If it has a wrong namespace, the right key is woken instead. */
   private isAtHome(lane: KeyLane): boolean {
     const { primary, commits } = this.parts;
     if (!primary.isSettled(lane.key)) {
@@ -319,7 +321,7 @@ export class KeyQueue {
     });
   }
 
-  /** `conclude` says what becomes of the key; what woke it meanwhile is still in `since`. */
+  /** Releases a key after a run. `conclude` acts on the result; causes that arrived meanwhile are still in `since`. */
   private returned(lane: KeyLane, conclude: () => void): void {
     lane.running = false;
     conclude();
@@ -345,7 +347,7 @@ export class KeyQueue {
     this.awaitRoom();
   }
 
-  /** Objects of keys that had none may have come since. */
+  /** Recounts keys whose object may have appeared. */
   private recount(now: number): void {
     this.recountedAt = now;
     const { primary } = this.parts;
@@ -369,7 +371,7 @@ export class KeyQueue {
     } else this.finish(lane, conclusion);
   }
 
-  /** Its run did not come to its end: what woke it meanwhile is a cause of the next one. */
+  /** Makes the causes that arrived during an interrupted run causes of the next one. */
   private absorb(lane: KeyLane): void {
     if (lane.since.length === 0) return;
     lane.causes = lane.since.reduce(withCause, lane.causes);
@@ -378,7 +380,7 @@ export class KeyQueue {
     this.write(lane);
   }
 
-  /** A run of it has ended by itself, or is made no more. */
+  /** Ends a run that has ended by itself, or is not repeated. */
   private finish(lane: KeyLane, conclusion: Exclude<Conclusion, { readonly type: "not-begun" }>): void {
     const { clock, backoff } = this.parts;
     const { since } = lane;
@@ -408,7 +410,7 @@ export class KeyQueue {
     }
   }
 
-  /** It does not run until its next change, or the next resync. */
+  /** Drops the key: it does not run until its next change, or the next resync. */
   private drop(lane: KeyLane, letter: NewDeadLetter | undefined): void {
     const { commits, primary } = this.parts;
     if (letter) commits.putDeadLetter(letter);
@@ -418,7 +420,7 @@ export class KeyQueue {
     commits.dropSpilled(primary.view.functionName, lane.sequence);
   }
 
-  /** It runs again after a time, also where this process ends before. */
+  /** Schedules a later run, which survives the end of this process. */
   private later(lane: KeyLane, why: Waits, delayMs: number): void {
     this.room.note(lane, this.standingOf(lane.key));
     this.write(lane, delayMs);
@@ -431,7 +433,9 @@ export class KeyQueue {
     this.waiting.add(lane, delayMs);
   }
 
-  /** Something has changed: the key runs once that is quiet and its rest is over, in place of what it waits for. */
+  /**
+   * Schedules a run after a change: once the object no longer changes and the backoff is over. Replaces the key's current wait.
+   */
   private quieten(lane: KeyLane): void {
     const { attempts, clock, backoff } = this.parts;
     const now = clock.monotonic();
@@ -459,7 +463,10 @@ export class KeyQueue {
     }
   }
 
-  /** Writes its row. @param delayMs after which it is due; of one that something new has woken: its rest */
+  /**
+   * Writes its row.
+   * @param delayMs the time until it is due. Default: the rest of its backoff.
+   */
   private write(lane: KeyLane, delayMs = this.parts.backoff.msOf(lane.key)): void {
     this.share.add();
     this.parts.commits.putSpilled(lane.row(this.parts.clock.now() + delayMs));
@@ -467,19 +474,19 @@ export class KeyQueue {
 }
 
 /**
- * Keys without an object that one function may have. Keys of objects are as many as there are objects, each of which costs
- * more than its key. Keys that a `key` expression names, or an owner that is gone, have no such bound.
+ * Limit on one function's keys without an object. Keys of objects are limited by the number of objects, each of which costs more
+ * than its key. Keys that a `key` expression names, or whose owner is gone, have no such limit.
  */
 const mostWithoutObject = 10_000;
 
-/** Keys of which it is not known yet whether they have an object. */
+/** Limit on keys of which it is not known yet whether they have an object. */
 const mostUnknown = 100_000;
 
-/** What a key takes in memory, and about as much in its row, in bytes: its parts, two copies of its name, and each cause. */
+/** The memory of a key, and roughly the size of its row, in bytes: its parts, two copies of its name, and each cause. */
 const keyBytes = 1024;
 const causeBytes = 256;
 
-/** The room for one function's keys: how many there are without an object, and what these take of the shared budgets. */
+/** Counts one function's keys, and charges those without an object to the shared budgets. */
 class KeyRoom {
   private readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
   private readonly counts: Record<KeyPresence, number> = { object: 0, none: 0, unknown: 0 };
@@ -488,7 +495,7 @@ class KeyRoom {
     this.spill = spill;
   }
 
-  /** Counts a key, from now on or anew. */
+  /** Counts a key, or counts it again in another category. */
   note(lane: KeyLane, standing: KeyPresence): void {
     this.forget(lane);
     lane.standing = standing;
@@ -498,7 +505,7 @@ class KeyRoom {
     this.spill.holdKeys(lane.counted);
   }
 
-  /** The key counts no more. */
+  /** Uncounts a key. */
   forget(lane: KeyLane): void {
     if (lane.standing) this.counts[lane.standing]--;
     lane.standing = undefined;
@@ -510,7 +517,7 @@ class KeyRoom {
     return this.counts.none;
   }
 
-  /** Whether changes are to wait until there are fewer keys. */
+  /** Whether changes must wait until there are fewer keys. */
   get isFull(): boolean {
     const { none, unknown } = this.counts;
     return none >= mostWithoutObject || unknown >= mostUnknown || this.spill.isFullOfKeys;

@@ -1,13 +1,16 @@
 interface PauseGateParts {
-  /** Has the runner give back what has not begun. */
+  /** Makes the runner return the attempts that have not begun. */
   readonly recall: () => void;
-  /** Has what waits for a retry be tried at once. */
+  /** Makes waiting retries run at once. */
   readonly retryAll: () => void;
-  /** Begins what may begin. */
+  /** Begins as many attempts as may begin. */
   readonly pump: () => void;
 }
 
-/** Whether attempts may begin, and how many go on. It shuts for new code, for a reason that is no event's, and for good. */
+/**
+ * Decides whether attempts may begin, and counts those in progress. Shuts for new code, for a reason that affects all events, and
+ * for good.
+ */
 export class PauseGate {
   private readonly parts: PauseGateParts;
   private underWay = 0;
@@ -28,24 +31,24 @@ export class PauseGate {
     return this.stopped;
   }
 
-  /** Whether as many attempts go on as may. */
+  /** Whether as many attempts are in progress as may be. */
   isFull(limit: number): boolean {
     return this.underWay >= limit;
   }
 
-  /** An attempt is on its way to the runner. */
+  /** Counts an attempt that is on its way to the runner. */
   enter(): void {
     this.underWay++;
   }
 
-  /** An attempt has ended, and what becomes of it is settled. The next one may begin. */
+  /** Uncounts an attempt whose result has been acted on. The next one may begin. */
   leave(): void {
     this.underWay--;
     this.tellIdle();
     this.parts.pump();
   }
 
-  /** No attempt begins until `resume`. Resolves when none goes on. */
+  /** Lets no attempt begin until `resume`. Resolves when no attempt is in progress. */
   pause(): Promise<void> {
     this.paused = true;
     this.parts.recall();
@@ -55,27 +58,30 @@ export class PauseGate {
     });
   }
 
-  /** Goes on as it was. */
+  /** Ends a pause. */
   resume(): void {
     if (this.stopped) return;
     this.paused = false;
     this.parts.pump();
   }
 
-  /** Goes on with new code: what waits for a retry is tried at once. */
+  /** Ends a pause with new code. Waiting retries are attempted at once. */
   renew(): void {
     if (this.stopped) return;
     this.parts.retryAll();
     this.resume();
   }
 
-  /** Until `release` no attempt begins: it would fail for a reason that is no event's. Those that began go on. */
+  /**
+   * Lets no attempt begin until `release`, because it would fail for a reason that affects all events. Attempts in progress go
+   * on.
+   */
   hold(): void {
     this.held = true;
     this.parts.recall();
   }
 
-  /** What held it is over: what waits for a retry is tried at once. */
+  /** Ends a hold. Waiting retries are attempted at once. */
   release(): void {
     if (!this.held || this.stopped) return;
     this.held = false;
@@ -83,7 +89,7 @@ export class PauseGate {
     this.parts.pump();
   }
 
-  /** Nothing begins any more. Resolves when nothing goes on. */
+  /** Lets no attempt begin any more. Resolves when no attempt is in progress. */
   stop(): Promise<void> {
     this.stopped = true;
     return this.pause();

@@ -4,18 +4,18 @@ import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Spill } from "./spill.ts";
 
-/** The trigger without `key`: of which kind the objects are that are reconciled, and how they stand. */
+/** The trigger without `key`: the kind of the reconciled objects, and their states. */
 export class Primary {
   readonly view: KnownObjects;
   private readonly look: Look;
-  /** Of such a kind no key has a namespace. Undefined while no object of the kind was seen. */
+  /** Whether the kind is cluster-scoped, so that its keys have no namespace. `undefined` until an object of the kind was seen. */
   private isClusterScoped: boolean | undefined;
-  /** Whether what is known of a namespace is as new as the server was when this process began to read it. */
+  /** Whether the known objects of a namespace are as new as the server was when this process began to read it. */
   private readonly isSettledIn: (namespace: string) => boolean;
   private readonly untold: UntoldStates;
   private readonly names: ReadonlyMap<string, string>;
 
-  /** @param names of triggers and schedules, by the identity that causes have */
+  /** @param names of triggers and schedules, by the identity in causes */
   constructor(
     view: KnownObjects,
     look: Look,
@@ -30,17 +30,20 @@ export class Primary {
     this.isSettledIn = isSettledIn;
   }
 
-  /** Whether a key may run: before its object is known, one that is there would be taken for gone. Nor before what waits of it has ended. */
+  /** Whether a key may run: its object is known, so that it is not taken for deleted, and its waiting events have ended. */
   isSettled(key: string): boolean {
     return this.isSettledIn(nameOf(key).namespace) && !this.view.isToCome(key) && !this.untold.has(key);
   }
 
-  /** Whether a key has an object, or one whose first event waits, as far as is known. */
+  /** Whether a key has an object, as far as is known, or one whose first event waits. */
   has(key: string): boolean {
     return this.view.stands(key) !== undefined || this.view.isToCome(key);
   }
 
-  /** The object of a key, no older than what has woken it; undefined where there is none. Rejects where it cannot be read. */
+  /**
+   * Returns the object of a key, no older than the change that woke it; `undefined` if it does not exist. Rejects if it cannot be
+   * read.
+   */
   async newest(key: string): Promise<Newest | undefined> {
     const { view } = this;
     const known = view.stands(key);
@@ -51,17 +54,19 @@ export class Primary {
     return { uid, resourceVersion, body };
   }
 
-  /** What the trigger of a cause is called now; one that is gone has the name that it had first. */
+  /** Returns the current name of a cause's trigger; the original one if the trigger is gone. */
   nameOf(identity: string): string {
     return this.names.get(identity) ?? identity;
   }
 
-  /** An object of the kind has this key. */
+  /** Records that an object of the kind has this key. */
   saw(key: string): void {
     this.isClusterScoped = namespaceOf(key) === "";
   }
 
-  /** The key as the kind has it: that of a cluster-scoped object has no namespace, also once no object of the kind is left. */
+  /**
+   * Converts a key to the kind's scope: a cluster-scoped object's key has no namespace, even once no object of the kind is left.
+   */
   home(key: string): string {
     if (this.isClusterScoped === undefined) {
       const { anyKey } = this.view;
@@ -70,21 +75,21 @@ export class Primary {
     return this.isClusterScoped ? `/${nameOf(key).name}` : key;
   }
 
-  /** Of all objects that stand. */
+  /** Yields the keys of all existing objects. */
   *keys(): Iterable<string> {
     for (const [key] of this.view.live("")) yield key;
   }
 }
 
 /**
- * Objects whose states wait on disk to be told without a flag, in events that an edit made of keys. They are known already, so
- * that a run could show one before its event has ended. A later edit would then have that event told as news.
+ * Objects with an unflagged event on disk that an edit made of a key. Their states are known already, so a run could show one
+ * before its event has ended; after another edit that event would then be delivered as news.
  */
 export class UntoldStates {
   private readonly spill: Pick<Spill, "hasRead">;
-  /** By object, the last event's place. */
+  /** The sequence of each object's last event. */
   private readonly sequences = new Map<string, number>();
-  /** Whether an event of the object is in memory. To be set before it is asked. */
+  /** Whether an event of the object is in memory. Set before it is called. */
   isInLane: (key: string) => boolean = () => false;
 
   constructor(

@@ -1,4 +1,4 @@
-/** What can stand in a line: it knows its neighbours there. */
+/** An item of a `Fifo`, linked to its neighbours. */
 export interface FifoItem<T> {
   line: Fifo<T> | undefined;
   before: T | undefined;
@@ -6,15 +6,14 @@ export interface FifoItem<T> {
 }
 
 /**
- * Those who wait, in the order in which they came. A Set would keep the places of those that have left, and would be searched
- * from there on each time for its first.
+ * A queue as a linked list. A Set would keep the slots of removed items, and search through them for its first item each time.
  */
 export class Fifo<T> {
   private head: (T & FifoItem<T>) | undefined;
   private tail: (T & FifoItem<T>) | undefined;
   private count = 0;
 
-  /** How many stand in it. */
+  /** The number of items. */
   get length(): number {
     return this.count;
   }
@@ -23,7 +22,7 @@ export class Fifo<T> {
     return this.head;
   }
 
-  /** Adds one that stands in no line. */
+  /** Adds an item that is in no queue. */
   push(one: T & FifoItem<T>): void {
     const { tail } = this;
     this.count++;
@@ -34,7 +33,7 @@ export class Fifo<T> {
     this.tail = one;
   }
 
-  /** Takes one out that stands in this line. */
+  /** Removes an item of this queue. */
   remove(one: T & FifoItem<T>): void {
     this.count--;
     const before = one.before as (T & FifoItem<T>) | undefined;
@@ -43,17 +42,17 @@ export class Fifo<T> {
     else this.head = behind;
     if (behind) behind.before = before;
     else this.tail = before;
-    // One that has left must keep no other alive.
+    // A removed item must not keep others alive.
     one.line = one.before = one.behind = undefined;
   }
 }
 
-/** Lanes that could run, first come first served; those with live events before those that lists filled. */
+/** Lanes that could run, in order of arrival; those with live events before those that lists filled. */
 export class ReadyQueue<T extends FifoItem<T> & { readonly isBulk: boolean }> {
   private readonly live = new Fifo<T>();
   private readonly bulk = new Fifo<T>();
 
-  /** It stays where it is if it is there already, unless its head has been replaced by one of the other kind. */
+  /** Adds a lane. One that is there already keeps its place, unless its head is of the other kind now. */
   add(lane: T): void {
     const line = lane.isBulk ? this.bulk : this.live;
     if (lane.line === line) return;
@@ -61,12 +60,12 @@ export class ReadyQueue<T extends FifoItem<T> & { readonly isBulk: boolean }> {
     line.push(lane);
   }
 
-  /** How many there are. */
+  /** The number of lanes. */
   get length(): number {
     return this.live.length + this.bulk.length;
   }
 
-  /** The next. */
+  /** The next lane. */
   get first(): T | undefined {
     return this.live.first ?? this.bulk.first;
   }

@@ -36,39 +36,39 @@ interface ReconcilingParts {
   readonly shard: Shard | undefined;
 }
 
-/** What a function has on record. */
+/** The stored state of a function. */
 interface OnRecord {
-  /** Of the trigger without `key`. */
+  /** The view of the trigger without `key`. */
   readonly primary: KnownObjects;
-  /** By view, of those whose trigger has `key`. */
+  /** By view, for triggers with `key`. */
   readonly rules: ReadonlyMap<number, KeyOf>;
-  /** Of triggers and schedules, by identity. */
+  /** The names of triggers and schedules, by identity. */
   readonly names: ReadonlyMap<string, string>;
-  /** Rows that stand for its keys. */
+  /** The rows of its keys. */
   readonly keys: readonly KeyHeader[];
-  /** Events on disk that tell what is known of their objects. */
+  /** Events on disk whose states are known already. */
   readonly replays: readonly (SpillHeader | SpilledEvent)[];
   /** The view that holds the position of its resync. */
   readonly resync: Pick<StoredView, "id" | "cursors">;
   readonly maker: EventMaker;
   readonly spill: Spill;
-  /** On which goes what its keys take of the loop. */
+  /** Is charged for the event loop's time that its keys take. */
   readonly time: LoopAccount;
 }
 
-/** The part of a function's dispatch that mode Reconcile has. */
+/** The parts of a function's dispatch that only mode Reconcile has. */
 export interface Reconciling {
   readonly keys: KeyQueue;
   readonly wakes: KeyMapper;
   readonly resync: Resync;
   /** The trigger without `key`. */
   readonly trigger: string;
-  /** Says whether a namespace's objects are known. To be set before it starts. */
+  /** Whether a namespace's objects are known. Set before it starts. */
   isSettledIn: (namespace: string) => boolean;
   readonly untold: UntoldStates;
 }
 
-/** Builds it from the manifest and what the store has. */
+/** Builds the parts from the manifest and the stored state. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
   const { primary: view, rules, names, keys, resync, maker, spill, time } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
@@ -107,10 +107,10 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
   return reconciling;
 }
 
-/** Keys that are put back in one turn of the event loop. */
+/** The number of keys that are restored in one turn of the event loop. */
 const keysInATurn = 1_024;
 
-/** Puts the keys back that were to run when the last process ended; of a run that had begun, with its attempt. */
+/** Restores the keys that were to run when the last process ended, with the attempt of a run that had begun. */
 async function restore(
   queue: KeyQueue,
   keys: readonly KeyHeader[],
@@ -131,7 +131,7 @@ async function restore(
     begun.delete(sequence);
     const counts = { ...pending, begun: Math.max(pending.begun, run?.attempt ?? 0) };
     const wokenAt = { wall: clock.now(), monotonic };
-    // One of no attempt has ended: it says which state was shown.
+    // A record without an attempt is of an ended run: it only says which state was shown.
     const wasCutOff = run !== undefined && run.attempt > 0;
     const doubt = redelivered || wasCutOff ? "noted" : "none";
     const lane = new KeyLane(primary, `${namespace}/${name}`, sequence, counts, wokenAt, doubt);
@@ -139,6 +139,6 @@ async function restore(
     lane.shown = run?.resourceVersion;
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));
   }
-  // Their rows are gone: those runs had ended, or an edit has told what had woken them.
+  // Runs without a row had ended, or an edit has delivered the changes that woke them.
   for (const run of begun.values()) settleRun(run, view);
 }

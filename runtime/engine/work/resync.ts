@@ -6,8 +6,8 @@ import type { CommitShare } from "../commit/commit-share.ts";
 import type { Commits, CursorOwner } from "../commit/commits.ts";
 
 /**
- * Name of the view that holds a reconciler's resync position. No trigger can have it, because a trigger's name is a DNS
- * label. The view counts as a schedule's, so a store copies it, merges it and retires it as one.
+ * Name of the view that holds a reconciler's resync position. No trigger can have it, because a trigger's name is a DNS label.
+ * The view counts as a schedule's, so a store copies it, merges it and retires it as one.
  */
 export const resyncTrigger = "(resync)";
 
@@ -37,7 +37,7 @@ interface ResyncParts {
   readonly everyMs: () => number | undefined;
   readonly keys: () => Iterable<string>;
   readonly wake: (key: string) => void;
-  /** On which goes what a look takes of the loop. */
+  /** Is charged for the event loop's time that a look takes. */
   readonly time: Pick<LoopAccount, "pieces">;
   /** The share of a commit that its keys' rows may take. */
   readonly share: Pick<CommitShare, "isSpent" | "soon">;
@@ -45,7 +45,7 @@ interface ResyncParts {
 
 /**
  * Wakes each key once in a round. A key's moment in the round is a hash of its name, counted in wall time. So keys are
- * spread over the round, and a restart moves none.
+ * spread over the round, and a restart does not move them.
  *
  * The position is the wall time up to which every moment was served. It is on record with the rows of the last keys that it woke, or
  * after them. So a moment that passes while no runtime is up is served after the next start.
@@ -58,7 +58,7 @@ export class Resync implements CursorOwner {
   private lookedAt: number;
   /** Epoch milliseconds. */
   private position: number;
-  /** The position that was written last; undefined if the store has none. */
+  /** The position that was written last; `undefined` if the store has no position. */
   private recorded: number | undefined;
 
   constructor(parts: ResyncParts) {
@@ -89,7 +89,7 @@ export class Resync implements CursorOwner {
     return { view: this.parts.view, namespace: "", selection: "", epoch: 0, lowWaterMark, initial: false };
   }
 
-  /** Without a round it looks once a minute whether an edit has brought one. */
+  /** Schedules the next look. Without a round it checks once a minute whether an edit has added one. */
   private lookSoon(): void {
     const { clock, random, everyMs } = this.parts;
     const round = everyMs() ?? Number.POSITIVE_INFINITY;
@@ -114,7 +114,7 @@ export class Resync implements CursorOwner {
   private async advance(round: number, passedMs: number): Promise<void> {
     const { clock } = this.parts;
     const now = clock.now();
-    // Wall time that was set back wakes no key now; its moments come again later. Of several rounds that passed, each key gets one.
+    // Wall time that was set back wakes no key now; its moments come again later. If several rounds passed, each key runs once.
     const from = Math.min(now, Math.max(this.position, now - round));
     const to = Math.min(now, from + catchUpFactor * passedMs);
     const hasWoken = to > from && (await this.wakeBetween(from / round, to / round));
@@ -124,7 +124,7 @@ export class Resync implements CursorOwner {
     if (hasWoken || sinceRecord >= Math.max(leastRecordMs, round / recordsPerRound)) this.record();
   }
 
-  /** Wakes the keys whose moments lie between two times, counted in rounds. @returns whether there was one */
+  /** Wakes the keys whose moments lie between two times, counted in rounds. Returns whether there was one. */
   private async wakeBetween(from: number, to: number): Promise<boolean> {
     const { keys, wake, time, share } = this.parts;
     const left = keys()[Symbol.iterator]();
@@ -154,7 +154,7 @@ export class Resync implements CursorOwner {
     this.parts.commits.cursorMoved(this);
   }
 
-  /** There is no resync: one that an edit brings begins from then. */
+  /** Drops the position, because there is no resync. One that an edit adds later starts from then. */
   private leave(): void {
     this.position = this.parts.clock.now();
     if (this.recorded === undefined) return;
@@ -167,7 +167,9 @@ export class Resync implements CursorOwner {
 const isBetween = (from: number, to: number, share: number): boolean =>
   Math.floor(to - share) > Math.floor(from - share);
 
-/** A key's moment, as a share of the round: FNV-1a, and murmur3's last step, since names differ in their last characters. */
+/**
+ * Returns a key's moment as a share of the round: FNV-1a with murmur3's finalizer, since names differ in their last characters.
+ */
 function shareOf(key: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < key.length; at++) hash = Math.imul(hash ^ key.charCodeAt(at), 0x01000193);

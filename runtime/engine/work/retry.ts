@@ -1,22 +1,22 @@
 import type { Clock, Random, Timer } from "../../base/clock.ts";
 import type { DeliverySettings } from "../../manifest/function.ts";
 
-/** A handler may ask for at most a day; a timer of Node holds 24.8 days. */
+/** The longest delay that a handler may ask for: a day. A timer of Node holds 24.8 days. */
 const maxAskedMs = 24 * 60 * 60 * 1000;
 
-/** A reconciler may ask for at most a leap year. */
+/** The longest delay that a reconciler may ask for: a leap year. */
 const maxRequeueMs = 366 * maxAskedMs;
 
-/** Retries of objects that failed together are spread over this share of their delay. */
+/** The share of a delay over which retries of objects that failed together are spread. */
 const jitter = 0.2;
 
-/** An interrupted attempt runs again at once, then after a second, doubling to this. */
+/** The longest delay of an interrupted attempt. It runs again at once, then after a second, then after twice that, and so on. */
 const maxInterruptedMs = 30_000;
 
-/** Attempts past the manifest's that are granted because the runtime, not the handler, may be why they ended. */
+/** The number of attempts beyond the manifest's, granted because the runtime, not the handler, may have caused their end. */
 const crashAllowance = 3;
 
-/** Milliseconds until the next attempt; `attempts` have failed. `asked` is the handler's own wish. */
+/** Returns the milliseconds until the next attempt after `attempts` failures. `asked` is the handler's own request. */
 export function retryDelay(
   { initialDelayMs, maxDelayMs, factor }: DeliverySettings["retry"],
   attempts: number,
@@ -28,20 +28,20 @@ export function retryDelay(
   return Math.min(maxDelayMs, delay * (1 + jitter * random()));
 }
 
-/** Milliseconds until an attempt that was interrupted `times` in a row runs again. */
+/** Returns the milliseconds until an attempt that was interrupted `times` in a row runs again. */
 export const interruptedDelay = (times: number): number =>
   times <= 1 ? 0 : Math.min(maxInterruptedMs, 1_000 * 2 ** (times - 2));
 
-/** Whether so many begun attempts, with the runtime ending in each, are enough to suspect the event. */
+/** Whether the runtime ended in so many attempts that the event is suspected to be the cause. */
 export const isCrashLoop = (attempts: number, { maxAttempts }: DeliverySettings["retry"]): boolean =>
   attempts >= maxAttempts + crashAllowance;
 
-/** Milliseconds after which a handler that asked for it is run again. */
+/** Returns the milliseconds until a requested run. */
 export const requeueDelay = (askedMs: number): number => Math.min(Math.max(0, askedMs), maxRequeueMs);
 
 /**
- * Milliseconds until a time that is on record. Where wall time was set back since, nothing waits longer for that.
- * @param notedAt when what waits for it came, which is no later than the time was noted; epoch milliseconds
+ * Returns the milliseconds until a stored time. If wall time was set back since, the wait does not become longer.
+ * @param notedAt when the waiting item was received, which is no later than the time was stored; epoch milliseconds
  */
 export const msUntil = (time: number, notedAt: number, clock: Clock): number => time - Math.max(clock.now(), notedAt);
 
@@ -57,16 +57,16 @@ export function afterLong(clock: Clock, afterMs: number, callback: () => void): 
   return { cancel: () => next.cancel() };
 }
 
-/** A change waits at most so many times the quiet time, where the object changes on and on. */
+/** The longest wait of a change whose object keeps changing, as a multiple of the debounce. */
 const mostTimes = 10;
-/** And at most so long, in milliseconds: then it goes to disk, and the position passes it. */
+/** The longest wait in milliseconds. After that the event goes to disk, and the position passes it. */
 const mostQuietMs = 60_000;
 
 /**
- * How long something is still to wait until it was quiet, in milliseconds; 0 and less where it was.
- * @param debounceMs at most a minute; undefined where nothing waits
- * @param since when the first change came that waits
- * @param last when the last one came
+ * Returns how long to wait until the object has not changed for the debounce, in milliseconds; 0 or less if it has not.
+ * @param debounceMs at most a minute; `undefined` for no wait
+ * @param since the arrival of the first waiting change
+ * @param last the arrival of the last one
  */
 export function quietMs(debounceMs: number | undefined, since: number, last: number, now: number): number {
   if (debounceMs === undefined) return 0;

@@ -6,7 +6,7 @@ import type { KnownObjects } from "../state/known-objects.ts";
 import { type Budget, BufferPins } from "./budget.ts";
 import { type LaneEvent, type LoadedEvent, spilledEvent } from "./event.ts";
 
-/** What a function may hold in memory: events, and bytes of their bodies. */
+/** Limit on a function's events in memory, and on the bytes of their bodies. */
 export interface MemoryLimit {
   readonly events: number;
   readonly bytes: number;
@@ -14,49 +14,52 @@ export interface MemoryLimit {
 
 export const defaultMemoryLimit: MemoryLimit = { events: 1000, bytes: 32 * 1024 * 1024 };
 
-/** Lanes whose head waits long, with its body on disk alone; what remains of each in memory is about half a kilobyte. */
+/** Limit on lanes whose head waits long, with its body on disk alone. Each takes about half a kilobyte of memory. */
 const stubLimit = 10_000;
 
-/** Bytes of bodies that are read from disk in one piece: 5 ms of the loop. */
+/** Bytes of bodies that are read from disk in one piece, which takes 5 ms of the event loop. */
 const pageBytes = 4 * 1024 * 1024;
 
-/** What a row on disk takes beside its body, in bytes: its header and its place in two indices. */
+/** Bytes of a row on disk in addition to its body: its header and its entries in two indices. */
 const rowBytes = 512;
 
-/** What a function's keys without an object may take in memory, in bytes, and as much again on disk. Of a small store a quarter. */
+/**
+ * Limit on the memory for a function's keys without an object, in bytes, with the same again on disk. At most a quarter of the
+ * store.
+ */
 const mostKeyBytes = 16 * 1024 * 1024;
 
-/** How much of a function's memory, or of its room on disk, one lane may keep where others need it. */
+/** The share of a function's memory, or of its room on disk, that one lane may use if others need it. */
 const laneShare = 0.25;
 const leastLaneShare = 1 / 16;
 
-/** How full a function's memory is at most, as a share, when one that was full takes events again. */
+/** The share of a function's memory up to which it is filled, at most, when a full function accepts events again. */
 export const freeAt = 0.5;
 
 /**
- * An event unfinished for so long, in milliseconds, goes to disk, so that the low-water mark may pass it. An API server
- * keeps 75 s of history (`watch_cache_history.go`).
+ * Milliseconds after which an unfinished event goes to disk, so that the low-water mark may pass it. An API server keeps 75 s of
+ * history (`watch_cache_history.go`).
  */
 export const pinnedMs = 60_000;
 
-/** What a function's spill is made of. */
+/** The parts of a function's spill. */
 interface SpillParts {
   readonly functionName: string;
   readonly store: Checkpoint;
   readonly commits: Commits;
   /** By number. */
   readonly views: ReadonlyMap<number, KnownObjects>;
-  /** The events of the function's live views that the store holds, and the bytes of their bodies. */
+  /** The events of the function's live views in the store, and the bytes of their bodies. */
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
-  /** On which goes what reading back takes of the loop. */
+  /** Is charged for the event loop's time that reading back takes. */
   readonly time: Pick<LoopAccount, "once" | "each">;
 }
 
 /**
- * The part of a function's queue that is on disk. Events arrive with rising sequence, and those in memory precede those
- * that overflowed. So reading back in order of sequence never lets one event overtake another of its lane.
+ * The part of a function's queue that is on disk. Events arrive with rising sequence, and those in memory precede those that
+ * overflowed. So reading back in order of sequence never lets an event overtake another of its lane.
  */
 export class Spill {
   private readonly functionName: string;
@@ -68,20 +71,20 @@ export class Spill {
   private readonly disk: Budget;
   private readonly time: SpillParts["time"];
   private readonly chunks = new BufferPins();
-  /** Events that are on disk alone, behind all that are in lanes. */
+  /** The number of events on disk alone, behind all that are in lanes. */
   private overflow: number;
-  /** How many were put there. */
+  /** The number of events that were ever put there. */
   private puts = 0;
-  /** Events that are on disk alone, in the place that their lanes keep for them. */
+  /** The number of events on disk alone that have a place in their lanes. */
   private shelved = 0;
-  /** The newest sequence that left the disk for memory, or never was on it. */
+  /** The newest sequence that was read back into memory, or never was on disk. */
   private loaded = 0;
   private fresh = 0;
   private bytes = 0;
   private stubs = 0;
   private loading = false;
   private closed = false;
-  /** Bytes that its events take in the store. */
+  /** Bytes that the function's events take in the store. */
   private stored = 0;
   /** Bytes that its keys without an object take, in memory and in the store each. */
   private keys = 0;
@@ -101,25 +104,25 @@ export class Spill {
     this.keep(waiting.bytes + waiting.events * rowBytes);
   }
 
-  /** Events that are on disk alone. */
+  /** The number of events that are on disk alone. */
   get waiting(): number {
     return this.overflow + this.shelved;
   }
 
-  /** What one lane may keep in memory where others need it. */
+  /** The limit on one lane's memory while others need it. */
   get laneLimit(): MemoryLimit {
     return this.part(laneShare);
   }
 
   /**
-   * What each of so many lanes may keep where memory is short and there is no disk. All of them together then take half of it. Where
-   * many are stuck, it is no object's fault: none keeps less than its least share, and the function waits.
+   * The limit on each lane's memory, for so many lanes, if memory is short and there is no disk. All of them together then take
+   * half of it. If many are stuck, no single object is at fault: each keeps its least share, and the function waits.
    */
   fairLimit(lanes: number): MemoryLimit {
     return this.part(Math.max(leastLaneShare, Math.min(laneShare, freeAt / lanes)));
   }
 
-  /** What one lane may keep where no more of its function fits on disk. */
+  /** The limit on one lane's memory if no more of its function fits on disk. */
   get recordLimit(): MemoryLimit {
     return { ...this.laneLimit, bytes: this.roomOnDisk * laneShare };
   }
@@ -129,7 +132,9 @@ export class Spill {
     return { events: Math.max(1, Math.floor(events * share)), bytes: bytes * share };
   }
 
-  /** A store that holds no queues shares its room as functions come: each takes a quarter of it at most. */
+  /**
+   * Its room on disk. Functions on a store that holds no queues share its room as they come: each takes at most a quarter of it.
+   */
   private get roomOnDisk(): number {
     return this.holdsQueues ? this.disk.fairShare : this.store.spillLimit / 4;
   }
@@ -139,18 +144,18 @@ export class Spill {
     return this.overflow > 0;
   }
 
-  /** Whether an event that was there when the function was loaded has been read, or is gone. */
+  /** Whether an event that existed when the function was loaded has been read, or is gone. */
   hasRead(sequence: number): boolean {
     return this.overflow === 0 || this.loaded >= sequence;
   }
 
-  /** How much of the function's memory is in use, as a share; 1 and more where something waits on disk. */
+  /** The share of the function's memory that is in use; 1 and more if something waits on disk. */
   get fill(): number {
     const share = Math.max(this.fresh / this.limit.events, this.bytes / this.limit.bytes);
     return this.overflow > 0 ? Math.max(1, share) : share;
   }
 
-  /** Whether the disk takes what memory cannot. */
+  /** Whether the disk takes what does not fit in memory. */
   get holdsQueues(): boolean {
     return this.store.holdsQueues;
   }
@@ -160,19 +165,19 @@ export class Spill {
     return this.disk.isSpent(this.stored);
   }
 
-  /** Whether a lane with so much on disk has more than it may keep there where others need the function's room. */
+  /** Whether a lane with so much on disk exceeds what it may keep there while others need the function's room. */
   isCrowdedBy({ events, bytes }: MemoryLimit): boolean {
     return this.disk.isShort(this.stored, freeAt) && bytes + events * rowBytes > this.roomOnDisk * leastLaneShare;
   }
 
-  /** A shelved event that gives way to a newer one. */
+  /** Drops a shelved event that a newer one replaces. */
   dropShelved(event: LaneEvent): void {
     this.shelved--;
     this.keep(-event.size - rowBytes);
     this.commits.dropSpilled(this.functionName, event.sequence);
   }
 
-  /** Keys without an object came, or went where negative: so many bytes in memory, and as many on disk. */
+  /** Counts keys without an object: so many bytes in memory, and as many on disk. A negative number releases them. */
   holdKeys(bytes: number): void {
     this.keys += bytes;
     if (this.closed) return;
@@ -180,19 +185,19 @@ export class Spill {
     this.disk.hold(bytes);
   }
 
-  /** Whether they take as much as they may, or others need what goes beyond the function's share. */
+  /** Whether keys have reached their limit, or other functions need what exceeds the function's share. */
   get isFullOfKeys(): boolean {
     const { keys, memory, disk, store } = this;
     if (keys === 0) return false;
     return keys >= Math.min(mostKeyBytes, store.spillLimit / 4) || memory.isSpent(keys) || disk.isSpent(keys);
   }
 
-  /** How much of its share of the disk is in use; 1 and more only where others need theirs. */
+  /** The share of its part of the disk that is in use; 1 and more only if others need theirs. */
   get diskFill(): number {
     return this.stored / this.disk.fairShare;
   }
 
-  /** Whether the next event must go to disk: memory is full, or others are there before it. */
+  /** Whether the next event must go to disk: memory is full, or earlier events are there. */
   get isFull(): boolean {
     if (!this.holdsQueues) return this.overflow > 0;
     return (
@@ -204,7 +209,7 @@ export class Spill {
     );
   }
 
-  /** An event that goes to disk instead of into its lane. */
+  /** Puts an event on disk instead of into its lane. */
   put(event: SpilledEvent): void {
     if (this.overflow === 0) this.loaded = event.sequence - 1;
     this.overflow++;
@@ -213,21 +218,21 @@ export class Spill {
     this.commits.putSpilled(event);
   }
 
-  /** An event that goes to disk, into the place that its lane keeps for it. */
+  /** Puts an event on disk, in the place that its lane has for it. */
   putShelved(event: SpilledEvent): void {
     this.shelved++;
     this.keep(event.body.length + rowBytes);
     this.commits.putSpilled(event);
   }
 
-  /** The event is in its lane's memory from now on. */
+  /** Records that an event is in its lane's memory. */
   entered(event: LaneEvent): void {
     this.fresh++;
     this.hold(event.size);
     this.chunks.hold(event);
   }
 
-  /** The event is terminal. */
+  /** Records that an event is terminal. */
   left(event: LaneEvent): void {
     this.letGo(event);
     if (event.place === "memory") return;
@@ -235,7 +240,7 @@ export class Spill {
     this.commits.dropSpilled(this.functionName, event.sequence);
   }
 
-  /** The event, which is on disk, leaves its lane's memory; the lane keeps its place. */
+  /** Removes an event that is on disk from its lane's memory. The lane keeps its place. */
   shelve(event: LaneEvent): void {
     this.letGo(event);
     this.shelved++;
@@ -250,7 +255,7 @@ export class Spill {
     }
   }
 
-  /** The function is unloaded: what it still holds is given back to the others. */
+  /** Releases everything that the function holds, when it is unloaded. */
   close(): void {
     if (this.closed) return;
     this.closed = true;
@@ -260,12 +265,12 @@ export class Spill {
     this.disk.share(-1);
   }
 
-  /** Writes an event that holds the mark up to disk, and lets the mark pass. Where the share is used up, the mark waits. */
+  /** Writes an event that holds the mark to disk, and lets the mark pass. If the share is used up, the mark waits. */
   pin(event: LaneEvent): void {
     if (event.place === "memory" && this.hasRoomFor(event.size)) this.write(event);
   }
 
-  /** The same of events that follow each other in a lane, up to the first without room: a lane has no holes. Returns whether all fit. */
+  /** Pins consecutive events of a lane, up to the first without room, because a lane has no holes. Returns whether all fit. */
   pinAll(events: Iterable<LaneEvent>): boolean {
     for (const event of events) {
       this.pin(event);
@@ -274,13 +279,13 @@ export class Spill {
     return true;
   }
 
-  /** Writes an event that is to come again at a time, with that time: once it is on disk, a restart waits for that too. */
+  /** Stores an event with the time at which it is to run again. Once it is on disk, a restart waits for that time, too. */
   defer(event: LaneEvent): void {
     if (event.place === "memory") this.pin(event);
     else this.rewrite(event);
   }
 
-  /** Writes an event to disk because one behind it in its lane goes there, whatever the share: a lane has no holes. */
+  /** Writes an event to disk because a later one of its lane goes there, whatever the share: a lane has no holes. */
   write(event: LaneEvent): void {
     if (event.place !== "memory") return;
     this.keep(event.size + rowBytes);
@@ -291,12 +296,12 @@ export class Spill {
     event.mark = undefined;
   }
 
-  /** Writes an event that is on disk as it is now. */
+  /** Writes the current state of an event that is on disk. */
   rewrite(event: LaneEvent): void {
     this.commits.putSpilled(spilledEvent(event));
   }
 
-  /** Lets go of the body of an event that will wait, where the disk has it. Each attempt brings it back. */
+  /** Releases the body of an event that will wait, if the disk has it. Each attempt reads it back. */
   release(event: LaneEvent): void {
     if (event.place === "memory") return;
     this.chunks.release(event);
@@ -308,13 +313,13 @@ export class Spill {
     this.stubs++;
   }
 
-  /** The body of an event that was let go of. */
+  /** Reads the body of an event that was released. */
   async body(event: LaneEvent): Promise<Buffer> {
     const [found] = await this.read([event.sequence]);
     return found?.body ?? Buffer.alloc(0);
   }
 
-  /** Shelved events, by rising sequence, back for their lane. */
+  /** Reads shelved events back for their lane, by rising sequence. */
   async takeBack(sequences: readonly number[]): Promise<readonly LoadedEvent[]> {
     const events = await this.read(sequences);
     this.shelved -= events.length;
@@ -326,7 +331,7 @@ export class Spill {
     const found: SpilledEvent[] = [];
     while (found.length < sequences.length) {
       const first = sequences[found.length] ?? 0;
-      // Those that lie side by side are read together.
+      // Consecutive ones are read together.
       const run = sequences.slice(found.length).findIndex((sequence, index) => sequence !== first + index);
       const count = run < 0 ? sequences.length - found.length : run;
       const rows = await this.page(first - 1, count);
@@ -345,12 +350,15 @@ export class Spill {
     return this.time.once("rows", () => this.store.spilled(this.functionName, after, most, bytes));
   }
 
-  /** Its body as the trigger's objects are now. One that cannot be made so is left out: it is asked for before the attempt. */
+  /**
+   * Converts an event's body to the current form of the trigger's objects. A body that cannot be converted is left out; the
+   * object is then fetched before the attempt.
+   */
   private ofToday(event: SpilledEvent): LoadedEvent {
     const { body: written, form, type, flags } = event;
     const size = written.length;
     const now = this.views.get(event.view)?.form;
-    // The manifest that wrote a deletion that was found may have kept more of the object.
+    // The manifest that wrote a deletion that was found may have stored more of the object.
     const body = type === "Deleted" && flags.finalStateUnknown && now && size > 0 ? now.atMost(written) : written;
     if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, body, size, isUnselected: false };
     const loaded = { ...event, body, size, isUnselected: !now.selects(event, form), form: now.ofEvents };
@@ -358,13 +366,13 @@ export class Spill {
     if (same === body) return loaded;
     const edited = { synthetic: true, reason: "edited", ...(type === "Deleted" && { finalStateUnknown: true }) };
     const remains = same ?? (type === "Deleted" ? now.remains(body) : Buffer.alloc(0));
-    // One without a form is of an older runtime: most are what they were.
+    // An event without a form is of an older runtime; most of those have not changed.
     const oldBody = form === undefined && remains.equals(body) ? event.oldBody : undefined;
     return { ...loaded, body: remains, oldBody, flags: same ? flags : { ...flags, ...edited } };
   }
 
   /**
-   * Reads events back, in order, as memory allows. Nothing while another call reads.
+   * Reads events back, in order, as far as memory allows. Does nothing while another call reads.
    * @param give takes an event into its lane, or shelves it
    */
   async load(give: (event: LoadedEvent) => "taken" | "shelved"): Promise<void> {
@@ -377,7 +385,8 @@ export class Spill {
         const { events: atMost, bytes } = this.limit;
         const events = await this.page(this.loaded, atMost / 2, Math.min(pageBytes, bytes / 2));
         if (events.length === 0) {
-          // What was counted when the function was loaded had ended: a commit that failed took its row away later.
+          // The events that were counted when the function was loaded had ended: a commit that failed at first has deleted their
+          // rows since.
           if (puts === this.puts) this.overflow = 0;
           return;
         }
@@ -385,7 +394,7 @@ export class Spill {
           if (this.closed || this.bytes >= this.limit.bytes || this.memory.isSpent(this.bytes)) return false;
           // A newer event may have been written and loaded since the page was read.
           this.loaded = Math.max(this.loaded, event.sequence);
-          // What stands for a key is no event: its queue has it.
+          // The row of a key is not an event; the key's queue has it.
           if (!this.views.has(event.view) || event.kind === "key") return true;
           this.overflow--;
           if (give(this.ofToday(event)) === "shelved") this.shelved++;
@@ -402,7 +411,10 @@ export class Spill {
     return this.holdsQueues ? !this.isSpent : this.stored + bytes <= this.roomOnDisk;
   }
 
-  /** An event may overflow with all that waits in memory before it in its lane: half of what the disk has room for now. */
+  /**
+   * The limit on memory. An event may overflow together with all that waits in memory before it in its lane, so at most half of
+   * the disk's room.
+   */
   private get limit(): MemoryLimit {
     const { most, store } = this;
     const bytes = store.holdsQueues ? store.spillLimit / 2 : Number.POSITIVE_INFINITY;

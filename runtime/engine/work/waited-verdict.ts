@@ -8,7 +8,7 @@ export const told: Verdict = { deliver: true, heldBack: undefined, hash: "", mat
 export const isGone: Verdict = { deliver: false, heldBack: goneMeanwhile, hash: "", matched: true };
 export const isUnselected: Verdict = { deliver: false, heldBack: unselected, hash: "", matched: true };
 
-/** True if the event is delivered with the object's current state. A dead letter that was put back is delivered as it was. */
+/** True if the event is delivered with the object's current state. A dead letter that was put back keeps its own body. */
 export const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>
   type !== "Deleted" && (!replayed || flags.reason === "edited");
 

@@ -14,15 +14,15 @@ interface WaitingKeysParts {
   readonly functionName: string;
   readonly commits: Commits;
   readonly startedBefore: Iterable<RecordedStart>;
-  /** Of the keys that are reconciled: their runs are not settled here. */
+  /** The view of the keys that are still reconciled; their runs are not settled here. */
   readonly primary: KnownObjects | undefined;
   /** By number. */
   readonly views: ReadonlyMap<number, KnownObjects>;
-  /** Events on disk that tell what is known of their objects. */
+  /** Events on disk whose states are known already. */
   readonly replays: readonly SpillHeader[];
   readonly nextSequence: () => number;
   readonly log: EngineLog;
-  /** On which goes what it takes of the loop. */
+  /** Is charged for the event loop's time that the conversion takes. */
   readonly time: LoopAccount;
 }
 
@@ -31,22 +31,22 @@ interface Awaited {
   readonly view: KnownObjects;
   readonly key: string;
   readonly cause: Cause;
-  /** The first row of those that waited for it. */
+  /** The first row of a key that waited for it. */
   readonly row: KeyHeader;
-  /** A handler may have seen it. */
+  /** Whether a handler may have seen it. */
   redelivered: boolean;
 }
 
-/** Bytes of bodies that are written. The others are asked for before their attempts. */
+/** Limit on the bytes of bodies that are written. The other objects are fetched before their attempts. */
 const mostBytes = 16 * 1024 * 1024;
-/** And that one commit takes. */
+/** Limit on the bytes of bodies in one commit. */
 const mostBytesAtOnce = 1024 * 1024;
 
 /**
- * Replaces keys that waited for a run, and that are not reconciled any more, by events of the objects that woke them. An object is
- * told once, whatever number of keys it woke. The events are replays: their states are known and filtered already. Events that the
- * trigger does not ask for are left out. The keys' rows go once all events are on record: where the process ends before, it is all
- * done again, but for the events that are there.
+ * Replaces waiting keys that are no longer reconciled by events of the objects that woke them. An object gets one event, however
+ * many keys it woke. The events are replays, since their states are known and filtered already. Events that the trigger does not
+ * subscribe to are left out. The keys' rows are deleted once all events are on record. If the process ends before, all of it is
+ * repeated, except for the events that were written.
  * @returns the events that were written, and the bytes of their bodies
  */
 export async function tellWaitingKeys(
@@ -69,7 +69,7 @@ export async function tellWaitingKeys(
   for (const awaited of awaiting.objects.values()) {
     const body = await time.once("rows", () => bodyOf(awaited, bytes < mostBytes));
     const event = await time.once("rows", () => eventOf(awaited, body, parts.nextSequence));
-    // An object that is gone may have been noted as the first of its name, and as the last.
+    // A deleted object may have been noted as the first of its name, and as the last.
     if (!event || made.has(idOf(event)) || (!event.redelivered && told.has(idOf(event)))) continue;
     made.add(idOf(event));
     bytes += event.body.length;
@@ -85,7 +85,7 @@ export async function tellWaitingKeys(
     commits.dropSpilled(views.get(view)?.functionName ?? "", sequence);
     if (index % mostRows === mostRows - 1) await commits.flush();
   }
-  // The events bear the flag from now on, also those of states that only the runs have seen.
+  // The events are flagged from now on, including those of states that only the runs have seen.
   for (const runs of begun.values()) for (const run of runs) settleRun(run, views.get(run.view));
   const { crowded: keys } = awaiting;
   if (keys > 0)
@@ -98,13 +98,13 @@ export async function tellWaitingKeys(
 
 const idOf = ({ view, id }: Pick<SpilledEvent, "view" | "id">): string => `${view}/${id}`;
 
-/** A run that had begun, and has no row any more. What it has shown stays on record until the state's own event comes. */
+/** Settles a run that had begun and no longer has a row. The state that it showed stays on record until the state's own event. */
 export function settleRun({ key, resourceVersion, ...run }: RecordedStart, view: KnownObjects | undefined): void {
   const uid = view?.stands(key)?.uid ?? "";
   view?.settle({ ...run, key, uid, shown: resourceVersion === unknownVersion ? undefined : resourceVersion });
 }
 
-/** Runs that had begun when the last process ended, by row, those whose rows are gone as well. */
+/** Returns the runs that had begun when the last process ended, by row, including those whose rows are gone. */
 function runsBefore({ startedBefore, primary, views }: WaitingKeysParts): ReadonlyMap<number, RecordedStart[]> {
   const begun = new Map<number, RecordedStart[]>();
   for (const event of startedBefore) {
@@ -115,15 +115,15 @@ function runsBefore({ startedBefore, primary, views }: WaitingKeysParts): Readon
   return begun;
 }
 
-/** Knows for which objects keys waited. */
+/** Collects the objects for which keys waited. */
 class Awaiting {
-  /** Each once. */
+  /** Each object once. */
   readonly objects = new Map<string, Awaited>();
-  /** Keys that woke for more than their rows name. */
+  /** The number of keys with more causes than their rows name. */
   crowded = 0;
   private readonly views: ReadonlyMap<number, KnownObjects>;
   private readonly byIdentity: ReadonlyMap<string, KnownObjects>;
-  /** By key, all objects that count for it; made once a key asks for it. */
+  /** Index from key to all objects that map to it; built on first use. */
   private counting: ReadonlyMap<string, readonly Pick<Awaited, "view" | "key">[]> | undefined;
 
   constructor(views: WaitingKeysParts["views"]) {
@@ -131,7 +131,10 @@ class Awaiting {
     this.byIdentity = new Map([...views.values()].map((view) => [view.identity, view]));
   }
 
-  /** Notes those whose changes woke a key, and its own where something else did. Where some are not named, all that may be. */
+  /**
+   * Adds the objects whose changes woke a key, and the key's own if something else did. If causes were dropped, adds all
+   * candidates.
+   */
   note(row: KeyHeader, hasBegun: boolean): void {
     const { namespace, name, pending, redelivered } = row;
     const home = this.views.get(row.view);
@@ -149,10 +152,10 @@ class Awaiting {
       const changed = cause.trigger === undefined ? undefined : this.byIdentity.get(cause.trigger);
       const isChange = changed !== undefined && cause.name !== undefined;
       const key = isChange ? `${cause.namespace ?? ""}/${cause.name}` : own;
-      // Where nothing changed, a run has seen it.
+      // If no object changed, a run has seen the state.
       const isSeen = isRun || !isChange || cause.told === true;
       const of = { view: isChange ? changed : home, key, row, redelivered: isSeen };
-      // The object that had the name before goes first. One that the trigger selects again was none.
+      // The earlier object of the name comes first. For an object that the trigger selects again there was no other.
       if (cause.replaced !== undefined && cause.replaced !== of.view.stands(key)?.uid)
         this.add({ ...of, cause: { type: "Deleted", uid: cause.replaced } }, cause.replaced);
       this.add({ ...of, cause });
@@ -171,7 +174,7 @@ class Awaiting {
     const found = new Map<string, Pick<Awaited, "view" | "key">[]>();
     for (const view of this.views.values()) {
       for (const [key, keys] of view.counting()) {
-        // The key of a cluster-scoped object has no namespace, whatever its owner reference stands in.
+        // The key of a cluster-scoped object has no namespace, whatever the namespace of the object with the owner reference.
         for (const each of new Set(keys.flatMap((one) => [one, `/${nameOf(one).name}`]))) {
           const of = found.get(each) ?? [];
           found.set(each, of);
@@ -183,23 +186,26 @@ class Awaiting {
   }
 }
 
-/** Of an object that may have woken a key: nobody knows, so that its event is flagged. */
+/** The cause of an object that may have woken a key. Because that is uncertain, its event is flagged. */
 const unnamed: Cause = { type: "Modified" };
 
-/** The state of an object that stands, where the cause's event is of that. */
+/** Returns the known state of an object that exists, if the cause's event is about it. */
 function knownOf({ view, key, cause }: Awaited) {
   const standing = view.stands(key);
   return cause.type === "Deleted" && cause.uid !== standing?.uid ? undefined : standing;
 }
 
-/** The object's body. Left out, it is asked for before the attempt, as where events of the object that wait come before with newer states. */
+/**
+ * Reads the object's body. Without one the object is fetched before the attempt, as it is if waiting events of it deliver newer
+ * states first.
+ */
 function bodyOf(awaited: Awaited, hasRoom: boolean): Promise<Buffer | undefined> | undefined {
   const { view, key } = awaited;
   const isWhole = view.form.keepsWholeObjects || view.trigger.object === "Metadata";
   return isWhole && hasRoom && view.isIdle(key) && knownOf(awaited) ? view.body(key) : undefined;
 }
 
-/** @returns undefined where the trigger does not ask for it, or nothing of the object is known */
+/** Builds the event; `undefined` if the trigger does not subscribe to it, or nothing is known of the object. */
 function eventOf(awaited: Awaited, body: Buffer | undefined, nextSequence: () => number): SpilledEvent | undefined {
   const { view, key, cause, row, redelivered } = awaited;
   const { trigger, form, identity } = view;
@@ -208,7 +214,7 @@ function eventOf(awaited: Awaited, body: Buffer | undefined, nextSequence: () =>
   const uid = known?.uid ?? cause.uid ?? view.gone(key)?.uid;
   if (!type || uid === undefined) return undefined;
   if (body && !view.matches(key, body)) return undefined;
-  // Its deletion is told.
+  // Its deletion is delivered instead.
   if (known && !form.selectsNow({ ...nameOf(key), body: body ?? Buffer.alloc(0) })) return undefined;
   const { resourceVersion } = known ?? view.gone(key) ?? { resourceVersion: unknownVersion };
   const epoch = view.epochOf(key);
@@ -236,7 +242,7 @@ function eventOf(awaited: Awaited, body: Buffer | undefined, nextSequence: () =>
   };
 }
 
-/** As which event a state is told; undefined where the trigger asks for none. */
+/** The type under which a state is delivered; `undefined` if the trigger subscribes to neither. */
 function stateType({ type }: Cause, events: readonly string[]): ChangeType | undefined {
   const first = type === "Added" ? "Added" : "Modified";
   return [first, first === "Added" ? "Modified" : "Added"].find((each): each is ChangeType => events.includes(each));

@@ -49,7 +49,7 @@ export class KeptLease implements LeaseApi {
         ? this.api.update(found, { annotations }, timeoutMs)
         : this.api.create({ holder: "", annotations }, timeoutMs));
       if (written === "conflict") continue;
-      this.log.warn({ lease: written.name }, "the runtime's lease had lost what it says, written again");
+      this.log.warn({ lease: written.name }, "annotations missing from the runtime's lease, written again");
       return written;
     }
   }

@@ -112,7 +112,7 @@ export class JetstreamJournal extends MemoryJournal implements SharedJournal {
       const listed = (await nats.objects.list()).map(({ name }) => name);
       bodies.learn(listed);
       const taken = await takeSlot(options, bodies);
-      if (taken.loss) log.error({ slot, error: taken.loss.message }, "positions were lost");
+      if (taken.loss) log.error({ slot, error: taken.loss.message }, "checkpoints were lost");
       const store = new JetstreamJournal(options, bodies, taken);
       await store.tidy(listed);
       nats.users.add(store.user);

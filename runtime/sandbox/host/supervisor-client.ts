@@ -250,7 +250,7 @@ export class SupervisorClient {
       try {
         this.layKey();
       } catch (error) {
-        this.log.error({ error: systemReason(error) }, "the executors' key cannot be laid");
+        this.log.error({ error: systemReason(error) }, "executors' key cannot be written");
         this.layKeySoon();
       }
     }, burialMs);

@@ -207,7 +207,7 @@ describe("wall time that is set", () => {
     await fixture.advance(hour);
     expect(fixture.told).toEqual(["2026-03-01T03:00", "2027-03-01T03:00 missed", "2026-03-01T03:00"]);
     expect(new Set(fixture.runs.map(({ id }) => id)).size).toBe(3);
-    expect(fixture.dispatch.warnings.map(({ msg }) => msg)).toEqual(["clock set back, schedule begins anew"]);
+    expect(fixture.dispatch.warnings.map(({ msg }) => msg)).toEqual(["clock set back, schedule starts over"]);
   });
 
   test("right again, after a start at a time far ahead, its runs are no missed ones", async () => {
