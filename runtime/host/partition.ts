@@ -247,8 +247,7 @@ function grantWatchFor(
     dispatcher[fault ? "hold" : "release"](name, "forbidden");
   };
   const absent = (name: string, namespaces: readonly string[]) => {
-    if (namespaces.length === 0)
-      log.info({ function: name }, "no function has rights in a removed namespace any more");
+    if (namespaces.length === 0) log.info({ function: name }, "no function has rights in a removed namespace any more");
     else
       log.warn({ function: name, namespaces }, "namespaces of a function are gone or going, it goes on in the others");
   };
