@@ -56,7 +56,9 @@ function get(path: string): unknown {
   return JSON.parse(execFileSync("kubectl", ["get", "--raw", path], { encoding: "utf8", maxBuffer: 1 << 28 }));
 }
 
-/** The schema without prose, `description` being a keyword or, under `properties`, a field's name. */
+/**
+ * Removes the prose from a schema. With `names`, the keys are field names, so a key `description` is a field and stays.
+ */
 function trim(value: Node, names: boolean): Node {
   if (Array.isArray(value)) return value.map((item) => trim(item, false));
   if (value === null || typeof value !== "object") return value;
@@ -64,7 +66,7 @@ function trim(value: Node, names: boolean): Node {
   return Object.fromEntries(kept.map(([key, child]) => [key, trim(child, !names && key === "properties")]));
 }
 
-/** Collects the schema of that name and all that it refers to. */
+/** Collects the schema of that name and all schemas it refers to. */
 function reach(name: string, from: Record<string, Node>, into: Record<string, Node>): void {
   const schema = from[name];
   if (schema === undefined || into[name] !== undefined) return;
