@@ -31,8 +31,8 @@ export const errorCodes = {
     "name a folder that you may write with --name, or run it in one",
   ),
   WF_CLI_NOT_RECORDED: user(
-    "nothing comes to be recorded",
-    "change an object that it watches, have one told again with --object, or wait longer with --timeout",
+    "no event arrived to be recorded",
+    "change an object that it watches, deliver one again with --object, or wait longer with --timeout",
   ),
   WF_CLI_FIXTURE: user("a fixture cannot be written", "name a folder that you may write with --to"),
   WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
@@ -85,7 +85,7 @@ export const errorCodes = {
   WF_BUNDLE_SYNTAX: user("the handler or a file it imports cannot be parsed", "mend the syntax at this place"),
   WF_BUNDLE_UNRESOLVED: user(
     "an import cannot be found",
-    "correct the path, or install the package beside the functions with `npm install`",
+    "correct the path, or install the package in the functions' project with `npm install`",
   ),
   WF_BUNDLE_NO_HANDLER: user(
     "the handler's file does not export a function as its default",
@@ -133,11 +133,11 @@ export const errorCodes = {
     "name an empty folder, or one that an earlier build wrote, with --out",
   ),
   WF_BUILD_DAMAGED: user(
-    "a folder of built functions is not what was built; none of it runs",
+    "a folder of built functions differs from what was built; no function of it runs",
     "run `watchfire build` again, and bring all that it writes",
   ),
   WF_BUILD_UNTRUSTED: user(
-    "no key that the runtime trusts signed the functions folder; none of it runs",
+    "no key that the runtime trusts signed the functions folder; no function of it runs",
     "run `watchfire build --sign KEY` with a trusted key, and bring all that it writes",
   ),
   WF_BUILD_SOURCES: user(
@@ -190,7 +190,7 @@ export const errorCodes = {
     "name a file or folder of them with --crd, or a cluster that has some with --kubeconfig or --context",
   ),
   WF_TYPES_HANDLER: user("the compiler refuses a function's code", "mend the code at this place"),
-  WF_TYPES_COMPILER: system("the project's TypeScript compiler did not come to its end", "run `npx tsc --noEmit`"),
+  WF_TYPES_COMPILER: system("the project's TypeScript compiler did not finish", "run `npx tsc --noEmit`"),
   WF_TYPES_FOLDER: user("the types cannot be written", "name a folder that can be written with --out"),
 
   ...leaseCodes,
@@ -207,11 +207,11 @@ export const errorCodes = {
   // checkpoint
   WF_CHECKPOINT_LOCKED: user(
     "another runtime uses this data folder",
-    "stop the other one, or give this one a folder of its own with --data",
+    "stop the other one, or give this one another folder with --data",
   ),
   WF_CHECKPOINT_NEWER_SCHEMA: user(
     "the data folder was written by a newer version",
-    "run that version or a newer one; the folder was left as it was",
+    "run that version or a newer one; the folder was not changed",
   ),
   WF_CHECKPOINT_CORRUPT: system(
     "the checkpoint file is damaged",
@@ -235,7 +235,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_OTHER_CLUSTER: user(
     "the data folder belongs to another cluster",
-    "name that cluster's context, or give this one a folder of its own with --data, or on NATS an account of its own",
+    "name that cluster's context, or give this one another folder with --data, or another account on NATS",
   ),
   WF_CHECKPOINT_FULL: user(
     "the Secrets that hold the checkpoint are full",
@@ -256,7 +256,7 @@ export const errorCodes = {
   ...natsCodes,
   WF_CHECKPOINT_ELSEWHERE: user(
     "the positions are not where this runtime looks for them",
-    "bring back the volume or the Secrets that hold them. To begin anew, empty the Secrets, the streams on NATS and the data folder, and delete the Lease. Every existing object is new to the functions then",
+    "bring back the volume or the Secrets that hold them. To start over, empty the Secrets, the streams on NATS and the data folder, and delete the Lease. Every existing object is new to the functions then",
   ),
   WF_CHECKPOINT_AWAITED: user(
     "positions are still in another place, and are waited for",
@@ -270,7 +270,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_LETTER_EMPTY: user(
     "a dead letter's body was dropped to keep its function within its limit",
-    "drop it; change the object, by a label say, to have it delivered anew; raise delivery.deadLetters.maxSize to keep more",
+    "drop it; change the object, by a label say, to have it delivered again; raise delivery.deadLetters.maxSize to keep more",
   ),
 
   // dispatch
@@ -287,7 +287,7 @@ export const errorCodes = {
 
   // access
   WF_ACCESS_OWN_ADDRESS: user(
-    "a handler's fetch may not come to the runtime's own endpoints, whatever its manifest declares",
+    "a handler's fetch may not reach the runtime's own endpoints, whatever its manifest declares",
     "look at /status and /metrics from outside; no handler may read, replay or drop dead letters",
   ),
   WF_ACCESS_CODING: user(
@@ -322,7 +322,7 @@ export const errorCodes = {
   ),
   WF_RBAC_UNKNOWN_KIND: user(
     "the resource behind a trigger's kind is not known without a cluster",
-    "put its CustomResourceDefinition as a YAML file beside the function, or name a cluster that serves it with --kubeconfig",
+    "put its CustomResourceDefinition as a YAML file into the function's folder, or name a cluster that serves it with --kubeconfig",
   ),
   WF_RBAC_NO_NAMESPACE: user(
     "a namespace that the functions or their runtime need does not exist",
@@ -337,7 +337,7 @@ export const errorCodes = {
 
   WF_OBSERVE_TOKEN: user(
     "the dead letters, what is known of an object, and what one function does are for whoever can read the runtime's data folder",
-    "name that folder with --data beside --url: the file `token` in it is what is asked for",
+    "name that folder with --data in addition to --url: the command reads the token from its file `token`",
   ),
 
   // dev
@@ -347,7 +347,7 @@ export const errorCodes = {
   ),
   WF_DEV_CLUSTER_LOCKED: user(
     "another process keeps its embedded cluster in this state file",
-    "use its cluster with --kubeconfig, give this one a folder of its own with --data (a file with --state), or end it",
+    "use its cluster with --kubeconfig, give this one another folder with --data (another file with --state), or end that process",
   ),
   WF_DEV_CLUSTER_STATE: user(
     "the embedded cluster's state file cannot be read",
@@ -359,9 +359,9 @@ export const errorCodes = {
   ),
   WF_DEV_FIXTURE: user(
     "a fixture of a function cannot be used",
-    "correct the file: one of `event`, `events` and `run`, with `objects`, `env`, `responses` and `expect` beside it",
+    "correct the file: one of `event`, `events` and `run`, and optionally `objects`, `env`, `responses` and `expect`",
   ),
-  WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
+  WF_DEV_SAMPLE: user("a sample in a function's folder cannot be applied", "correct the file, or remove it"),
 
   // deployed
   ...deployedCodes,
@@ -384,7 +384,7 @@ export const errorCodes = {
     "run `watchfire record` again: a recording that nobody asks about ends after 30 s",
   ),
   WF_RUNTIME_NOT_REDELIVERED: user(
-    "what was asked for cannot be told again",
+    "the requested event cannot be delivered again",
     "`watchfire explain FUNCTION OBJECT` says how the function and the object stand",
   ),
   WF_RUNTIME_WATCHES: user(
@@ -403,7 +403,7 @@ export const errorCodes = {
     "an object of `--function-status` cannot be kept, which is tried on; its function runs all the same",
     "see to what the API server answers; `watchfire rbac --function-status` prints the rights that it takes",
   ),
-  WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
+  WF_RUNTIME_INTERNAL: system("the runtime has an internal fault", "report it with the log lines around it"),
 } as const satisfies Record<string, ErrorEntry>;
 
 /** A code of the registry. */

@@ -114,7 +114,10 @@ export class Metrics {
   );
   private readonly lists = this.spread("watch_list_duration_seconds", "How long complete lists took.", perSource);
   /** `type`: Added|Modified|Deleted|Bookmark. */
-  private readonly received = this.tally("watch_events_total", "What watches delivered.", [...perSource, "type"]);
+  private readonly received = this.tally("watch_events_total", "Events that watches delivered.", [
+    ...perSource,
+    "type",
+  ]);
   private readonly receivedBytes = this.tally("watch_bytes_total", "Bytes of the objects received.", perSource);
   private readonly watchStale = this.tally(
     "watch_stale_total",
@@ -320,8 +323,8 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
       ["function"],
       parked().map(({ name, seconds }): Sample => [name, seconds]),
     ),
-    each("dead_letters", "Events that were given up and are kept.", (of) => of.letterStock.count),
-    each("dead_letter_bytes", "What they take, records and bodies.", (of) => of.letterStock.bytes),
+    each("dead_letters", "Dead letters that are kept.", (of) => of.letterStock.count),
+    each("dead_letter_bytes", "Size of the dead letters, records and bodies.", (of) => of.letterStock.bytes),
     each(
       "dead_letter_bodies_dropped_total",
       `Bodies of dead letters ${dropped}`,
@@ -331,7 +334,7 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
     each("dead_letters_dropped_total", `Dead letters ${dropped}`, (of) => of.letterStock.lettersDropped, "counter"),
     ...readsOf(reads()),
     gauge("reads_bytes", "Memory of all reads; what functions share counts once.", [], [[cache.bytes]]),
-    gauge("reads_limit_bytes", "What that may be: `--cache-limit`.", [], [[cache.limit]]),
+    gauge("reads_limit_bytes", "Limit of the memory of all reads: `--cache-limit`.", [], [[cache.limit]]),
     gauge(
       "reads_suspended_total",
       "How often a function's reads took more than they may and were emptied, by its own limit or the one of all.",

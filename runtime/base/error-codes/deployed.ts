@@ -40,7 +40,7 @@ export const deployedCodes = {
     "look who changed the file, and put it back; without it, any index that a trusted key ever signed is taken up",
   ),
   WF_DEPLOYED_DAMAGED: user(
-    "a deployed function's ConfigMap is missing, or not as it was written",
+    "a deployed function's ConfigMap is missing, or was changed after the deployment",
     "run `watchfire deploy` again",
   ),
 } as const satisfies Record<string, ErrorEntry>;

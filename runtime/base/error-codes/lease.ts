@@ -11,8 +11,8 @@ export const leaseCodes = {
     "see to what the API server answers: the account needs `update` of leases in the runtime's namespace, and an object's annotations take 256 KiB",
   ),
   WF_LEASE_SHARDS: user(
-    "a function that has positions is to be spread otherwise",
-    "write the `shards`, `shardBy` and `mode` that it runs with; or end all replicas and start them again, which spreads the positions anew",
+    "a function that has checkpoints is to be spread differently",
+    "write the `shards`, `shardBy` and `mode` that it runs with; or end all replicas and start them again, which redistributes the checkpoints",
   ),
   WF_LEASE_STANDBY: user("this replica is a standby", "ask the active one, which the Lease names"),
 } as const satisfies Record<string, ErrorEntry>;

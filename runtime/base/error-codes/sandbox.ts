@@ -58,7 +58,7 @@ export const sandboxCodes = {
     "end all processes of its container and restart both; run it as process 1, from a program it may not read, or as root",
   ),
   WF_SANDBOX_IMPOSTOR: system(
-    "a process beside the executors poses as a warden or as an executor",
+    "a process in the executors' container poses as a supervisor or as an executor",
     "a handler has left its isolate: look for what was deployed last, and update the image",
   ),
 } as const satisfies Record<string, ErrorEntry>;

@@ -299,10 +299,10 @@ function keys(): Bound[] {
       set: [woken.of],
     },
     {
-      what: "causes that a run is told of",
+      what: "causes that are reported to a run",
       ofFunction: `${causes.n} a key`,
       ofRuntime: perFunctionOnly,
-      beyond: "the oldest go, and the run is told so",
+      beyond: "the oldest are dropped, and the run is notified",
       set: [causes.of],
     },
     {
