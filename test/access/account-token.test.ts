@@ -9,7 +9,7 @@ import { apiServer, type Received, status } from "./api-server.ts";
 const tokenPath = "/api/v1/namespaces/wf/serviceaccounts/watchfire-f/token";
 const configMap = "/api/v1/namespaces/demo/configmaps/settings";
 
-/** Gives tokens `token-1`, `token-2`, …; `refuses` says which of them the server does not let in. */
+/** Issues tokens `token-1`, `token-2`, …; `refuses` selects those that the server does not accept. */
 async function issuer({
   seconds = 600,
   refuses = (_token: string): boolean => false,

@@ -120,7 +120,7 @@ export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionMani
 /** A runtime of the account `watchfire` in the namespace `watchfire`, where the tests call it so. */
 export const ownObjects = new OwnObjects({ namespace: "watchfire", account: "watchfire" });
 
-/** Who asks in these tests: `f`, about a ConfigMap in `demo`. */
+/** The caller in these tests: function `f`, for a ConfigMap in `demo`. */
 export const caller: Caller = {
   function: "f",
   trigger: "t",
@@ -167,7 +167,7 @@ export async function accessTo({ script, manifest, clock = systemClock, ...parts
   };
 }
 
-/** The error of a reply; fails where it is none. */
+/** The error of a reply. Throws if the reply is a success. */
 export function errorOf(reply: HostReply) {
   if (reply.ok) throw new Error(`expected an error, got ${reply.json}`);
   return reply.error;

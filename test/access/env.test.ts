@@ -104,7 +104,7 @@ describe("text that leaves the runtime", () => {
           const rest = redactor.redact("f", `Basic ${header}`).replace("Basic ", "").split("[redacted]");
           expect(rest).toHaveLength(2);
           expect(Buffer.from(rest[0] ?? "", encoding).toString()).not.toContain("s3");
-          // Where the rest begins within a group of four is not known to a reader either.
+          // The remainder may begin anywhere within a group of four characters, so every offset is tried.
           for (const shift of ["", "A", "AA", "AAA"]) {
             expect(Buffer.from(shift + rest[1], encoding).toString("latin1")).not.toContain("n");
           }

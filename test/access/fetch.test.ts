@@ -205,7 +205,7 @@ describe("fetch", () => {
     "::ffff:127.0.0.1",
     "::ffff:a00:1",
     "64:ff9b::169.254.169.254",
-    // Who translates under this prefix may look for the IPv4 address elsewhere in it.
+    // A NAT64 gateway with this prefix may read the IPv4 address from other bytes of the address.
     "64:ff9b:1:a00:0:100:808:808",
     "2002:7f00:1::",
     "::127.0.0.1",
@@ -385,7 +385,7 @@ describe("fetch", () => {
       ["deflate", deflateRawSync(Buffer.alloc(64 * 1024 * 1024))],
       ["zstd", zstdCompressSync(Buffer.alloc(64 * 1024 * 1024))],
       ["gzip, gzip", gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)))],
-      // What comes out is nothing, however much is to be read.
+      // These decompress to nothing, however much input is read.
       ["gzip", empties],
       ["gzip, gzip", gzipSync(empties)],
     ] as const) {
