@@ -8,7 +8,7 @@ import { goProgram, pythonPrograms } from "../tools/toolchains.ts";
 import type { Delays } from "./delays.ts";
 import { usersFlags, usersVariables } from "./measured-runtime.ts";
 
-/** One reader of the stream, running in a process of its own. */
+/** One reader of the stream, running in a separate process. */
 export interface Running {
   readonly pid: number;
   /** Resolves when all of its functions watch. */
@@ -67,7 +67,8 @@ export function watchfire(
       });
       const address = `http://127.0.0.1:${port}`;
       const told = loggedDelays(child);
-      // Where the handler says when it is done, nobody asks. By a profile, the page of metrics took 11 us of an event at 1,000 a second.
+      // A handler that reports its end needs no polling. According to a profile, the metrics page took 11 us per event at 1,000 a
+      // second.
       const handled =
         functions === pacedFunctions ? told.then(() => {}) : pollHandled(`${address}/metrics`, events, child);
       return running(child, handled, told, pollReady(`${address}/readyz`, child));
@@ -75,7 +76,7 @@ export function watchfire(
   };
 }
 
-/** Where a contestant that notes its pauses does so, in its folder. */
+/** Name of the file in a contestant's folder to which it writes its event loop's pauses. */
 export const pausesFile = "pauses";
 
 /** `mode`: "paced" where its handler notes when it began. */
@@ -143,7 +144,7 @@ function forked(script: string, kubeconfig: string, args: readonly string[]): Ru
   );
 }
 
-/** A program that prints how late it was told once it has had all events. */
+/** A program that prints the delays of its notifications once it has received all events. */
 function spoken(program: string, args: readonly string[], env: Readonly<Record<string, string>>): Running {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } });
   const told = loggedDelays(child);
@@ -154,7 +155,7 @@ function spoken(program: string, args: readonly string[], env: Readonly<Record<s
   );
 }
 
-/** What the paced function logs at its last event. */
+/** Reads the delays that the paced function logs at its last event. */
 function loggedDelays(child: ChildProcess): Promise<Delays> {
   return new Promise((resolve) => {
     if (!child.stdout) return;
@@ -189,8 +190,9 @@ function running(
 }
 
 /**
- * Milliseconds between two questions for the runtime's own count. The asking is part of its figure: each 50 ms it was 2 us an
- * event. So it is asked often only where the last event is near: else the end would be told 100 ms late, 3 % of a run.
+ * Interval in which the runtime's own count is polled, in milliseconds. Polling is part of the measured figure: every 50 ms it
+ * cost 2 us per event. So it is frequent only near the last event; otherwise the end would be noticed up to 100 ms late, 3 % of a
+ * run.
  */
 const pollMs = { most: 200, least: 10 };
 

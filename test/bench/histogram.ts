@@ -32,7 +32,7 @@ export class HistogramReading {
     return sorted.find(([, count]) => count >= this.count * share)?.[0] ?? Number.NaN;
   }
 
-  /** Of all observations, how many are at most `limit`, which is a bucket's bound. */
+  /** The share of observations that are at most `limit`, which is a bucket's bound. */
   shareWithin(limit: number): number {
     return (this.buckets.get(limit) ?? Number.NaN) / this.count;
   }

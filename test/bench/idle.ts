@@ -10,7 +10,9 @@ import { MeasuredRuntime } from "./measured-runtime.ts";
 import { treeOf } from "./process-tree.ts";
 
 const minutes = Number(process.argv[2] ?? 15);
-/** The shortest `timeoutSeconds` that a source asks for (client-go's minWatchTimeout): none may reconnect before. */
+/**
+ * The shortest `timeoutSeconds` that a source requests (client-go's minWatchTimeout): no source may reconnect earlier.
+ */
 const shortestS = 300;
 const sampleMs = 1000;
 const watches = [

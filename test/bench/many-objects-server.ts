@@ -1,7 +1,7 @@
-// An API server of many kinds of small objects. It sends all that exist to each watcher. Then it sends changes at a
-// steady pace, and namespaces that come and go, when told to. A process of its own, so that its work is nobody's
-// figure. Arguments: kinds, objects of each kind, where to write the kubeconfig, over how many namespaces the objects
-// are spread. `stamped` comes last where changes are to tell when they were sent.
+// An API server with many kinds of small objects. It sends all existing objects to each watcher; on command, it then sends
+// changes at a steady pace, and creates and deletes namespaces. It runs in a separate process, so that its work is not part of
+// any measured figure. Arguments: number of kinds, objects of each kind, path of the kubeconfig, number of namespaces for the
+// objects, and optionally `stamped`, with which each change contains the time when it was sent.
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";

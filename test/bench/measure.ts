@@ -7,7 +7,7 @@ import { percentile } from "./delays.ts";
 import { usageOf } from "./process-tree.ts";
 import type { FromServer, Pace, ToServer } from "./stream-server.ts";
 
-/** What a contestant did with a stream of events that came all at once. CPU time is of all its processes. */
+/** A contestant's figures for a stream of events that all arrived at once. CPU time is that of all its processes. */
 export interface Throughput {
   readonly eventsPerSecond: number;
   readonly cpuMicrosPerEvent: number;
@@ -17,7 +17,7 @@ export interface Throughput {
   readonly processes: number;
 }
 
-/** What it did at a steady pace: to the handler's start, in whole milliseconds. */
+/** A contestant's latency at a steady pace, up to the handler's start, in whole milliseconds. */
 export interface Latency {
   readonly p50: number;
   readonly p99: number;
@@ -32,7 +32,7 @@ const settleMs = 1000;
 
 /** The server of the bench's events, with whoever reads them. */
 export class Measure {
-  /** Of one event, in bytes, and how many of all events the label filter's selector lets through. */
+  /** Size of one event in bytes, and the number of events that match the label filter's selector. */
   readonly listening: Promise<{ readonly bytes: number; readonly rare: number }>;
   private readonly server: ChildProcess;
   private readonly work: string;
@@ -148,7 +148,7 @@ function late(name: string): Promise<never> {
   });
 }
 
-/** Of pauses as `loop-pauses.ts` writes them, in milliseconds. */
+/** The longest of the pauses that `loop-pauses.ts` wrote, in milliseconds. */
 function longest(lines: string): number {
   const pauses = lines.split("\n").filter((line) => line !== "");
   return Math.max(0, ...pauses.map((line) => Number(JSON.parse(line).ms)));

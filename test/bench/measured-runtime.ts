@@ -20,7 +20,7 @@ export const usersVariables = Object.fromEntries(
 /** The question costs a runtime of thousands of sources some milliseconds. */
 const readyPollMs = 50;
 
-/** What one trigger of the function under measure watches. */
+/** The watch of one trigger of the measured function. */
 export interface Watched {
   readonly apiVersion: string;
   readonly kind: string;

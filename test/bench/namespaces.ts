@@ -64,7 +64,7 @@ async function running(measure: (runtime: MeasuredRuntime) => Promise<void>): Pr
   const pauses = join(import.meta.dirname, "loop-pauses.ts");
   const nodeFlags = [`--import=${pauses}`, ...flags];
   const env = { LOOP_PAUSES: join(folder, "pauses") };
-  // What the last one wrote at its end: nobody asks it then.
+  // Removes the pauses that the previous runtime wrote at its end.
   await rm(env.LOOP_PAUSES, { force: true });
   const runtime = await MeasuredRuntime.start({
     folder,

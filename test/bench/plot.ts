@@ -1,6 +1,6 @@
 import type { Throughput } from "./measure.ts";
 
-/** Where and when it was measured. */
+/** The place and time of a measurement. */
 interface Told {
   readonly date: string;
   readonly machine: string;

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process and its descendants have used. */
+/** Resources that a process and its descendants have used. */
 export interface Usage {
   /** User and system time, in milliseconds; of ended children too, where their parent waited for them. */
   readonly cpuMs: number;

@@ -22,7 +22,7 @@ const paces: readonly Pace[] = [
   { perSecond: 1000, seconds: 20 },
   { perSecond: 5000, seconds: 5 },
 ];
-/** Of the stream, for those that are slow. */
+/** The part of the stream that slow contestants read. */
 const part = Math.ceil(events / 10);
 const chosen = process.argv.slice(2);
 

@@ -94,8 +94,8 @@ async function measure(
 }
 
 /**
- * From the load of a handler of 50 KB to its first event's end, beside 50 isolates that live. Exit status 1 where the median
- * of so many rounds is not below `floorMs`.
+ * Measures the time from the load of a 50 KB handler to the end of its first event, while 50 other isolates are alive. Exit
+ * status 1 if the median of the rounds is not below `floorMs`.
  */
 async function measureColdStart(rounds: number, floorMs: number): Promise<void> {
   const filler = Array.from(

@@ -1,8 +1,8 @@
-// npm run bench:standing -- [rows]: what the runtime costs apart from events. How long a start takes and one after kill -9,
-// the memory of one function and of 1,000, and a scrape of 2,000. Ends with 1 where a figure is beyond its floor. Where
-// KUBEBUILDER_ASSETS names a real API server, starts are measured on that. Words choose among the rows by their names.
-// The program is the package that users install. STANDING_ROUNDS: how often a start
-// is measured; the best counts, since other work can only make it longer.
+// npm run bench:standing -- [rows]: measures costs that do not depend on events: the time of a start and of one after kill -9,
+// the memory of one function and of 1,000, and a scrape of 2,000. Exit status 1 if a figure is beyond its limit. If
+// KUBEBUILDER_ASSETS names a real API server, starts are measured on it. Arguments select rows by their names. The program is the
+// package that users install. STANDING_ROUNDS: number of measured starts; the fastest counts, since other work can only make a
+// start slower.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -58,7 +58,7 @@ await writeFile(kubeconfig, kubeconfigOf(target.access));
 const noLetters = { count: 0, bytes: 0, withoutBody: 0, lettersDropped: 0, bodiesDropped: 0 };
 let ofThousand: { readonly ready: Figure; readonly rss: Figure } | undefined;
 
-/** What `npm install` puts there. Beside the checkout's packages, so that it finds esbuild and isolated-vm. */
+/** The output of `npm install`. It is next to the checkout's packages, so that it finds esbuild and isolated-vm. */
 const program = join(output, "runtime/bin/watchfire.js");
 
 const rows: readonly Row[] = [

@@ -100,7 +100,7 @@ async function measure(name: string, store: Checkpoint, servers: readonly NatsSe
 
 const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
-/** What nats-servers have used so far: CPU, bytes that they wrote; and what they have in memory and on disk now. */
+/** CPU time and written bytes of nats-servers so far, and their current memory and disk usage. */
 function usedBy(servers: readonly NatsServer[]) {
   const used = { cpuMs: 0, rssBytes: 0, written: 0, kept: 0 };
   for (const { pid, data } of servers) {

@@ -1,5 +1,5 @@
-// An API server that knows Pods alone: it lists none and streams the bench's events to whoever watches when told to go.
-// A process of its own, so that its work is nobody's figure.
+// An API server that serves only Pods: its lists are empty, and it streams the bench's events to every watcher on command. It
+// runs in a separate process, so that its work is not part of any measured figure.
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -8,7 +8,7 @@ import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { makePodStream, pack, rareSelector, stamp } from "./pod-stream.ts";
 
-/** What the bench tells the server. */
+/** A command of the bench to the server. */
 export type ToServer =
   /**
    * `perSecond`: at that pace, the events of so many seconds, each with the time at which it is written; else all at once.
@@ -19,7 +19,7 @@ export interface Pace {
   readonly perSecond: number;
   readonly seconds: number;
 }
-/** What the server tells the bench. */
+/** A message of the server to the bench. */
 export type FromServer =
   /** `rare`: how many events the label filter's selector lets through. */
   { type: "listening"; bytes: number; rare: number } | { type: "watching" };
@@ -174,7 +174,7 @@ server.listen(0, "127.0.0.1", () => {
 process.on("message", (message: ToServer) => {
   if (message.type === "go") void (message.paced ? sendPaced(message.paced) : send(message.count));
   else {
-    // What a reader that was killed has still asked for is nobody's any more.
+    // Drops the requests of a reader that was killed.
     server.closeAllConnections();
     watchers = [];
   }

@@ -1,4 +1,4 @@
-// Imported into a measured process: its positions are kept nowhere. What is left is the cost without checkpoints.
+// Imported into a measured process: stores no checkpoints, so that the remaining cost is visible.
 import { registerHooks } from "node:module";
 import type { JournalEntries } from "../../runtime/journal/batch.ts";
 import { MemoryJournal } from "../../runtime/journal/memory/journal.ts";
