@@ -20,7 +20,7 @@ async function onService(heard: (service: ChildProcess) => void): Promise<void> 
   onTestFinished(() => void unsubscribe("child_process", hear));
 }
 
-/** What one file comes to, as a script. */
+/** The script built from one file. */
 async function scriptOf({ handler }: { readonly handler: string }): Promise<string> {
   const { outputFiles } = await buildInService({ entryPoints: [handler], bundle: true, write: false, format: "esm" });
   return outputFiles[0]?.text ?? "";

@@ -31,7 +31,7 @@ function projectOf(handler: string, files: Record<string, string> = {}): string 
   });
 }
 
-/** What the build of `functions/f/handler.ts` comes to: all that is said, or all that is made. */
+/** Builds `functions/f/handler.ts`. Returns all messages of the failure, or all output of the build. */
 async function build(project: string, handler = "f/handler.ts"): Promise<{ text: string; error?: WatchfireError }> {
   const folder = join(project, "functions");
   const builders = new Builders({ folder, clock: systemClock });
