@@ -19,7 +19,7 @@ export const home = "default";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
-/** What is deployed, by kind. */
+/** The kinds of deployed objects, with their paths. */
 const kinds = {
   ConfigMap: "/api/v1/configmaps",
   ServiceAccount: "/api/v1/serviceaccounts",
@@ -29,7 +29,7 @@ const kinds = {
   ClusterRoleBinding: `${rbac}/clusterrolebindings`,
 };
 
-/** A functions folder that is deployed for a runtime of its own account. */
+/** A functions folder that is deployed for a runtime with an account used only by this test. */
 export class CatalogFixture {
   /** The runtime's account: of this test alone. */
   readonly account = `wf-${randomBytes(4).toString("hex")}`;

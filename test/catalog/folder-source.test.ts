@@ -15,7 +15,7 @@ const bundleOf = (hash: string) => ({
   usesOldObject: false,
 });
 
-/** Writes functions into a folder, each into a folder of its own there. */
+/** Writes a function into its own folder below the functions folder. */
 const writeFunction =
   (folder: string) =>
   (inner: string, name = inner) => {

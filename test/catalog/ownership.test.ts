@@ -1,4 +1,4 @@
-// What belongs to somebody else is neither taken over nor removed by a deployment.
+// A deployment neither takes over nor removes objects that belong to another owner.
 import { expect, onTestFinished, test, vi } from "vitest";
 import { admin, createTeam } from "../scenarios/cluster.ts";
 import { CatalogFixture, configMaps, home } from "./fixture.ts";

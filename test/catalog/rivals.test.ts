@@ -18,7 +18,9 @@ import { CatalogFixture, home } from "./fixture.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** A clock of which waiting takes no time; `skip` lets some pass at once, and while it is `still` none passes. */
+/**
+ * A clock on which waiting takes no real time. `skip` advances it; while `still` is true, waiting does not advance it.
+ */
 class HurriedClock implements Clock {
   still = false;
   private passed = 0;
@@ -209,7 +211,7 @@ test("wherever one is killed, the next brings everything into order", { timeout:
     expect(await fixture.configMaps()).toHaveLength(2);
     expect((await fixture.configMapOf("greet")).immutable).toBe(true);
     if (last > 0) continue;
-    // What a deployment of this change writes in all.
+    // The number of writes in an uninterrupted deployment of this change.
     const counted = new Rival(fixture);
     await counted.deploy();
     writes = counted.writes.length;

@@ -1,4 +1,4 @@
-// Whoever may write ConfigMaps beside the runtime, and would have it run code of theirs.
+// An attacker may write ConfigMaps in the runtime's namespace and tries to make the runtime run their code.
 import { describe, expect, test, vi } from "vitest";
 import { indexConfigMap, indexData } from "../../runtime/catalog/deployed-index.ts";
 import { packFunction } from "../../runtime/catalog/packed-function.ts";

@@ -35,9 +35,8 @@ spec:
 `;
 
 /**
- * Works a moment, so that a change of code finds attempts under way, and says before its end which event it was told.
- * One line says it for all that wait at once. Of a function's log 200 lines a second are written, and here none may be
- * dropped.
+ * Works for a moment, so that a change of code meets running attempts, and logs the event before it ends. One line reports all
+ * waiting events, because at most 200 lines a second of a function's log are written and this test must not lose a line.
  */
 const handler = (version: number) => `
 const untold = [];
@@ -56,7 +55,7 @@ interface Seen extends Delivery {
   readonly at: number;
 }
 
-/** What the handlers said, in the order they said it. */
+/** The events that the handlers logged, in order. */
 async function readSeen(logFile: string): Promise<Seen[]> {
   const seen: Seen[] = [];
   for await (const line of createInterface({ input: createReadStream(logFile) })) {
@@ -72,7 +71,7 @@ async function readSeen(logFile: string): Promise<Seen[]> {
   return seen;
 }
 
-/** Of the code that had the newest event; undefined before the first. */
+/** The version of the code that handled the newest event; `undefined` before the first event. */
 async function newestVersion(logFile: string): Promise<number | undefined> {
   const end = Buffer.alloc(16_384);
   const file = await open(logFile);
