@@ -20,7 +20,7 @@ export class AdmissionEvaluator {
     this.client = client;
   }
 
-  /** The value of each expression as `%s` writes it; undefined where it does not compile or has none. */
+  /** Returns the value of each expression as `%s` formats it; `undefined` if it does not compile or has no value. */
   async evaluate(expressions: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
     const found = new Map<string, string | undefined>(expressions.map((expression) => [expression, undefined]));
     const parts: (readonly string[])[] = [];

@@ -26,7 +26,7 @@ const object = {
   duration: "1h",
 };
 
-/** Of each macro, and of each function that takes time in proportion to something, or makes something. */
+/** Uses of each macro, and of each function whose time or result grows with its input. */
 const expressions = `
 object.list.all(x, x >= 0)
 object.list.map(x, x).size() > 0
