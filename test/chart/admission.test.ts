@@ -1,4 +1,4 @@
-// What a real API server says to the chart's objects: strict about fields, and holding pods to the restricted standard.
+// Sends the chart's objects to a real API server with strict field validation and the restricted pod security standard.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Body, Client } from "../target/client.ts";
 import { type OwnTarget, startTarget } from "../target/target.ts";

@@ -60,7 +60,7 @@ describe("with slots", () => {
     const zone = "topologySpreadConstraints[0].maxSkew=1,topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule";
     const others = "topologySpreadConstraints[0].labelSelector.matchLabels.app=others";
     const zones = await set(fleet, `${zone},topologySpreadConstraints[0].topologyKey=topology.kubernetes.io/zone`);
-    // Without a selector Kubernetes counts no pods, and so spreads none.
+    // Without a selector, Kubernetes counts no pods and therefore does not spread them.
     expect(spread(workload(zones) as never)).toMatchObject([
       { topologyKey: "topology.kubernetes.io/zone", labelSelector: { matchLabels } },
     ]);

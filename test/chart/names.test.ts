@@ -8,7 +8,7 @@ import { chart, helm, renderAs } from "./helm.ts";
 /** A Service's name (RFC 1035); Kubernetes before 1.34 takes no other. */
 const serviceName = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** What names a release may have (Helm's `chartutil.ValidateReleaseName`). */
+/** Valid names of a release (Helm's `chartutil.ValidateReleaseName`). */
 const releaseName = fc
   .stringMatching(/^[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?$/)
   .filter((name) => !/\.[-.]|-\./.test(name));

@@ -50,7 +50,7 @@ let files = 0;
 const together = (alike: readonly Path[], odd: unknown): object =>
   alike.map((path) => nested(path, odd)).reduce(merged, {});
 
-/** What helm says of these values, or undefined where it renders objects. */
+/** Helm's error for these values; `undefined` if it renders objects. */
 async function complaint(values: object): Promise<string | undefined> {
   const file = join(folder, `${files++}.json`);
   await writeFile(file, JSON.stringify(values));

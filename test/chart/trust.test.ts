@@ -20,7 +20,7 @@ function publicKey(name: string): string {
   return file;
 }
 
-/** What the runtime is started with, read as the command line reads it. */
+/** The runtime's options, parsed from the arguments of its container. */
 const optionsOf = (objects: Body[]) => parse(start, containers(objects).watchfire.args.slice(1)).options;
 const podOf = (objects: Body[]) => only(objects, "StatefulSet").spec.template;
 
