@@ -1,4 +1,4 @@
-// Handlers in a `watchfire executor` beside `watchfire start`: what the runtime says of itself while there is none.
+// Handlers in a separate `watchfire executor`: the status that `watchfire start` reports while the executor is missing.
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { readAddress } from "../../runtime/observe/address-file.ts";

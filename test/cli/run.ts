@@ -18,7 +18,7 @@ export interface Result {
   readonly stderr: string;
 }
 
-/** Runs one command to its end as a process of its own; of the environment it has only what is given, and PATH. */
+/** Runs one command to its end in a separate process. Its environment contains only the given variables and PATH. */
 export function watchfire(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd?: string): Promise<Result> {
   const options = { env: { PATH: process.env.PATH, ...env }, cwd };
   return new Promise((done) => {

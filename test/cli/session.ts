@@ -19,7 +19,9 @@ export async function outcome(...args: readonly string[]): Promise<{ status: num
   return { status, output: session.output };
 }
 
-/** In one step, as editors save: whoever reads beside it finds the file before or after, and never an empty one. */
+/**
+ * Writes a file atomically, as editors do: a concurrent reader sees the old or the new content, never an empty file.
+ */
 export function write(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
   const beside = join(tmpdir(), `watchfire-${randomUUID()}`);
