@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const cluster of clusters.splice(0)) await cluster.close();
 });
 
-/** One request, by default on a socket of its own; the answer's stream is not read. */
+/** Sends one request, by default on a separate socket. The answer's stream is not read. */
 async function send(cluster: Cluster, method: string, path: string, body?: unknown, agent?: Agent) {
   const options: RequestOptions = {
     method,

@@ -181,7 +181,7 @@ describe.skipIf(!folder)("a real kube-apiserver", () => {
   });
 });
 
-/** What a patch is about: the spec, the data and those parts of metadata that clients write. */
+/** The parts of an object that a patch changes: the spec, the data and the metadata that clients write. */
 function withoutSystemFields(object: JsonObject): JsonObject {
   const { labels, annotations, finalizers } = (object.metadata ?? {}) as JsonObject;
   return JSON.parse(
@@ -189,7 +189,7 @@ function withoutSystemFields(object: JsonObject): JsonObject {
   );
 }
 
-/** What the server's code, not the schema, gives a container. */
+/** Fields of a container whose defaults come from the server's code, not from the schema. */
 const computed = ["imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy"];
 
 /** Without what Go does not write (empty lists and maps that may be left out), and what the server computes. */
