@@ -23,9 +23,9 @@ const group = "/apis/compare.example/v1";
 
 interface Contestant {
   readonly name: string;
-  /** What its author writes. */
+  /** The files that its author writes. */
   readonly files: readonly string[];
-  /** Makes what is run; undefined where its tools are missing. */
+  /** Builds the command to run; `undefined` if its tools are missing. */
   readonly command: (work: string) => readonly string[] | undefined;
 }
 
