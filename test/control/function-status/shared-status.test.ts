@@ -34,7 +34,10 @@ class Teller {
   private rounds = 0;
   publication: Publication = { functions: [], isGone: () => false };
 
-  /** `warn` hears of each warning; default: there is to be none. `denied`: of a request that an admission webhook denies. */
+  /**
+   * `warn` is called for each warning; by default a warning fails the test. `denied` selects the requests that an admission
+   * webhook denies.
+   */
   constructor(
     account: string,
     warn = (fields: object): void => expect.unreachable(JSON.stringify(fields)),
