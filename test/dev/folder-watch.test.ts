@@ -7,7 +7,7 @@ import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** A watched folder, and how often it was told of a change. Time moves only in `settled`. */
+/** A watched folder with the number of reported changes. Time moves only in `settled`. */
 async function watched(files: Record<string, string>) {
   const folder = folderOf(files);
   const clock = new VirtualClock();
