@@ -102,7 +102,10 @@ export class Ledger {
   }
 }
 
-/** What broke the promise, some of each: nothing missed, no duplicate without its flag, objects' changes in order, nothing made up. */
+/**
+ * The violations of the delivery promise, with examples: missed events, unflagged duplicates, wrong order within an object,
+ * invented events.
+ */
 export function faultsOf({ missed, unflagged, disordered, invented }: Verdict): string[] {
   return Object.entries({ missed, unflagged, disordered, invented }).flatMap(([kind, list]) =>
     list.slice(0, 5).map((each) => `${kind}: ${each}`),

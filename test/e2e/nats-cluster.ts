@@ -2,7 +2,7 @@ import { until } from "../tools/until.ts";
 import { images } from "./images.ts";
 import { admin, ensureNamespace, killContainer, removeNamespace } from "./release.ts";
 
-/** Where the node is: the cluster has no names, and pods on the node's network keep their address over a restart. */
+/** Address of the node. The cluster has no DNS, and pods on the node's network keep their address across restarts. */
 const node = "10.96.0.1";
 const namespace = "nats";
 const pods = `/api/v1/namespaces/${namespace}/pods`;

@@ -9,7 +9,7 @@ import { accessOf } from "../target/kubeconfig.ts";
 import { until } from "../tools/until.ts";
 import { images } from "./images.ts";
 
-/** Where the tool keeps the cluster; see run.ts. */
+/** The folder of the tool that runs the cluster; see run.ts. */
 const folder = process.env.WATCHFIRE_CLUSTER_FOLDER ?? "";
 export const kubeconfig = join(folder, "kubeconfig");
 export const auditLog = join(folder, "audit.log");
@@ -48,7 +48,7 @@ export async function removeNamespace(name: string): Promise<void> {
   await until(`the namespace ${name} is gone`, removalMs, async () => (await admin.reply("GET", path)).status === 404);
 }
 
-/** A release of the chart named `watchfire`, in a namespace of its own that enforces the restricted standard. */
+/** A release of the chart named `watchfire`, in its own namespace with the restricted pod security standard. */
 export class Release {
   readonly namespace: string;
 
@@ -80,7 +80,7 @@ export class Release {
   async helm(verb: "install" | "upgrade", image: keyof typeof images, ...sets: readonly string[]): Promise<string> {
     const { repository, tag } = images[image];
     const all = [`image.repository=${repository}`, `image.tag=${tag}`, "image.pullPolicy=Never", ...sets];
-    // What `watchfire rbac` made before, the runtime's account, is taken into the release.
+    // The release takes over the runtime's account, which `watchfire rbac` created before.
     const where = ["--namespace", this.namespace, "--kubeconfig", kubeconfig, "--take-ownership"];
     return helm(
       verb,
@@ -119,7 +119,7 @@ export class Release {
     return admin.get(`${this.path}/pods/watchfire-${ordinal}`);
   }
 
-  /** What the kubelet says of a container of a pod. */
+  /** The kubelet's status of a pod's container. */
   async container(name: "watchfire" | "executor", ordinal = 0) {
     const { status } = await this.pod(ordinal);
     return status.containerStatuses.find((each: { name: string }) => each.name === name);
@@ -174,7 +174,7 @@ export function killContainer({ status }: Body, container: string): void {
   process.kill(firstProcess(containerID.replace("containerd://", "")), "SIGKILL");
 }
 
-/** What a pod says of itself. */
+/** The status that a pod reports. */
 export const statusOf = async (pod: Body): Promise<Status> => (await ask(pod, "status")).json() as Promise<Status>;
 
 /** The text of a pod's `/metrics`. */

@@ -1,6 +1,6 @@
-// npm run test:e2e: the image and the chart on a whole cluster with real pods. WATCHFIRE_CLUSTER names the tool that makes
-// one, see deploy/DESIGN.md. With `--scaling` (npm run bench:fleet) it measures a fleet in place of that. Where there is none, it says
-// so and ends with status 0.
+// npm run test:e2e: tests the image and the chart on a complete cluster with real pods. WATCHFIRE_CLUSTER names the tool that
+// creates the cluster, see deploy/DESIGN.md. With `--scaling` (npm run bench:fleet) it measures a fleet instead. Without such a
+// tool, it prints so and exits with status 0.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,7 +1,7 @@
-// npm run bench:fleet: how many events a second a fleet handles, by its replicas. It has many functions, or one in 8 shards,
-// by the keys of its objects or by their namespaces.
-// Each replica is limited to SCALING_CPU thousandths of a core, 300 where it is not given. The objects are there before, so that no
-// writer takes part. Functions come to a fleet that waits for them, and are told of all objects.
+// npm run bench:fleet: measures the events per second of a fleet by its number of replicas. The load is many functions, or one
+// function in 8 shards, assigned by the objects' keys or by their namespaces. Each replica is limited to SCALING_CPU thousandths
+// of a core (default 300). The objects exist before, so no writer takes CPU time. The functions are added to a running fleet, and
+// receive all objects.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import { say } from "../ledger.ts";
 import { NatsCluster } from "../nats-cluster.ts";
 import { admin, ensureNamespace, metricsOf, Release, removeNamespace, statusOf } from "../release.ts";
 
-/** Of each replica, two thirds for the runtime. */
+/** CPU of each replica in thousandths of a core; two thirds are for the runtime. */
 const cpu = Number(process.env.SCALING_CPU ?? 300);
 const limits = [`resources.limits.cpu=${(cpu * 2) / 3}m`, `executor.resources.limits.cpu=${cpu / 3}m`];
 const requests = ["resources.requests.cpu=10m", "executor.resources.requests.cpu=10m"];
@@ -69,7 +69,7 @@ describe.skipIf(natsProgram === undefined)(`a fleet of replicas with ${cpu}m CPU
     const rates = new Map<number, number>();
 
     test.each([1, 2, 4])("of %d", async (replicas) => {
-      // A namespace of its own has positions of its own. Leases of a run before would speak of streams that are gone.
+      // A new namespace has no checkpoints. Leases of an earlier run would refer to streams that are gone.
       const namespace = `scaling-${of}-${replicas}`;
       await removeNamespace(namespace);
       const release = await Release.into(namespace);
@@ -133,7 +133,7 @@ function rateOf(samples: readonly Sample[]): { rate: number; seconds: number; id
   return { rate, seconds: ms / 1_000, idle: (last.idleMs - first.idleMs) / (ms * cpus().length) };
 }
 
-/** Functions that do nothing, each told of all objects. */
+/** Writes functions that do nothing and receive all objects. */
 function writeFunctions(folder: string, places: readonly string[], { functions, namespaces, shards }: Load): void {
   for (let number = 0; number < functions; number++) {
     const name = `nothing-${number}`;
