@@ -42,7 +42,7 @@ async function catchUp(it: DispatchFixture, place: { readonly wanted: number }, 
 
 const spec = "x".repeat(1_000);
 
-/** All functions wait with every event, the one called `other` with none. */
+/** Attempts of all functions wait in the handler, except those of `other`, which end at once. */
 async function withNeighbour(store: MemoryStore) {
   const it = await (await DispatchFixture.open({ store, manifest: manifest({ concurrency: 1 }) })).listed();
   const neighbour = await it.dispatcher.function({ ...manifest(), name: "other" }, { usesOldObject: false });

@@ -118,7 +118,7 @@ test("a namespace that comes back while it is told of finds all of its objects t
   expect(waits()).toBe(1_000);
 });
 
-/** A namespace with one object is chosen, and is so no more once that was told. */
+/** Selects a namespace with one object, and deselects it once the object is delivered. */
 async function comesAndGoes(it: DispatchFixture, namespace: string, rv: number): Promise<void> {
   it.function.retain("settings", ["team-a", namespace]);
   const source = it.function.subscription("settings", { selection: "all", namespace });
