@@ -68,7 +68,7 @@ export class Stream {
     return this;
   }
 
-  /** Sends each object as a line of its own. */
+  /** Sends each object on a separate line. */
   lines(...objects: object[]): this {
     return this.send(objects.map((object) => `${JSON.stringify(object)}\n`).join(""));
   }
@@ -91,7 +91,7 @@ export class Stream {
 
 type Answer = (exchange: Exchange) => void;
 
-/** An API server that does exactly as it is told, on real sockets. A request without a script waits for the test. */
+/** A scripted API server on real sockets. A request without a script waits until the test answers it. */
 export class ScriptedServer {
   readonly requests: Exchange[] = [];
   private readonly server: Server;

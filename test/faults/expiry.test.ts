@@ -6,14 +6,14 @@ import { configMaps, FaultFixture, isPlainWatch, isWatchList } from "./fixture.t
 
 interface Refusal {
   readonly form: "an HTTP status" | "an ERROR event";
-  /** What the server says that its history begins at; undefined: it does not say, as etcd does not. */
+  /** The oldest revision that the server names in its error; `undefined` if it does not name one, like etcd. */
   readonly oldest: number | undefined;
 }
 
 /** A server whose history has an event at each of `versions`, and begins after `begins`. */
 class HistoryServer {
   refused = 0;
-  /** Of the watches that it accepts, those that break off after the first half of what they have to tell. */
+  /** Numbers of the accepted watches that break off after the first half of their events. */
   breaks: ReadonlySet<number> = new Set();
   private readonly versions: number[];
   private readonly begins: number;
@@ -45,7 +45,7 @@ class HistoryServer {
     return version;
   }
 
-  /** What follows on `from` in this history, a line each. */
+  /** The events after `from` in this history, one line each. */
   after(from: number): string[] {
     return this.versions.filter((version) => version > from).map((version) => `Added o${version} ${version}`);
   }

@@ -23,7 +23,7 @@ const coreResources = {
   ],
 };
 
-/** What a test follows unless it says otherwise. */
+/** The source that a test follows by default. */
 export const configMaps: SourceSpec = { apiVersion: "v1", kind: "ConfigMap" };
 
 export const collection = "/api/v1/configmaps";

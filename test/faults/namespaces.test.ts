@@ -36,7 +36,7 @@ class Follower {
 
   private constructor(fixture: FaultFixture) {
     this.fixture = fixture;
-    // What a test does not answer waits for it.
+    // Requests that a test does not answer stay open.
     fixture.server.script(
       ({ path }) => path.startsWith("/api/v1/namespaces"),
       () => {},
@@ -70,7 +70,7 @@ class Follower {
       }),
     } as const;
     const live = new LiveFunction(offer, {
-      // What code does is no part of this: attempts end as the test says.
+      // The test decides how attempts end, so no code is loaded.
       sandbox: { load: async () => {}, unload: async () => {} },
       dispatcher,
       watches,
@@ -121,7 +121,7 @@ class Follower {
     await this.fixture.clock.advance(delayMs);
   }
 
-  /** All objects were told of, and then one list of namespaces was empty. */
+  /** Delivers all objects, then answers one list of namespaces with an empty one. */
   static async inDoubt(): Promise<Follower> {
     const it = await Follower.start();
     await it.run();
@@ -140,7 +140,7 @@ class Follower {
     await quiet(this.runner);
   }
 
-  /** What was told since all objects were. */
+  /** The deliveries after those of the initial objects. */
   get since(): string[] {
     const later = this.runner.deliveries.slice(objects.length);
     return later.map(({ type, flags }) => `${type} ${flags.reason ?? ""}`);

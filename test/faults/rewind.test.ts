@@ -106,7 +106,7 @@ test("a list from an API server that is behind the stream is no rewind: another 
   expect(steady.log).toEqual(["Added a 120"]);
 });
 
-/** Knows of a state that no list shows, until it is told that the cluster's state went back. */
+/** Contradicts every list until it is notified that the cluster's state was reset to an earlier one. */
 class Contradicted extends RecordingSubscriber {
   override list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
     return { ...super.list(reason, gapFrom), provesRewind: () => reason !== "rv-rewind" };
