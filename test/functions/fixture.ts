@@ -14,7 +14,7 @@ import { functionsFolder } from "./shipped.ts";
 /** Everything a user would see of a change comes within this time, in milliseconds; a busy machine included. */
 const patienceMs = 15_000;
 
-/** A cluster with all shipped functions running on it, each part in a process of its own, as users run them. */
+/** A cluster with all shipped functions. Each part runs in a separate process, as at users. */
 export class FunctionsFixture {
   readonly client: Client;
   readonly runtime: RuntimeProcess;
@@ -82,7 +82,7 @@ export class FunctionsFixture {
     return this.client.post(`/api/v1/namespaces/${namespace}/configmaps`, object);
   }
 
-  /** What the real kubectl says to these arguments. */
+  /** Runs the real kubectl and returns its output. */
   async kubectl(...args: string[]): Promise<string> {
     const { stdout } = await promisify(execFile)(await kubectlPath(), [
       "--kubeconfig",
@@ -92,14 +92,14 @@ export class FunctionsFixture {
     return stdout;
   }
 
-  /** What the runtime has written, line by line. */
+  /** The runtime's log, line by line. */
   async log(): Promise<Record<string, unknown>[]> {
     const lines = (await readFile(this.runtime.logFile, "utf8")).split("\n").filter((line) => line.startsWith("{"));
     return lines.map((line) => JSON.parse(line));
   }
 }
 
-/** The objects of a YAML file beside a function. */
+/** The objects of a YAML file in a function's folder. */
 export function manifest(path: string): Body[] {
   return parseAllDocuments(readFileSync(join(functionsFolder, path), "utf8")).map((document) => document.toJS());
 }
