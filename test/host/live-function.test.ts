@@ -29,7 +29,7 @@ const offer = (hash: string, env: FunctionManifest["env"] = []) => ({
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const token = [{ name: "TOKEN", secretKeyRef: { name: "bank", key: "token", optional: false } }];
 
-/** A sandbox that notes what it runs, a dispatcher in which attempts run until they are told to end, and one Secret. */
+/** A sandbox that records what it runs, a dispatcher whose attempts run until the test ends them, and one Secret. */
 function fixture({
   clock = systemClock,
   first = offer("a"),
@@ -105,7 +105,7 @@ test("code that is taken back while it waits for the old code's attempts does no
   expect(loaded).toEqual(["a", "b", "a"]);
 });
 
-/** An offer whose build ends when it is told to. */
+/** An offer whose build ends on the test's command. */
 function slow(hash: string) {
   const built = Promise.withResolvers<Bundle>();
   return { ...offer(hash), bundle: () => built.promise, built };

@@ -196,7 +196,7 @@ test("a function goes on in its slots while its file declares another one instea
   await catalogue.read(signal);
   set = { ...set, rejected: [other] };
   expect([await here(), await here(), catalogue.names.includes("copy")]).toEqual([true, true, true]);
-  // What is left out of a file goes, though something else in it be refused.
+  // A function that is removed from a file is removed, even if another part of the file is invalid.
   set = { ...set, functions: [offerOf({}, "other"), offer], rejected: [] };
   expect(await here()).toBe(true);
   set = { ...set, functions: [], rejected: [other] };

@@ -65,7 +65,7 @@ test("replicas that know of different functions write what each knows, and none 
   await other.read();
   await spreads.read();
   for (const each of [spreads, other]) expect([each.of("copy"), each.of("label")]).toEqual([wide, wide]);
-  // What was agreed is right for good.
+  // A sharding that was agreed does not change any more.
   await new Shardings(replica(api, new Map([["label", whole]])), silent).read();
   await spreads.read();
   expect(spreads.of("label")).toEqual(wide);

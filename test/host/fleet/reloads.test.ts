@@ -10,7 +10,7 @@ function world() {
   const lines: string[] = [];
   const steps: string[] = [];
   const state = {
-    /** What a reading of the functions waits for. */
+    /** Awaited by each reading of the functions. */
     reading: Promise.resolve(),
     unsettled: [] as string[],
     agreed: 0,
