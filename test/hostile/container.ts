@@ -29,7 +29,10 @@ export const whyNot = ((): string | undefined => {
   return status === 0 ? undefined : "root makes no namespaces here";
 })();
 
-/** A folder as the pod's volume is for the executors: they may open what is in it, and change nothing. Gives the socket's path. */
+/**
+ * Creates a folder with the permissions of the pod's volume: executors may open its files, but change nothing. Returns the
+ * socket's path.
+ */
 export function socketFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-container-"));
   chownSync(folder, 0, user);
@@ -57,7 +60,7 @@ function mountPoint(): string {
   return folder;
 }
 
-/** A `watchfire executor` as the first process of a process namespace of its own, and processes of its user beside it. */
+/** A `watchfire executor` as process 1 of a separate PID namespace, with further processes of its user. */
 export class ExecutorContainer {
   private readonly node: string;
   private readonly socket: string;

@@ -7,7 +7,10 @@ const restMs = 20;
 const quantile = (values: readonly number[], share: number): number =>
   [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? 0;
 
-/** Ten functions with steady work beside a hostile one, and how they fare. An interrupted event is run again, as the dispatcher does. */
+/**
+ * Ten functions with steady work that run together with a hostile one, and their results. An interrupted event runs again, as in
+ * the dispatcher.
+ */
 export class Innocents {
   readonly names = Array.from({ length: count }, (_, index) => `innocent-${index}`);
   /** Events that were begun, and their endings. */

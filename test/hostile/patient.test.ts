@@ -16,7 +16,9 @@ const program = join(import.meta.dirname, "executors", "executor.program.ts");
 /** Takes the executor's memory where nobody counts it: isolated-vm copies the error's texts out of the isolate. */
 const strike = `const s = "x".repeat(2 ** 29 - 30); Promise.reject({ message: s, stack: s });`;
 
-/** Ten innocents beside a hostile function in the same executor, or in another where the first executor is a program of ours. */
+/**
+ * Ten innocents with a hostile function in the same executor, or in another one if the first executor is the test's own program.
+ */
 async function fixtureWithInnocents(launch?: Launch): Promise<{ fixture: SandboxFixture; innocents: Innocents }> {
   const fixture = new SandboxFixture({ executors: 1, ...(launch && { launch }) });
   onTestFinished(() => fixture.close());

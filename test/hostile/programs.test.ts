@@ -13,7 +13,7 @@ interface Program {
   readonly code: string;
   readonly endings: readonly string[];
   readonly withinMs: number;
-  /** One operation of it can outlast its limit: it says so in a line of its own. */
+  /** True if one of its operations can outlast its limit; the program states this in a comment line. */
   readonly isUnstoppable: boolean;
 }
 
@@ -43,7 +43,7 @@ const marginMs = 4000;
 const cpuBoundMs = 2 * (limits.cpuMs + 100 + 50);
 /** A program that no one can interrupt ends with its process: a second more, on two threads at most. */
 const unstoppableBoundMs = cpuBoundMs + 2000;
-/** Of resident memory over an executor's cap: what can be taken between two looks. Bytes. */
+/** Allowed resident memory over an executor's cap, in bytes: what can be allocated between two checks. */
 const overshoot = 100 * 2 ** 20;
 const megabytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
@@ -146,7 +146,8 @@ describe("a hostile handler harms only its own attempts:", () => {
     expect(innocents.begun).toBeGreaterThan(programs.length * 100);
     // Each event has one ending: done, or run again until it was.
     expect(innocents.endings).toEqual({ ok: innocents.begun });
-    // Who was inside with a program that took memory which nobody counts is named with it, since it could have been either.
+    // A function that shared an executor with a program which took uncounted memory is named together with it, because either
+    // could be the cause.
     const named = fixture.deaths.map(({ culprits }) => culprits);
     expect(named.filter((names) => names.length > 0 && names.every((name) => innocents.names.includes(name)))).toEqual(
       [],

@@ -20,7 +20,7 @@ interface Pod {
   readonly restart: () => ExecutorContainer;
 }
 
-/** A parent and a container beside it, with a function that has a secret. */
+/** A parent and a separate container, with a function that has a secret. */
 async function pod(): Promise<Pod> {
   const socket = socketFolder();
   const errors: { code?: string }[] = [];

@@ -11,13 +11,15 @@ const key = `${socket}.key`;
 
 const others = (): string[] =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid) && isExecutors(name));
-/** Of the warden or an executor. A checkout has esbuild besides, which the image has not, and may lie in a folder of any name. */
+/**
+ * True for the supervisor and executors. A checkout also has esbuild, which the image does not, and its folder may have any name.
+ */
 const isExecutors = (pid: string): boolean => {
   const command = readFileSync(`/proc/${pid}/cmdline`, "latin1");
   return /watchfire|executor/.test(command) && !/\/esbuild\0/.test(command);
 };
 
-/** What an attempt gives on each process of the container that is not this one. */
+/** Results of an attempt on each other process of the container. */
 const onEach = (attempt: (pid: string) => unknown): unknown => others().map((pid) => gain(() => attempt(pid)));
 
 function gain(attempt: () => unknown): unknown {

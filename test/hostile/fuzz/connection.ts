@@ -2,7 +2,7 @@ import type { Launch, Link, LinkListener } from "../../../runtime/sandbox/host/l
 import type { Events, Load, Replies } from "../../../runtime/sandbox/messages.ts";
 import { type Frame, FrameReader, frameType, maxFrameDown, maxFrameUp } from "../../../runtime/sandbox/wire.ts";
 
-/** What went over one executor's connection, listened to from outside: who was sent there, and what it said of whom. */
+/** Records the traffic of one executor's connection: the events that were sent to it, and its messages about them. */
 export class Connection {
   readonly number: number;
   frames = 0;

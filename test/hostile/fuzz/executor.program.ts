@@ -1,5 +1,5 @@
-// An executor that fuzzes: on descriptor 3, with a seed and its number as arguments. It loads what it is told to, runs nothing, and says
-// what comes to its mind, until it is killed or has had its time.
+// An executor that sends random frames on descriptor 3; its arguments are a seed and its number. It accepts functions, runs
+// nothing, and sends frames until it is killed or its time is over.
 import { Socket } from "node:net";
 import { encodeFrame, FrameReader, frameType, maxFrameDown } from "../../../runtime/sandbox/wire.ts";
 import { FrameMaker } from "./frames.ts";

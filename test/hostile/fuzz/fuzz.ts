@@ -22,7 +22,7 @@ const eventsEach = 4;
 const restMs = 5;
 const lifeMs = 3000;
 
-/** What a stretch of fuzzing came to. */
+/** Results of one fuzzing run. */
 export interface FuzzReport {
   readonly executors: number;
   readonly frames: number;
@@ -38,14 +38,14 @@ export interface FuzzReport {
   /** Milliseconds that an honest function's events take in the same parent, and those that did not end well. */
   readonly neighbourP99Ms: number;
   readonly neighbourFaults: number;
-  /** What got through that must not. */
+  /** Violations that got through. */
   readonly breaches: readonly string[];
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
-/** Lets executors that fuzz serve functions for `ms` milliseconds, beside an honest sandbox in the same process. */
+/** Lets fuzzing executors serve functions for `ms` milliseconds, with an honest sandbox in the same process. */
 export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-fuzz-"));
   const handler = join(folder, "f.ts");

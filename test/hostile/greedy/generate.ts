@@ -24,7 +24,9 @@ const inTick = { namespaceSelector: { matchNames: ["tick"] } };
 const configMaps = { apiVersion: "v1", kind: "ConfigMap" };
 const text = "spec.triggers[].watch.matchConditions[].expression";
 
-/** Near the cost limit of a trigger, shared by so many conditions; each another one, so that none is worth another's value. */
+/**
+ * A condition of which `among` together cost nearly a trigger's limit. Each differs, so that no two share a cached value.
+ */
 function costly(number: number, among: number): string {
   const side = Math.floor(Math.sqrt(400_000 / 8 / among)) + 10;
   return `lists.range(${side}).all(a, lists.range(${side}).all(b, a + b < ${1_000_000 + number}))`;

@@ -7,9 +7,9 @@ import { ClusterProcess, RuntimeProcess } from "../../tools/watchfire-process.ts
 /** A function's files by their names. */
 export type Files = Readonly<Record<string, string>>;
 
-/** What the function that shares a runtime with others feels of them. */
+/** Measurements of a function that shares a runtime with others. */
 export interface Felt {
-  /** Changes that it is to be told of, and those that it was told of. */
+  /** Number of changes for the function, and number of those that it received. */
   readonly changes: number;
   readonly told: number;
   /** Between a change and its handler, in milliseconds. */
@@ -30,7 +30,7 @@ export interface Felt {
 const namespace = "tick";
 const perSecond = 10;
 const livezLimitMs = 6_000;
-/** What has not been told so long after the last change is lost, in milliseconds. */
+/** A change that has not been delivered this long after the last change is lost. Milliseconds. */
 const patienceMs = 30_000;
 /** Objects that are changed in turn. */
 const objects = 5;
@@ -51,13 +51,13 @@ const innocent: Files = {
     },
   }),
   "handler.ts": `export default async ({ object }, ctx) => {
-  // The namespace has a ConfigMap of its own, which nobody changes.
+  // The ConfigMap that every namespace contains is never changed.
   if (object.data.at) ctx.log.info("late", { ms: Date.now() - Number(object.data.at) });
 };
 `,
 };
 
-/** Runs an innocent function beside others for so many seconds, and says what it felt. */
+/** Runs an innocent function together with others for so many seconds, and returns its measurements. */
 export async function feltBeside(others: Readonly<Record<string, Files>>, seconds: number): Promise<Felt> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-greedy-"));
   const functions = join(folder, "functions");
@@ -94,7 +94,7 @@ export async function feltBeside(others: Readonly<Record<string, Files>>, second
   }
 }
 
-/** What files that are there from one moment to the next take. */
+/** Total size of a folder's files, some of which may disappear meanwhile. */
 async function bytesBelow(folder: string): Promise<number> {
   const files = await readdir(folder, { recursive: true });
   const sizes = await Promise.all(files.map((file) => stat(join(folder, file)).catch(() => undefined)));
@@ -115,7 +115,7 @@ async function tick({ client }: ClusterProcess, seconds: number): Promise<number
   return objects + count;
 }
 
-/** Resolves once all of so many changes were told, or after a time in which whoever is merely late would have told them. */
+/** Resolves once all changes were delivered, or after `patienceMs`. */
 async function allTold(logFile: string, changes: number): Promise<void> {
   const ends = performance.now() + patienceMs;
   while (performance.now() < ends && (await delays(logFile)).length < changes) await pause(250);

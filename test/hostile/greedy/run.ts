@@ -1,5 +1,6 @@
-// npm run greedy: what an innocent function feels of greedy ones beside it, on a machine that does nothing else. Arguments: names of
-// kinds; none for all. SECONDS: how long each is felt, 15. SEED: of the generated manifests, another one each time. It ends with 1 where the promise is broken.
+// npm run greedy: measures the effect of greedy functions on an innocent one in the same runtime, on an otherwise idle machine.
+// Arguments: names of kinds; default all. SECONDS: duration of each measurement, default 15. SEED: seed of the generated
+// manifests, random by default. Exit status 1 if the promise is broken.
 import { chartDefaults } from "../../readme/bounds/table.ts";
 import { kinds, seed } from "./kinds.ts";
 import { type Felt, feltBeside } from "./neighbours.ts";
