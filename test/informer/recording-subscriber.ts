@@ -9,7 +9,7 @@ export class RecordingSubscriber implements Subscriber {
   readonly changes: Change[] = [];
   resumeFrom: ResourceVersion | undefined;
   congested: Promise<void> | undefined;
-  /** What the next lists' ends give; then `counted`. */
+  /** Outcomes of the ends of the next lists; afterwards `counted`. */
   readonly outcomes: ("counted" | "held")[] = [];
   private readonly waiters = new Set<() => void>();
 
@@ -53,7 +53,7 @@ export class RecordingSubscriber implements Subscriber {
     }
   }
 
-  /** The log from now on begins anew. */
+  /** Clears the log. */
   forget(): void {
     this.log.length = 0;
   }

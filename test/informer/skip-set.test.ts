@@ -17,7 +17,7 @@ const ours = (namespace: string) => namespace.startsWith("ours");
 /** A server that brings what the test sends, on the connection that was made last. */
 class ScriptedServer implements KubeTransport {
   readonly description = "a scripted server";
-  /** Of each watch from a position, the selector; "" where it had none. */
+  /** The selector of each watch that started from a position; "" without a selector. */
   readonly asked: string[] = [];
   refuses = false;
   private body = new PassThrough();
@@ -47,7 +47,7 @@ class ScriptedServer implements KubeTransport {
     );
   }
 
-  /** Ends the connection as a server does that is told to stop. */
+  /** Ends the connection, as a server does at a shutdown. */
   hangUp(): void {
     this.body.end();
   }

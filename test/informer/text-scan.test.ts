@@ -6,7 +6,7 @@ import { scanText, usualText } from "../../runtime/informer/scan/text-scan.ts";
 import * as layout from "../../runtime/informer/scan/wasm/layout.ts";
 import { damagedText, jsonText, misbracketedText } from "./json-text.ts";
 
-/** What JSON.parse makes of the text where that is an object. */
+/** The result of JSON.parse, if it is an object. */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);

@@ -15,7 +15,7 @@ interface Open {
   readonly body: PassThrough;
   /** The next revision that it is sent; Infinity before it streams. */
   next: number;
-  /** What it left out is not sent. */
+  /** True for namespaces that the watch receives; changes of others are not sent. */
   sends: (namespace: string) => boolean;
   /** Ends the pause before it is answered, or goes on. */
   hurry: () => void;
@@ -65,7 +65,7 @@ export class UnsteadyCluster implements KubeTransport {
     return [...this.open].filter(({ next }) => next < Number.POSITIVE_INFINITY).length;
   }
 
-  /** What exists at a revision, by name. */
+  /** The objects at a revision, by name. */
   at(version: number): Map<string, number> {
     const objects = new Map<string, number>();
     for (const each of this.log.slice(0, version)) {
