@@ -21,7 +21,7 @@ export interface StorePlace {
   open(): Checkpoint | Promise<Checkpoint>;
   /** Lets go of the store without closing it, as a killed process does. */
   kill(store: Checkpoint): void | Promise<void>;
-  /** What the next one takes a kill for. Default `killed`. */
+  /** The previous end that the next process reports after a kill. Default: `killed`. */
   readonly unclean?: PreviousEnd;
   /** Whether bodies of known objects outlive a process. Default true. */
   readonly keepsBodies?: boolean;

@@ -1,4 +1,4 @@
-// What of a slot cannot be read on a real nats-server, and the remedy that the error names.
+// Unreadable parts of a slot on a real nats-server, and the remedy that the error names.
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../../runtime/base/clock.ts";
 import { readSlot } from "../../../runtime/journal/nats/slot.ts";

@@ -10,7 +10,7 @@ import { makeCertificates } from "../../../runtime/cluster/certificates.ts";
 import { Nats } from "../../../runtime/journal/nats/connection.ts";
 import { identityCheck } from "../../../runtime/journal/nats/identity.ts";
 
-/** What Node calls a server whose name nobody gave it. */
+/** The name that Node uses for a server without a name. */
 const unnamed = "localhost";
 const vouchingFor = (subjectaltname: string) => ({ subject: { CN: "nats" }, subjectaltname }) as PeerCertificate;
 

@@ -13,7 +13,7 @@ export class Place {
   readonly nats: Nats;
   readonly lost: string[] = [];
   readonly said: string[] = [];
-  /** What the witness was told last. */
+  /** The mark that the witness last received. */
   mark = "";
   readonly witness: Witness = {
     read: () => this.mark,

@@ -42,7 +42,7 @@ const streamsOf = (of: string) => [
   { stream: `OBJ_watchfire-${of}`, subject: `$O.watchfire-${of}.>` },
 ];
 
-/** Makes or changes streams beside the runtime. */
+/** Creates or changes streams from outside the runtime. */
 async function byHand(server: NatsServer, change: (streams: Streams) => Promise<unknown>): Promise<void> {
   const connection = await connect({ servers: server.url });
   await change((await jetstreamManager(connection)).streams);
@@ -51,7 +51,7 @@ async function byHand(server: NatsServer, change: (streams: Streams) => Promise<
 
 type Streams = Awaited<ReturnType<typeof jetstreamManager>>["streams"];
 
-/** Commits of bodies that nothing makes smaller, until one is refused. Gives the refusal. */
+/** Commits incompressible bodies until a commit is refused. Returns the refusal. */
 async function fill(place: Place): Promise<{ error: WatchfireError; mend: () => Promise<unknown> }> {
   const store = await place.open();
   const { id } = await store.openView("copy", "settings", "/ConfigMap");
@@ -145,7 +145,7 @@ describe.skipIf(!natsProgram)("a JetStream that takes nothing (NATS_SERVER names
     async (setting, over) => {
       const server = await startNats();
       for (const [index, { stream, subject }] of streamsOf("apps").entries()) {
-        // A runtime of its own each time: what it lacks it makes.
+        // Each runtime has another name, so that it creates its missing streams.
         const of = `apps${index}`;
         const config = { name: stream.replace("apps", of), subjects: [subject.replace("apps", of)], ...over };
         await byHand(server, (all) => all.add(config));

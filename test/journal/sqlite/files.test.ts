@@ -19,7 +19,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 
-// Each test opens the store in processes of its own.
+// Each test opens the store in separate processes.
 vi.setConfig({ testTimeout: 60_000 });
 
 /** Root may write whatever its mode says, so that somebody else opens the store then. */

@@ -156,7 +156,7 @@ test("the file knows of each object what memory knows, whatever was written, ref
   // 150 files, each of which is synced some twenty times: on a busy disk a sync takes 5 ms and more.
 }, 120_000);
 
-/** What a runtime of an earlier version looks at. */
+/** The schema version that an earlier version of the runtime checks. */
 function versionOf(folder: string): unknown {
   const db = new DatabaseSync(join(folder, "checkpoint.db"), { readOnly: true });
   const found = db.prepare("PRAGMA user_version").get()?.user_version;
@@ -164,7 +164,7 @@ function versionOf(folder: string): unknown {
   return found;
 }
 
-/** A store whose log has the changes of so many objects, none of which has its newest row in the table. */
+/** A store whose log contains the changes of so many objects, while the table does not have their newest rows yet. */
 async function withLog(
   objects: number,
   loggedRows?: number,

@@ -30,7 +30,7 @@ const mebibyte = 1024 * 1024;
 /** SQLite's file format, "The Write-Ahead Log": what comes before its first frame. */
 const logHeaderBytes = 32;
 
-/** Where a link leads; undefined where it is gone by now. */
+/** The target of a link; `undefined` if the link is gone. */
 function readlink(link: string): string | undefined {
   try {
     return readlinkSync(link);
@@ -149,7 +149,7 @@ class Copies {
     await this.log.copied;
   }
 
-  /** Somebody reads what the log has replaced: the copy ends, and the log does not begin anew. */
+  /** A reader still uses the replaced part of the log, so the copy ends and the log does not restart. */
   async endHeldBack(): Promise<void> {
     this.thread?.postMessage({});
     await this.log.copied;

@@ -253,7 +253,7 @@ describe("the store in SQLite", () => {
     const at = folder();
     await open(at).close(true);
     const running = open(at);
-    // What the disk is sure to have is the file: the log of a start is copied into it, and synced, before anything runs.
+    // Only the file survives for certain: the log of a start is copied into it and synced before anything runs.
     const left = folder();
     mkdirSync(left);
     copyFileSync(join(at, "checkpoint.db"), join(left, "checkpoint.db"));
