@@ -198,7 +198,8 @@ test.runIf(process.platform === "linux")(
     it.server.script(any, (each) => each.stream());
     const watch = await it.transport.request({ method: "GET", path: "/watch", purpose: "watch" });
     const port = Number(new URL(it.server.url).port).toString(16).toUpperCase().padStart(4, "0");
-    // Of our end of the connection the kernel says which timer runs (2: keep-alive) and in how many hundredths of a second.
+    // The kernel reports the active timer of the client's end of the connection (2: keep-alive) and its remaining time in
+    // hundredths of a second.
     const line = readFileSync("/proc/net/tcp", "utf8")
       .split("\n")
       .find((each) => {

@@ -13,7 +13,7 @@ export type Asked =
 
 export const outcomeOf = (asked: Asked): Seen | "refused" => asked.seen ?? "refused";
 
-/** What a plugin of `informedCasesOf` was told. */
+/** The information that a plugin of `informedCasesOf` received. */
 export function printedInfo({ seen, refusal }: Asked): unknown {
   if (!seen) throw refusal;
   return JSON.parse(Buffer.from((seen.authorization ?? "").replace("Bearer ", ""), "base64").toString());

@@ -7,7 +7,7 @@ import type { TLSSocket } from "node:tls";
 import { makeCertificates } from "../../../runtime/cluster/certificates.ts";
 import { folderOf } from "../../tools/folder.ts";
 
-/** What a server saw of a request: who sent it, and how. */
+/** A request as a server saw it: its credentials and its form. */
 export interface Seen {
   readonly path: string;
   readonly authorization: string | undefined;
@@ -32,7 +32,7 @@ export interface Site {
   readonly key: string;
   /** PEM of a key that belongs to no certificate here. */
   readonly otherKey: string;
-  /** What was asked since the last time. */
+  /** Returns the requests since the last call. */
   take(): readonly Seen[];
   close(): void;
 }
