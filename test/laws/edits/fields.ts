@@ -83,7 +83,7 @@ const neutral = (name: string, paths: readonly string[], change: (spec: Spec, di
 
 type ScheduleSpec = NonNullable<TriggerSpec["schedule"]>;
 
-/** An edit of a schedule, which it adds where there is none. */
+/** An edit of a schedule. If the trigger has no schedule, it adds one. */
 const ofSchedule = (name: string, change: (schedule: ScheduleSpec, dice: Dice) => void): Edit => ({
   name: `schedule.${name}`,
   tells: "nothing",
