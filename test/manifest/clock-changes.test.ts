@@ -43,7 +43,7 @@ function timesIn({ text }: KnownCron, zone: string, from: number, to: number): n
   return found;
 }
 
-/** What clocks show at a schedule's times, as `day hour:minute`. */
+/** The local times of a schedule, as `day hour:minute`. */
 function shown(zone: string, cron: string, from: string, to: string): string[] {
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
   const known = { text: cron, minutes: [], hours: [], weekdays: [], startsWithStar: false };

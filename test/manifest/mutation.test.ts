@@ -101,7 +101,7 @@ const changedValue = fc
   })
   .map(({ path, by, as }) => stringify(replaced(whole, path, by, as)) ?? "");
 
-/** Reads a text as a file beside a handler that exists. */
+/** Reads a text as a manifest next to an existing handler. */
 function reader() {
   const folder = folderOf({ "handler.ts": "" });
   return (manifest: string) => readManifests(manifest, "function.yaml", folder, checkExpression);
