@@ -286,7 +286,7 @@ test("an object that counts for keys of two shards is known in both, and where t
   const found = await Promise.all(shards.map(known));
   for (const keys of found) expect(keys).toEqual(expect.arrayContaining(["team-a/of-all 5", "team-a/unnoted 5"]));
   expect(found.flat().filter((key) => key.startsWith("team-a/of-one"))).toHaveLength(1);
-  // One of them has told its keys of a newer state.
+  // One shard has already delivered a newer state to its keys.
   const [ahead = new MemoryStore()] = shards;
   await put(ahead, (await ahead.views("copy"))[0]?.id ?? 0, "team-a/of-all", 9, owners);
   const [merged = new MemoryStore()] = await carried(split, fleet, alone, nature);
