@@ -11,7 +11,7 @@ function environment(node: string): NodeJS.ProcessEnv {
   return { ...Object.fromEntries(own), PATH: [dirname(node), ...folders].join(delimiter) };
 }
 
-/** A user's project in a folder of its own, outside of the checkout. */
+/** A user's project in a separate folder, outside of the checkout. */
 export class Project {
   readonly folder: string;
   private readonly node: string;
@@ -46,7 +46,9 @@ export class Project {
     }
   }
 
-  /** What is installed in it: megabytes on disk but for caches, which the runtime writes meanwhile, and packages. */
+  /**
+   * Size of the installed packages in megabytes, without caches (which the runtime writes meanwhile), and their number.
+   */
   installed(): { readonly megabytes: number; readonly packages: number } {
     const { packages } = JSON.parse(readFileSync(join(this.folder, "node_modules/.package-lock.json"), "utf8"));
     return {

@@ -20,7 +20,10 @@ function startedBy(pid: number): string[] {
   return children === "" ? [] : children.split(" ").flatMap((child) => [child, ...startedBy(Number(child))]);
 }
 
-/** Builds the project's functions, and starts them on a cluster by `command`. Gives that once it is ready, and its endpoints' address. */
+/**
+ * Builds the project's functions and starts them on a cluster by `command`. Returns the process once it is ready, and the address
+ * of its endpoints.
+ */
 async function startBuilt(...command: readonly [string, ...string[]]) {
   project.run("npx", "watchfire", "build");
   const cluster = project.start("npx", "watchfire", "cluster", "--kubeconfig", "kubeconfig");

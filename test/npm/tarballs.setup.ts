@@ -8,7 +8,7 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The paths of all packages' tarballs. */
     tarballs: string[];
-    /** Where users' projects are begun. */
+    /** The folder in which users' projects are created. */
     projects: string;
   }
 }
