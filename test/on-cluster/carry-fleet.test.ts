@@ -107,7 +107,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     const verdict = await on.verdict();
     expect(verdict, inWords(verdict)).toMatchObject(noFault);
 
-    // Out of shards there is no position: what happens while nobody works is told as a list finds it.
+    // Without shards there is no checkpoint yet, so changes while no replica works are found by a list.
     await end(carrier);
     const out = await on.start("kubernetes", { nats });
     await isReady(out);
@@ -132,7 +132,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     expect([await shardsSeen(first), await shardsSeen(second)]).toEqual([4, 4]);
     expect(JSON.stringify((await second.status()).functions)).toContain("WF_LEASE_SHARDS");
     await on.load(50);
-    // What happens while nobody works comes as after a gap.
+    // Changes while no replica works are delivered as after a gap.
     expect(await on.verdict()).toMatchObject(noFault);
     await end(first);
     await end(second);

@@ -64,7 +64,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     const slot = slotOf("recorder-0", slots);
     const former = await start();
     await until("it has all slots", 60_000, async () => (await states(former)).running?.length === slots);
-    // What comes and goes before the first list is told to nobody.
+    // Objects that are created and deleted before the first list are not delivered.
     await until("it is ready", 60_000, async () => (await readiness(former)) === "200 ok\n");
     await on.load(100);
     await former.kill();
@@ -92,7 +92,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
       const { stdout } = await execute(process.execPath, [bin, "slots", "--data", each.options.data]);
       expect(stdout).toContain(`\nslot ${slot} stands still: WF_CHECKPOINT_CORRUPT: `);
     }
-    // Each of the other functions is told what happens.
+    // Each of the other functions receives the changes.
     await on.load(100);
     const reports = (await Promise.all(both.map((each) => each.status()))).flatMap(({ functions }) => functions);
     for (const { name, ready, code } of reports) {
@@ -113,7 +113,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     });
     await until("it has said so", 30_000, async () => (await lines(other, "slot stands still")).length > 0);
     await on.load(100);
-    // Who takes it writes one message, and none while it stands still.
+    // A replica that acquires the slot writes one message, and no message while the slot is stopped.
     const taken = (await lastOf(slot))?.sequence ?? 0;
     expect(taken).toBeGreaterThan(left ?? 0);
     await on.load(20);

@@ -23,7 +23,7 @@ const execute = promisify(execFile);
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 const slots = 12;
 const noFault = { missed: [], unflagged: [], disordered: [], invented: [] };
-/** What a crash may take until every slot runs again, in milliseconds. */
+/** Limit of the time after a crash until every slot runs again, in milliseconds. */
 const takeoverMs = 15_000;
 
 const running = ({ fleet }: Status) => (fleet?.slots ?? []).filter(({ state }) => state === "running").length;
@@ -78,7 +78,8 @@ async function balanced(...replicas: readonly Replica[]): Promise<number> {
 const command = (replica: Replica, words: string) =>
   execute(process.execPath, [bin, ...words.split(" "), "--data", replica.options.data]);
 
-// What a slot's first owner has not listed yet comes and goes untold: the writer begins once all are ready.
+// Objects that are created and deleted before a slot's first list are not delivered, so the writer starts once all replicas are
+// ready.
 describe.skipIf(natsProgram === undefined)("a fleet", () => {
   test("repeats nothing as replicas come and go, and flags what a kill and a stopped replica make it repeat", async () => {
     await using world = await fixture(10, 1);

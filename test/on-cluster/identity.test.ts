@@ -52,7 +52,9 @@ async function install(token = adminToken) {
   const options = { namespace, account };
   const target = async () => (await admin.get(`${to.path}/target`)).data.last as string | undefined;
   const report = () => runtime.function("tag");
-  /** By a look that is over, with none begun after it: what a test takes away next is found out by nothing else. */
+  /**
+   * Waits until a check is complete and no other has begun, so that only the test's next check finds what it removes.
+   */
   const ready = () =>
     runtime.sees("it is ready", async () => {
       const isReady = (await report())?.ready ?? false;

@@ -29,7 +29,7 @@ const names = ["copy", "audit", "label", "sync"];
 const log = createLog("error", { write: () => {} });
 const { signal } = new AbortController();
 
-/** What is read stands still before the body of one object, until it is let go. */
+/** A store that stops before it returns the body of one object, until it is released. */
 class Stuck extends MemoryStore {
   readonly reached = Promise.withResolvers<void>();
   readonly letGo = Promise.withResolvers<void>();
@@ -94,7 +94,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
     expect(await setsOn(nats)).toEqual(["leaseuid-3"]);
     store.isOpen = true;
     const { set, carried } = await fill(4);
-    // What the first had copied is gone, and all it writes from now on is in a set that nobody reads.
+    // The first copy is removed, and all its further writes go to a set that is not read.
     expect(await setsOn(nats)).toEqual([set]);
     store.letGo.resolve();
     await stopped.catch(() => undefined);

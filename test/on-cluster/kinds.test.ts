@@ -8,7 +8,7 @@ const { access } = inject("shared");
 const admin = new Client(access);
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/** Defines a namespaced kind in a group of its own; gives the API version. */
+/** Defines a namespaced kind in a new group. Returns its API version. */
 async function define(version: string, kind: string): Promise<string> {
   const group = `${unique("2group")}.v1.example.dev`;
   const plural = `${kind.toLowerCase()}x`;

@@ -36,7 +36,7 @@ let adminConfig: string;
 let runtimeConfig: string;
 let runtime: RuntimeProcess;
 
-/** What the command line says and with which status. */
+/** Runs the command line. Returns its output and its status. */
 async function watchfire(...args: string[]): Promise<{ status: number; stdout: string; stderr: string }> {
   const command = [join(root, "runtime/bin/watchfire.js"), ...args];
   const ran = promisify(execFile)(process.execPath, command, { maxBuffer: 1 << 24 });
@@ -118,12 +118,12 @@ describe("without a cluster", () => {
   });
 });
 
-/** What the runtime itself writes, beside the functions' tokens, by what it is asked to do. */
+/** Writes of the runtime itself, other than the functions' tokens, by its options. */
 const ownWrites = ["create leases", "update leases", "update secrets", "create functions", "patch functions/status"];
 
 interface Case {
   readonly who: string;
-  /** What the rules are asked for with, and the runtime started. */
+  /** Options of both `watchfire rbac` and the runtime. */
   readonly flags: readonly string[];
   readonly writesOfItsOwn: readonly string[];
   /** Its replicas share the functions, over so many slots on NATS. */
@@ -326,7 +326,7 @@ for (const { who, flags: given, writesOfItsOwn, slots } of cases)
                 ({ verb, objectRef: of }) => `${verb} ${of?.resource}${of?.subresource ? `/${of.subresource}` : ""}`,
               ),
           );
-        // Those of its own come at their own time.
+        // The runtime's own writes occur at any time, so they are left out.
         expect([...by(account)].filter((write) => !writesOfItsOwn.includes(write))).toEqual([
           "create serviceaccounts/token",
         ]);
@@ -371,7 +371,7 @@ const entrySchema = z.looseObject({
 
 const userOf = (name: string) => `system:serviceaccount:${home}:${name}`;
 
-/** Every request of this test's accounts; none on a cluster that keeps no such log. */
+/** Every request of this test's accounts. Empty on a cluster without an audit log. */
 async function audit() {
   if (!shared.auditLog) return [];
   const lines = (await readFile(shared.auditLog, "utf8")).trim().split("\n");

@@ -1,4 +1,4 @@
-// What an explanation asks of an API server: with the rights of a source, and answered by the server's own selectors.
+// The requests of an explanation to an API server: with the rights of a source, and filtered by the server's own selectors.
 import { afterAll, expect, inject, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { type LiveObject, lookAt } from "../../runtime/control/explain/live-look.ts";

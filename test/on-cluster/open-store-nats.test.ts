@@ -104,12 +104,12 @@ class Pod {
     return openStore(options, this.elector, signal);
   }
 
-  /** As a replica does that comes to its fleet. */
+  /** Joins the fleet as a new replica does. */
   enter(slots: number, manifests?: EntryOptions["manifests"]): Promise<void> {
     return this.hurried(this.entered(slots, manifests));
   }
 
-  /** The same, which waits for replicas at work as long as there may be some. */
+  /** The same without skipping the wait for replicas at work. */
   async entered(slots: number, manifests: EntryOptions["manifests"] = async () => []): Promise<void> {
     const { namespace, clock, transport, data, server } = this;
     await this.elector?.release();
@@ -120,7 +120,7 @@ class Pod {
     await entry.enter(new AbortController().signal);
   }
 
-  /** Waits for no replica at work: there is none. */
+  /** Skips the wait for replicas at work, because there are no others. */
   hurried<T>(work: Promise<T>): Promise<T> {
     const timer = setInterval(() => this.clock.cutShort(10_000, 10_001), 20);
     return work.finally(() => clearInterval(timer));
@@ -171,7 +171,7 @@ class Pod {
   }
 }
 
-/** Of functions that are not spread. */
+/** The layout of functions without shards. */
 const layoutOf = (slots: number) => ({ slots, spreadOf: () => whole });
 
 /** All that a store is to keep on its way. */

@@ -1,4 +1,5 @@
-// What the runtime lets through, as an API server takes it: no detour that our reading of a body misses.
+// Checks on an API server that no request which the runtime allows modifies its own objects by a detour that the runtime's parser
+// misses.
 import fc from "fast-check";
 import { pino } from "pino";
 import { afterAll, beforeAll, expect, inject, test } from "vitest";

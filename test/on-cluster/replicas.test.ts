@@ -10,7 +10,7 @@ import { until } from "../tools/until.ts";
 
 const { access } = inject("shared");
 const noFault = { missed: [], unflagged: [], disordered: [], invented: [] };
-/** What takeover may take in all, in milliseconds. */
+/** Limit of the total time of a takeover, in milliseconds. */
 const takeoverMs = 15_000;
 /** After so long a Lease that was not let go of is taken, in milliseconds. */
 const lapseMs = 10_000;

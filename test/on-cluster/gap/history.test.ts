@@ -16,7 +16,7 @@ const watch = {
 describeHistory("a runtime whose cluster is disturbed", () => {
   let target: OwnTarget & { readonly admin: Client };
   let runtime: Installation;
-  /** How much was told before the test. */
+  /** Number of deliveries before the test. */
   let before = 0;
   const news = () => runtime.told("follower").slice(before).toSorted();
   const hears = (count: number) => runtime.hears("follower", before + count);
@@ -89,7 +89,7 @@ describeHistory("a runtime whose cluster is disturbed", () => {
     expect(runtime.transport.lists(path)).toBe(lists + 1);
   });
 
-  /** What a backup does not know: a change, a creation, a deletion. Ends with the source well past the backup. */
+  /** Changes after the backup: a change, a creation and a deletion. Ends with the source well past the backup. */
   async function afterBackUp(): Promise<void> {
     await make("deleted-since");
     await hears(1);

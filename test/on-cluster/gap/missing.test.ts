@@ -1,4 +1,4 @@
-// What a runtime may not read, or what is not there to be read; and what becomes of it when that changes.
+// Resources that a runtime may not read or that do not exist, and its behaviour when that changes.
 import { expect, inject, onTestFinished, test } from "vitest";
 import { admin, asServiceAccount, eventually, gone, removeAtEnd } from "../../target/fixture.ts";
 import { Installation } from "../../tools/installation.ts";
@@ -9,7 +9,7 @@ const { url, ca, token: adminToken } = inject("shared").access;
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
-/** What a source waits for when it waits for a kind; and nothing else does. Milliseconds. */
+/** Wait of a source for a missing kind, in milliseconds. No other wait has this length. */
 const missingWait = [3_000, 4_000] as const;
 
 /** A runtime that ends with the test. */
