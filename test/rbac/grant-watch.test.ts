@@ -23,7 +23,7 @@ interface Review {
 /** A watch over a function, whose account has what `grant.rules` says; undefined: the API server fails. */
 async function watching(manifest = configMapPatcher) {
   const grant: { rules: object[] | undefined; account: boolean } = { rules: [rule], account: true };
-  /** What the API server answers where a namespace is looked at; it is there where this says nothing. */
+  /** The API server's answers about namespaces. A namespace without an entry exists. */
   const namespaces = new Map<string, Answer>();
   const server = await apiServer(({ path, headers }) => {
     if (!grant.rules) return status(500, "InternalError");
@@ -57,7 +57,7 @@ async function watching(manifest = configMapPatcher) {
     await expect.poll(() => clock.timers).toBe(1);
   };
   const looks = () => server.received.filter(({ path }) => path.endsWith("/selfsubjectrulesreviews")).length;
-  /** What was found missing, one line each: `create events @demo`. */
+  /** The missing grants that were found, one line each: `create events @demo`. */
   const missed = () =>
     server.received.flatMap(({ body }) => {
       const asked = (body as Review | undefined)?.spec.resourceAttributes;
