@@ -22,7 +22,7 @@ async function opened(texts: Readonly<Record<string, string>> = {}): Promise<She
 
 const isImages = (command: string) => command.includes("docker ");
 const needsRuntime = (command: string) => command.includes("--for=create");
-/** Of the section on accounts, which begins without the chart. */
+/** True for commands of the section on accounts, which does not use the chart. */
 const isOfAccounts = (command: string) => /doctor|create namespace watchfire/.test(command);
 
 test("a release is installed, functions are deployed to it, and its runtime says that they are ready", {

@@ -38,7 +38,7 @@ describe("the commands of the pages", () => {
   });
 });
 
-/** What the README has beside its first function. */
+/** Commands of the README other than those of its first function. */
 const others = commandsOf("README.md").filter((each) => !/watchfire validate|configmap ada/.test(each));
 
 describe("the README's other commands", () => {

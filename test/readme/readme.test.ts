@@ -7,7 +7,7 @@ import { pages, read, refreshed } from "./sections.ts";
 const root = resolve(import.meta.dirname, "../..");
 const documents = ["README.md", ...globSync("runtime/docs/*.md", { cwd: root })];
 
-/** What else people read, and follow links in. */
+/** Other pages with links. */
 const others = globSync([".github/*.md", ".changeset/*.md", "{sdk,runtime,deploy,test}/**/README.md"], {
   cwd: root,
   exclude: (name) => /node_modules|\.packages|\.image|templates/.test(name),

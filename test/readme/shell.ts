@@ -10,7 +10,7 @@ import { commandsOf } from "./blocks.ts";
 const root = join(import.meta.dirname, "../..");
 const bin = join(root, "runtime/bin/watchfire.js");
 
-/** A user's terminal, in a folder of its own within the checkout, where the SDK is found. */
+/** A user's terminal in a separate folder of the checkout, from which the SDK can be imported. */
 export class Shell {
   readonly folder: string;
   private readonly env: NodeJS.ProcessEnv;
@@ -44,7 +44,7 @@ export class Shell {
       chmodSync(join(folder, "bin", name), 0o755);
     }
     symlinkSync(join(root, "deploy"), join(folder, "deploy"));
-    // Of the checkout, no more than these functions are type-checked.
+    // Only these functions of the checkout are type-checked.
     shell.write("tsconfig.json", JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["functions"] }));
     return shell;
   }
@@ -54,7 +54,7 @@ export class Shell {
     writeFileSync(join(this.folder, file), text);
   }
 
-  /** Gives what a command prints; fails with what it complains of. */
+  /** Runs a command and returns its output. Rejects with its error output if it fails. */
   async run(command: string): Promise<string> {
     this.ran.push(command);
     const words = ["-ec", this.here(command)];

@@ -3,11 +3,11 @@ import { type Constant, numberOf } from "./constants.ts";
 /** A queue, a buffer, a cache or a list of the runtime, and where it ends. */
 export interface Bound {
   readonly what: string;
-  /** Of one function. `-`: the runtime alone has such a thing. */
+  /** Limit of one function. `-`: only the runtime as a whole has it. */
   readonly ofFunction: string;
-  /** Of all functions together. `no more`: nothing bounds it but the number of functions. */
+  /** Limit of all functions together. `no more`: it is only the sum over the functions. */
   readonly ofRuntime: string;
-  /** What becomes of more. */
+  /** Behaviour beyond the limit. */
   readonly beyond: string;
   readonly set: readonly Constant[];
   /** Bytes of the parent's memory that all functions together can make it take, where that has a bound. */
@@ -30,9 +30,9 @@ export function constant(file: string, name: string, key?: string) {
   return { of, value, n: count(value), size: sizeOf(value) };
 }
 
-/** Of a bound that each function has, and all of them together have not. */
+/** For a bound that each function has, without a common limit. */
 export const perFunctionOnly = "no more";
-/** Of what the runtime has once. */
+/** For a resource that the runtime has only once. */
 export const runtimeAlone = "-";
 
 /** All bounds of a file or a folder: parts of what the row tells. */

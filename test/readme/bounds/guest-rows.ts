@@ -1,6 +1,6 @@
 import { type Bound, constant, inFile, inFolder, perFunctionOnly, runtimeAlone, sizeOf } from "./bound.ts";
 
-/** What functions bring, what their executors hold, and what their handlers ask and say. */
+/** Bounds of manifests, of executors, of handlers' calls and of handlers' output. */
 export const guestRows = (): readonly Bound[] => [...manifests(), ...executors(), ...calls(), ...said()];
 
 function executors(): Bound[] {

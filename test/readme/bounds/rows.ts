@@ -2,7 +2,7 @@ import { sharesOf } from "../../../runtime/journal/sqlite/disk-room.ts";
 import { type Bound, constant, perFunctionOnly, runtimeAlone, sizeOf } from "./bound.ts";
 import { guestRows } from "./guest-rows.ts";
 
-/** What the chart's defaults are, in bytes. */
+/** The chart's defaults, in bytes. */
 export interface Defaults {
   readonly memory: number;
   readonly volume: number;
@@ -365,7 +365,7 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
       set: [bodies.of],
       memory: bodies.value,
     },
-    // About 60 bytes each, as the code says beside it.
+    // About 60 bytes each, as the comment in the code says.
     {
       what: "rows of changes held back, not on record yet",
       ofFunction: runtimeAlone,
