@@ -21,7 +21,7 @@ interface Followed {
 export class BudgetWorld {
   readonly clock = new VirtualClock();
   readonly reads: Reads;
-  /** What the limit or an equal share forbids, in words. */
+  /** Violations of the limit or of the equal share, in words. */
   readonly broken: string[] = [];
   /** By function, how often it was suspended. */
   readonly suspensions = new Map<string, number>();
@@ -95,7 +95,7 @@ export class BudgetWorld {
     return this.reads.of(name)?.isReady ?? false;
   }
 
-  /** Functions that stand still, though what they read would fit beside all that is kept. */
+  /** Suspended functions whose reads would fit into the limit together with all that are kept. */
   get leftOut(): readonly string[] {
     return [...this.functions.keys()].filter((name) => {
       const kept = [...this.functions.keys()].filter((other) => !this.isSuspended(other));

@@ -37,7 +37,7 @@ function fixture(limit = 1 << 30) {
     runs.push(id);
     return { type: "ok", durationMs: 0 };
   });
-  /** What begins attempts of one store's functions, where several share the reads. */
+  /** Starts attempts of one store's functions; several stores share the reads. */
   const another = () => new FreshRunner(inner, reads, clock);
   const runner = another();
   const eventOf = (name: string, version: number): Delivery => {

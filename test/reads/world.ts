@@ -60,7 +60,7 @@ class Teller implements Subscriber {
   }
 }
 
-/** What `ctx.cache` says, held against what the cluster did. */
+/** Compares the results of `ctx.cache` with the changes of the cluster. */
 export interface ReadsWorld {
   readonly broken: readonly string[];
   readonly runs: number;
