@@ -93,7 +93,7 @@ describe("an executor that is behind", () => {
     expect([process.isFull, isReading]).toEqual([false, true]);
     send(2);
     expect([process.isFull, isReading]).toEqual([true, false]);
-    // What nobody listens to is no silence.
+    // An executor that is not read is not considered silent.
     await clock.advance(5000);
     expect(death).toBeUndefined();
     take();

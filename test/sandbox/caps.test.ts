@@ -134,7 +134,7 @@ describe("a Secret's value", () => {
       { env: { TOKEN: secret } },
     );
     const runner = loggedRunner(fixture.sandbox, log, redactor, "debug");
-    // What the dispatcher would write into a dead letter.
+    // The text that the dispatcher would write into a dead letter.
     const outcome = await run(runner, fixture.delivery("f"));
     expect(outcome.type).toBe("failed");
     expect(lines.length).toBeGreaterThanOrEqual(3);

@@ -16,6 +16,6 @@ it("no isolate compiles again what ran of the bootstrap in the first one since V
 it("no isolate makes functions of the libraries before its handler needs one", async () => {
   const bootstrap = new Script(await guestScript());
   bootstrap.runInContext(createContext({}));
-  // What each isolate reads: with the libraries' functions it is 127 KB.
+  // The code that each isolate reads; with the libraries' functions it would be 127 KB.
   expect(bootstrap.createCachedData().length).toBeLessThan(100_000);
 });

@@ -62,7 +62,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
       const said = await new Promise<Buffer>((found) => parent.stdout.once("data", found));
       const [pid, how] = String(said).trim().split(" ");
       onTestFinished(() => void (alive(Number(pid)) && process.kill(Number(pid), "SIGKILL")));
-      // Where there is no setpriv, a thread does what the kernel would.
+      // Without setpriv, a thread takes the place of the kernel's signal.
       if (existsSync("/usr/bin/setpriv")) expect(how).toBe(by);
       expect(alive(Number(pid))).toBe(true);
       parent.kill("SIGKILL");
@@ -177,7 +177,7 @@ describe("the sandbox", () => {
     const fixture = fixtureForTest();
     await fixture.load("calm", "export default () => {};");
     const left = "Promise.resolve().then(() => (3n ** (10n ** 8n)).toString().length);";
-    // Where V8's timer comes late, the watchdog takes the isolate away before it comes to what was left.
+    // If V8's timer is late, the watchdog removes the isolate before it runs the remaining code.
     while (fixture.deaths.length === 0)
       await expect(fixture.load("bomb", `${left} for (;;); export default () => {};`)).rejects.toThrow();
     for (const death of fixture.deaths) expect(death).toEqual({ reason: "stuck", culprits: ["bomb"] });

@@ -6,7 +6,7 @@ import { encodeFrame, FrameReader, frameType, maxFrameDown } from "../../runtime
 import { until } from "../tools/until.ts";
 import { fixtureForTest } from "./fixture.ts";
 
-/** What a simulated executor does once it is told of functions' code. */
+/** Behaviour of a simulated executor when it receives functions' code. */
 interface Conduct {
   /** Names of functions whose module takes the executor down when it is loaded. */
   readonly deadly: Set<string>;

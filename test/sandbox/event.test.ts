@@ -3,7 +3,7 @@ import { fixtureForTest } from "./fixture.ts";
 
 const object = { kind: "Pod", metadata: { name: "a" }, spec: { node: "n" } };
 const body = Buffer.from(JSON.stringify(object));
-/** Where the metadata is in `body`. */
+/** Position of the metadata in `body`. */
 const metadata = { at: body.indexOf('{"name"'), end: body.indexOf(',"spec"') };
 const oldObject = { kind: "Pod", metadata: { name: "old" } };
 const oldBody = Buffer.from(JSON.stringify(oldObject));
@@ -28,7 +28,7 @@ describe.each(given)("an event with %s", (_, delivery) => {
     ...(hasOld && { oldObject }),
   };
 
-  /** What a handler with this body logs, as JSON. */
+  /** The value that a handler with this body logs, as JSON. */
   async function seen(code: string): Promise<unknown> {
     const fixture = fixtureForTest();
     await fixture.load("f", `export default (event, ctx) => { ${code} };`);

@@ -27,7 +27,7 @@ export class SandboxFixture {
   readonly logs: { level: string; message: string; fields: Record<string, unknown>; id: string }[] = [];
   readonly metrics: { type: string; name: string; value: number; labels: Record<string, string> }[] = [];
   readonly deaths: { reason: string; culprits: readonly string[] }[] = [];
-  /** What the sandbox logged of deaths. */
+  /** Deaths that the sandbox logged. */
   readonly notes: { reason: string; detail: string; functions: string[] }[] = [];
   readonly sandbox: Sandbox;
   answer: (call: SeenCall) => HostReply | Promise<HostReply> = () => ({ ok: true, json: "{}" });

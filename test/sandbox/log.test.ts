@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isWhole } from "../../runtime/sandbox/executor/outbox.ts";
 import { fixtureForTest } from "./fixture.ts";
 
-/** What one event of a handler with this body logs. */
+/** The lines that one event of a handler with this body logs. */
 async function logsOf(body: string) {
   const fixture = fixtureForTest();
   await fixture.load("f", `export default (event, ctx) => {\n${body}\n};`);

@@ -32,7 +32,7 @@ function selfOf(this: unknown): unknown {
   return this;
 }
 
-/** What a handler may do with an object; each gives what it sees. */
+/** Operations of a handler on an object. Each returns what the handler observes. */
 const acts: Readonly<Record<string, (object: Target, name: string, given: unknown) => unknown>> = {
   get: (object, name) => object[name],
   set: (object, name, given) => Reflect.set(object, name, given),

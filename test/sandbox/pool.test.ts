@@ -10,7 +10,7 @@ const minute = 60_000;
 describe("a spare executor", () => {
   let clock: VirtualClock;
   let pool: ExecutorPool;
-  /** Of the executors that live, in the order in which they were started. */
+  /** Listeners of the live executors, in the order of their start. */
   let living: LinkListener[];
 
   beforeEach(() => {

@@ -194,7 +194,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
 
 const frame = (type: number, header: unknown) => Buffer.concat(encodeFrame(type, header));
 
-/** What an honest warden finds in a container of the chart's. */
+/** The rights that an unmodified supervisor finds in the chart's container. */
 const rights = {
   user: "same",
   pidNamespace: "own",

@@ -41,7 +41,7 @@ function watchedFixture() {
     const [executor] = await fixture.sandbox.executors();
     process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
   };
-  /** The first executor sends what none of ours would. */
+  /** The first executor sends a frame that no genuine executor sends. */
   const breach = () => listeners[0]?.data(Buffer.concat(encodeFrame(frameType.unload, { tenant: 1 })));
   const later = (ms: number) => {
     skewMs += ms;

@@ -158,7 +158,7 @@ describe("after its handler has returned", () => {
       ),
     );
     expect((await fixture.run("f")).type).toBe("ok");
-    // Between events an isolate stands still: the timer fires beside this one.
+    // An isolate is frozen between events, so the timer fires during this event.
     const waits = fixture.run("f", { trigger: "waits" });
     await expect.poll(() => fixture.logs.length, { timeout: 10_000 }).toBe(1);
     resolve();

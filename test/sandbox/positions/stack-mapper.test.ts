@@ -68,7 +68,7 @@ describe("the event loop is held for less than 10 ms", () => {
     const { mapper } = mapperOf(thread, mapOf({ mappings: longMappings(appliedMapLimit - 100) }));
     const { result, asking, whole } = await cpuOf(() => mapper.map(stack));
     expect(asking).toBeLessThan(10);
-    // Reading it takes more than 100, wherever that is done. What else this thread does meanwhile counts as well.
+    // Reading the map takes more than 100 ms on whichever thread does it. This thread's other work is counted, too.
     expect(whole).toBeLessThan(60);
     expect(result).toBe(mapped);
   });
