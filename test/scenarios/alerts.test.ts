@@ -9,7 +9,7 @@ const rules: readonly { alert: string; expr: string }[] = parse(yaml).groups.fla
   (group: { rules: object[] }) => group.rules,
 );
 
-/** The matchers between the braces of a selector; none where it has no braces. */
+/** The matchers between the braces of a selector; empty without braces. */
 const matchersOf = (selector = "") => [...selector.matchAll(/(\w+)(=~?)"([^"]*)"/g)];
 
 /** Whether a line of the page is of this metric, with labels that the selector's matchers fit. */

@@ -10,7 +10,7 @@ test("an apiserver that restarts with empty history costs one list: unchanged ob
   stream.lines(event("MODIFIED", item("n0", 101, 2)));
   await runtime.hears("follower", 51);
   scripted.newest = 151;
-  // It goes: streams end in good order, and whoever comes meanwhile is told to wait.
+  // The server shuts down: streams end cleanly, and new requests are answered with a delay to wait.
   stream.end();
   for (const count of [1, 2, 3]) {
     (await scripted.following(count)).status(429, "TooManyRequests", {}, { "retry-after": "20" });

@@ -1,4 +1,4 @@
-// The embedded cluster that a file's scenarios share; each has a namespace of its own.
+// The embedded cluster that the scenarios of a file share. Each scenario uses a separate namespace.
 
 import { type Cluster, startCluster } from "@watchfire/cluster";
 import { afterAll, onTestFinished } from "vitest";

@@ -43,7 +43,7 @@ interface Said {
   readonly redelivered: boolean;
 }
 
-/** What the reconciler said of its runs, of one key. */
+/** The lines that the reconciler logged of the runs of one key. */
 function said(logFile: string, name: string): Said[] {
   const lines = readFileSync(logFile, "utf8")
     .split("\n")

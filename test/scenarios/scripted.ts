@@ -56,7 +56,7 @@ export class Scripted {
     server.script(isProbe, (exchange) => {
       exchange.stream().lines(bookmark(this.newest, true));
     });
-    // What a test does not script waits for it.
+    // Requests that a test does not script stay open.
     server.script(isCollection, () => {});
   }
 

@@ -28,7 +28,7 @@ async function startCluster(): Promise<ClusterProcess> {
   return cluster;
 }
 
-/** Who has opened each slot that is on NATS. */
+/** The process that has opened each slot on NATS. */
 async function openers(url: string): Promise<string[]> {
   const log = { warn: () => {}, info: () => {} };
   const nats = await Nats.connect({ servers: [url], name: "default_watchfire", log });
