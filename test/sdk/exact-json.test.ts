@@ -7,7 +7,7 @@ import { wholeNumber } from "../../sdk/index.ts";
 
 type Account = { spec: Record<string, unknown>; [more: string]: unknown };
 
-/** What one attempt reads of this text, and how it writes it. */
+/** The values that one attempt reads from these texts, and how it writes them. */
 function attempt(...texts: string[]) {
   const reader: NumbersReader = { numbers: undefined };
   const [object, ...others] = texts.map((text) => parseJson(text, reader) as Account);

@@ -22,7 +22,7 @@ const declarations = join(dirname(createRequire(import.meta.url).resolve("@kuber
 const made = "made by test/sdk/kubernetes-types.ts; change that";
 const header = `// biome-ignore-all format: ${made}\n// biome-ignore-all assist/source/organizeImports: ${made}`;
 
-/** What a kind is served as: `apps/v1` and `Deployment`. */
+/** The served version and kind of a type: `apps/v1` and `Deployment`. */
 interface Served {
   readonly apiVersion: string;
   readonly kind: string;
@@ -53,7 +53,7 @@ export function render(): Record<"types.ts" | "served.ts", string> {
   };
 }
 
-/** The models of what is served at a path of its own, with the names that it is served by. */
+/** The models that are served at their own path, with their served names. */
 function servedModels(): Map<string, Served> {
   const found = new Map<string, Served>();
   for (const { group, version, kind } of builtInResources) {

@@ -1,4 +1,4 @@
-// What a controller's author needs of one object; test/on-cluster/sdk-objects.test.ts runs the same on a cluster.
+// The SDK's helpers for one object in a controller; test/on-cluster/sdk-objects.test.ts runs the same on a cluster.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Condition, setCondition } from "../../sdk/condition.ts";
