@@ -50,7 +50,9 @@ export class SimulatedFleet {
   }
 }
 
-/** One replica as a process that may be stopped, sleep, or be told to end; a slot's work takes `drainMs` to end. */
+/**
+ * One replica as a simulated process that the test can stop, suspend, or ask to end. A slot's work takes `drainMs` to end.
+ */
 export class SimulatedReplica {
   readonly clock: ProcessClock;
   readonly slots: SlotOwner;

@@ -148,7 +148,7 @@ test("a slot that was let go of stays so, whatever a list says that was made bef
   const a = replica("a");
   await clock.advance(3_000);
   a.drainMs = 1_500;
-  // What is asked for while slots drain is answered once others have them.
+  // A list that is requested while slots drain is answered once others have acquired them.
   a.fate = () => (a.draining > 0 ? { thereMs: 5, backMs: 2_500 } : prompt);
   const b = replica("b");
   for (let step = 0; step < 80; step++) {
@@ -390,7 +390,7 @@ test("no slot ever has two owners, and each has one soon after faults end", asyn
           each.drainMs = 200;
           each.clock.go(look);
         }
-        // What was under way ends: requests of half a minute, and drains of a quarter.
+        // Lets pending work end: requests of half a minute, and drains of a quarter.
         await pass(45_000);
         await pass(takenWithinMs);
         const owners = look();
