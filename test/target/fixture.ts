@@ -1,4 +1,4 @@
-// What every file of the suite works with: the project's shared cluster, and names of its own inside it.
+// Shared by every file of the suite: the project's cluster, and unique names in it.
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -12,7 +12,7 @@ export class LeashedProcess {
   private readonly shell: ChildProcess;
   private readonly over: Promise<unknown>;
 
-  /** Starts `path`; its output goes to `logFile`. `env` is set beside what this process has. */
+  /** Starts `path`; its output goes to `logFile`. `env` is added to the variables of this process. */
   constructor(path: string, args: readonly string[], logFile: string, env: Readonly<Record<string, string>> = {}) {
     this.name = path.split("/").at(-1) ?? path;
     this.shell = spawn("sh", ["-c", leash, "sh", path, ...args], {

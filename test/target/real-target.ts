@@ -12,7 +12,7 @@ import { LeashedProcess } from "./leashed-process.ts";
 import { type Recipe, recipesOf, revisionBump } from "./recipe.ts";
 import type { OwnTarget } from "./target.ts";
 
-/** Those of the controller-manager's controllers that the suite speaks of; none needs a node. */
+/** The controllers of the controller-manager that the suite relies on. They need no node. */
 const controllers = [
   "namespace-controller",
   "garbage-collector-controller",
@@ -20,7 +20,7 @@ const controllers = [
   "root-ca-certificate-publisher-controller",
 ];
 
-/** Who asked for what and was answered how, of ServiceAccounts alone. */
+/** Audit policy: logs the user, the request and the response code, only for ServiceAccounts. */
 const auditPolicy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
@@ -120,7 +120,10 @@ class RealTarget implements OwnTarget {
     await this.startApiserver();
   }
 
-  /** Where no snapshot can be made etcd is stopped for it: a database that is in use cannot be copied. The API server waits. */
+  /**
+   * Backs up etcd. If snapshots are not available, etcd is stopped meanwhile, because a database in use cannot be copied. The API
+   * server waits.
+   */
   async backUp(): Promise<void> {
     if (firstRecipe !== "copy") {
       await rm(this.file("snapshot"), { force: true });

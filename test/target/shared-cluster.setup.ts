@@ -11,7 +11,7 @@ declare module "vitest" {
     target: TargetName;
     /** `disposable`: it ends with the run, so that nothing has to be cleaned up in it. */
     shared: Target & { readonly disposable: boolean };
-    /** Whether a file can have a cluster of its own, to compact and to restart. */
+    /** Whether a file can start a separate cluster, to compact and to restart. */
     startable: boolean;
     kubectl: string;
   }

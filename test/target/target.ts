@@ -7,7 +7,7 @@ export interface Target {
   readonly access: Access;
   /** Whether somebody removes owned objects and empties deleted namespaces, as a controller-manager does. */
   readonly controllers: boolean;
-  /** Where it writes one JSON line for each request of a ServiceAccount; the embedded cluster keeps no such log. */
+  /** Path of the log with one JSON line for each request of a ServiceAccount. The embedded cluster has no such log. */
   readonly auditLog?: string;
 }
 
@@ -29,7 +29,7 @@ export interface OwnTarget extends Target {
 export type TargetName = "embedded" | "real";
 
 /**
- * Starts a cluster of the project's kind, or says why there can be none.
+ * Starts a cluster of the project's kind, or returns the reason why that is not possible.
  * @param gates features of a real API server that are off by default
  */
 export async function startTarget(name: TargetName, gates: readonly string[] = []): Promise<OwnTarget> {

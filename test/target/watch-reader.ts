@@ -12,7 +12,7 @@ export type WatchQuery = Query;
 /** How long a test waits for an event that must come, milliseconds. */
 const patienceMs = 20_000;
 
-/** One open watch on a connection of its own: events are taken in the order they came. */
+/** One open watch on a separate connection. Events are read in the order of their arrival. */
 export class WatchReader {
   readonly status: number;
   /** The body of an answer other than 200. */
