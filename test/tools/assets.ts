@@ -27,8 +27,11 @@ export function asset(name: string): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
-/** The etcdutl that restores etcd's snapshots: the one that ETCDUTL names, or one beside etcd; undefined where neither is. */
+/**
+ * Path of the etcdutl that restores etcd's snapshots: the one that ETCDUTL names, or the one in etcd's folder; `undefined` if
+ * neither exists.
+ */
 export const etcdutl = process.env.ETCDUTL || asset("etcdutl");
 
-/** The nats-server that the tests start; undefined where NATS_SERVER names none. */
+/** Path of the nats-server that the tests start; `undefined` if NATS_SERVER is not set. */
 export const natsProgram = toolOf(process.env, "NATS_SERVER");

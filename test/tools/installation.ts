@@ -226,7 +226,7 @@ export class Installation {
     await this.saved();
   }
 
-  /** What is done is on disk: a process that lives saves it within 250 ms, which need not be waited for. */
+  /** Waits until all completed work is on disk. A live process saves it within 250 ms; the wait is skipped. */
   async saved(): Promise<void> {
     await this.sees("nothing is to be saved", () => this.clock.cutShort(200, 300) === 0);
   }

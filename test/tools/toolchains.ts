@@ -1,4 +1,4 @@
-// Programs in other languages that ours is measured beside. Whoever lacks Go or Python goes without them.
+// Programs in other languages that the benchmarks compare with. They are skipped without Go or Python.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 

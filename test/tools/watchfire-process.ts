@@ -7,7 +7,7 @@ import { Hopeless, until } from "./until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-/** `watchfire cluster` as a process of its own, its files in a folder. */
+/** `watchfire cluster` in a separate process, with its files in a folder. */
 export class ClusterProcess {
   readonly kubeconfig: string;
   /** An administrator's. */
@@ -38,7 +38,9 @@ export class ClusterProcess {
   }
 }
 
-/** `watchfire start` as a process of its own; killed and started again on the same folder as often as wanted. */
+/**
+ * `watchfire start` in a separate process, which can be killed and restarted on the same folder any number of times.
+ */
 export class RuntimeProcess {
   readonly logFile: string;
   private readonly folder: string;
