@@ -14,7 +14,7 @@ import { until } from "../tools/until.ts";
 export const traced = ["event", "reconcile"] as const;
 export type Traced = (typeof traced)[number];
 
-/** What one change passed. */
+/** The functions and files that one change passed. */
 export interface Trace {
   /** Calls by function, as `runtime/room/file.ts name@offset`. */
   readonly calls: ReadonlyMap<string, number>;
