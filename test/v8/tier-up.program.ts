@@ -7,7 +7,7 @@ function hot(value: number): number {
   return sum;
 }
 
-/** Each call comes from a turn of its own, so that no loop around it takes it in. */
+/** Each call runs in a separate turn of the event loop, so that no loop around it is optimised. */
 async function callOften(): Promise<void> {
   for (let call = 0; call < 10_000; call++) await Promise.resolve(call).then(hot);
 }
