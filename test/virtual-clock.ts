@@ -6,7 +6,7 @@ interface Pending {
   callback: () => void;
 }
 
-/** A clock that moves only when told to; timers fire in order of their time, then of their creation. */
+/** A clock that moves only on the test's command. Timers fire in the order of their time, then of their creation. */
 export class VirtualClock implements Clock {
   private time = 0;
   private sequence = 0;
