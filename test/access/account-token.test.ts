@@ -91,7 +91,7 @@ test("a request that is answered 401 is sent again with a new token", async () =
   const { parts, clock, used } = await issuer({ refuses: (token) => token === "token-1" });
   const accounts = new FunctionAccounts({ ...parts, account: "watchfire" });
   const transport = accounts.transport("f");
-  // A token from this very moment is not what is wrong: only an older one is replaced.
+  // A token issued at this moment is not the cause, so only an older one is replaced.
   expect((await transport.request({ method: "GET", path: configMap })).status).toBe(401);
   await clock.advance(5_000);
   expect((await transport.request({ method: "GET", path: configMap })).status).toBe(200);

@@ -1,4 +1,4 @@
-// Each encoding is written here by other means than the redactor's, so that a mistake is not made twice.
+// Each encoding is implemented independently of the redactor, so that the test does not repeat its mistakes.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { encodings } from "../../runtime/access/encodings.ts";

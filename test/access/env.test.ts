@@ -95,7 +95,7 @@ describe("text that leaves the runtime", () => {
     "holds none within other text in %s, as a Basic header does",
     (encoding) => {
       const redactor = new Redactor();
-      // Both alphabets differ for it.
+      // Contains characters that differ between the two base64 alphabets.
       const secret = "s3cr3t?>~t0k\u{ff}n";
       redactor.learn("f", { secrets: [secret], configuration: [] });
       for (let before = 0; before < 6; before++) {

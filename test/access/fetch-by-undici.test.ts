@@ -16,7 +16,10 @@ interface Received {
   readonly body: string;
 }
 
-/** A server that sends exactly the given bytes, and closes where `closes` says so. Answers come in one piece or byte by byte. */
+/**
+ * A server that sends exactly the given bytes, and closes the connection if `closes` is set. Answers are sent in one piece or
+ * byte by byte.
+ */
 async function rawServer(answer: (received: Received) => { bytes: Buffer; closes?: boolean }) {
   const received: Received[] = [];
   const server = createServer((socket) => {

@@ -9,7 +9,7 @@ import { accessTo, errorOf } from "./api-server.ts";
 
 type Handle = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
-/** A web server on loopback, and a fetch that may reach it and no other. */
+/** A web server on loopback, and a fetch that may reach only that server. */
 async function web(handle: Handle = (_request, response) => response.end("hello"), more: Parts = {}) {
   const seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -34,7 +34,7 @@ async function web(handle: Handle = (_request, response) => response.end("hello"
 }
 
 type Egress = FunctionManifest["egress"][number];
-/** A rule as a manifest has it, where `network` may be left out. */
+/** An egress rule of a manifest, with an optional `network`. */
 type Rule = Omit<Egress, "network"> & Partial<Pick<Egress, "network">>;
 
 interface Parts {
