@@ -15,29 +15,29 @@ export interface Running {
   readonly ready: Promise<void>;
   /** Resolves when every event has been through the handler. */
   readonly handled: Promise<void>;
-  /** When handlers began, where they note it; resolves after the last of them. */
+  /** The delays of the handlers' starts, if they record them. Resolves after the last event. */
   readonly delays: Promise<Delays>;
   stop(): Promise<void>;
 }
 
 export interface Contestant {
   readonly name: string;
-  /** `events`: how many will come; `folder`: an empty one to keep state in. */
+  /** `events`: the number of events in the run; `folder`: an empty folder for its state. */
   start(kubeconfig: string, events: number, folder: string): Promise<Running>;
 }
 
 const here = import.meta.dirname;
 const cache = join(here, "../../node_modules/.cache/watchfire-bench");
 
-/** The folder here of the function that notes when it began, and says so at the last event. */
+/** Folder of the function that records its starts and logs them at the last event. */
 export const pacedFunctions = "functions-paced";
 
-/** A script that is imported into ours before it starts. */
+/** A script that is imported into Watchfire's process before it starts. */
 export type Beside = "without-store.ts" | "without-account.ts" | "loop-pauses.ts";
 
 /**
- * Ours, as users run it: the command, its executor processes, its checkpoints on disk.
- * @param functions a folder here, or writes one into the folder that it is given
+ * Watchfire as users run it: the command, its executor processes, its checkpoints on disk.
+ * @param functions a folder here, or a function that writes one into the given folder
  */
 export function watchfire(
   name: string,
@@ -79,13 +79,13 @@ export function watchfire(
 /** Name of the file in a contestant's folder to which it writes its event loop's pauses. */
 export const pausesFile = "pauses";
 
-/** `mode`: "paced" where its handler notes when it began. */
+/** `mode`: "paced" if its handler records its start. */
 export const clientNode = (mode = ""): Contestant => ({
   name: "client-node 2.0.1 Watch",
   start: async (kubeconfig, events) => forked("client-node-watch.ts", kubeconfig, [String(events), mode]),
 });
 
-const fluentClientVersion = "3.11.6"; // 3.11.11 asks for a quicktype-core that the registry does not have
+const fluentClientVersion = "3.11.6"; // version 3.11.11 depends on a quicktype-core that the registry does not have
 
 /** client-go's typed informer; undefined without Go. */
 export function clientGo(work: string, mode = ""): Contestant | undefined {
@@ -176,14 +176,14 @@ function running(
   const early = exit.then(() => {
     throw new Error(`process ended with status ${child.exitCode ?? child.signalCode} before the events were handled`);
   });
-  early.catch(() => undefined); // it counts only while somebody waits for `handled`
+  early.catch(() => undefined); // rejects only while somebody awaits `handled`
   return {
     pid: child.pid ?? 0,
     ready,
     handled: Promise.race([handled, early]),
     delays,
     async stop() {
-      child.kill(process.env.BENCH_PROFILE ? "SIGTERM" : "SIGKILL"); // a profile is written at a clean end alone
+      child.kill(process.env.BENCH_PROFILE ? "SIGTERM" : "SIGKILL"); // a profile is written only at a clean end
       await exit;
     },
   };

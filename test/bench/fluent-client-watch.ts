@@ -1,4 +1,4 @@
-// kubernetes-fluent-client's watcher, pepr's, with a handler that does nothing, in this process.
+// The watcher of kubernetes-fluent-client, which pepr uses, in this process, with a handler that does nothing.
 import { pathToFileURL } from "node:url";
 
 /**

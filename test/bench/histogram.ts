@@ -26,7 +26,7 @@ export class HistogramReading {
     return new HistogramReading(new Map(buckets), this.count - before.count, this.sum - before.sum);
   }
 
-  /** The smallest bucket's bound that the `share` of all observations does not exceed. */
+  /** The smallest bucket's bound that `share` of all observations does not exceed. */
   atMost(share: number): number {
     const sorted = [...this.buckets].sort(([a], [b]) => a - b);
     return sorted.find(([, count]) => count >= this.count * share)?.[0] ?? Number.NaN;

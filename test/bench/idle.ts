@@ -1,5 +1,5 @@
-// npm run bench:idle -- [minutes]: the runtime watches ten kinds of the embedded cluster in which nothing happens. Prints
-// each reconnect, its cause and how long the connection had lived, and how many connections were held.
+// npm run bench:idle -- [minutes]: the runtime watches ten kinds of an idle embedded cluster. Prints each reconnect with its
+// cause and the connection's age, and the number of connections.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

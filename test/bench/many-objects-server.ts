@@ -10,7 +10,7 @@ import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { type FromServer, group, kindOf, type ToServer } from "./many-objects.ts";
 
-/** How often changes are sent, in milliseconds; each time those that are due. */
+/** Interval in which the due changes are sent, in milliseconds. */
 const paceMs = 5;
 const pieceBytes = 64 * 1024;
 
@@ -18,11 +18,11 @@ const [kinds = 0, objects = 0] = process.argv.slice(2, 4).map(Number);
 const kubeconfigPath = process.argv[4] ?? "";
 const namespaces = Number(process.argv[5] ?? 20);
 const isStamped = process.argv[6] === "stamped";
-/** By kind, and those of namespaces. */
+/** Watchers by kind, and those of namespaces. */
 const watchers = new Map<number, ServerResponse>();
 const namespaceWatchers = new Set<ServerResponse>();
 let revision = kinds * objects + namespaces + 1;
-/** The first of them, which do not match any more. */
+/** Number of the first namespaces that do not match at present. */
 let unlabelled = 0;
 
 const collection = new RegExp(`^/apis/${group}/v1/(?:namespaces/team-(\\d+)/)?things(\\d+)$`);
@@ -95,7 +95,7 @@ async function watch(kind: number, namespace: number | undefined, url: URL, resp
   if (namespace === undefined) watchers.set(kind, response);
 }
 
-/** Those that match: every selector is taken for the same. */
+/** Watches the matching namespaces. Every selector is treated as the same. */
 function watchNamespaces(url: URL, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "application/json" });
   response.flushHeaders();

@@ -24,7 +24,7 @@ import { until } from "../tools/until.ts";
 import { group, kindOf, type ToServer } from "./many-objects.ts";
 
 const objects = Number(process.argv[2] ?? 50_000);
-/** Objects lie in so many namespaces, each has one of ten labels, and one of so many images. */
+/** Number of namespaces of the objects. Each object has one of ten labels, and one of so many images. */
 const namespaces = 50;
 const load = { type: "change", perSecond: 1000, seconds: 20 } as const satisfies ToServer;
 const kind = { apiVersion: `${group}/v1`, kind: kindOf(0) };
@@ -51,7 +51,7 @@ const { transport } = await connectKubeconfig({ file: kubeconfig, context: undef
 const discovery = new Discovery(transport, systemClock);
 const all = new Informers({ transport, discovery, clock: systemClock, random: Math.random, observer: silentObserver });
 
-/** From the server's write to the end of the call after which every look sees the change; milliseconds. */
+/** Time from the server's write to the end of the call after which every lookup sees the change, in milliseconds. */
 const ages: number[] = [];
 const watches = {
   subscribe(spec: Parameters<typeof all.subscribe>[0], subscriber: Subscriber) {

@@ -3,7 +3,7 @@ import { registerHooks } from "node:module";
 import type { JournalEntries } from "../../runtime/journal/batch.ts";
 import { MemoryJournal } from "../../runtime/journal/memory/journal.ts";
 
-/** In the place of the journal of the same name. */
+/** Replaces the journal of the same name. */
 export class SqliteJournal extends MemoryJournal {
   override readonly capabilities = { queues: true, bodies: false, packed: false };
 
