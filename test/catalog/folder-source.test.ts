@@ -27,7 +27,7 @@ const writeFunction =
     writeFileSync(join(folder, inner, "handler.ts"), "export default () => {};\n");
   };
 
-/** A folder with functions of these names, and code that numbers its builds. */
+/** A folder with functions of these names, whose builds are numbered. */
 function sourceOf(...names: string[]) {
   const folder = folderOf({});
   const write = writeFunction(folder);

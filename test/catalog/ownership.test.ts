@@ -9,7 +9,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const accounts = `/api/v1/namespaces/${home}/serviceaccounts`;
 
-/** Makes an object that is nobody's of ours, until the test ends. */
+/** Creates an object without the runtime's labels. It is removed after the test. */
 async function make(path: string, body: { readonly metadata: { readonly name: string; readonly labels?: object } }) {
   onTestFinished(async () => void (await admin.delete(`${path}/${body.metadata.name}`).catch(() => undefined)));
   return admin.post(path, body);
