@@ -66,10 +66,10 @@ const packages = packageFolders.map((folder) => {
 /** The package's name in a specifier such as `@watchfire/sdk/testing`. */
 const packageOf = (specifier: string) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
 
-/** The file that a package's name stands for in an import, such as `@watchfire/sdk/testing`. */
+/** The file that an import by a package's name, such as `@watchfire/sdk/testing`, resolves to. */
 const doors = new Map(packages.flatMap((each) => [...each.exports]));
 
-/** The files of the house that each imports, by a path or by a package's name. */
+/** The files of the project that each file imports, by a path or by a package's name. */
 const graph = new Map(
   files.map((file) => [
     file,
@@ -81,7 +81,7 @@ const graph = new Map(
   ]),
 );
 
-/** Each way of imports that comes back to where it began. */
+/** Every cycle of imports. */
 function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const circles: string[] = [];
