@@ -78,7 +78,7 @@ function isSame(actual: Value, wanted: Value): boolean {
   return typeName(actual) === typeName(wanted) && equals(new Meter(Number.POSITIVE_INFINITY), actual, wanted);
 }
 
-/** `passed`, `refused` by the type checker, or what is wrong. */
+/** Returns `passed`, `refused` if the type checker refuses it, or the fault. */
 function outcome({ expr, value, evalError, anyEvalErrors }: Case): string {
   const fails = evalError !== undefined || anyEvalErrors !== undefined;
   try {

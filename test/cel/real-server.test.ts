@@ -8,7 +8,7 @@ import { assetsFolder } from "../tools/assets.ts";
 import { AdmissionEvaluator } from "./admission-evaluator.ts";
 import { evaluate } from "./evaluate.ts";
 
-/** Expressions by subject: `# subject`, then one a line. */
+/** Expressions by subject: `# subject`, then one per line. */
 const subjects = readFileSync(new URL("expressions.txt", import.meta.url), "utf8")
   .split(/^# /m)
   .slice(1)
