@@ -1,5 +1,5 @@
-// `helm upgrade` between one replica with a volume and replicas that share the functions. Helm sees on the runtime's Lease where
-// positions are, and renders what carries them over.
+// `helm upgrade` between one replica with a volume and replicas that share the functions. Helm reads from the runtime's Lease
+// where the checkpoints are, and renders the objects that migrate them.
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Replicas that share the functions: what the chart makes of `slots` and `autoscaling`, and what of them it refuses.
+// Replicas that share the functions: the objects that the chart renders for `slots` and `autoscaling`, and the values it refuses.
 import { describe, expect, test } from "vitest";
 import { parse } from "../../runtime/cli/command.ts";
 import { start } from "../../runtime/cli/start.ts";
@@ -43,7 +43,7 @@ describe("with slots", () => {
   test("a rollout takes no replica away before its successor is ready, and gives it longer than its handlers may take", async () => {
     const { strategy, template } = workload(await set(fleet, "replicas=2")).spec;
     expect(strategy).toEqual({ type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
-    // Handlers have 25 s, and those that were interrupted one more.
+    // Handlers have 25 s, and interrupted ones one second more.
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(30);
     await expect(set(fleet, "terminationGracePeriodSeconds=20")).rejects.toThrow("terminationGracePeriodSeconds");
   });
@@ -85,7 +85,7 @@ describe("an autoscaler", () => {
     const { kind, metadata, spec } = workload(objects);
     expect(scaleTargetRef).toEqual({ apiVersion: "apps/v1", kind, name: metadata.name });
     expect([minReplicas, maxReplicas, spec.replicas]).toEqual([2, 8, undefined]);
-    // As it was before, and looked at no more.
+    // Unchanged, and ignored from now on.
     expect(workload(await set(fleet, "autoscaling.enabled=true,replicas=65")).spec.replicas).toBeUndefined();
   });
 

@@ -1,4 +1,4 @@
-// Only signed deployments are taken up, and no function may write what the pod is given.
+// Only signed deployments are loaded, and no function may write the pod's configuration.
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
