@@ -35,7 +35,7 @@ test.each(["doctor", "deploy", "rbac"])(
   },
 );
 
-/** The arguments of a command that an account without any rights gives. */
+/** The arguments for a command that runs as an account without any rights. */
 async function nosy(): Promise<string[]> {
   const accounts = "/api/v1/namespaces/default/serviceaccounts";
   await admin.post(accounts, { metadata: { name: "nosy" } });

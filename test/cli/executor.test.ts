@@ -11,7 +11,7 @@ import { define, manifest, Session } from "./session.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-// As another process of this user finds it, on the same files.
+// The rights as another process of this user sees them, on the same files.
 const { user, nice, oomScoreAdj } = ownConfinement().rights;
 const mayComeAgain = user === "separate";
 if (!mayComeAgain)

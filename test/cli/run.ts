@@ -1,17 +1,17 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 
-/** The program of this checkout. */
+/** The program in this checkout. */
 export const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-/** A command's arguments. A runtime among them listens on a port that the system chooses, unless one is named. */
+/** Adds a port that the system chooses to the arguments of a runtime, unless they name one. */
 export function onFreePort(args: readonly string[]): readonly string[] {
   const [command = ""] = args;
   const option = { dev: ["--port", "0"], start: ["--listen", "127.0.0.1:0"] }[command] ?? [];
   return args.some((arg) => arg === option[0]) ? args : [...args, ...option];
 }
 
-/** How a command ended, and what it said. */
+/** The exit and the output of a command. */
 export interface Result {
   readonly status: number;
   readonly stdout: string;
