@@ -56,7 +56,7 @@ describe("the embedded cluster", () => {
     const cluster = await start();
     const connecting = connect(Number(new URL(cluster.url).port), "127.0.0.1");
     await once(connecting, "connect");
-    // Connections are accepted in their order: after this the server has that one.
+    // Connections are accepted in order, so after this request the server has the earlier one.
     await json(cluster, "GET", "/version");
     const ended = once(connecting, "close");
     await cluster.close();
