@@ -18,7 +18,7 @@ import { admin, ensureNamespace, metricsOf, Release, removeNamespace, statusOf }
 const cpu = Number(process.env.SCALING_CPU ?? 300);
 const limits = [`resources.limits.cpu=${(cpu * 2) / 3}m`, `executor.resources.limits.cpu=${cpu / 3}m`];
 const requests = ["resources.requests.cpu=10m", "executor.resources.requests.cpu=10m"];
-/** The shards of the one function lie evenly: a replica has as many as any other. */
+/** The shards of the single function are distributed evenly over the replicas. */
 const loads = [
   { what: "48 functions", functions: 48, objects: 3_000, namespaces: 1, shards: 1, slots: 64 },
   { what: "one function in 8 shards", functions: 1, objects: 60_000, namespaces: 1, shards: 8, slots: 8 },
@@ -29,9 +29,9 @@ const sampleMs = 1_000;
 
 interface Sample {
   readonly atMs: number;
-  /** Events that are done, of each pod. */
+  /** Number of handled events of each pod. */
   readonly done: readonly number[];
-  /** CPU time of the whole machine that nobody used, in milliseconds. */
+  /** Idle CPU time of the whole machine, in milliseconds. */
   readonly idleMs: number;
 }
 
@@ -119,7 +119,9 @@ async function sample(pods: readonly Body[]): Promise<Sample> {
   return { atMs: performance.now(), done, idleMs: sum(cpus().map(({ times }) => times.idle)) };
 }
 
-/** Events a second while every pod worked: from when each has done 2% of its share until the first has done 98%. */
+/**
+ * Events per second while every pod worked: from the time when each has done 2 % of its share until the first has done 98 %.
+ */
 function rateOf(samples: readonly Sample[]): { rate: number; seconds: number; idle: number } {
   const shares = samples.at(-1)?.done ?? [];
   const isAmid = ({ done }: Sample) =>
