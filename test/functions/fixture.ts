@@ -11,7 +11,7 @@ import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
 import { functionsFolder } from "./shipped.ts";
 
-/** Everything a user would see of a change comes within this time, in milliseconds; a busy machine included. */
+/** Limit of the time until a user sees the effects of a change, in milliseconds, with a margin for a busy machine. */
 const patienceMs = 15_000;
 
 /** A cluster with all shipped functions. Each part runs in a separate process, as at users. */
@@ -51,7 +51,7 @@ export class FunctionsFixture {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** The object once `holds` accepts it; with nothing said, once it is there. */
+  /** The object once `holds` accepts it; by default, once it exists. */
   async object(path: string, holds: (object: Body) => boolean = () => true): Promise<Body> {
     return until(path, patienceMs, async () => {
       const { status, body } = await this.client.reply("GET", path);
@@ -59,7 +59,7 @@ export class FunctionsFixture {
     });
   }
 
-  /** Resolves when there is no such object. */
+  /** Resolves when the object does not exist. */
   async gone(path: string): Promise<void> {
     await until(`${path} is gone`, patienceMs, async () => (await this.client.reply("GET", path)).status === 404);
   }

@@ -5,7 +5,7 @@ import { checkExpression } from "../../runtime/engine/filter/check-expression.ts
 import { loadFunctions } from "../../runtime/manifest/load.ts";
 import { fixtureOf } from "../../sdk/testing.ts";
 
-/** The functions that come with the project. */
+/** The functions that the project ships. */
 export const functionsFolder = join(import.meta.dirname, "../../functions");
 
 /** Each folder is one function. */
