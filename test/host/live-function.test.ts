@@ -37,7 +37,7 @@ function fixture({
   opened = () => {},
 }: {
   clock?: Clock;
-  /** Called when the dispatcher takes the function; throws where its store does. */
+  /** Called when the dispatcher loads the function; throws where its store would. */
   opened?: () => void;
   first?: ReturnType<typeof offer> & Pick<FunctionOffer, "shard">;
   watches?: object;
@@ -255,7 +255,7 @@ test.each<readonly [string, Trigger["namespaces"]]>([
   const mayOwnIn = (name: string) => name !== "b";
   const shard = { number: 1, spread: "2 by namespace", isFirst: false, owns: () => false, mayOwnIn };
   const opened: (string | undefined)[] = [];
-  // The source of the namespaces lists all there are; each other one is noted.
+  // The source of the namespaces lists all existing ones; every other source is recorded.
   const subscribe = ({ kind, namespace }: SourceSpec, subscriber: Subscriber) => {
     if (kind !== "Namespace") return opened.push(namespace);
     return setImmediate(() => {

@@ -16,7 +16,7 @@ const fault = (code: ErrorCode): Trouble => ({ code, message: `${code}: why` });
 
 const keys = { count: 10_300, withoutObject: 10_000 };
 
-/** Whether a runtime is ready whose functions were disabled with these codes. */
+/** True if a runtime is ready whose functions were disabled with these codes. */
 function isReadyWith(codes: readonly ErrorCode[], deployment?: Trouble): boolean {
   const liveFunctions = codes.map((code): Pick<LiveFunction, "name" | "state" | "behind"> => {
     const state: LiveState = { type: "disabled", fault: { code, message: code } };

@@ -15,7 +15,7 @@ interface Server extends LeaseApi {
   writes: number;
 }
 
-/** One Lease on an API server; `lease` is what is there. */
+/** One Lease on an API server; `lease` is its content. */
 function server(annotations?: Readonly<Record<string, string>>): Server {
   let version = 0;
   const put = (object: { metadata: object }, change: LeaseChange): LeaseRecord => {
