@@ -13,9 +13,9 @@ const stream = new Socket({ fd: 3 });
 const say = (type: number, header: unknown, body = "") =>
   stream.write(Buffer.concat(encodeFrame(type, header, body === "" ? [] : [Buffer.from(body)])));
 
-/** One in so many frames is not as it should be; the first few frames are. */
+/** One in so many frames is invalid; the first few frames are valid. */
 const wrongOnce = dice.pick([20, 200, 2000, Number.MAX_SAFE_INTEGER]);
-/** Milliseconds until it ends itself. */
+/** Time until it ends itself, in milliseconds. */
 const lifeMs = 500 + dice.below(4000);
 const conduct = dice.pick(["talks", "talks", "talks", "talks", "floods", "trickles", "reads nothing", "says nothing"]);
 const nothing = "[[],[],[],[],-1,[],0]\n";
@@ -63,7 +63,7 @@ function act(): void {
   }
 }
 
-// Once it has something to speak of.
+// Begins once it knows a function.
 const look = setInterval(() => {
   if (![...known.values()].some((events) => events.length > 0)) return;
   clearInterval(look);

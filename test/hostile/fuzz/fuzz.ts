@@ -14,11 +14,11 @@ import { Connection } from "./connection.ts";
 
 const program = join(import.meta.dirname, "executor.program.ts");
 
-/** Trust groups, and functions of each, that fuzzing executors are given; events of each that wait at once. */
+/** Trust groups, the number of functions in each, and the number of their concurrent events. */
 const groups = ["", "red", "blue"];
 const functionsEach = 2;
 const eventsEach = 4;
-/** Milliseconds between two events of a lane, and that a function is there. */
+/** Pause between two events of a lane, and after a function is loaded, in milliseconds. */
 const restMs = 5;
 const lifeMs = 3000;
 
@@ -30,12 +30,12 @@ export interface FuzzReport {
   readonly calls: number;
   readonly events: Readonly<Record<string, number>>;
   readonly deaths: Readonly<Record<string, number>>;
-  /** The longest that work kept the parent from its event loop: milliseconds of CPU time. */
+  /** The longest time that work kept the parent from its event loop, in milliseconds of CPU time. */
   readonly longestPauseMs: number;
-  /** The parent's resident memory at its most, and at the start, in MiB. */
+  /** The parent's peak resident memory, and that at the start, in MiB. */
   readonly memoryPeakMiB: number;
   readonly memoryBeforeMiB: number;
-  /** Milliseconds that an honest function's events take in the same parent, and those that did not end well. */
+  /** Latency of an honest function's events in the same parent in milliseconds, and the number of failed ones. */
   readonly neighbourP99Ms: number;
   readonly neighbourFaults: number;
   /** Violations that got through. */
@@ -104,7 +104,7 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
   const until = performance.now() + ms;
   const goesOn = () => performance.now() < until;
 
-  /** One event after another, while `runs`. */
+  /** Sends one event after another, while `runs` returns true. */
   const lane = async (name: string, runs: () => boolean) => {
     while (runs()) {
       const next = delivery(name);
@@ -115,7 +115,9 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
       await pause(restMs);
     }
   };
-  /** One function after another: what stands still for its executors' deaths makes room for the next. */
+  /**
+   * Loads one function after another. A function that is suspended for its executors' deaths is replaced by the next.
+   */
   const live = async (group: string, index: number) => {
     for (let version = 0; goesOn(); version++) {
       const name = `${group || "common"}-${index}-${version}`;
@@ -123,7 +125,7 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
       try {
         await fuzzed.load({ name, resources, ...trustGroup }, bundle, {});
       } catch {
-        // Its executor may say that it cannot be loaded.
+        // Its executor may report that it cannot be loaded.
         await pause(restMs);
         continue;
       }

@@ -4,7 +4,7 @@ import { generated, kinds, seed } from "./kinds.ts";
 import { feltBeside } from "./neighbours.ts";
 
 const seconds = 4;
-/** As the chart's probe has it, in milliseconds. */
+/** The timeout of the chart's probe, in milliseconds. */
 const probeMs = 5_000;
 /**
  * Limit of the delay in milliseconds. It is generous, because other tests run at the same time and ten manifests differ from one;

@@ -29,10 +29,10 @@ export function limitOf(path: string): number | undefined {
   return typeof found === "number" ? found : undefined;
 }
 
-/** The paths of lists on the way to a field. */
+/** The paths of the lists that contain a field. */
 export const listsOn = (path: string): string[] => [...path.matchAll(/\[\]/g)].map(({ index }) => path.slice(0, index));
 
-/** The largest value, longest text and longest list that a document has at each path. */
+/** The largest value, longest text and longest list of a document at each path. */
 export function sizesOf(value: unknown, path = "", found = new Map<string, number>()): Map<string, number> {
   const note = (size: number) => found.set(path, Math.max(size, found.get(path) ?? 0));
   if (Array.isArray(value)) {

@@ -12,18 +12,18 @@ export interface Felt {
   /** Number of changes for the function, and number of those that it received. */
   readonly changes: number;
   readonly told: number;
-  /** Between a change and its handler, in milliseconds. */
+  /** Time from a change to its handler, in milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Until `/livez` answers, in milliseconds; 6,000 where it does not. */
+  /** Slowest answer of `/livez`, in milliseconds; 6,000 without an answer. */
   readonly livez: number;
-  /** Resident bytes of the runtime's process in the end. */
+  /** Resident memory of the runtime's process at the end, in bytes. */
   readonly memory: number;
-  /** Bytes of its data folder in the end. */
+  /** Size of its data folder at the end, in bytes. */
   readonly disk: number;
-  /** The runtime's own metrics in the end. */
+  /** The runtime's own metrics at the end. */
   readonly metrics: string;
-  /** And its status. */
+  /** The runtime's status at the end. */
   readonly status: string;
 }
 
@@ -32,7 +32,7 @@ const perSecond = 10;
 const livezLimitMs = 6_000;
 /** A change that has not been delivered this long after the last change is lost. Milliseconds. */
 const patienceMs = 30_000;
-/** Objects that are changed in turn. */
+/** Number of objects, which are changed in turn. */
 const objects = 5;
 
 const innocent: Files = {
@@ -121,13 +121,13 @@ async function allTold(logFile: string, changes: number): Promise<void> {
   while (performance.now() < ends && (await delays(logFile)).length < changes) await pause(250);
 }
 
-/** Milliseconds, in order of size. */
+/** The delays in milliseconds, sorted. */
 async function delays(logFile: string): Promise<number[]> {
   const lines = (await readFile(logFile, "utf8")).split("\n").filter((line) => line.includes('"msg":"late"'));
   return lines.map((line) => Number(JSON.parse(line).fields.ms)).toSorted((a, b) => a - b);
 }
 
-/** Asks again and again how the runtime is. */
+/** Polls the runtime's endpoints. */
 class Polls {
   private readonly runtime: RuntimeProcess;
   private ended = false;
@@ -139,7 +139,7 @@ class Polls {
     this.done = this.poll();
   }
 
-  /** The longest answer, in milliseconds. */
+  /** Stops polling. Returns the slowest answer in milliseconds. */
   async end(): Promise<number> {
     this.ended = true;
     await this.done;

@@ -6,7 +6,9 @@ import { kinds, seed } from "./kinds.ts";
 import { type Felt, feltBeside } from "./neighbours.ts";
 
 const seconds = Number(process.env.SECONDS ?? 15);
-/** An innocent's p99: at most so many times what it is without the others, and so many milliseconds, whichever is more. */
+/**
+ * Limit of an innocent's p99: a multiple of its value without the others, or a number of milliseconds, whichever is more.
+ */
 const multiple = 5;
 const promptMs = 250;
 const livezMs = 100;
