@@ -98,12 +98,12 @@ class Follower {
     };
   }
 
-  /** The `count`th list of the namespaces. */
+  /** Answers the `count`th list of the namespaces. */
   async namespaces(count: number, ...lines: readonly object[]): Promise<Stream> {
     return (await this.fixture.server.request(isNamespaces, count)).stream().lines(...lines);
   }
 
-  /** The `count`th list of team-a's objects, all of which are there. */
+  /** Answers the `count`th list of team-a's objects with all of them. */
   async objects(count: number): Promise<void> {
     (await this.fixture.server.request(isObjects, count)).stream().lines(...objects, bookmark(200, true));
   }
@@ -114,7 +114,7 @@ class Follower {
     await quiet(this.runner);
   }
 
-  /** The namespaces' history is gone. */
+  /** Expires the namespaces' history. */
   async expire(stream: Stream): Promise<void> {
     stream.lines(event("ERROR", statusObject(410, "Expired")));
     const { delayMs = 0 } = await this.fixture.observer.entered("backoff");
@@ -134,7 +134,7 @@ class Follower {
     return it;
   }
 
-  /** The namespaces' source has a list that it does not believe yet. */
+  /** Waits until the namespaces' source has a list that it does not trust yet. */
   async doubts(): Promise<void> {
     await this.fixture.observer.ended("doubt");
     await quiet(this.runner);

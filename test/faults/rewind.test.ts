@@ -119,7 +119,7 @@ test.each([
 ])("a list that contradicts what one knows is a rewind for all who listen, by %s", async (_, status) => {
   await using fixture = await FaultFixture.start();
   const bumped = 1_000_000_000;
-  /** Lists twice in the same way: the first is given up. */
+  /** Answers two lists in the same way: the first is abandoned. */
   const listBy = async (nth: number) => {
     if (status !== 200) return (await fixture.server.request(isList, nth)).reply(200, configMapList(bumped, []));
     return (await fixture.server.request(isWatchList, nth)).stream().lines(bookmark(bumped, true));
