@@ -2,7 +2,7 @@ import { type ResourceVersion, resourceVersionIn } from "../../runtime/base/reso
 import type { ListReason, ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
 
-/** Writes down what a source hands out, a line each: `Added a 5`, `bookmark 9`, `list initial from nowhere`. */
+/** Records everything that a source delivers, one line each: `Added a 5`, `bookmark 9`, `list initial from nowhere`. */
 export class RecordingSubscriber implements Subscriber {
   readonly id: string;
   readonly log: string[] = [];

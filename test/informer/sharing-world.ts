@@ -14,7 +14,7 @@ const spec = { apiVersion: "v1", kind: "ConfigMap" };
 class Witness implements Subscriber {
   readonly id: string;
   readonly broken: string[] = [];
-  /** Lists that were complete. */
+  /** Number of complete lists. */
   lists = 0;
   /** The revision up to which it has received everything. */
   at: number | undefined;
@@ -114,11 +114,11 @@ class Witness implements Subscriber {
 export interface SharingWorld {
   readonly broken: readonly string[];
   readonly lists: number;
-  /** Changes that the server left out. */
+  /** Number of changes that the server skipped. */
   readonly spared: number;
 }
 
-/** Several subscribers of one source on a cluster whose history is short. `choosy`: each wants some namespaces alone. */
+/** Several subscribers of one source on a cluster with a short history. `choosy`: each wants only some namespaces. */
 export async function runSharingWorld(seed: number, choosy = false): Promise<SharingWorld> {
   const dice = new Dice(seed);
   const clock = new VirtualClock();

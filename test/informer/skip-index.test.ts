@@ -8,7 +8,7 @@ import type { ChangeType } from "../../runtime/manifest/function.ts";
 import { change } from "../engine/fixture.ts";
 import { RecordingSubscriber } from "./recording-subscriber.ts";
 
-/** Which subscribers know an object, by its key, and the field that they ask for values of. */
+/** The subscribers that know an object, by its key, and the field whose values they select. */
 class Knowing implements AskedField {
   readonly byKey = new Map<string, Set<object>>();
 
@@ -24,7 +24,7 @@ class Knowing implements AskedField {
 /** A subscriber of objects of one color, and of objects that it has received in that color before. */
 class Asking extends RecordingSubscriber {
   readonly passed: Record<ChangeType, number> = { Added: 0, Modified: 0, Deleted: 0 };
-  /** The last change that passed it, as far as it has taken that up. */
+  /** The last skipped change that it has taken from the counts. */
   lastPassed: string | undefined;
   /** True if it was notified of a skipped change since it last took the counts. */
   isDue = false;
@@ -117,7 +117,7 @@ function lives(life: readonly Step[], standsBy: boolean) {
   const past: Change[] = [];
   let rv = 1;
   const at = () => resourceVersion(String(rv));
-  /** It has so many of the changes to come. */
+  /** Adds it as a member that already has so many of the coming changes. */
   const join = (one: Asking, ahead = 0) => {
     if (there.has(one)) return;
     there.add(one);
@@ -143,7 +143,7 @@ function lives(life: readonly Step[], standsBy: boolean) {
       there.delete(one);
       members.moveOut(at(), ({ subscriber }) => subscriber === one);
     } else {
-      // The next connection begins further back, and brings again what everybody has.
+      // The next connection starts at an earlier position, and repeats what every member has.
       members.uncover(at());
       members.cover(resourceVersion(String(Math.max(1, rv - 2))));
       for (const each of past.slice(-2)) members.change(each);
@@ -209,7 +209,7 @@ it("what passes one that has ended its tally, or has left, is none of its own", 
   expect(tallies[0]?.take()).toBeUndefined();
 });
 
-/** Two that stand by: one wants red, the other blue objects. */
+/** Two subscribers that changes may skip: one wants red objects, the other blue ones. */
 function standingBy() {
   const members = new Members();
   const knowing = new Knowing();
