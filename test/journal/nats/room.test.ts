@@ -16,13 +16,13 @@ import { cursor, row } from "./rows.ts";
 const name = "apps_watchfire";
 const log = { warn: () => {}, info: () => {} };
 
-/** A server with an account of such settings for everybody. */
+/** A server whose only account has these settings. */
 const startAccount = (jetstream: string): Promise<NatsServer> => {
   const text = `accounts { W { ${jetstream} users: [{ user: a, password: b }] } }\nno_auth_user: a\n`;
   return startNats(["-c", join(folderOf({ "nats.conf": text }), "nats.conf")]);
 };
 
-/** Why a connection is not made, or a slot not opened. */
+/** The error of a connection, or of opening a slot. */
 async function refusal(server: NatsServer, over: { replicas?: number; name?: string } = {}): Promise<WatchfireError> {
   const made = Nats.connect({ servers: [server.url], name, log, ...over });
   return made.then(
@@ -34,7 +34,7 @@ async function refusal(server: NatsServer, over: { replicas?: number; name?: str
   );
 }
 
-/** The streams of a runtime of this name, and what they take. */
+/** The streams of a runtime with this name, and their subjects. */
 const logOf = (of: string) => ({ stream: `watchfire-${of}-log`, subject: `watchfire.${of}.log.*` });
 const streamsOf = (of: string) => [
   logOf(of),
