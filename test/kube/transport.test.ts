@@ -7,7 +7,7 @@ import type { Identity } from "../../runtime/kube/identity.ts";
 import { ScriptedServer } from "../faults/api-server.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** An identity whose token says how often it was refreshed. */
+/** An identity whose token contains the number of refreshes. */
 class CountingIdentity implements Identity {
   refreshes = 0;
   async credentials() {
@@ -204,7 +204,7 @@ test.runIf(process.platform === "linux")(
       .split("\n")
       .find((each) => {
         const [, , peer, state] = each.trim().split(/\s+/);
-        return peer === `0100007F:${port}` && state === "01"; // established: what is closed lingers in the table
+        return peer === `0100007F:${port}` && state === "01"; // established: closed connections linger in the table
       });
     const [timer, when] = (line?.trim().split(/\s+/)[5] ?? "").split(":");
     expect(timer).toBe("02");

@@ -6,7 +6,7 @@ import { folderOfCase, type Seen, type Site } from "./site.ts";
 
 type Question = Pick<Case, "files" | "listed" | "context" | "environment">;
 
-/** How one of the two asks for `/version`: what the server saw, or why it saw nothing. */
+/** The result of a request for `/version`: the request that the server saw, or the reason why no request arrived. */
 export type Asked =
   | { readonly seen: Seen; readonly refusal?: undefined }
   | { readonly refusal: unknown; readonly seen?: undefined };
@@ -34,7 +34,7 @@ function prepared({ files, listed, environment }: Question) {
   };
 }
 
-/** The runtime, by its own reading of the kubeconfig. */
+/** Sends the request as the runtime, with its own reader of kubeconfigs. */
 export async function askOurs(site: Site, question: Question): Promise<Asked> {
   const { file, environment } = prepared(question);
   site.take();

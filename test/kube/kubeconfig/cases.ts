@@ -1,11 +1,11 @@
 import { idToken, renewedIdToken, type Seen, type Site } from "./site.ts";
 
-/** A kubeconfig, and what kubectl answers by it. */
+/** A kubeconfig, and kubectl's request with it. */
 export interface Case {
   readonly name: string;
   /** The case's files by their names. Default kubeconfig: `config`. */
   readonly files: Readonly<Record<string, string | Uint8Array>>;
-  /** The files of KUBECONFIG. With them no file is named by itself. */
+  /** The files of KUBECONFIG. If they are given, no file is named by an option. */
   readonly listed?: readonly string[];
   readonly context?: string;
   readonly environment?: Readonly<Record<string, string>>;
@@ -25,7 +25,7 @@ const nobody: Seen = {
   impersonation: {},
 };
 
-/** All that the server sees by an answer. */
+/** The complete request that the server sees for an answer. */
 export const expectedOf = (answer: Case["answer"]): Seen | "refused" =>
   answer === "refused" ? answer : { ...nobody, ...answer };
 
