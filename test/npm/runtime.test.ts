@@ -14,7 +14,7 @@ beforeAll(() => {
   cpSync(example, join(project.folder, "functions/hello"), { recursive: true });
 });
 
-/** The processes that a process started, and theirs: `pid name`. */
+/** The descendants of a process: `pid name`. */
 function startedBy(pid: number): string[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return children === "" ? [] : children.split(" ").flatMap((child) => [child, ...startedBy(Number(child))]);

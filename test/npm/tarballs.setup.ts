@@ -13,7 +13,7 @@ declare module "vitest" {
   }
 }
 
-/** Packs once for all files; removes at the end what they have made. */
+/** Packs once for all test files, and removes at the end what they created. */
 export default async function setup({ provide }: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-packages-"));
   const projects = join(folder, "projects");
