@@ -1,4 +1,4 @@
-// Replicas whose NATS has one slot that cannot be read, as processes of their own on a real nats-server.
+// Replicas whose NATS has one unreadable slot, in separate processes on a real nats-server.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -18,7 +18,7 @@ const { access } = inject("shared");
 const execute = promisify(execFile);
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-/** A fleet's NATS and its cluster; `shares`: how many functions. */
+/** A fleet with its NATS and its cluster; `shares`: number of functions. */
 async function fixture(slots: number, shares: number) {
   const server = await NatsServer.make();
   await server.start();
@@ -31,7 +31,7 @@ async function fixture(slots: number, shares: number) {
     const last = await lastOf(slot);
     await nats.jsm.streams.deleteMessage(nats.logStream, last?.note.after ?? 0);
   };
-  /** As the guide and the error have it. */
+  /** The repair that the guide and the error name. */
   const repair = (slot: number) => nats.jsm.streams.purge(nats.logStream, { filter: `${nats.logSubject}.${slot}` });
   const dispose = async () => {
     await on[Symbol.asyncDispose]();
@@ -41,7 +41,7 @@ async function fixture(slots: number, shares: number) {
   return { on, server, nats, start, lastOf, damage, repair, [Symbol.asyncDispose]: dispose };
 }
 
-/** By state, the slots as a replica sees them. */
+/** The slots by their state, as a replica reports them. */
 async function states(replica: Replica): Promise<Partial<Record<string, number[]>>> {
   const all = (await replica.status()).fleet?.slots ?? [];
   const grouped = Object.groupBy(all, ({ state }) => state);

@@ -1,5 +1,5 @@
-// Replicas that share the functions, as processes of their own, on a real nats-server: they come, go, are killed and
-// stopped while another process writes. The auditor compares the cluster's history with the handlers' records.
+// Replicas that share the functions, in separate processes on a real nats-server. They are added, removed, killed and stopped
+// while another process writes. The auditor compares the cluster's history with the handlers' records.
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -51,7 +51,7 @@ interface Held {
   readonly spec?: { readonly holderIdentity: string };
 }
 
-/** Makes the cluster serve Function objects, where it does not yet. */
+/** Makes the cluster serve Function objects, if it does not yet. */
 async function serveFunctions(): Promise<void> {
   const file = join(import.meta.dirname, "../../deploy/chart/files/functions.watchfire.dev.yaml");
   const made = await admin.reply("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
@@ -62,7 +62,7 @@ async function serveFunctions(): Promise<void> {
   await until("functions are served", 20_000, served);
 }
 
-/** Milliseconds until all slots run, evenly. */
+/** Milliseconds until all slots run, evenly distributed. */
 async function balanced(...replicas: readonly Replica[]): Promise<number> {
   const from = performance.now();
   const counts = async () => Promise.all(replicas.map(async (each) => running(await each.status())));
@@ -74,7 +74,7 @@ async function balanced(...replicas: readonly Replica[]): Promise<number> {
   return Math.round(performance.now() - from);
 }
 
-/** Runs a command on one replica; gives what it prints. */
+/** Runs a command on one replica. Returns its output. */
 const command = (replica: Replica, words: string) =>
   execute(process.execPath, [bin, ...words.split(" "), "--data", replica.options.data]);
 

@@ -1,4 +1,4 @@
-// Positions on their way into slots on a real nats-server, and processes that end on the way.
+// Migrations of checkpoints into slots on a real nats-server, with processes that end during them.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
@@ -162,7 +162,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
       }).then((journal) => new Checkpoint(journal));
     const owner = await open(1);
     const { id: view } = await owner.openView("copy", "settings", "/ConfigMap");
-    // Whoever takes the slot to carry it away has a later term.
+    // A process that takes the slot to migrate it has a later term.
     const carrier = await open(2);
     const row = { view, namespace: "", selection: "", lowWaterMark: resourceVersion("9"), epoch: 0, initial: false };
     await expect(owner.commit({ ...emptyBatch, cursors: [row] })).rejects.toMatchObject({
@@ -178,7 +178,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
   });
 });
 
-/** A replica on its way into a fleet that began with nothing. */
+/** A replica that is about to join a fleet that started without checkpoints. */
 async function late() {
   const namespace = await createNamespace();
   const transport = connectDirect({ server: admin.access.url, ...admin.access });

@@ -1,4 +1,4 @@
-// Kinds as definitions may call them: whatever `kubectl api-resources` shows can be watched, kept and called.
+// Any names of kinds that definitions allow: whatever `kubectl api-resources` lists can be watched, stored and called.
 import { expect, inject, onTestFinished, test } from "vitest";
 import { Client } from "../target/client.ts";
 import { createNamespace, eventually, removeAtEnd, unique } from "../target/fixture.ts";

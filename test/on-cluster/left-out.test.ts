@@ -10,7 +10,7 @@ import { eventually, startOwn, unique } from "../target/fixture.ts";
 
 const { access } = inject("shared");
 
-/** Sources of one replica, on a cluster. */
+/** The sources of one replica on a cluster. */
 function replica({ url, ca, token }: Access) {
   const transport = connectDirect({ server: url, ca, token });
   const discovery = new Discovery(transport, systemClock);

@@ -114,7 +114,7 @@ test("no patch that is let through gives an object a label of the runtime's", as
       ],
     },
   );
-  // Refusing everything would keep the law as well.
+  // A runtime that refused everything would pass the test, too.
   expect(through).toBeGreaterThan(5);
 });
 

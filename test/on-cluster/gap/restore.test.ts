@@ -1,4 +1,4 @@
-// A cluster that is put back to an earlier state, by each recipe that it knows, with a runtime on it.
+// A cluster that is restored to an earlier state by each supported recipe, with a runtime on it.
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Client } from "../../target/client.ts";
 import { describeHistory, startOwn } from "../../target/fixture.ts";
@@ -14,7 +14,7 @@ const watch = {
   fieldSelector: "metadata.name!=kube-root-ca.crt",
 };
 const reads = [{ apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: ["restored"] } }];
-/** Fails where what it reads is of another time than its event. */
+/** Fails if a read state is from another time than the event. */
 const compare = `
   const { type, object } = event;
   const { name, namespace } = object.metadata;
@@ -22,7 +22,7 @@ const compare = `
   ctx.log.info("told", { line: "sees " + name + "=" + seen?.data.v });
 `;
 
-/** Functions, and how many lines each writes of what was undone. */
+/** The functions, with the number of lines that each writes for the undone changes. */
 const counts: Readonly<Record<string, number>> = { all: 4, latest: 4, fields: 3, reader: 8 };
 const names = Object.keys(counts);
 
@@ -57,7 +57,7 @@ describeHistory.each(recipesOf(inject("target")))("a cluster that is put back by
     await patch("labelled", { metadata: { labels: { since: "backup" } } });
     await make("made-since");
     await remove("deleted-since");
-    // An API server that starts writes as well: the resourceVersions of before must stay out of its reach.
+    // A starting API server writes as well, so the earlier resourceVersions must be out of its reach.
     const secrets = "/api/v1/namespaces/default/secrets";
     for (let times = 0; times < 200; times++)
       await target.admin.post(secrets, { metadata: { generateName: "other-" } });
