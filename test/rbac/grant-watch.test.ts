@@ -10,7 +10,7 @@ import { trigger } from "./trigger.ts";
 const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["patch"] };
 const configMapPatcher = manifestOf({ permissions: [{ ...rule, namespaces: ["demo"] }] });
 
-/** How often a function is looked at, in milliseconds. */
+/** Interval of the checks of a function, in milliseconds. */
 const everyMs = 8_000;
 
 interface Review {
@@ -20,7 +20,7 @@ interface Review {
   };
 }
 
-/** A watch over a function, whose account has what `grant.rules` says; undefined: the API server fails. */
+/** A watch over a function whose account has the rights in `grant.rules`; `undefined`: the API server fails. */
 async function watching(manifest = configMapPatcher) {
   const grant: { rules: object[] | undefined; account: boolean } = { rules: [rule], account: true };
   /** The API server's answers about namespaces. A namespace without an entry exists. */
@@ -51,7 +51,7 @@ async function watching(manifest = configMapPatcher) {
     absent: (name, gone) => told.push(`${name} without ${gone.join()}`),
   });
   onTestFinished(() => grants.close());
-  /** A round later, looked and at rest. */
+  /** Lets one round of checks complete. */
   const round = async (ms = everyMs) => {
     await clock.advance(ms);
     await expect.poll(() => clock.timers).toBe(1);
