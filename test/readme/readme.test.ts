@@ -43,7 +43,7 @@ describe("the docs", () => {
     const [guide = ""] = read("runtime/docs/README.md").split("\n## Reference");
     const named = [...guide.matchAll(/\]\((\w[\w-]*\.md)[)#]/g)].map(([, page = ""]) => `runtime/docs/${page}`);
     expect(named.length).toBeGreaterThan(25);
-    // The table of powers is made from code.
+    // The table of powers is generated from code.
     const linesOf = (page: string) =>
       read(page)
         .replace(/<!-- (\w+) -->[\s\S]*?<!-- \/\1 -->/g, "")

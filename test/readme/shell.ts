@@ -31,12 +31,12 @@ export class Shell {
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const shell = new Shell(folder, texts);
     const shims = {
-      // This checkout's, as in the image.
+      // This checkout's command, as in the image.
       npx: `shift; exec ${process.execPath} ${bin} "$@"`,
       watchfire: `exec ${process.execPath} ${bin} "$@"`,
       node: `exec ${process.execPath} "$@"`,
       helm: `exec ${await helmPath()} "$@"`,
-      // The pods of this cluster do not run: what `kubectl exec` would run in one runs here.
+      // This cluster runs no pods, so a command of `kubectl exec` runs locally.
       kubectl: `[ "$1" != exec ] || { while [ "$1" != -- ]; do shift; done; shift; exec "$@"; }\nexec ${await kubectlPath()} "$@"`,
     };
     for (const [name, text] of Object.entries(shims)) {
@@ -61,14 +61,14 @@ export class Shell {
     return (await promisify(execFile)("sh", words, { cwd: this.folder, env: this.env })).stdout;
   }
 
-  /** Starts a command that goes on; it ends with the test. */
+  /** Starts a long-running command, which ends with the test. */
   start(command: string): TalkingProcess {
     this.ran.push(command);
     const words = ["-ec", `exec ${this.here(command).replace(/ &$/, "")}`];
     return new TalkingProcess("sh", words, { cwd: this.folder, env: this.env, patienceMs: 30_000 });
   }
 
-  /** The page's commands that were not run here, with more words or without. */
+  /** The page's commands that were not run here, with or without further arguments. */
   missed(page: string): string[] {
     return commandsOf(page).filter((command) => !this.ran.some((each) => each.startsWith(command)));
   }

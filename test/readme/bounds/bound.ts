@@ -1,6 +1,6 @@
 import { type Constant, numberOf } from "./constants.ts";
 
-/** A queue, a buffer, a cache or a list of the runtime, and where it ends. */
+/** A limit of a queue, a buffer, a cache or a list of the runtime. */
 export interface Bound {
   readonly what: string;
   /** Limit of one function. `-`: only the runtime as a whole has it. */
@@ -10,15 +10,15 @@ export interface Bound {
   /** Behaviour beyond the limit. */
   readonly beyond: string;
   readonly set: readonly Constant[];
-  /** Bytes of the parent's memory that all functions together can make it take, where that has a bound. */
+  /** Memory of the parent that all functions together can make it use, in bytes, if that is limited. */
   readonly memory?: number;
-  /** The same of its disk. */
+  /** The same for disk space. */
   readonly disk?: number;
 }
 
 const unit = (size: number, factor: number, name: string) => `${(size / factor).toLocaleString("en")} ${name}`;
 
-/** `16 MiB`. */
+/** Formats a size, such as `16 MiB`. */
 export const sizeOf = (bytes: number): string =>
   bytes >= 2 ** 20 ? unit(Math.round(bytes / 2 ** 20), 1, "MiB") : unit(Math.round(bytes / 2 ** 10), 1, "KiB");
 const count = (number: number): string => number.toLocaleString("en");
@@ -35,6 +35,6 @@ export const perFunctionOnly = "no more";
 /** For a resource that the runtime has only once. */
 export const runtimeAlone = "-";
 
-/** All bounds of a file or a folder: parts of what the row tells. */
+/** All bounds of a file or a folder, which are parts of the row's subject. */
 export const inFile = (...files: readonly string[]): Constant[] => files.map((file) => ({ file, name: "*" }));
 export const inFolder = (folder: string): Constant[] => [{ file: folder, name: "*" }];

@@ -6,7 +6,7 @@ const runtime = join(import.meta.dirname, "../../../runtime");
 
 /** A constant of the runtime's code. */
 export interface Constant {
-  /** Below `runtime/`. */
+  /** Path below `runtime/`. */
   readonly file: string;
   readonly name: string;
 }
@@ -31,7 +31,7 @@ function expressionOf({ file, name }: Constant): string | undefined {
 
 const unit = /^(?:mebi|mebibyte)$/;
 
-/** Its value, of a number or a flat object of numbers. Throws where the code has no such constant. */
+/** The constant's value, a number or a flat object of numbers. Throws if the code has no such constant. */
 function codeValue(constant: Constant): unknown {
   const expression = expressionOf(constant);
   if (expression === undefined) throw new Error(`runtime/${constant.file} has no constant ${constant.name}`);
@@ -48,7 +48,7 @@ export function numberOf(constant: Constant, key?: string): number {
   return found;
 }
 
-/** Every constant of the runtime whose name says that it is a bound, in the order of the files. */
+/** Every constant of the runtime whose name is that of a limit, in the order of the files. */
 export function boundsOfCode(): readonly Constant[] {
   const files = globSync("**/*.ts", { cwd: runtime, exclude: (name) => name === "node_modules" }).toSorted();
   return files

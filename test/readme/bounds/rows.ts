@@ -14,7 +14,7 @@ const idleMemory = 123 * 2 ** 20;
 /** Measured: 1,000 watches of the embedded cluster took 188 MB, 2026-11-27. */
 const watchMemory = 190 * 2 ** 10;
 
-/** Every bound, in the order of an event's way. */
+/** Every bound, in the order in which an event meets them. */
 export function bounds({ memory, volume }: Defaults): readonly Bound[] {
   const disk = sharesOf(volume);
   // Node takes half of a container's memory for its heap, and waiting events a quarter of that.

@@ -38,7 +38,7 @@ function placesOf(set: readonly Constant[]): string {
   return [...files].map(([file, names]) => [`\`${file}\``, ...new Set(names)].join(" ")).join(", ");
 }
 
-/** Each bound in a row. */
+/** The table of bounds, one row each. */
 export const boundsTable = (): string =>
   [
     "| what | of a function | of a runtime | beyond it | set in `runtime/` |",
