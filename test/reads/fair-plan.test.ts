@@ -9,7 +9,7 @@ const holderOf = (demand: Readonly<Record<string, number>>) => ({ demand: new Ma
 const apart = fc
   .array(bytes, { minLength: 1, maxLength: 8 })
   .map((sizes) => sizes.map((size, index) => holderOf({ [`s${index}`]: size })));
-/** Up to five sources, and who reads which of them. */
+/** Up to five sources, and the functions that read each of them. */
 const sharing = fc
   .array(bytes, { minLength: 1, maxLength: 5 })
   .chain((sizes) =>
