@@ -37,7 +37,7 @@ class World {
     this.blames = Array.from({ length: functions }, () => new CircuitBreaker());
   }
 
-  /** The executor where the first function is dies; `inside`: who else has code at work there. */
+  /** Kills the executor of the first function; `inside`: the other functions with running code there. */
   strike(reason: Scene["reason"], inside: readonly number[], isInside: boolean): void {
     const number = ++this.lastExecutor;
     const [killer] = this.blames;
@@ -134,7 +134,7 @@ describe("whatever the schedule of deaths,", () => {
         live(world, schedule);
         expect(world.sharedDeaths).toBeLessThanOrEqual(15);
         const seen = new World(5);
-        // As patient as it needs to be: it strikes when it is among the others again, if it ever is.
+        // A patient attacker: it strikes when it is again among the others, if it ever is.
         const patience: Step[] = [{ waits: 61 * minute }, { events: 300 }];
         live(
           seen,

@@ -7,7 +7,7 @@ import { guestScript } from "../../runtime/sandbox/host/guest-script.ts";
 
 it("no isolate compiles again what ran of the bootstrap in the first one since V8 has other flags", async () => {
   const program = join(import.meta.dirname, "code-cache.program.ts");
-  // As executors run; isolated-vm asks for the flag.
+  // With the flag of executors, which isolated-vm requires.
   const { stdout } = await promisify(execFile)(process.execPath, ["--no-node-snapshot", program]);
   for (const [first = 0, ...later] of JSON.parse(stdout) as number[][])
     expect(Math.max(...later)).toBeLessThan(first / 3);

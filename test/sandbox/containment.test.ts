@@ -38,7 +38,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
   it("runs under Node's permission model, with the flags that isolates need", async () => {
     const pid = await executorPid(fixtureForTest());
     expect(readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0]).toBe("watchfire executor");
-    // It has put its name over its arguments, and would have refused to start without these.
+    // It has overwritten its arguments with its name, and would have refused to start without these.
     const { flags } = executorProgram();
     expect(flags).toEqual(expect.arrayContaining(["--permission", "--no-node-snapshot", "--single-threaded"]));
     expect(flags.filter((flag) => /allow-(fs-write|child|worker)/.test(flag))).toEqual([]);
@@ -103,7 +103,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
   it("compiles no machine code with --jitless, and runs handlers all the same", async () => {
     const fixture = fixtureForTest({ launch: launchChild(executorProgram({ jitless: true })) });
     const pid = await executorPid(fixture);
-    // V8 keeps what it compiles in memory that can be written and run.
+    // V8 puts compiled code into memory that is writable and executable.
     const compiled = (pid: number) => /^\S+ rwxp/m.test(readFileSync(`/proc/${pid}/maps`, "latin1"));
     expect([compiled(pid), compiled(await executorPid(fixtureForTest()))]).toEqual([false, true]);
     expect((await fixture.run("f")).type).toBe("ok");
@@ -159,7 +159,7 @@ describe("the sandbox", () => {
     const stands = { state: "parked", kills: 2, detail: /^runs again in \d+ s: it brought 2 executors down$/ };
     expect(fixture.sandbox.status("bomb")).toMatchObject(stands);
     expect(fixture.sandbox.parked()).toMatchObject([{ name: "bomb" }]);
-    // It is not run, and no attempt of it counts.
+    // It is not run, and no attempt is counted.
     expect(await fixture.run("bomb")).toEqual({ type: "interrupted" });
     await expect
       .poll(() => fixture.sandbox.status("bomb"), { timeout: 10_000 })
@@ -169,7 +169,7 @@ describe("the sandbox", () => {
     expect(fixture.sandbox.status("calm")).toMatchObject({ state: "ready", kills: 0 });
     await fixture.load("bomb", "export default () => {};");
     expect(fixture.sandbox.status("bomb")).toMatchObject({ state: "ready", kills: 0 });
-    // The shared executor and the spare are left; quarantine's own has ended.
+    // The shared executor and the spare are left; that of quarantine has ended.
     await expect.poll(async () => (await fixture.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
   });
 

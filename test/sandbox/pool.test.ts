@@ -32,7 +32,7 @@ describe("a spare executor", () => {
     listener.ended("exited", "SIGKILL");
   };
 
-  /** Time in which every executor says that it lives. */
+  /** Advances time while every executor sends heartbeats. */
   async function pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= 1000) {
       for (const listener of living) listener.data(beat);
