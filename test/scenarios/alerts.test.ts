@@ -1,4 +1,4 @@
-// The rules of the runbook, held to what Prometheus sees of a runtime in which nothing has gone wrong yet.
+// Checks the alert rules of the runbook against the metrics of a healthy runtime.
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { read } from "../readme/sections.ts";
@@ -12,7 +12,7 @@ const rules: readonly { alert: string; expr: string }[] = parse(yaml).groups.fla
 /** The matchers between the braces of a selector; empty without braces. */
 const matchersOf = (selector = "") => [...selector.matchAll(/(\w+)(=~?)"([^"]*)"/g)];
 
-/** Whether a line of the page is of this metric, with labels that the selector's matchers fit. */
+/** True if a line of the metrics page has this name, and labels that match the selector. */
 function isSelected(line: string, name: string, selector: string | undefined): boolean {
   const [, found, labels = ""] = /^(\w+)(?:\{(.*)\})? \S+$/.exec(line) ?? [];
   if (found !== name) return false;

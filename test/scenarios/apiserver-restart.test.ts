@@ -16,7 +16,7 @@ test("an apiserver that restarts with empty history costs one list: unchanged ob
     (await scripted.following(count)).status(429, "TooManyRequests", {}, { "retry-after": "20" });
     await runtime.sees("it waits as long as it was told to", () => runtime.clock.cutShort(20_000, 20_001) > 0);
   }
-  // It is back, and remembers nothing of before.
+  // The server is back, without its earlier history.
   (await scripted.following(4)).stream().lines(expired());
   const again = [item("n0", 101, 2), ...objects.slice(1, 49), item("n49", 150, 2), item("new", 151)];
   await scripted.backedOff();

@@ -18,12 +18,12 @@ afterAll(async () => {
   await cluster.close();
 });
 
-/** A runtime that ends with the test; with the administrator's token unless another is given. */
+/** A runtime that ends with the test. Default token: the administrator's. */
 export async function install(token: string = connection.token): Promise<Installation> {
   const made = await Installation.on({ ...connection, token });
   onTestFinished(() => made[Symbol.asyncDispose]());
   return made;
 }
 
-/** A namespace of the test's own. */
+/** A namespace that only this test uses. */
 export const createTeam = (labels: Record<string, string> = {}): Promise<Team> => Team.create(admin, labels);

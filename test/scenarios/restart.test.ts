@@ -189,7 +189,7 @@ test("another cluster's data folder is refused, not read as if everything had be
   await expect(runtime.open()).rejects.toThrow(/WF_CHECKPOINT_OTHER_CLUSTER/);
 });
 
-/** A transport that may not read kube-system so many times. */
+/** A transport that may not read kube-system for so many requests. */
 function withhold(runtime: Installation, times: number): void {
   const { transport } = runtime;
   const json = transport.json.bind(transport);
