@@ -18,7 +18,7 @@ const odd = "9007199254740993";
 const even = "9007199254740992";
 const account = (id: string) => `{"spec":{"id":${id},"name":"a"}}`;
 
-/** Whole numbers of 64 bits, most of them beyond 2^53, and some that share a double. */
+/** 64-bit integers, most of them beyond 2^53, and some that share a double. */
 const integer = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   fc.bigInt({ min: 2n ** 53n - 4n, max: 2n ** 53n + 4n }),
@@ -39,7 +39,7 @@ const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
   ),
 }));
 
-/** JSON of a value in which whole numbers are BigInts. */
+/** JSON of a value whose integers are BigInts. */
 const textOf = (value: unknown): string => {
   if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return `[${value.map(textOf).join(",")}]`;

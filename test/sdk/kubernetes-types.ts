@@ -1,5 +1,5 @@
-// Makes sdk/kubernetes/: an interface for each stable (v1, v2) type of client-node, with Kubernetes' own words, and the map
-// from apiVersion and kind to them. After client-node was updated: node test/sdk/kubernetes-types.ts
+// Generates sdk/kubernetes/: an interface for each stable (v1, v2) type of client-node, with Kubernetes' own comments, and the
+// map from apiVersion and kind to them. Run it after an update of client-node: node test/sdk/kubernetes-types.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -28,7 +28,7 @@ interface Served {
   readonly kind: string;
 }
 
-/** The text of each file of sdk/kubernetes/ for the client-node that is installed. */
+/** The text of each file of sdk/kubernetes/ for the installed client-node. */
 export function render(): Record<"types.ts" | "served.ts", string> {
   const served = servedModels();
   const stable = [...models.keys()].filter((name) => /V[12][A-Z]/.test(name) && !name.endsWith("List")).sort();
@@ -67,7 +67,7 @@ function servedModels(): Map<string, Served> {
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** One class of client-node as an interface: fields under their names in JSON, timestamps as text. */
+/** One class of client-node as an interface: fields by their names in JSON, timestamps as text. */
 function declared(name: string, served: ReadonlyMap<string, Served>): string {
   const text = readFileSync(join(declarations, `${name}.d.ts`), "utf8");
   const about = /\/\*\*\n\*([\s\S]*?)\*\/\nexport declare class/.exec(text)?.[1] ?? "";
@@ -99,7 +99,7 @@ function comment(words: string, indent: string): string {
   return text === "" ? "" : `${indent}/** ${text} */\n`;
 }
 
-/** A type as JSON has it. A kind within another object need not say its apiVersion and kind. */
+/** A type in its JSON form. A kind within another object may omit its apiVersion and kind. */
 function jsonType(type: string, served: ReadonlyMap<string, Served>): string {
   return type
     .replace(/\s+/g, " ")
