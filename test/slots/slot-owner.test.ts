@@ -7,7 +7,7 @@ import { SimulatedFleet, SimulatedReplica } from "./simulated-fleet.ts";
 const slots = 8;
 const runs = Number(process.env.RUNS ?? 30);
 const prompt: Fate = { thereMs: 5, backMs: 5 };
-/** A crash is over by then: a term of 10 s, a renewal and a look before it, and the requests. */
+/** Limit of the time after a crash: a term of 10 s, a renewal and a check before it, and the requests. Milliseconds. */
 const takenWithinMs = 15_000;
 
 const world = () => {
@@ -362,7 +362,7 @@ test("no slot ever has two owners, and each has one soon after faults end", asyn
           for (let left = ms; left > 0; left -= 100) {
             await clock.advance(Math.min(left, 100));
             look();
-            // A process that has ended is followed by another pod's.
+            // A process that has ended is replaced by that of another pod.
             all.forEach((each, index) => {
               if (each.isOver) all[index] = fresh();
             });
