@@ -1,4 +1,4 @@
-// The environment names the real cluster and the real NATS that the suite runs on; it is read here alone.
+// Reads the environment's variables that name the real cluster and the real NATS of the suite. No other file reads them.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { toolOf } from "./tool-of.ts";
@@ -9,17 +9,17 @@ export function assetsFolder(): string | undefined {
   return toolOf(process.env, "KUBEBUILDER_ASSETS");
 }
 
-/** The kubeconfig of a cluster that runs already, or undefined. */
+/** The kubeconfig of an existing cluster, or `undefined`. */
 export function runningClusterKubeconfig(): string | undefined {
   return process.env.KUBECONFIG_TEST || undefined;
 }
 
-/** Whether the cluster suite has a real kube-apiserver to run on. */
+/** True if the cluster suite can run on a real kube-apiserver. */
 export function realClusterConfigured(): boolean {
   return assetsFolder() !== undefined || runningClusterKubeconfig() !== undefined;
 }
 
-/** The path of one binary of the assets folder, or undefined where the folder or the binary is missing. */
+/** The path of a binary in the assets folder; `undefined` if the folder or the binary is missing. */
 export function asset(name: string): string | undefined {
   const folder = assetsFolder();
   if (!folder) return undefined;

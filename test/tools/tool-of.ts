@@ -1,4 +1,4 @@
-/** Variables that name a tool from outside of npm, without which some tests are skipped. */
+/** Variables that name a tool from outside of npm. Without it some tests are skipped. */
 export type Tool = "KUBEBUILDER_ASSETS" | "NATS_SERVER";
 
 /**

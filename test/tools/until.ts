@@ -1,7 +1,7 @@
-/** A condition that can no longer come true: waiting on is of no use. */
+/** A condition that can no longer become true, so waiting is pointless. */
 export class Hopeless extends Error {}
 
-/** How often a condition is looked at unless the caller says how often, in milliseconds. */
+/** Default polling interval in milliseconds. */
 const usualPollMs = 10;
 
 /**

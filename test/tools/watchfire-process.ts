@@ -10,7 +10,7 @@ const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 /** `watchfire cluster` in a separate process, with its files in a folder. */
 export class ClusterProcess {
   readonly kubeconfig: string;
-  /** An administrator's. */
+  /** An administrator's client. */
   readonly client: Client;
   private readonly process: LeashedProcess;
 
@@ -59,7 +59,7 @@ export class RuntimeProcess {
     this.functions = functions;
   }
 
-  /** Resolves when it says that it is ready: its first list, or what it missed, is taken in. */
+  /** Resolves when it reports readiness: its first list, or what it missed, is received. */
   async start(): Promise<void> {
     this.address = `127.0.0.1:${await freePort()}`;
     const folders = ["--functions", this.functions, "--data", join(this.folder, "data")];
@@ -72,7 +72,7 @@ export class RuntimeProcess {
     });
   }
 
-  /** One of its endpoints. */
+  /** Reads one of its endpoints. */
   read(path: "/livez" | "/readyz" | "/status" | "/metrics"): Promise<Response> {
     return fetch(`http://${this.address}${path}`);
   }
