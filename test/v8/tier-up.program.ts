@@ -1,4 +1,4 @@
-// Calls a function 10,000 times with time to spare, and then 10,000 times without. V8 prints what it compiles.
+// Calls a function 10,000 times with idle time in between, and then 10,000 times without. V8 prints what it compiles.
 import { CompilerPacing } from "../../runtime/v8/compiler-pacing.ts";
 
 function hot(value: number): number {
