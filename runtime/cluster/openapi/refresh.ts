@@ -1,9 +1,9 @@
 /**
- * Rewrites kubernetes.json, what the embedded API server knows of the built-in kinds, from a running kube-apiserver:
+ * Regenerates kubernetes.json, the embedded API server's data of the built-in kinds, from a running kube-apiserver:
  *
  *     KUBECONFIG=... node runtime/cluster/openapi/refresh.ts
  *
- * Takes the schemas that the served kinds reach, without their prose, and the resources that discovery lists.
+ * It contains the schemas that the served kinds use, without their prose, and the resources in discovery.
  * Run it by hand when the Kubernetes version changes; it needs `kubectl` on the PATH.
  */
 import { execFileSync } from "node:child_process";

@@ -1,5 +1,5 @@
 /**
- * Makes `messages.json`, the table by which protobuf bodies are read, from the Go modules of a Kubernetes release:
+ * Generates `messages.json`, the table for decoding protobuf bodies, from the Go modules of a Kubernetes release:
  *
  *     node runtime/cluster/protobuf/refresh.ts "$(go env GOMODCACHE)/k8s.io" v0.36.3
  *
