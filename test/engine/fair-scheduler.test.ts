@@ -339,7 +339,7 @@ describe("in a dispatcher", () => {
     await it.clock.advance(250);
     await quiet(it.runner);
     expect(given.get("other")).toBe(50);
-    // Including what it still starts.
+    // The attempts that it still starts do not block the other either.
     await burst(300, "hangs");
     await burst(50, "other");
     expect(given.get("other")).toBe(100);
