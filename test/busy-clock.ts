@@ -1,8 +1,8 @@
 import { VirtualClock } from "./virtual-clock.ts";
 
-/** A virtual clock whose monotonic time passes while work is done, as a real one's does. */
+/** A virtual clock whose monotonic time also advances during work, like that of a real clock. */
 export class BusyClock extends VirtualClock {
-  /** The longest that was worked without the loop's turning, in milliseconds. */
+  /** The longest work without a turn of the event loop, in milliseconds. */
   longest = 0;
   private workedMs = 0;
   private stretch = 0;
@@ -25,7 +25,7 @@ export class BusyClock extends VirtualClock {
   }
 }
 
-/** A clock on which each look takes a millisecond: work takes time. */
+/** A clock on which each reading takes a millisecond, so that work takes time. */
 export class WorkingClock extends VirtualClock {
   private looks = 0;
 

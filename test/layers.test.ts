@@ -66,10 +66,10 @@ const packages = packageFolders.map((folder) => {
 /** The package's name in a specifier such as `@watchfire/sdk/testing`. */
 const packageOf = (specifier: string) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? "";
 
-/** The file that a package's name stands for in an import, such as `@watchfire/sdk/testing`. */
+/** The file that an import by a package's name, such as `@watchfire/sdk/testing`, resolves to. */
 const doors = new Map(packages.flatMap((each) => [...each.exports]));
 
-/** The files of the house that each imports, by a path or by a package's name. */
+/** The files of the project that each file imports, by a path or by a package's name. */
 const graph = new Map(
   files.map((file) => [
     file,
@@ -81,7 +81,7 @@ const graph = new Map(
   ]),
 );
 
-/** Each way of imports that comes back to where it began. */
+/** Every cycle of imports. */
 function circlesOf(imports: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>();
   const circles: string[] = [];
@@ -103,7 +103,8 @@ describe("the house's layers", () => {
   });
 
   it("no import goes in a circle between folders, at any depth", () => {
-    // A door stands above all that lies in its folder: an index.ts, or the file beside the folder that has its name.
+    // The entry point of a folder may import everything in the folder: an index.ts, or the file with the folder's name in the
+    // parent folder.
     const isDoor = (file: string) =>
       file.endsWith("/index.ts") || files.some((one) => dirname(one) === file.slice(0, -3));
     const folderOf = (file: string) => (isDoor(file) ? file : dirname(file));
@@ -237,7 +238,7 @@ describe("the house's layers", () => {
       for (const [, from] of text.matchAll(/(?:import|export)\s+\*(?:\s+as\s+\w+)?\s*from\s*"([^"]+)"/g)) take(from);
       for (const [, from] of text.matchAll(/import\(\s*"([^"]+)"\s*\)/g)) take(from);
     }
-    // What WebAssembly exports is taken by its name there.
+    // Exports of WebAssembly are used by their names there.
     const unused = files
       .filter((file) => !file.endsWith(".wasm.ts"))
       .flatMap((file) => {

@@ -6,7 +6,7 @@ interface Pending {
   callback: () => void;
 }
 
-/** A clock that moves only when told to; timers fire in order of their time, then of their creation. */
+/** A clock that moves only on the test's command. Timers fire in the order of their time, then of their creation. */
 export class VirtualClock implements Clock {
   private time = 0;
   private sequence = 0;
@@ -19,7 +19,7 @@ export class VirtualClock implements Clock {
   }
 
   now(): number {
-    // Whole milliseconds, as Date gives them.
+    // Whole milliseconds, like Date.
     return Math.floor(this.epoch + this.time);
   }
 
@@ -37,23 +37,25 @@ export class VirtualClock implements Clock {
     return { cancel: () => this.pending.delete(entry) };
   }
 
-  /** How many timers wait. */
+  /** Number of pending timers. */
   get timers(): number {
     return this.pending.size;
   }
 
-  /** The machine sleeps for `ms`: wall time goes on, the monotonic clock and its timers stand still, as on Linux. */
+  /**
+   * Simulates a suspended machine for `ms`: wall time advances, but the monotonic clock and its timers do not, as on Linux.
+   */
   suspend(ms: number): void {
     this.epoch += ms;
     this.slept += ms;
   }
 
-  /** Somebody sets wall time, by so much forward or back. */
+  /** Moves wall time forward or back, as when somebody sets the clock. */
   step(ms: number): void {
     this.epoch += ms;
   }
 
-  /** Moves on by `ms`, firing what falls due, and lets promise reactions run before and after each timer. */
+  /** Advances by `ms` and fires the due timers. Promise reactions run before and after each timer. */
   async advance(ms: number): Promise<void> {
     const end = this.time + ms;
     await this.quiet();
@@ -67,7 +69,7 @@ export class VirtualClock implements Clock {
     await this.quiet();
   }
 
-  /** Lets what is under way go on until nothing does but timers. */
+  /** Runs pending work until only timers are left. */
   quiet(): Promise<void> {
     return settle();
   }
@@ -82,7 +84,7 @@ export class VirtualClock implements Clock {
   }
 }
 
-/** Lets pending promise reactions and immediates run. */
+/** Runs pending promise reactions and immediates. */
 export async function settle(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
 }

@@ -16,11 +16,11 @@ export const errorCodes = {
   WF_CLI_ENVIRONMENT: user("an environment variable has a value that cannot be used", "correct it or unset it"),
   WF_CLI_UNREACHABLE: user(
     "no runtime answers at the URL",
-    "start it, or name another by --url or --data; `watchfire dead-letters --data DIR` reads the folder of one that is stopped",
+    "start it, or name another with --url or --data; `watchfire dead-letters --data DIR` reads the folder of a stopped one",
   ),
   WF_CLI_REFUSED: user(
-    "the runtime refused what was asked",
-    "ask on the runtime's own machine, in a pod by `kubectl exec` into its container; its log may say more",
+    "the runtime refused the request",
+    "send it from the runtime's own machine, in a pod by `kubectl exec` into its container; its log may say more",
   ),
   WF_CLI_KUBECTL: user(
     "kubectl cannot be run on the embedded cluster",
@@ -31,11 +31,11 @@ export const errorCodes = {
     "name a folder that you may write with --name, or run it in one",
   ),
   WF_CLI_NOT_RECORDED: user(
-    "nothing comes to be recorded",
-    "change an object that it watches, have one told again with --object, or wait longer with --timeout",
+    "no event arrived to be recorded",
+    "change an object that it watches, deliver one again with --object, or wait longer with --timeout",
   ),
   WF_CLI_FIXTURE: user("a fixture cannot be written", "name a folder that you may write with --to"),
-  WF_CLI_NODE: user("the Node that runs this is too old", "install Node 24 or newer"),
+  WF_CLI_NODE: user("this version of Node is too old", "install Node 24 or newer"),
   WF_CLI_PNP: user(
     "the packages are in archives of Yarn's Plug'n'Play, which executors cannot read",
     "put `nodeLinker: node-modules` into .yarnrc.yml, and run `yarn install`",
@@ -51,10 +51,10 @@ export const errorCodes = {
     "name the right folder with --functions, or add NAME/function.yaml and a handler.ts to this one",
   ),
   WF_MANIFEST_UNREADABLE: user("the manifest cannot be read", "check that it is a readable file of at most 1 MiB"),
-  WF_MANIFEST_SYNTAX: user("the manifest is no valid YAML", "correct the YAML at that place"),
-  WF_MANIFEST_DUPLICATE_KEY: user("a field is given twice", "keep one of the two"),
+  WF_MANIFEST_SYNTAX: user("the manifest is not valid YAML", "correct the YAML at that place"),
+  WF_MANIFEST_DUPLICATE_KEY: user("a field appears twice", "keep one of the two"),
   WF_MANIFEST_NOT_A_FUNCTION: user(
-    "the document is no Function of a version that this runtime knows",
+    "the document is not a Function of a version that this runtime knows",
     "begin it with `apiVersion: watchfire.dev/v1alpha1` and `kind: Function`",
   ),
   WF_MANIFEST_UNKNOWN_FIELD: user(
@@ -85,7 +85,7 @@ export const errorCodes = {
   WF_BUNDLE_SYNTAX: user("the handler or a file it imports cannot be parsed", "mend the syntax at this place"),
   WF_BUNDLE_UNRESOLVED: user(
     "an import cannot be found",
-    "correct the path, or install the package beside the functions with `npm install`",
+    "correct the path, or install the package in the functions' project with `npm install`",
   ),
   WF_BUNDLE_NO_HANDLER: user(
     "the handler's file does not export a function as its default",
@@ -102,20 +102,20 @@ export const errorCodes = {
     "await inside the handler, or in a function that it calls",
   ),
   WF_BUNDLE_BROKEN_OFF: system(
-    "the process that builds ended amid a build, each time",
-    "look for who ended it (the kernel, when memory is short), and save the handler again, or start again",
+    "the builder process ended during the build, each time",
+    "find out what ended it (the kernel, if memory was short), and save the handler again, or start again",
   ),
   WF_BUNDLE_ABSENT_NAME: user("the handler uses a global that isolates lack", "use the language or the Web platform"),
   WF_BUNDLE_OUTSIDE: user(
-    "a function is to be built from a file outside of the functions folder",
+    "a function imports a file outside of the functions folder",
     "put the file into the functions folder, or install it as a package (`npm install ./path`)",
   ),
   WF_BUNDLE_HIDDEN: user(
-    "a function is to be built from a file that is hidden, or lies in a hidden folder",
+    "a function imports a file that is hidden, or is in a hidden folder",
     "give it a name without a leading dot; names with one are for settings and credentials",
   ),
   WF_BUNDLE_NOT_A_FILE: user(
-    "a function is to be built from what is no regular file",
+    "a function imports something other than a regular file",
     "import a file: nothing is built from folders, pipes, sockets or devices",
   ),
   WF_BUNDLE_UNREADABLE: user(
@@ -123,7 +123,7 @@ export const errorCodes = {
     "let the user that runs this read the file, and enter the folders above it; else mend what the system names",
   ),
   WF_BUNDLE_LIMIT: user(
-    "a build takes more time, memory, files or bytes than it may",
+    "a build exceeds its limit of time, memory, files or bytes",
     "import less, and keep data out of the code; the limits are in runtime/docs/building.md",
   ),
 
@@ -133,16 +133,16 @@ export const errorCodes = {
     "name an empty folder, or one that an earlier build wrote, with --out",
   ),
   WF_BUILD_DAMAGED: user(
-    "a folder of built functions is not what was built; none of it runs",
-    "run `watchfire build` again, and bring all that it writes",
+    "a folder of built functions differs from what was built; no function of it runs",
+    "run `watchfire build` again, and copy everything that it writes",
   ),
   WF_BUILD_UNTRUSTED: user(
-    "no key that the runtime trusts signed the functions folder; none of it runs",
-    "run `watchfire build --sign KEY` with a trusted key, and bring all that it writes",
+    "no key that the runtime trusts signed the functions folder; no function of it runs",
+    "run `watchfire build --sign KEY` with a trusted key, and copy everything that it writes",
   ),
   WF_BUILD_SOURCES: user(
-    "functions come as sources where nothing is built",
-    "bring what `watchfire build` writes, in an image, or run `watchfire deploy`",
+    "the functions are sources, but this runtime does not build",
+    "provide the output of `watchfire build` in an image, or run `watchfire deploy`",
   ),
 
   // kube
@@ -172,12 +172,12 @@ export const errorCodes = {
     "name a kind that `kubectl get --watch` can follow",
   ),
   WF_KUBE_CLUSTER_SCOPED: user(
-    "the kind is not in namespaces, though the trigger chooses some",
-    "leave out the trigger's namespaceSelector",
+    "the kind is cluster-scoped, but the trigger selects namespaces",
+    "remove the trigger's namespaceSelector",
   ),
   WF_KUBE_FORBIDDEN: user(
-    "an account may not do at the API server what it must",
-    "`watchfire doctor` says what is missing, and the command that grants it; nothing need be restarted",
+    "an account lacks a right that it needs at the API server",
+    "`watchfire doctor` says what is missing, and the command that grants it; no restart is needed",
   ),
 
   // types
@@ -186,11 +186,11 @@ export const errorCodes = {
     "correct it; `kubectl apply --dry-run=server -f FILE` says more",
   ),
   WF_TYPES_NONE: user(
-    "there is no CustomResourceDefinition to make types of",
+    "there is no CustomResourceDefinition to generate types from",
     "name a file or folder of them with --crd, or a cluster that has some with --kubeconfig or --context",
   ),
   WF_TYPES_HANDLER: user("the compiler refuses a function's code", "mend the code at this place"),
-  WF_TYPES_COMPILER: system("the project's TypeScript compiler did not come to its end", "run `npx tsc --noEmit`"),
+  WF_TYPES_COMPILER: system("the project's TypeScript compiler did not finish", "run `npx tsc --noEmit`"),
   WF_TYPES_FOLDER: user("the types cannot be written", "name a folder that can be written with --out"),
 
   ...leaseCodes,
@@ -201,21 +201,21 @@ export const errorCodes = {
   WF_FILTER_CONDITION_SYNTAX: user("a match condition cannot be parsed", "correct the CEL expression at this place"),
   WF_FILTER_CONDITION_TYPE: user(
     "a match condition does not fit its variables",
-    "use `object` and `oldObject`, and let the expression yield true or false",
+    "use `object` and `oldObject`, and return true or false",
   ),
 
   // checkpoint
   WF_CHECKPOINT_LOCKED: user(
     "another runtime uses this data folder",
-    "stop the other one, or give this one a folder of its own with --data",
+    "stop the other one, or give this one another folder with --data",
   ),
   WF_CHECKPOINT_NEWER_SCHEMA: user(
     "the data folder was written by a newer version",
-    "run that version or a newer one; the folder was left as it was",
+    "run that version or a newer one; the folder was not changed",
   ),
   WF_CHECKPOINT_CORRUPT: system(
     "the checkpoint file is damaged",
-    "restore it from a copy, or move it and its log (`-wal`) away to begin again: every existing object is then new to the functions",
+    "restore it from a copy, or move it and its log (`-wal`) away to start over: every existing object is then new to the functions",
   ),
   WF_CHECKPOINT_READ_ONLY: user(
     "the data folder cannot be written",
@@ -223,31 +223,31 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_WRITE_FAILED: system(
     "a checkpoint could not be written",
-    "free space on the disk or mend it; no handler starts until a write succeeds",
+    "free space on the disk or repair it; no handler starts until a write succeeds",
   ),
   WF_CHECKPOINT_FENCED: system(
     "another runtime has taken the checkpoint over",
-    "nothing more is written by this one. A replica that is started again stands by; on one data folder only one may run",
+    "this one writes nothing more. A replica that is started again becomes a standby; only one runtime may use a data folder",
   ),
   WF_CHECKPOINT_GONE: user(
-    "the checkpoint's file was taken away while a runtime used it",
-    "start it again, where every existing object is new to the functions; a data folder is its runtime's alone while that runs",
+    "the checkpoint's file was removed while a runtime used it",
+    "start it again; every existing object is then new to the functions. Nothing else may change a data folder while its runtime runs",
   ),
   WF_CHECKPOINT_OTHER_CLUSTER: user(
     "the data folder belongs to another cluster",
-    "name that cluster's context, or give this one a folder of its own with --data, or on NATS an account of its own",
+    "name that cluster's context, or give this one another folder with --data, or another account on NATS",
   ),
   WF_CHECKPOINT_FULL: user(
     "the Secrets that hold the checkpoint are full",
     "drop dead letters that nobody needs, watch fewer objects, or keep the checkpoint on a volume (--store sqlite); no handler starts until it fits",
   ),
   WF_CHECKPOINT_LIMITS: user(
-    "positions in Secrets have little room: a warning, which refuses nothing",
-    "keep them on a volume (--store sqlite) where more is watched, or more has to wait; runtime/docs/deploying.md has the limits",
+    "checkpoints in Secrets have little room: a warning, which refuses nothing",
+    "keep them on a volume (--store sqlite) if more is watched, or if more events wait; runtime/docs/deploying.md has the limits",
   ),
   WF_CHECKPOINT_OLD_OBJECT: user(
     "a function reads the previous object, which Secrets do not keep: a warning, which refuses nothing",
-    "write the handler for an `oldObject` that is not there, or keep positions on a volume (--store sqlite)",
+    "write the handler for a missing `oldObject`, or keep checkpoints on a volume (--store sqlite)",
   ),
   WF_CHECKPOINT_SECRETS: user(
     "the Secrets that hold the checkpoint cannot be used",
@@ -255,12 +255,12 @@ export const errorCodes = {
   ),
   ...natsCodes,
   WF_CHECKPOINT_ELSEWHERE: user(
-    "the positions are not where this runtime looks for them",
-    "bring back the volume or the Secrets that hold them. To begin anew, empty the Secrets, the streams on NATS and the data folder, and delete the Lease. Every existing object is new to the functions then",
+    "the checkpoints are not where this runtime looks for them",
+    "restore the volume or the Secrets that contain them. To start over, empty the Secrets, the streams on NATS and the data folder, and delete the Lease. Every existing object is new to the functions then",
   ),
   WF_CHECKPOINT_AWAITED: user(
-    "positions are still in another place, and are waited for",
-    "nothing is lost. End the runtime that has them; keep the folder, the Secrets or NATS within reach of one replica until its log says `checkpoints moved`. It goes on by itself then",
+    "the checkpoints are still in another place, and the runtime waits for them",
+    "nothing is lost. End the runtime that has them; keep the folder, the Secrets or NATS reachable for one replica until its log says `checkpoints moved`. It then continues by itself",
   ),
   WF_CHECKPOINT_MISSING: user("there is no checkpoint in this folder", "name the runtime's data folder with --data"),
   WF_CHECKPOINT_NO_DEAD_LETTER: user("there is no such dead letter", "see `watchfire dead-letters list`"),
@@ -269,14 +269,14 @@ export const errorCodes = {
     "put the function or the trigger back under its name and replay the letter then, or drop it",
   ),
   WF_CHECKPOINT_LETTER_EMPTY: user(
-    "a dead letter's body was dropped to keep its function within its limit",
-    "drop it; change the object, by a label say, to have it delivered anew; raise delivery.deadLetters.maxSize to keep more",
+    "a dead letter's body was dropped because of its function's limit",
+    "drop it; change the object, for example a label, to have it delivered again; raise delivery.deadLetters.maxSize to keep more",
   ),
 
   // dispatch
   WF_DISPATCH_CRASH_LOOP: system(
-    "the runtime ended several times while this event was in the handler",
-    "look for what ended it, mend the handler, then replay the dead letter",
+    "the runtime ended several times while the handler had this event",
+    "find out what ended it, fix the handler, then replay the dead letter",
   ),
 
   // sandbox
@@ -287,7 +287,7 @@ export const errorCodes = {
 
   // access
   WF_ACCESS_OWN_ADDRESS: user(
-    "a handler's fetch may not come to the runtime's own endpoints, whatever its manifest declares",
+    "a handler's fetch may not reach the runtime's own endpoints, whatever its manifest declares",
     "look at /status and /metrics from outside; no handler may read, replay or drop dead letters",
   ),
   WF_ACCESS_CODING: user(
@@ -295,12 +295,12 @@ export const errorCodes = {
     "look at what the server sends with `curl --raw -v`; it may be damaged, cut short, or in more than five codings",
   ),
   WF_ACCESS_INEXACT_NUMBER: user(
-    "a handler would write a whole number beyond 2^53 that JavaScript may have rounded, or a BigInt of more than 64 bits",
+    "a handler would write an integer beyond 2^53 that JavaScript may have rounded, or a BigInt of more than 64 bits",
     'write a BigInt; `wholeNumber(object.spec, "id")` of the SDK reads such a number exactly',
   ),
   WF_ACCESS_OWN_OBJECT: user(
-    "a function may neither write what is the runtime's own nor read its Secrets, whatever its manifest grants",
-    "give the object another name or namespace; runtime/docs/reserved.md says which names and labels are reserved",
+    "a function may neither write the runtime's own objects nor read its Secrets, whatever its manifest grants",
+    "give the object another name or namespace; runtime/docs/reserved.md lists the reserved names and labels",
   ),
   WF_ACCESS_ENV: user(
     "a value of a function's environment cannot be read",
@@ -309,59 +309,59 @@ export const errorCodes = {
 
   // rbac
   WF_RBAC_WILDCARD: user(
-    "a permission is for everything that there is, which nobody should be granted",
+    "a permission grants everything, which no function should have",
     "name the resources and their API groups, one by one",
   ),
   WF_RBAC_OWN_OBJECTS: user(
     "a permission reaches the runtime's own objects: a warning, which refuses nothing",
-    "give it `namespaces` other than the runtime's, or `resourceNames`; runtime/docs/reserved.md says which are its own",
+    "give it `namespaces` other than the runtime's, or `resourceNames`; runtime/docs/reserved.md lists the runtime's objects",
   ),
   WF_RBAC_POWERFUL: user(
     "a permission reaches further than it says, such as to every account: a warning, which refuses nothing",
-    "narrow it, or have it reviewed as a right over the cluster; runtime/docs/security.md says what each grant reaches",
+    "narrow it, or have it reviewed as a cluster-wide right; runtime/docs/security.md lists what each grant reaches",
   ),
   WF_RBAC_UNKNOWN_KIND: user(
     "the resource behind a trigger's kind is not known without a cluster",
-    "put its CustomResourceDefinition as a YAML file beside the function, or name a cluster that serves it with --kubeconfig",
+    "put its CustomResourceDefinition as a YAML file into the function's folder, or name a cluster that serves it with --kubeconfig",
   ),
   WF_RBAC_NO_NAMESPACE: user(
     "a namespace that the functions or their runtime need does not exist",
-    "create it with `kubectl create namespace NAME` and grant the rights in it, or take it out of the manifests",
+    "create it with `kubectl create namespace NAME` and grant the rights in it, or remove it from the manifests",
   ),
 
   // observe
   WF_OBSERVE_LISTEN: user(
     "the endpoints' address cannot be bound",
-    "stop what listens there, or choose another by --port or --listen",
+    "stop the process that listens there, or choose another with --port or --listen",
   ),
 
   WF_OBSERVE_TOKEN: user(
-    "the dead letters, what is known of an object, and what one function does are for whoever can read the runtime's data folder",
-    "name that folder with --data beside --url: the file `token` in it is what is asked for",
+    "only users who can read the runtime's data folder may see dead letters, objects and the activity of a function",
+    "name that folder with --data in addition to --url: the command reads the token from its file `token`",
   ),
 
   // dev
   WF_DEV_CLUSTER_PORT: user(
     "the embedded cluster cannot listen on the port",
-    "name another port, 0 for any that is free, or end the process that has this one",
+    "name another port, 0 for any free one, or end the process that uses this one",
   ),
   WF_DEV_CLUSTER_LOCKED: user(
-    "another process keeps its embedded cluster in this state file",
-    "use its cluster with --kubeconfig, give this one a folder of its own with --data (a file with --state), or end it",
+    "another process uses this state file for its embedded cluster",
+    "use its cluster with --kubeconfig, give this one another folder with --data (another file with --state), or end that process",
   ),
   WF_DEV_CLUSTER_STATE: user(
     "the embedded cluster's state file cannot be read",
-    "name another file, or delete this one to begin with an empty cluster",
+    "name another file, or delete this one to start with an empty cluster",
   ),
   WF_DEV_CLUSTER_FILES: user(
     "the embedded cluster's files cannot be written",
-    "name a folder that can be: --data for `watchfire dev`, --state and --kubeconfig for `watchfire cluster`",
+    "name a writable folder: --data for `watchfire dev`, --state and --kubeconfig for `watchfire cluster`",
   ),
   WF_DEV_FIXTURE: user(
     "a fixture of a function cannot be used",
-    "correct the file: one of `event`, `events` and `run`, with `objects`, `env`, `responses` and `expect` beside it",
+    "correct the file: one of `event`, `events` and `run`, and optionally `objects`, `env`, `responses` and `expect`",
   ),
-  WF_DEV_SAMPLE: user("a sample beside a function cannot be applied", "correct the file, or remove it"),
+  WF_DEV_SAMPLE: user("a sample in a function's folder cannot be applied", "correct the file, or remove it"),
 
   // deployed
   ...deployedCodes,
@@ -369,41 +369,41 @@ export const errorCodes = {
   // runtime
   WF_RUNTIME_NO_FUNCTION: user(
     "the runtime has no function of this name",
-    "/status lists those that it has; a function that was never read is in another folder, or was not deployed",
+    "/status lists those that it has; others are in another folder, or were not deployed",
   ),
   WF_RUNTIME_PAUSED_BY_MANIFEST: user(
-    "the function stays paused, since its manifest says so",
-    "take `paused: true` out of its manifest's spec, or write `paused: false`; what a command had said of it is forgotten",
+    "the function stays paused, because its manifest says so",
+    "take `paused: true` out of its manifest's spec, or write `paused: false`; earlier commands for it no longer count",
   ),
   WF_RUNTIME_NO_RUN: user(
     "the function has no run of this ID",
-    "see `watchfire runs FUNCTION`: it has the last 200 since the runtime began; older ones are in the log, as `run`",
+    "see `watchfire runs FUNCTION`: it has the last 200 since the runtime started; older ones are in the log, as `run`",
   ),
   WF_RUNTIME_NOT_RECORDED: user(
-    "what a function is given cannot be recorded",
-    "run `watchfire record` again: a recording that nobody asks about ends after 30 s",
+    "the events of a function cannot be recorded",
+    "run `watchfire record` again: a recording ends after 30 s without a request",
   ),
   WF_RUNTIME_NOT_REDELIVERED: user(
-    "what was asked for cannot be told again",
-    "`watchfire explain FUNCTION OBJECT` says how the function and the object stand",
+    "the requested event cannot be delivered again",
+    "`watchfire explain FUNCTION OBJECT` shows the state of the function and of the object",
   ),
   WF_RUNTIME_WATCHES: user(
-    "the manifests of all functions name more watches of the API server than there may be, and this one's names many",
-    "choose namespaces by matchLabels in place of their names, or leave namespaceSelector out; it is tried again by itself",
+    "the manifests of all functions need more watches of the API server than allowed, and this one needs many",
+    "select namespaces by matchLabels instead of their names, or remove namespaceSelector; the runtime tries again by itself",
   ),
   WF_RUNTIME_PENDING: system(
-    "what was asked is taken, and is not done yet",
-    "it is done by itself once it can be saved, so do not ask again; where the runtime ends before, look first",
+    "the request is accepted, and is not done yet",
+    "it is done once it can be saved, so do not repeat it; if the runtime ends before, check first",
   ),
   WF_RUNTIME_BUSY: system(
-    "too many requests wait to be done",
-    "ask again later; /readyz says why nothing is saved meanwhile",
+    "too many requests are pending",
+    "try again later; /readyz says why nothing is saved meanwhile",
   ),
   WF_RUNTIME_STATUS_UNWRITTEN: user(
-    "an object of `--function-status` cannot be kept, which is tried on; its function runs all the same",
-    "see to what the API server answers; `watchfire rbac --function-status` prints the rights that it takes",
+    "an object of `--function-status` cannot be written, which is retried; its function runs all the same",
+    "fix the cause that the API server names; `watchfire rbac --function-status` prints the required rights",
   ),
-  WF_RUNTIME_INTERNAL: system("the runtime hit a fault of its own", "report it with the log lines around it"),
+  WF_RUNTIME_INTERNAL: system("the runtime has an internal fault", "report it with the log lines around it"),
 } as const satisfies Record<string, ErrorEntry>;
 
 /** A code of the registry. */

@@ -2,7 +2,7 @@ import { webcrypto } from "node:crypto";
 import "reflect-metadata";
 import * as x509 from "@peculiar/x509";
 
-/** A cluster's identity on the wire, all PEM. */
+/** A cluster's keys and certificates, in PEM. */
 interface Certificates {
   ca: string;
   certificate: string;
@@ -10,12 +10,12 @@ interface Certificates {
 }
 
 const algorithm = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" } as const;
-/** Ten years, milliseconds: an old kubeconfig goes on working. */
+/** Validity of the certificates: ten years in milliseconds, so that an old kubeconfig keeps working. */
 const lifetimeMs = 10 * 365 * 24 * 3600 * 1000;
-/** The certificates count from an hour ago, so that a clock that is a little behind accepts them. */
+/** The certificates are valid from an hour ago, so that clients whose clock is slightly behind accept them. */
 const leewayMs = 3_600_000;
 
-/** Makes a certificate authority and, signed by it, the certificate of a server on loopback. */
+/** Creates a certificate authority and a certificate for a server on loopback, signed by it. */
 export async function makeCertificates(now: number): Promise<Certificates> {
   x509.cryptoProvider.set(webcrypto as unknown as Parameters<typeof x509.cryptoProvider.set>[0]);
   const [authority, server] = await Promise.all([newKeys(), newKeys()]);

@@ -3,11 +3,11 @@ export interface Timer {
   cancel(): void;
 }
 
-/** Time as the cluster receives it; a test may pass a virtual one. All durations are milliseconds. */
+/** Source of time, injected so that tests can pass a virtual one. All durations are milliseconds. */
 export interface Clock {
   /** Wall time, milliseconds since the epoch. */
   now(): number;
-  /** Monotonic time, for what is measured. */
+  /** Monotonic time, for measuring durations. */
   monotonic(): number;
   /** Runs `callback` once after `delayMs`. The timer keeps the process alive unless `unref` is set. */
   after(delayMs: number, callback: () => void, options?: { unref?: boolean }): Timer;

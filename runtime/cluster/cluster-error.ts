@@ -1,4 +1,4 @@
-/** Why a cluster cannot start or write, by code. */
+/** Summaries of the failures, by code. */
 const summaries = {
   PORT_REFUSED: "the cluster cannot listen on the port",
   STATE_LOCKED: "another process keeps its cluster in this state file",
@@ -8,18 +8,18 @@ const summaries = {
 
 export type ClusterErrorCode = keyof typeof summaries;
 
-/** Where and what, for whoever words the failure in its own way. */
+/** Details of a failure, for a caller that words it itself. */
 interface ClusterFault {
-  /** In words, lower case and without a full stop. */
+  /** The cause, in lower case and without a full stop. */
   readonly what: string;
   readonly file?: string;
-  /** From 1. */
+  /** Line number in the file, from 1. */
   readonly line?: number;
   readonly port?: number;
   readonly cause?: unknown;
 }
 
-/** A failure of the cluster itself; what a client does wrong is a `Status` in its answer. */
+/** A failure of the cluster itself. A client's mistake is answered with a `Status` instead. */
 export class ClusterError extends Error {
   override readonly name = "ClusterError";
   readonly code: ClusterErrorCode;

@@ -1,17 +1,19 @@
-// JSON with numbers as Kubernetes has them: an int64 where a number is written as one and fits, else a float64.
-// A number stands for a float64 and for an int64 that it holds exactly; a bigint stands for every other int64.
+// JSON with Kubernetes' numbers: an int64 if a number is written as one and fits, else a float64. A JavaScript number represents
+// a float64, and an int64 that it holds exactly; a bigint represents every other int64.
 
-/** The largest and smallest int64. */
+/** Limits of an int64. */
 const most = 2n ** 63n - 1n;
 const least = -(2n ** 63n);
 
-/** Matches JSON that may hold a number beyond a double: one of 16 digits, or one with an exponent of three. */
+/**
+ * Matches JSON that may hold a number that a double cannot represent: one of 16 digits, or one with an exponent of three.
+ */
 const largeNumber = /\d{16}|\d[eE]\+?\d{3}/;
 
 /** A whole number without a point or an exponent. */
 const wholeForm = /^-?\d+$/;
 
-/** A number that JSON of the API cannot hold, such as 1e400. The message is that of Go's decoder. */
+/** A number that the API's JSON cannot hold, such as 1e400. The message is that of Go's decoder. */
 export class UnreadableNumber extends Error {
   /** The number as it is written. */
   readonly written: string;
@@ -23,22 +25,22 @@ export class UnreadableNumber extends Error {
   }
 }
 
-/** An int64 as a value: a number where that is exact, else a bigint. Undefined for an integer beyond 64 bits. */
+/** Returns an int64 as a number if that is exact, else as a bigint; `undefined` for an integer beyond 64 bits. */
 export function int64(value: bigint): number | bigint | undefined {
   if (value > most || value < least) return undefined;
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : value;
 }
 
-/** Whether the value is a number of JSON. */
+/** True if the value is a JSON number. */
 export function isNumber(value: unknown): value is number | bigint {
   return typeof value === "number" || typeof value === "bigint";
 }
 
 /**
- * Parses JSON. Without a large number in the text, this is `JSON.parse`.
+ * Parses JSON. If the text holds no large number, this is `JSON.parse`.
  *
- * @throws SyntaxError for what is no JSON, UnreadableNumber for a number that a float64 cannot hold
+ * @throws SyntaxError if the text is not JSON, UnreadableNumber for a number that a float64 cannot hold
  */
 export function parseJson(text: string): unknown {
   if (!largeNumber.test(text)) return JSON.parse(text);
@@ -62,8 +64,8 @@ export class WrittenNumber {
 }
 
 /**
- * Parses JSON for a reader that has to know how its numbers are written: those that are not written as an int64 become
- * WrittenNumbers. Undefined if a quick look at the text finds none, and if it is no JSON.
+ * Parses JSON for a reader that has to know how its numbers are written: numbers that are not written as an int64 become
+ * WrittenNumbers. Returns `undefined` if a quick scan of the text finds no such number, or if the text is not JSON.
  */
 export function parseWritten(text: string): unknown {
   if (!otherForm.test(text)) return undefined;
@@ -77,7 +79,7 @@ export function parseWritten(text: string): unknown {
   }
 }
 
-/** Parses JSON, with what `convert` makes of each number and of its text. */
+/** Parses JSON and replaces each number by the result of `convert`, which receives its value and its text. */
 function parseNumbers(text: string, convert: (value: number, written: string) => unknown): unknown {
   const reviver = (_: string, value: unknown, context?: { readonly source?: string }) =>
     typeof value === "number" ? convert(value, context?.source ?? "") : value;
@@ -91,12 +93,12 @@ function finite(value: number, written: string): number {
 
 const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
 
-/** Writes a value as JSON, with bigints as numbers. `indent`: spaces for each level; default 0, on one line. */
+/** Encodes a value as JSON, with bigints as numbers. `indent`: spaces per level; default 0, on one line. */
 export function encodeJson(value: unknown, indent = 0): string {
   try {
     return JSON.stringify(value, null, indent);
   } catch (error) {
-    // JSON.stringify refuses a bigint; a function that replaces them makes all else slower.
+    // JSON.stringify refuses a bigint. A replacer function would handle them, but makes all other values slower.
     if (!(error instanceof TypeError)) throw error;
     const exact = (_: string, one: unknown) => (typeof one === "bigint" ? rawJSON(String(one)) : one);
     return JSON.stringify(value, exact, indent);

@@ -1,4 +1,4 @@
-// The package's door: a Kubernetes API server in this process.
+// Entry point of the package: a Kubernetes API server in this process.
 
 export { type Cluster, type ClusterOptions, startCluster } from "./boot/cluster.ts";
 export type { Clock, Timer } from "./clock.ts";

@@ -26,13 +26,13 @@ export const permissionSchema = z.strictObject({
   resources: list(
     z.string().regex(resource, { error: "expected a plural in lower case, such as configmaps or deployments/scale" }),
   ).describe('Plurals, such as configmaps or deployments/scale; "*" is all.'),
-  verbs: list(z.enum(verbs)).describe("What may be done."),
+  verbs: list(z.enum(verbs)).describe("The allowed verbs."),
   resourceNames: list(z.string().regex(objectName, { error: "expected an object's name" }))
     .optional()
     .describe(
-      "Only the objects of these names. Such a rule grants a list by fieldSelector metadata.name=NAME alone, and no plain create.",
+      "Only objects with these names. Such a rule allows a list only with fieldSelector metadata.name=NAME, and does not allow create.",
     ),
   namespaces: list(z.string().regex(dnsLabel, { error: "expected a namespace's name" }))
     .optional()
-    .describe("Only in these namespaces. Left out: everywhere, cluster-scoped objects included."),
+    .describe("Only in these namespaces. Default: everywhere, including cluster-scoped objects."),
 });

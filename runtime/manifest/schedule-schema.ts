@@ -16,17 +16,17 @@ export const scheduleSchema = z.strictObject({
   timeZone: z
     .string()
     .optional()
-    .describe("IANA name of the zone that `cron` is read in, such as Europe/Berlin. Left out: UTC."),
+    .describe("IANA name of the time zone of `cron`, such as Europe/Berlin. Default: UTC."),
   every: duration(longestIntervalMs)
     .optional()
-    .describe("The time between two runs, from 1s to 744h. Each trigger has an offset of its own, which stays."),
+    .describe("The time between two runs, from 1s to 744h. Each trigger has its own fixed offset."),
   jitter: duration(longestJitterMs)
     .optional()
-    .describe("Each run comes up to so much later, by chance. Left out: at its time."),
+    .describe("Each run is delayed by a random time up to this. Default: no delay."),
   missed: z
     .enum(["Once", "Skip", "All"])
     .default("Once")
     .describe(
-      "Times that passed without a run: one run for all of them, flagged; none; or one for each of the last 100.",
+      "Handling of times that passed without a run. Once: one flagged run for all of them. Skip: no run. All: one run for each of the last 100.",
     ),
 });

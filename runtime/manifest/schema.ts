@@ -85,7 +85,7 @@ const matchCondition = z.strictObject({
     .string()
     .min(1)
     .max(longestExpression)
-    .describe("CEL over `object` and `oldObject`; the event is delivered where every condition is true."),
+    .describe("CEL over `object` and `oldObject`. The event is delivered if every condition is true."),
 });
 
 const watch = z.strictObject({
@@ -96,10 +96,10 @@ const watch = z.strictObject({
   kind: z
     .string()
     .regex(names.kind, { error: "expected a kind such as ConfigMap" })
-    .describe("Any served kind, custom resources included. One that is not installed yet is waited for."),
+    .describe("Any served kind, including custom resources. The runtime waits for a kind that is not installed yet."),
   namespaceSelector: namespaceSelector
     .optional()
-    .describe("Namespaces by name or by label. Left out: all, and cluster-scoped kinds."),
+    .describe("Namespaces by name or by label. Default: all namespaces, and cluster-scoped kinds."),
   labelSelector: labelSelector.optional().describe("metav1.LabelSelector; evaluated by the API server."),
   fieldSelector: z
     .string()
@@ -113,11 +113,11 @@ const watch = z.strictObject({
     .min(1, { error: "expected at least one of Added, Modified, Deleted" })
     .max(3)
     .default(["Added", "Modified", "Deleted"])
-    .describe("The changes that fire the trigger. Left out: all three."),
+    .describe("The changes that fire the trigger. Default: all three."),
   initialEvents: z
     .enum(["Deliver", "Skip"])
     .default("Deliver")
-    .describe("What happens to objects that exist when the function is first deployed."),
+    .describe("Whether objects that exist when the function is first deployed are delivered as Added events."),
   changedFields: z
     .array(
       z
@@ -140,38 +140,40 @@ const watch = z.strictObject({
   object: z
     .enum(["Full", "Metadata"])
     .default("Full")
-    .describe("What events carry of each object. Metadata: nothing else of it is read from the API server."),
+    .describe("How much of each object an event contains. Metadata: only the metadata is read from the API server."),
   lastBody: z
     .enum(["Full", "Metadata"])
     .default("Full")
-    .describe("What is kept of each object, for oldObject and for deletes found after a gap."),
+    .describe("How much of each object is stored, for oldObject and for deletes found after a gap."),
 });
 
 const key = z.strictObject({
   owner: z
     .strictObject({ apiVersion: watch.shape.apiVersion, kind: watch.shape.kind })
     .optional()
-    .describe("Owners of this kind, by ownerReferences. A change of an object without one wakes nobody."),
+    .describe("Owners of this kind, by ownerReferences. A change of an object without such an owner starts no run."),
   expression: z
     .string()
     .min(1)
     .max(longestExpression)
     .optional()
-    .describe("CEL over `object` that gives a name or a list: `namespace/name`, or a name in the object's namespace."),
+    .describe(
+      "CEL over `object` that returns a name or a list of names: `namespace/name`, or a name in the object's namespace.",
+    ),
 });
 
 const readIndex = z.strictObject({
   name: z
     .string()
     .regex(/^[A-Za-z][A-Za-z0-9]{0,62}$/, { error: "expected a name such as byNode" })
-    .describe('The handler asks by it: `index: { byNode: "node-1" }`.'),
+    .describe('Name of the index, by which the handler reads it: `index: { byNode: "node-1" }`.'),
   field: z
     .string()
     .regex(fieldPathPattern, { error: "expected a field path such as .spec.nodeName" })
     .refine((path) => !fieldPathPattern.test(path) || parseFieldPath(path) !== undefined, {
       error: "expected a path that begins with a dot",
     })
-    .describe("Where the value is. Of a list each text, number or boolean in it is a value."),
+    .describe("Path of the indexed value. For a list, each text, number or boolean in it is indexed."),
 });
 
 const {
@@ -188,16 +190,16 @@ const {
 
 const read = z.strictObject({
   apiVersion: readApiVersion,
-  kind: readKind.describe("Any served kind; one that is not installed is empty until it is. Each kind once."),
+  kind: readKind.describe("Any served kind. Until it is installed, the read is empty. Each kind may appear once."),
   ...readSelectors,
   object: watch.shape.object.describe(
-    "What is kept of each object. Metadata: nothing else of it is read from the API server.",
+    "How much of each object is kept. Metadata: only the metadata is read from the API server.",
   ),
   indexes: z
     .array(readIndex)
     .max(8)
     .default([])
-    .describe("By what else than namespace and name objects are found at once."),
+    .describe("Further values, besides namespace and name, by which objects are looked up without a scan."),
 });
 
 const trigger = z.strictObject({
@@ -206,28 +208,40 @@ const trigger = z.strictObject({
     .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
     .optional()
     .describe(
-      "Told to the handler as event.trigger. Left out: the kind in lower case, or `schedule`. A new name for the same watch is a rename: the position goes on.",
+      "The handler reads it as event.trigger. Default: the kind in lower case, or `schedule`. A new name for the same watch is a rename: the checkpoint is kept.",
     ),
   watch: watch.optional().describe("The changes that fire the trigger. A trigger has this or `schedule`."),
   schedule: scheduleSchema.optional().describe("The times that fire the trigger."),
   key: key
     .optional()
-    .describe("Mode Reconcile: whom a change wakes, by owner or by expression. Left out: the object itself."),
+    .describe(
+      "Mode Reconcile: the keys for which a change starts a run, by owner or by expression. Default: the object itself.",
+    ),
 });
 
 const retry = z.strictObject({
-  maxAttempts: z.int().min(1).max(1000).default(5).describe("Attempts in all, the first one included."),
+  maxAttempts: z.int().min(1).max(1000).default(5).describe("Number of attempts, including the first."),
   initialDelay: duration(longestDelayMs).default("1s").describe("Delay before the second attempt."),
-  maxDelay: duration(longestDelayMs).default("5m").describe("Delays grow up to this."),
-  factor: z.number().min(1).max(10).default(2).describe("Each delay is the one before times this, with jitter."),
+  maxDelay: duration(longestDelayMs).default("5m").describe("Limit of the delay."),
+  factor: z
+    .number()
+    .min(1)
+    .max(10)
+    .default(2)
+    .describe("Each delay is the previous one times this factor, with jitter."),
 });
 
 const deadLetters = z.strictObject({
-  maxCount: z.int().min(1).max(100_000).default(1000).describe("Beyond it the oldest are dropped."),
+  maxCount: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .default(1000)
+    .describe("Maximum number of dead letters. Beyond it the oldest are dropped."),
   maxSize: size(leastLetters, mostLetters, "4Mi to 64Gi")
     .default("64Mi")
     .describe(
-      "Of all of them together. Beyond it the oldest lose their bodies, and can be looked at but not replayed.",
+      "Maximum size of all dead letters together. Beyond it the oldest lose their bodies: they can still be listed, but not replayed.",
     ),
 });
 
@@ -243,7 +257,7 @@ const batch = z.strictObject({
     .min(2)
     .max(1000)
     .default(100)
-    .describe("Events of one batch at most. 4 MiB of objects end it as well."),
+    .describe("Maximum number of events in one batch. A batch also ends at 4 MiB of objects."),
   maxWait: duration(longestBatchWaitMs)
     .default("1s")
     .describe("How long the first event of a batch waits for more, at most 60s."),
@@ -260,7 +274,7 @@ const delivery = z.strictObject({
     .enum(["All", "Latest", "Reconcile"])
     .default("All")
     .describe(
-      "Latest: a Modified that waits is dropped when a newer one of its object arrives. Reconcile: one run a key at a time, for all that woke it.",
+      "Latest: a waiting Modified event is dropped when a newer one of its object arrives. Reconcile: one run per key at a time, for all changes since the last run.",
     ),
   shards: z
     .int()
@@ -268,36 +282,38 @@ const delivery = z.strictObject({
     .max(64)
     .default(1)
     .describe(
-      "In a fleet (`--slots`): over how many slots the objects, or the keys, are spread. It stays as it was first until all replicas were gone. A runtime alone has all of them.",
+      "In a fleet (`--slots`): the number of slots over which the objects, or the keys, are spread. It cannot change until all replicas have ended. A single runtime has all slots.",
     ),
   shardBy: z
     .enum(["Key", "Namespace"])
     .default("Key")
     .describe(
-      "What says which shard has an object. Key: its namespace and name, in mode Reconcile the key's name. Namespace: its namespace alone, so that no replica watches the chosen namespaces of another's shard. It stays as it was first until all replicas were gone.",
+      "The value that assigns an object to a shard. Key: its namespace and name; in mode Reconcile, the key's name. Namespace: only its namespace, so that a replica watches only the selected namespaces of the shards that it holds. It cannot change until all replicas have ended.",
     ),
   resync: duration(longestResyncMs)
     .optional()
-    .describe("Mode Reconcile: every key runs once in this time, also where nothing changed. Left out: it does not."),
+    .describe(
+      "Mode Reconcile: every key runs at least once in this time, even without a change. Default: no such runs.",
+    ),
   debounce: duration(longestDebounceMs)
     .optional()
     .describe(
-      "Quiet time of an object, or a key, before a run, at most 60s. One that changes on and on runs after ten times that, or 60s.",
+      "Time without changes of an object, or a key, before a run, at most 60s. If changes do not stop, it runs after ten times that, or 60s.",
     ),
   batch: batch
     .optional()
     .describe(
-      "The handler gets a list of events, each of another object. `timeout` and `cpuPerEvent` hold for all of it.",
+      "The handler receives a list of events, each of a different object. `timeout` and `cpuPerEvent` apply to the whole list.",
     ),
   timeout: duration(longestTimeoutMs).default("30s").describe("Wall-clock limit of one attempt."),
-  retry: retry.prefault({}).describe("How failed attempts are tried again."),
+  retry: retry.prefault({}).describe("Retries of failed attempts."),
   onFailure: z
     .enum(["DeadLetter", "Block", "Drop"])
     .default("DeadLetter")
     .describe(
-      "What happens to an event whose attempts are used up: kept for replay, blocks its object, or is dropped.",
+      "Handling of an event whose attempts are used up: it is kept for replay, blocks its object, or is dropped.",
     ),
-  deadLetters: deadLetters.prefault({}).describe("What is kept of events that were given up."),
+  deadLetters: deadLetters.prefault({}).describe("Limits of the dead letters that are kept."),
 });
 
 const resources = z.strictObject({
@@ -306,8 +322,8 @@ const resources = z.strictObject({
     .describe("Heap limit of the handler's isolate, at least 8Mi."),
   cache: size(leastCache, mostCache, "1Mi to 8Gi")
     .default("64Mi")
-    .describe("What the objects of `reads` may take of the runtime's memory. Beyond it the function stands still."),
-  cpuPerEvent: duration(longestTimeoutMs).default("500ms").describe("CPU time that one event may use."),
+    .describe("Memory limit for the objects of `reads` in the runtime. Beyond it the function is suspended."),
+  cpuPerEvent: duration(longestTimeoutMs).default("500ms").describe("CPU time limit of one event."),
 });
 
 const spec = z.strictObject({
@@ -319,12 +335,12 @@ const spec = z.strictObject({
     .array(trigger)
     .min(1, { error: "expected at least one trigger" })
     .max(listLimit)
-    .describe("What fires the function."),
+    .describe("The changes and times that fire the function."),
   reads: z
     .array(read)
     .max(20)
     .default([])
-    .describe("Objects that are kept in memory for the handler, current by a watch: `ctx.cache`."),
+    .describe("Objects that a watch keeps current in memory for the handler: `ctx.cache`."),
   permissions: z
     .array(permissionSchema)
     .max(listLimit)
@@ -335,12 +351,16 @@ const spec = z.strictObject({
   isolation: z
     .enum(["Handler", "Event"])
     .default("Handler")
-    .describe("Handler: events share the module's state, until the isolate is replaced. Event: each starts afresh."),
+    .describe(
+      "Handler: events share the module's state until the isolate is replaced. Event: each event starts with a new isolate.",
+    ),
   trustGroup: z
     .string()
     .regex(names.dnsLabel, { error: "expected a DNS label: lower-case letters, digits and -" })
     .optional()
-    .describe("Functions of one group share executor processes with nobody else. Left out: with all that name none."),
+    .describe(
+      "Functions of a group share executor processes only with each other. Default: the group of all functions without a `trustGroup`.",
+    ),
   egress: z
     .array(egressSchema)
     .max(listLimit)
@@ -351,12 +371,12 @@ const spec = z.strictObject({
     .max(listLimit)
     .default([])
     .describe(
-      "Values that the handler finds in ctx.env. A change of a Secret or ConfigMap is taken up within 30 s, by a fresh isolate.",
+      "Values that the handler reads from ctx.env. A change of a Secret or ConfigMap takes effect within 30 s, in a new isolate.",
     ),
   paused: z
     .boolean()
     .default(false)
-    .describe("No handler begins while it is true. Positions stand, and what happens meanwhile waits in order."),
+    .describe("While true, no attempt starts. The checkpoints do not advance, and events wait in order."),
 });
 
 /** Schema of a manifest as the user writes it; strict throughout. Rules between fields are in rules.ts. */
@@ -372,7 +392,7 @@ export const manifestSchema = z
           .describe("Unique among the functions. Names the checkpoint: a renamed function is a new one."),
       })
       .describe("The function's name."),
-    spec: spec.describe("What fires it, what it runs, and what it may do."),
+    spec: spec.describe("The function's triggers, handler, permissions and limits."),
   })
   .describe("A Watchfire function: a handler and the changes that fire it.");
 

@@ -13,13 +13,13 @@ export const egressSchema = z.strictObject({
     )
     .refine((host) => !isMachine(host), { error: "no name may lead to the machine itself" })
     .describe(
-      "Host name, matched exactly; `*.example.com` stands for all names below it, at any depth. Loopback and link-local addresses only count where they are written as that address.",
+      "Host name, matched exactly; `*.example.com` stands for all names below it, at any depth. Loopback and link-local addresses are allowed only if the host is written as that address.",
     ),
   network: z
     .enum(["Public", "Private"])
     .default("Public")
     .describe(
-      "Where the names may lead. Public: to public addresses, and names that end in .svc to the cluster's. Private: to private addresses and to the cluster's as well.",
+      "The addresses to which names may resolve. Public: public addresses, and for names that end in .svc the cluster's. Private: also private addresses and the cluster's.",
     ),
   ports: z
     .array(z.int().min(1).max(65_535))
@@ -49,7 +49,7 @@ const keyRef = z.strictObject({
     .string()
     .regex(/^[-._a-zA-Z0-9]{1,253}$/, { error: "expected a key of its data" })
     .describe("The key of its data."),
-  optional: z.boolean().default(false).describe("Where it is missing, leave the value out instead of failing."),
+  optional: z.boolean().default(false).describe("If the key is missing, omit the variable instead of failing."),
 });
 
 /** core/v1 EnvVar, with the two of its sources that do not refer to a pod. */
@@ -65,5 +65,5 @@ export const envSchema = z.strictObject({
       configMapKeyRef: keyRef.optional().describe("A key of a ConfigMap."),
     })
     .optional()
-    .describe("Where the value is read, and read anew when it changes."),
+    .describe("Source of the value, which is read again when it changes."),
 });

@@ -76,29 +76,37 @@ export class Metrics {
   private readonly defaults = new Registry();
 
   /** `type`: Added|Modified|Deleted, `outcome`: ok|retry|dead_letter|filtered|dropped. */
-  private readonly events = this.tally("events_total", "Events by how they ended; retry is not an end.", [
+  private readonly events = this.tally("events_total", "Events by outcome; a retry does not end an event.", [
     ...perTrigger,
     "type",
     "outcome",
   ]);
-  private readonly attempts = this.tally("handler_attempts_total", "Attempts begun.", perTrigger);
-  private readonly handled = this.spread("handler_duration_seconds", "How long attempts ran.", perTrigger);
-  private readonly waited = this.spread("event_wait_seconds", "From an event's last byte to its handler.", perTrigger);
-  private readonly stale = this.tally("stale_events_total", "Events received again and recognised.", perTrigger);
+  private readonly attempts = this.tally("handler_attempts_total", "Attempts started.", perTrigger);
+  private readonly handled = this.spread("handler_duration_seconds", "Duration of attempts.", perTrigger);
+  private readonly waited = this.spread(
+    "event_wait_seconds",
+    "Time from an event's last byte to the start of its handler.",
+    perTrigger,
+  );
+  private readonly stale = this.tally(
+    "stale_events_total",
+    "Events that were received again and recognised as duplicates.",
+    perTrigger,
+  );
   private readonly flagged = this.tally("redelivered_total", "Deliveries flagged as redelivered.", perTrigger);
-  private readonly spilled = this.tally("spilled_total", "Events that went to disk to wait.", perTrigger);
+  private readonly spilled = this.tally("spilled_total", "Events that were spilled to disk.", perTrigger);
   private readonly collapsed = this.tally(
     "backlog_collapsed_total",
-    "Waiting events that gave way to a newer one of their object, which had more than its share of the queue.",
+    "Waiting events that a newer one of their object replaced, because the object had more than its share of the queue.",
     perTrigger,
   );
   /** `condition`: the condition's name; `result`: `error` counts as false, `limit` as true. */
   private readonly conditionErrors = this.tally(
     "match_condition_errors_total",
-    "Match conditions that could not be evaluated, or went over their cost limit.",
+    "Match conditions that could not be evaluated, or exceeded their cost limit.",
     [...perTrigger, "condition", "result"],
   );
-  private readonly commits = this.spread("checkpoint_commit_duration_seconds", "How long checkpoint writes took.", []);
+  private readonly commits = this.spread("checkpoint_commit_duration_seconds", "Duration of checkpoint writes.", []);
   private readonly commitRows = this.tally("checkpoint_rows_total", "Rows written to the checkpoint.", []);
   private readonly commitFailures = this.tally("checkpoint_errors_total", "Checkpoint writes that failed.", []);
 
@@ -109,33 +117,32 @@ export class Metrics {
   ]);
   private readonly gone = this.tally(
     "watch_gone_total",
-    "Times that history was gone and a list was needed.",
+    "Number of times that history was expired and a list was needed.",
     perSource,
   );
-  private readonly lists = this.spread("watch_list_duration_seconds", "How long complete lists took.", perSource);
+  private readonly lists = this.spread("watch_list_duration_seconds", "Duration of complete lists.", perSource);
   /** `type`: Added|Modified|Deleted|Bookmark. */
-  private readonly received = this.tally("watch_events_total", "What watches delivered.", [...perSource, "type"]);
+  private readonly received = this.tally("watch_events_total", "Events that watches delivered.", [
+    ...perSource,
+    "type",
+  ]);
   private readonly receivedBytes = this.tally("watch_bytes_total", "Bytes of the objects received.", perSource);
   private readonly watchStale = this.tally(
     "watch_stale_total",
-    "Events and bookmarks older than one before.",
+    "Events and bookmarks that were older than an earlier one.",
     perSource,
   );
-  private readonly poisoned = this.tally(
-    "watch_poison_lines_total",
-    "Lines that the protocol does not allow.",
-    perSource,
-  );
+  private readonly poisoned = this.tally("watch_poison_lines_total", "Lines that violate the protocol.", perSource);
 
   /** `function`: empty for the runtime's own lines; `reason`: rate|reader. */
   private readonly linesDropped = this.tally(
     "log_lines_dropped_total",
-    "Lines over their function's rate, or more than the log's reader takes.",
+    "Log lines beyond their function's rate, or beyond what the log's reader accepts.",
     ["function", "reason"],
   );
 
   /** `operation`: such as kube.get; `result`: ok, refused, or the error's class. */
-  private readonly calls = this.spread("client_call_duration_seconds", "Calls that handlers made.", [
+  private readonly calls = this.spread("client_call_duration_seconds", "Duration of calls that handlers made.", [
     "function",
     "operation",
     "result",
@@ -143,7 +150,7 @@ export class Metrics {
 
   /** `reason`: memory|silent|breach|stuck|exited|refused. */
   private readonly executorDeaths = this.tally("executor_deaths_total", "Executors that died.", ["reason"]);
-  private readonly kills = this.tally("function_kills_total", "Executors that a function brought down.", ["function"]);
+  private readonly kills = this.tally("function_kills_total", "Executors that a function caused to die.", ["function"]);
 
   constructor() {
     this.user = new UserMetrics(this.page);
@@ -275,31 +282,31 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
       functions.map((of): Sample => [of.name, value(of)]),
       type,
     );
-  const dropped = "that went beyond their function's limit, oldest first.";
+  const dropped = "that were dropped because of their function's limit, oldest first.";
   return [
-    each("function_lag_seconds", "Age of the oldest event that is not done.", (of) => of.lagSeconds),
+    each("function_lag_seconds", "Age of the oldest unfinished event.", (of) => of.lagSeconds),
     each(
       "function_oldest_event_age_seconds",
-      "Age of the oldest event that could run and was not begun.",
+      "Age of the oldest event that could run and has not started.",
       (of) => of.dueSeconds,
     ),
     gauge(
       "oldest_event_age_seconds",
-      "The greatest function_oldest_event_age_seconds, over all functions that this replica runs.",
+      "Maximum of function_oldest_event_age_seconds over all functions that this replica runs.",
       [],
       [[functions.reduce((oldest, of) => Math.max(oldest, of.dueSeconds), 0)]],
     ),
     gauge(
       "parent_seconds_total",
-      "Time of the runtime's event loop that was taken for the function alone, by what for: `conditions`, `keys`, `rows`, `lists`, `schedules`, `calls`, `logs`, `errors`.",
+      "Time of the runtime's event loop that was used for the function, by kind of work: `conditions`, `keys`, `rows`, `lists`, `schedules`, `calls`, `logs`, `errors`.",
       ["function", "work"],
       functions.flatMap(({ name, parentSeconds }) => [...parentSeconds].map((each): Sample => [name, ...each])),
       "counter",
     ),
-    each("function_queued", "Events that wait.", (of) => of.queued),
+    each("function_queued", "Number of waiting events.", (of) => of.queued),
     gauge(
       "function_keys",
-      "Keys of a reconciler that are to run, now or later, by whether they have an object.",
+      "Keys of a reconciler that will run, now or later, by whether they have an object.",
       ["function", "object"],
       functions.flatMap(({ name, keys }): Sample[] =>
         keys
@@ -310,18 +317,18 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
           : [],
       ),
     ),
-    each("function_in_flight", "Attempts that run.", (of) => of.inFlight),
+    each("function_in_flight", "Number of running attempts.", (of) => of.inFlight),
     each("function_paused", "1 while the function is paused, by its manifest or by a command.", (of) =>
       Number(of.isPaused),
     ),
     gauge(
       "function_parked_seconds",
-      "Until a function that brought executors down runs again.",
+      "Seconds until a function that caused executors to die runs again.",
       ["function"],
       parked().map(({ name, seconds }): Sample => [name, seconds]),
     ),
-    each("dead_letters", "Events that were given up and are kept.", (of) => of.letterStock.count),
-    each("dead_letter_bytes", "What they take, records and bodies.", (of) => of.letterStock.bytes),
+    each("dead_letters", "Number of stored dead letters.", (of) => of.letterStock.count),
+    each("dead_letter_bytes", "Size of the dead letters, records and bodies.", (of) => of.letterStock.bytes),
     each(
       "dead_letter_bodies_dropped_total",
       `Bodies of dead letters ${dropped}`,
@@ -330,18 +337,18 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
     ),
     each("dead_letters_dropped_total", `Dead letters ${dropped}`, (of) => of.letterStock.lettersDropped, "counter"),
     ...readsOf(reads()),
-    gauge("reads_bytes", "Memory of all reads; what functions share counts once.", [], [[cache.bytes]]),
-    gauge("reads_limit_bytes", "What that may be: `--cache-limit`.", [], [[cache.limit]]),
+    gauge("reads_bytes", "Memory of all reads; objects that functions share count once.", [], [[cache.bytes]]),
+    gauge("reads_limit_bytes", "Limit of the memory of all reads: `--cache-limit`.", [], [[cache.limit]]),
     gauge(
       "reads_suspended_total",
-      "How often a function's reads took more than they may and were emptied, by its own limit or the one of all.",
+      "Number of times that a function's reads exceeded its own limit or the common limit and were emptied.",
       ["function"],
       cache.suspensions.map(({ function: name, count }): Sample => [name, count]),
       "counter",
     ),
     gauge(
       "source_state",
-      "1 for the state a source is in.",
+      "1 for the current state of a source.",
       [...perSource, "state"],
       sources().map(({ spec, state }): Sample => [...sourceValues(spec), state, 1]),
     ),
@@ -353,13 +360,13 @@ function standingOf({ standings }: Gauges): Family[] {
   return [
     gauge(
       "function_ready",
-      "1 while nothing keeps the function from taking events; of every function in `/status`.",
+      "1 while the function accepts events; for every function in `/status`.",
       ["function"],
       worst.map(({ name, ready }): Sample => [name, Number(ready)]),
     ),
     gauge(
       "function_reason",
-      "1 for the reason that `/status` gives, which a function that is ready may have as well.",
+      "1 for the reason in `/status`; a function that is ready may also have one.",
       ["function", "reason"],
       worst.flatMap(({ name, reason }): Sample[] => (reason === undefined ? [] : [[name, reason, 1]])),
     ),
@@ -387,10 +394,10 @@ function readsOf(reads: ReturnType<Gauges["reads"]>): Family[] {
     return gauge(`read_${name}`, help, ["function", "api_version", "kind"], samples);
   };
   return [
-    each("objects", "Objects that a function's read keeps.", (of) => of.objects),
-    each("bytes", "Memory that they take; what functions share counts for each.", (of) => of.bytes),
+    each("objects", "Number of objects that a function's read keeps.", (of) => of.objects),
+    each("bytes", "Memory of these objects; objects that functions share count for each.", (of) => of.bytes),
     each("synced", "1 once its first list is complete.", (of) => Number(of.ready)),
-    each("age_seconds", "Since the API server last said anything of it.", ({ ageMs }) =>
+    each("age_seconds", "Seconds since the API server last sent anything for this read.", ({ ageMs }) =>
       ageMs === undefined ? undefined : ageMs / 1000,
     ),
   ];

@@ -9,7 +9,7 @@ import { apiServer, type Received, status } from "./api-server.ts";
 const tokenPath = "/api/v1/namespaces/wf/serviceaccounts/watchfire-f/token";
 const configMap = "/api/v1/namespaces/demo/configmaps/settings";
 
-/** Gives tokens `token-1`, `token-2`, …; `refuses` says which of them the server does not let in. */
+/** Issues tokens `token-1`, `token-2`, …; `refuses` selects those that the server does not accept. */
 async function issuer({
   seconds = 600,
   refuses = (_token: string): boolean => false,
@@ -91,7 +91,7 @@ test("a request that is answered 401 is sent again with a new token", async () =
   const { parts, clock, used } = await issuer({ refuses: (token) => token === "token-1" });
   const accounts = new FunctionAccounts({ ...parts, account: "watchfire" });
   const transport = accounts.transport("f");
-  // A token from this very moment is not what is wrong: only an older one is replaced.
+  // A token issued at this moment is not the cause, so only an older one is replaced.
   expect((await transport.request({ method: "GET", path: configMap })).status).toBe(401);
   await clock.advance(5_000);
   expect((await transport.request({ method: "GET", path: configMap })).status).toBe(200);

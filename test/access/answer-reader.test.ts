@@ -5,7 +5,7 @@ import { AnswerReader } from "../../runtime/access/answer-reader.ts";
 const mebibyte = Buffer.alloc(2 ** 20);
 const signal = new AbortController().signal;
 
-/** An answer that comes as the test writes it, and how much of it was taken. */
+/** An answer that the test writes piece by piece, and the amount that was read. */
 function answer(reader: AnswerReader, functionName: string) {
   const body = new PassThrough({ highWaterMark: 1 });
   const reading = { functionName, limit: 2 ** 24, tooLarge: () => new Error("too large"), signal };
@@ -13,7 +13,7 @@ function answer(reader: AnswerReader, functionName: string) {
   return { body, read };
 }
 
-/** Writes a mebibyte, and says whether somebody took it. */
+/** Writes a mebibyte. Returns whether it was read. */
 const isTaken = async (body: PassThrough): Promise<boolean> => {
   body.write(mebibyte);
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve));

@@ -11,18 +11,18 @@ import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { FunctionManifest, Permission } from "../../runtime/manifest/function.ts";
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
 
-/** One request as it came over the socket. */
+/** One request as received on the socket. */
 export interface Received {
   readonly method: string;
   readonly path: string;
   readonly query: URLSearchParams;
   readonly headers: IncomingMessage["headers"];
   readonly body: unknown;
-  /** The body as it came. */
+  /** The body as received. */
   readonly text: string;
 }
 
-/** An answer; undefined: 404 as a Status. `never`: the request is left open. */
+/** An answer; `undefined` is a 404 with a Status. `never`: the request stays open. */
 export type Answer = { status?: number; headers?: Record<string, string>; body?: unknown } | "never" | undefined;
 export type Script = (request: Received) => Answer;
 
@@ -49,7 +49,9 @@ export const status = (code: number, reason: string, more: object = {}) => ({
   body: { kind: "Status", apiVersion: "v1", status: "Failure", code, reason, message: `said ${reason}`, ...more },
 });
 
-/** An HTTP server on loopback that answers discovery and, by a script, the rest; closed after the test. */
+/**
+ * An HTTP server on loopback that answers discovery itself, and all other requests by a script. It is closed after the test.
+ */
 export async function apiServer(script: Script = () => ({ body: {} })) {
   const received: Received[] = [];
   const asked: string[] = [];
@@ -86,11 +88,11 @@ export async function apiServer(script: Script = () => ({ body: {} })) {
     server.closeAllConnections();
     server.close();
   });
-  /** `received`: all but discovery. `asked`: the path of every request, discovery included. */
+  /** `received` has all requests except discovery; `asked` has the path of every request. */
   return { transport, origin, received, asked };
 }
 
-/** A manifest of which only the powers matter. */
+/** A manifest for tests in which only the permissions matter. */
 export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionManifest {
   return {
     name: "f",
@@ -117,10 +119,10 @@ export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionMani
   };
 }
 
-/** A runtime of the account `watchfire` in the namespace `watchfire`, where the tests call it so. */
+/** The objects of a runtime with the account `watchfire` in the namespace `watchfire`. */
 export const ownObjects = new OwnObjects({ namespace: "watchfire", account: "watchfire" });
 
-/** Who asks in these tests: `f`, about a ConfigMap in `demo`. */
+/** The caller in these tests: function `f`, for a ConfigMap in `demo`. */
 export const caller: Caller = {
   function: "f",
   trigger: "t",
@@ -129,7 +131,7 @@ export const caller: Caller = {
   attempt: 1,
 };
 
-/** A rule that leaves nothing out. */
+/** A rule that grants everything. */
 export const everything: Permission = { apiGroups: ["*"], resources: ["*"], verbs: ["*"] };
 
 export interface AccessSetup extends Partial<Omit<AccessParts, "functions">> {
@@ -167,7 +169,7 @@ export async function accessTo({ script, manifest, clock = systemClock, ...parts
   };
 }
 
-/** The error of a reply; fails where it is none. */
+/** The error of a reply. Throws if the reply is a success. */
 export function errorOf(reply: HostReply) {
   if (reply.ok) throw new Error(`expected an error, got ${reply.json}`);
   return reply.error;

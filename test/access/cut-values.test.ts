@@ -4,14 +4,16 @@ import { Redactor } from "../../runtime/access/redactor.ts";
 import { clean, cut, cutMark, shorten } from "../../runtime/base/wording.ts";
 import { cut as guestCut } from "../../runtime/sandbox/guest/cut.guest.ts";
 
-/** Characters that a beginning which is taken has at least. */
+/** Minimum length of a recognised beginning of a secret, in characters. */
 const least = 4;
 
 const units = (...characters: string[]) =>
   fc.string({ unit: fc.constantFrom(...characters), minLength: least, maxLength: 20 });
-/** Some that JSON, a URL or the sandbox writes otherwise, and few, so that a value often ends as it begins. */
+/**
+ * Includes characters that JSON, a URL or the sandbox escapes. The alphabet is small, so that a value often ends as it begins.
+ */
 const secrets = fc.oneof(units("a", "b"), units("a", "K", '"', "\\", "\n", "\u0001", "\u007f", "é", "🔑", "/"));
-/** Nothing of which any form of a secret is made. */
+/** Characters that occur in no form of a secret. */
 const others = fc.string({ unit: fc.constantFrom(" ", ".", ";", ","), maxLength: 12 });
 
 const forms: Readonly<Record<string, (value: string) => string>> = {
@@ -34,7 +36,7 @@ describe("of a text that is cut, wherever the cut falls,", () => {
         const written = form(secret);
         const text = `${before}${written}${after}`;
         for (const cutter of [cut, guestCut]) {
-          // As a guest's words come: cut there, and cleaned here.
+          // Cut in the guest and cleaned in the parent, like a guest's output.
           const shown = redactorOf(secret).redact("f", clean(cutter(text, 1 + (at % text.length))));
           expect(shown).not.toContain(clean(written).slice(0, least));
         }

@@ -1,4 +1,4 @@
-// Each encoding is written here by other means than the redactor's, so that a mistake is not made twice.
+// Each encoding is implemented independently of the redactor, so that the test does not repeat its mistakes.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { encodings } from "../../runtime/access/encodings.ts";
@@ -13,7 +13,7 @@ const redactorOf = (...secrets: string[]): Redactor => {
 const escaped = (character: string) => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
 const bytesOf = (text: string): number[] => [...new TextEncoder().encode(text)];
 const urlSafe = (text: string) => text.replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-/** What a handler may write of a value; each name is that of an encoding. */
+/** The forms in which a handler may write a value, by the name of the encoding. */
 const written: Readonly<
   Record<keyof typeof encodings, Readonly<Record<string, readonly [value: string, form: string]>>>
 > = {

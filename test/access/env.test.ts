@@ -95,7 +95,7 @@ describe("text that leaves the runtime", () => {
     "holds none within other text in %s, as a Basic header does",
     (encoding) => {
       const redactor = new Redactor();
-      // Both alphabets differ for it.
+      // Contains characters that differ between the two base64 alphabets.
       const secret = "s3cr3t?>~t0k\u{ff}n";
       redactor.learn("f", { secrets: [secret], configuration: [] });
       for (let before = 0; before < 6; before++) {
@@ -104,7 +104,7 @@ describe("text that leaves the runtime", () => {
           const rest = redactor.redact("f", `Basic ${header}`).replace("Basic ", "").split("[redacted]");
           expect(rest).toHaveLength(2);
           expect(Buffer.from(rest[0] ?? "", encoding).toString()).not.toContain("s3");
-          // Where the rest begins within a group of four is not known to a reader either.
+          // The remainder may begin anywhere within a group of four characters, so every offset is tried.
           for (const shift of ["", "A", "AA", "AAA"]) {
             expect(Buffer.from(shift + rest[1], encoding).toString("latin1")).not.toContain("n");
           }

@@ -1,4 +1,4 @@
-// What a server sends, as ctx.fetch shows it and as undici's own fetch does.
+// Compares responses as ctx.fetch shows them with those of undici's own fetch.
 import { createServer } from "node:net";
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from "node:zlib";
 import fc from "fast-check";
@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { ResponseHeaders } from "../../runtime/sandbox/guest/headers.guest.ts";
 import { accessTo, errorOf } from "./api-server.ts";
 
-/** What a raw server received, and the bytes that it answers. */
+/** A request that a raw server received, and the bytes of its answer. */
 interface Received {
   readonly method: string;
   readonly path: string;
@@ -16,7 +16,10 @@ interface Received {
   readonly body: string;
 }
 
-/** A server that sends exactly the given bytes, and closes where `closes` says so. Answers come in one piece or byte by byte. */
+/**
+ * A server that sends exactly the given bytes, and closes the connection if `closes` is set. Answers are sent in one piece or
+ * byte by byte.
+ */
 async function rawServer(answer: (received: Received) => { bytes: Buffer; closes?: boolean }) {
   const received: Received[] = [];
   const server = createServer((socket) => {
@@ -65,7 +68,7 @@ const withLength = (headers: readonly string[], body: string | Buffer, status = 
   message(status, [...headers, `Content-Length: ${Buffer.byteLength(body)}`], body);
 const coded = (coding: string, body: Buffer) => withLength([`Content-Encoding: ${coding}`], body);
 
-/** What belongs to the connection, and what is no longer so once a body is decoded. */
+/** Headers that belong to the connection, or that no longer apply once a body is decoded. */
 const notShown = new Set(["connection", "keep-alive", "transfer-encoding", "content-encoding", "content-length"]);
 
 interface Shown {

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import type { HostResolver } from "../../runtime/access/resolver.ts";
 import { accessTo, errorOf } from "./api-server.ts";
 
-/** A proxy on loopback that knows every name: it leads all of them to one web server. */
+/** A proxy on loopback that resolves every name to one web server. */
 async function behindProxy(
   resolver: HostResolver,
   more: { noProxy?: string; ownPort?: number; hosts?: string[] } = {},
@@ -69,7 +69,7 @@ test("a name that only the proxy can look up is fetched through it", async () =>
 
 test("https goes through the proxy in a tunnel, by name", async () => {
   const { fetch, asked } = await behindProxy(noDns);
-  // The far end speaks no TLS: the tunnel is what counts here.
+  // The target does not speak TLS; the test is only about the tunnel.
   expect(errorOf(await fetch("https://api.example.com/")).type).toBe("FetchError");
   expect(asked).toEqual(["CONNECT api.example.com:443"]);
 });

@@ -9,7 +9,7 @@ import { accessTo, errorOf } from "./api-server.ts";
 
 type Handle = (request: IncomingMessage, response: ServerResponse, body: Buffer) => void;
 
-/** A web server on loopback, and a fetch that may reach it and no other. */
+/** A web server on loopback, and a fetch that may reach only that server. */
 async function web(handle: Handle = (_request, response) => response.end("hello"), more: Parts = {}) {
   const seen: { method: string; url: string; headers: IncomingMessage["headers"]; body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -34,7 +34,7 @@ async function web(handle: Handle = (_request, response) => response.end("hello"
 }
 
 type Egress = FunctionManifest["egress"][number];
-/** A rule as a manifest has it, where `network` may be left out. */
+/** An egress rule of a manifest, with an optional `network`. */
 type Rule = Omit<Egress, "network"> & Partial<Pick<Egress, "network">>;
 
 interface Parts {
@@ -205,7 +205,7 @@ describe("fetch", () => {
     "::ffff:127.0.0.1",
     "::ffff:a00:1",
     "64:ff9b::169.254.169.254",
-    // Who translates under this prefix may look for the IPv4 address elsewhere in it.
+    // A NAT64 gateway with this prefix may read the IPv4 address from other bytes of the address.
     "64:ff9b:1:a00:0:100:808:808",
     "2002:7f00:1::",
     "::127.0.0.1",
@@ -385,7 +385,7 @@ describe("fetch", () => {
       ["deflate", deflateRawSync(Buffer.alloc(64 * 1024 * 1024))],
       ["zstd", zstdCompressSync(Buffer.alloc(64 * 1024 * 1024))],
       ["gzip, gzip", gzipSync(gzipSync(Buffer.alloc(64 * 1024 * 1024)))],
-      // What comes out is nothing, however much is to be read.
+      // These decompress to nothing, however much input is read.
       ["gzip", empties],
       ["gzip, gzip", gzipSync(empties)],
     ] as const) {

@@ -5,7 +5,7 @@ import { accessTo, apiServer, caller, errorOf, everything, manifestOf } from "./
 
 const granted = { permissions: [everything] };
 const patience = { timeout: 15_000 };
-/** An object of so many fields, each of another name: nothing of its length takes longer to read. */
+/** An object with so many distinct field names, the slowest input of its length. */
 const objectOf = (fields: number) => ({
   apiVersion: "v1",
   kind: "ConfigMap",
@@ -13,13 +13,13 @@ const objectOf = (fields: number) => ({
   data: Object.fromEntries(Array.from({ length: fields }, (_, field) => [`key-${field}`, 1])),
 });
 
-/** CPU time of this thread so far, in milliseconds: another process on its core counts for nothing. */
+/** CPU time of this thread so far, in milliseconds. Other processes on its core do not count. */
 function cpuMs(): number {
   const { user, system } = process.threadCpuUsage();
   return (user + system) / 1000;
 }
 
-/** The most CPU time between two turns of the event loop, until `stop`. */
+/** The maximum CPU time between two turns of the event loop, until `stop`. */
 function watchTurns(): { stop(): number } {
   let most = 0;
   let last = cpuMs();

@@ -1,4 +1,4 @@
-// A runtime, what is its own, and a function that is granted everything.
+// A runtime, its own objects, and a function with all permissions.
 
 import { expect } from "vitest";
 import { functionAccount } from "../../runtime/access/account.ts";

@@ -1,4 +1,4 @@
-// The runtime refuses to write its own objects to a function that is granted everything.
+// The runtime refuses to let a function write the runtime's own objects, even if the function has all permissions.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { functionAccount } from "../../runtime/access/account.ts";
@@ -247,7 +247,7 @@ it("a JSON pointer of megabytes is judged in no time", () => {
     const body = [{ op: "add", path, value: "x" }];
     expect(own.objection(demand, { target: notes, verb: "patch", method: "PATCH", body })).toBeUndefined();
   }
-  // Milliseconds are what it takes; seconds, where every step is taken apart.
+  // It normally takes milliseconds; it would take seconds if every step were split.
   expect(process.cpuUsage(before).user).toBeLessThan(1e6);
 });
 

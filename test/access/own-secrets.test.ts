@@ -1,4 +1,4 @@
-// The runtime shows its own Secrets to no function.
+// The runtime never shows its own Secrets to a function.
 import { describe, expect, it } from "vitest";
 import { indexName } from "../../runtime/catalog/names.ts";
 import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";

@@ -21,7 +21,7 @@ const every: [string, object][] = [
   ["events.emit", { object: { ...ref, name: "other" }, type: "Normal", reason: "R", message: "m" }],
 ];
 
-/** An API server that takes a request, says so to the test, and never answers. */
+/** An API server that notifies the test of a request and never answers it. */
 const silent = (arrived: PromiseWithResolvers<void>) => () => {
   arrived.resolve();
   return "never" as const;

@@ -79,7 +79,7 @@ test("a call that is refused is on its function's account, and is answered in it
   await clock.advance(100);
   count = 0;
   await clock.advance(1_000);
-  // No more than there is time for, by what each is charged; the rest of a turn's length is everybody else's.
+  // At most as many as their charged time allows; the remaining time of a slice belongs to the others.
   expect(count).toBeLessThan(0.9 * (1_000 / 0.1));
   expect(count).toBeGreaterThan(100);
   expect((await refused("g")).ok).toBe(false);

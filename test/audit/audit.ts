@@ -23,7 +23,7 @@ export interface AuditPlan {
   readonly say: (line: string) => void;
 }
 
-/** An audit while it goes on. */
+/** A running audit. */
 interface Run {
   readonly plan: AuditPlan;
   readonly client: Client;
@@ -81,13 +81,13 @@ export async function audit(plan: AuditPlan): Promise<{ whole: Verdict; compacte
   }
 }
 
-/** Each kill has the next one; after the last they begin again. */
+/** The shape for the nth kill; after the last shape it starts again with the first. */
 const nth = (shapes: readonly [Shape, ...Shape[]], kill: number): Shape =>
   shapes[(kill - 1) % shapes.length] ?? shapes[0];
 
 const verdictOn = ({ client, facts, gaps, edits }: Run) => settled(recordsIn(client), facts, { gaps, edits });
 
-/** Each kill falls amid writing, when some of what was written has been delivered and some has not. */
+/** Each kill happens during writing, when some of the changes are delivered and others are not. */
 async function killWhileWriting(run: Run, began: number): Promise<Verdict> {
   const { plan, client, runtime, writer, functions, facts } = run;
   const stretch = Math.floor(plan.operations / (plan.kills + 1));
@@ -161,15 +161,15 @@ async function killAndCompact(run: Run, shape: Shape): Promise<Verdict> {
   return verdictOn(run);
 }
 
-/** Nothing new for so long, and what comes late has come: a duplicate, say. Milliseconds. */
+/** If nothing new arrives for this long, late deliveries such as duplicates have arrived. Milliseconds. */
 const quietMs = 1000;
-/** How long the runtime may go without a delivery before the audit takes what is missing as missed, in milliseconds. */
+/** If the runtime delivers nothing for this long, the remaining changes count as missed. Milliseconds. */
 const patienceMs = 60_000;
 
-/** How often deliveries are read, in milliseconds: there may be thousands. */
+/** Interval in which deliveries are read, in milliseconds; there may be thousands of them. */
 const settlePollMs = 200;
 
-/** The verdict once nothing is missing any more, or once the runtime delivers nothing any more. */
+/** The verdict once nothing is missing, or once the runtime stops delivering. */
 export async function settled(records: Records, facts: readonly Fact[], course: Course): Promise<Verdict> {
   let count = -1;
   let changedAt = performance.now();

@@ -1,6 +1,6 @@
 import type { Fact } from "./ledger.ts";
 
-/** Objects are divided into so many lots, by the numbers in their names: a selector edit lets one of them go. */
+/** Number of lots into which objects are divided by the numbers in their names. A selector edit deselects one lot. */
 export const lots = 3;
 
 const isInFirstLot = (name: string): boolean => Number(name.slice("item-".length)) % lots === 0;
@@ -8,14 +8,16 @@ const isInFirstLot = (name: string): boolean => Number(name.slice("item-".length
 /** The objects and states that a manifest asks for. */
 export interface Wanted {
   /**
-   * By namespaces and selectors. A different function is a different selection, after which the objects are listed again.
+   * By namespaces and selectors. Another function here is another selection, after which the objects are listed again.
    */
   readonly selects: (name: string) => boolean;
-  /** By conditions and events, which count for what happens under them. */
+  /** By conditions and events, which apply to changes while they are in force. */
   readonly takes: (fact: Pick<Fact, "name" | "type">) => boolean;
 }
 
-/** The recorder's manifest as it is edited: what of its trigger differs from the file, and what it asks for then. */
+/**
+ * One version of the recorder's manifest: the differences of its trigger from the file, and the changes that it then wants.
+ */
 export interface Shape extends Partial<Wanted> {
   /** The trigger's name. */
   readonly trigger?: string;
@@ -28,7 +30,7 @@ const everything = () => true;
 /** The objects and states that a shape asks for; without a shape, everything. */
 export const wantedBy = ({ selects = everything, takes = everything }: Shape = {}): Wanted => ({ selects, takes });
 
-/** An edit of the manifest: what had happened up to and including `from` was handled under the one before. */
+/** An edit of the manifest. Changes up to and including `from` were handled under the previous manifest. */
 export interface Edit {
   readonly from: number;
   /** Changes after this resourceVersion are judged by this manifest alone, and changes in between by both. */
@@ -36,11 +38,11 @@ export interface Edit {
   readonly wanted: Wanted;
 }
 
-/** The manifest as it is in the file. */
+/** The manifest in the file. */
 export const asInFile: Shape = {};
 const trigger = "renamed";
 
-/** Edits that keep the watch: not one change is lost by them. */
+/** Edits that keep the watch, so that no change is lost. */
 export const edits: readonly [Shape, ...Shape[]] = [
   {
     trigger,
@@ -77,5 +79,5 @@ export const selections: readonly [Shape, ...Shape[]] = [
   { ...withoutFirstLot, trigger },
 ];
 
-/** Edits that a whole fleet sees: another name, then another selection under it, and back. */
+/** Edits that a whole fleet sees: a rename, then another selection under the new name, and back. */
 export const fleetEdits: readonly Shape[] = [{ trigger }, { trigger, ...withoutFirstLot }, { trigger }];

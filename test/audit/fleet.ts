@@ -1,8 +1,8 @@
-// npm run audit:fleet: replicas that share 64 slots, on three nats-servers that are a cluster. First they come and go under
-// load, and all manifests are edited; then replicas and servers are killed, stopped and set back, and manifests edited.
-// NATS_SERVER names the server's program. It runs on the embedded cluster, or on a real kube-apiserver where
-// KUBEBUILDER_ASSETS names one. AUDIT_FUNCTIONS, AUDIT_RATE (changes a second) and AUDIT_REPLICAS (a list of counts) make
-// other loads, AUDIT_SERVERS=1 takes one nats-server for planned moves. Words after the command choose a part, and a fault.
+// npm run audit:fleet: replicas that share 64 slots, with a cluster of three nats-servers. In the first part, replicas are added
+// and removed under load, and all manifests are edited. In the second part, replicas and servers are killed, stopped and reset,
+// and manifests are edited. NATS_SERVER names the server's program. Runs on the embedded cluster, or on a real kube-apiserver if
+// KUBEBUILDER_ASSETS names one. AUDIT_FUNCTIONS, AUDIT_RATE (changes per second) and AUDIT_REPLICAS (a list of counts) change the
+// load; AUDIT_SERVERS=1 uses one nats-server for planned moves. Arguments select a part, and a fault.
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
 import { Client } from "../target/client.ts";
@@ -21,24 +21,24 @@ const functions = Number(AUDIT_FUNCTIONS);
 const perSecond = Number(AUDIT_RATE);
 const counts = AUDIT_REPLICAS.split(",").map(Number);
 const slots = 64;
-/** How often replicas are asked how they stand, in milliseconds: an answer is a millisecond or two of a replica's work. */
+/** Interval in which replicas' status is read, in milliseconds. An answer costs a replica one or two milliseconds. */
 const pollMs = 100;
-/** A writer that is too slow is owed no more changes than this, in seconds of the load. */
+/** The maximum backlog of a slow writer, in seconds of the load. */
 const owedS = 1;
-/** How long the load goes on with each number of replicas, in milliseconds. */
+/** Duration of the load with each number of replicas, in milliseconds. */
 const steadyMs = 10_000;
-/** How long a stopped process is stopped, in milliseconds: three times as long as a dead replica's slots stay its own. */
+/** How long a stopped process stays stopped, in milliseconds: three times as long as a dead replica keeps its slots. */
 const stopMs = 30_000;
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const running = async (replica: Replica) =>
   ((await replica.status()).fleet?.slots ?? []).filter(({ state }) => state === "running").length;
 
-/** A fleet under a load that does not end, and the servers that it keeps its positions on. */
+/** A fleet under continuous load, with the servers that store its checkpoints. */
 class Fleet {
   readonly on: ReplicasFixture;
   readonly servers: readonly NatsServer[];
   readonly replicas: Replica[] = [];
-  /** Replicas that ended or were killed: their logs count too. */
+  /** Replicas that ended or were killed. Their logs count, too. */
   readonly gone: Replica[] = [];
   private writing: NodeJS.Timeout | undefined;
 
@@ -56,7 +56,7 @@ class Fleet {
     this.replicas.push(await this.on.start("nats", { fleet: { nats, slots } }));
   }
 
-  /** Starts those again that ended by themselves, as a kubelet does. */
+  /** Restarts replicas that ended by themselves, as a kubelet does. */
   private async restart(): Promise<void> {
     for (const each of this.replicas.filter(({ exitStatus }) => exitStatus !== null)) {
       const last = (await each.log()).trimEnd().split("\n").at(-1);
@@ -66,7 +66,7 @@ class Fleet {
     }
   }
 
-  /** More is written, until handlers have recorded some of it. */
+  /** Writes more, until handlers have recorded some of it. */
   async goesOn(): Promise<void> {
     const before = await this.on.written();
     this.on.write(perSecond);
@@ -81,7 +81,7 @@ class Fleet {
     );
   }
 
-  /** Milliseconds until all slots run, evenly, and all replicas are ready. */
+  /** Milliseconds until all slots run, evenly distributed, and all replicas are ready. */
   async balanced(): Promise<number> {
     const from = performance.now();
     await until(
@@ -111,7 +111,7 @@ class Fleet {
     return Math.round(performance.now() - from);
   }
 
-  /** Takes one of them away, whatever state it is in. */
+  /** Takes a replica out of the list, whatever its state. */
   take(): Replica {
     const [first] = this.replicas.splice(0, 1);
     if (!first) throw new Error("there is no replica");
@@ -119,7 +119,9 @@ class Fleet {
     return first;
   }
 
-  /** All functions' manifests are edited amid writing, one edit after another: all replicas end, and as many begin. */
+  /**
+   * Edits all functions' manifests during writing, one edit after another. For each edit, all replicas end and as many start.
+   */
   async edit(end: (replica: Replica) => Promise<unknown>): Promise<void> {
     for (const shape of fleetEdits) {
       this.end();
@@ -143,12 +145,12 @@ class Fleet {
     }, stepMs);
   }
 
-  /** Nothing more is written. */
+  /** Stops writing. */
   end(): void {
     clearInterval(this.writing);
   }
 
-  /** No more is written; gives whether the auditor finds no fault, and says what he finds. */
+  /** Stops writing. Returns whether the auditor finds no fault, and prints its findings. */
   async judged(what: string, mayRepeat: boolean): Promise<boolean> {
     this.end();
     await this.on.allWritten();
@@ -164,7 +166,7 @@ class Fleet {
   }
 }
 
-/** Replicas come and go as planned: nothing is repeated. */
+/** Adds and removes replicas as planned: nothing may be repeated. */
 async function planned(fleet: Fleet): Promise<boolean> {
   const [first = 1, ...others] = counts;
   await fleet.resize(first);
@@ -190,7 +192,7 @@ async function planned(fleet: Fleet): Promise<boolean> {
   return (await fleet.judged("edits of all manifests, planned", false)) && moved;
 }
 
-/** One fault after another, each judged by itself. */
+/** Causes one fault after another, each with a separate verdict. */
 async function faults(fleet: Fleet): Promise<boolean> {
   const { servers } = fleet;
   const restart = async (chosen: readonly NatsServer[]) => {

@@ -1,6 +1,6 @@
 import type { Client } from "../target/client.ts";
 
-/** One change as the cluster's own history has it. */
+/** One change in the cluster's own history. */
 export interface Fact {
   readonly uid: string;
   readonly name: string;
@@ -9,32 +9,32 @@ export interface Fact {
   readonly resourceVersion: number;
 }
 
-/** One delivery as the handler wrote it down. */
+/** One delivery as the handler recorded it. */
 export interface Delivery {
   readonly id: string;
   readonly uid: string;
   readonly name: string;
   readonly type: Fact["type"];
-  /** As the event gave it. */
+  /** The resourceVersion in the event. */
   readonly resourceVersion: number;
-  /** It said of itself that an earlier delivery may have run: by `redelivered`, or by an attempt above the first. */
+  /** True if the delivery was marked as a possible repetition: by `redelivered`, or by an attempt above the first. */
   readonly flagged: boolean;
   readonly synthetic: boolean;
-  /** As the event gave it. */
+  /** The reason in the event. */
   readonly reason?: string;
-  /** Its place in that order: in a cluster, a revision. */
+  /** Its position in the order of records: in a cluster, a revision. */
   readonly writtenAt: number;
 }
 
 /** A place where deliveries are recorded. */
 export interface Records {
-  /** How many are. */
+  /** The number of recorded deliveries. */
   written(): Promise<number>;
-  /** All of them, in the order they were written. */
+  /** All deliveries, in the order of their records. */
   deliveries(): Promise<Delivery[]>;
 }
 
-/** Those that handlers write into the cluster. */
+/** Records that handlers write into the cluster. */
 export const recordsIn = (client: Client, where = namespaces): Records => ({
   written: () => written(client, where),
   deliveries: () => readDeliveries(client, where),
@@ -43,23 +43,23 @@ export const recordsIn = (client: Client, where = namespaces): Records => ({
 /** The namespaces of the objects that the writer changes, and of the deliveries that the handler records. */
 export interface Namespaces {
   readonly objects: string;
-  /** The objects' namespace with `-records` after it, which is where the handler looks for it. */
+  /** The objects' namespace with the suffix `-records`, where the handler writes. */
   readonly records: string;
 }
 
 export const namespacesOf = (objects: string): Namespaces => ({ objects, records: `${objects}-records` });
 
-/** Those that the manifest of the function `recorder` names. */
+/** The namespaces in the manifest of the function `recorder`. */
 export const namespaces = namespacesOf("audit");
-/** The cluster's own ConfigMap in every namespace; the recorder leaves it out as well. */
+/** The ConfigMap that the cluster creates in every namespace; the recorder ignores it, too. */
 const foreign = "kube-root-ca.crt";
 
 const types = { ADDED: "Added", MODIFIED: "Modified", DELETED: "Deleted" } as const;
 
-/** Every change after a resourceVersion, from the history that the cluster still has. */
+/** Every change after a resourceVersion that the cluster's history still contains. */
 export async function readFacts(client: Client, after: number, { objects } = namespaces): Promise<Fact[]> {
   const path = `/api/v1/namespaces/${objects}/configmaps`;
-  // The server ends the watch after a second: until then it has sent all that there is.
+  // The server ends the watch after a second, and until then has sent everything.
   using watch = await client.watch(path, { resourceVersion: after, timeoutSeconds: 1 });
   if (watch.refusal) throw new Error(`the cluster refuses its history after ${after}: ${watch.refusal.message}`);
   return (await watch.untilEnd()).flatMap(({ type, object }) => {
@@ -70,7 +70,7 @@ export async function readFacts(client: Client, after: number, { objects } = nam
   });
 }
 
-/** Everything the handler has written so far, in the order it was written. */
+/** All deliveries that the handler has recorded so far, in order. */
 export async function readDeliveries(client: Client, { records } = namespaces): Promise<Delivery[]> {
   const deliveries: Delivery[] = [];
   let next: string | undefined;
@@ -96,13 +96,13 @@ export async function readDeliveries(client: Client, { records } = namespaces): 
   return deliveries.sort((a, b) => a.writtenAt - b.writtenAt);
 }
 
-/** How many deliveries are written down. */
+/** The number of recorded deliveries. */
 export async function written(client: Client, { records } = namespaces): Promise<number> {
   const page = await client.get(`/api/v1/namespaces/${records}/configmaps`, { limit: 1 });
   return page.items.length + Number(page.metadata.remainingItemCount ?? 0);
 }
 
-/** The cluster's revision now. */
+/** The cluster's current revision. */
 export async function revision(client: Client): Promise<number> {
   const page = await client.get(`/api/v1/namespaces/${namespaces.objects}/configmaps`, { limit: 1 });
   return Number(page.metadata.resourceVersion);

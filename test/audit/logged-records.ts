@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import type { Delivery, Records } from "./ledger.ts";
 
-/** A line of a replica's log, by a handler. */
+/** A line that a handler wrote to a replica's log. */
 interface Line {
   readonly time: string;
   readonly msg: string;
@@ -19,8 +19,8 @@ interface Reading {
 }
 
 /**
- * Deliveries as handlers have said them in the logs of all replicas. Those of one replica are in its order, and those of
- * several by their clock, which is one. An object moves between replicas in no less than a hundred of its milliseconds.
+ * Deliveries that handlers have logged, of all replicas. Those of one replica are in the order of its log; those of several
+ * replicas are ordered by the machine's clock. An object needs at least 100 ms to move between replicas.
  */
 export class LoggedRecords implements Records {
   private readonly files: () => readonly string[];

@@ -3,13 +3,13 @@ interface Line {
   readonly time: string;
   readonly msg: string;
   readonly slot?: number;
-  /** On `slot let go`: how long the drain took. */
+  /** On `slot let go`: duration of the drain. */
   readonly drainedMs?: number;
-  /** On `slot runs`: how long it took since the slot was taken. */
+  /** On `slot runs`: time since the slot was acquired. */
   readonly tookMs?: number;
 }
 
-/** All that the logs say of slots, in the order in which it happened. */
+/** All lines about slots in the logs, in the order of their time. */
 function linesIn(logs: readonly string[]) {
   const lines = logs.flatMap((log) =>
     log.split("\n").flatMap((text) => {
@@ -21,8 +21,8 @@ function linesIn(logs: readonly string[]) {
 }
 
 /**
- * Reads from all replicas' logs how long each slot that moved as planned ran nowhere, in milliseconds. That begins when its
- * owner drains it, and ends when its functions run with the next owner.
+ * Computes from all replicas' logs how long each slot that moved as planned did not run, in milliseconds: from the begin of its
+ * owner's drain until its functions run with the next owner.
  */
 export function movesIn(logs: readonly string[]): number[] {
   const begun = new Map<number, number>();
@@ -37,7 +37,9 @@ export function movesIn(logs: readonly string[]): number[] {
   return pauses;
 }
 
-/** Says of slots that were taken after a moment when that was, when the last of them ran, and how long opening took. */
+/**
+ * For the slots acquired after a moment: when they were acquired, when the last of them ran, and how long opening took.
+ */
 export function takeoverIn(logs: readonly string[], since: number): string {
   const later = linesIn(logs).filter(({ at }) => at > since);
   const taken = later.filter(({ msg }) => msg === "slot taken").map(({ at }) => at - since);

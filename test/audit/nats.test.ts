@@ -5,7 +5,7 @@ import { startNats } from "../tools/nats.ts";
 import { until } from "../tools/until.ts";
 import { audit } from "./audit.ts";
 
-/** A run makes a hundred commits or more: each holds all that came since the one before. */
+/** A run makes a hundred commits or more; each contains everything since the previous one. */
 const commitsBetween = 30;
 
 const noFault = { missed: [], unflagged: [], disordered: [], invented: [], unwanted: [] };

@@ -7,11 +7,11 @@ import type { Namespaces } from "./ledger.ts";
 const recorder = join(import.meta.dirname, "functions/recorder");
 const telling = join(import.meta.dirname, "telling.handler.ts");
 
-/** How many functions write down what happens to the objects, and how. */
+/** The functions that record the changes of objects, and their form. */
 export interface Recording {
-  /** So many divide the objects among them, by the numbers in their names. Default 1. */
+  /** Number of functions that divide the objects among them by the numbers in their names. Default 1. */
   readonly shares?: number;
-  /** Over how many slots each is spread. Default 1. */
+  /** Number of slots over which each function is spread. Default 1. */
   readonly shards?: number;
   /**
    * Each function has a separate watch, by the label that the writer puts on its objects, and handlers log their deliveries.
@@ -21,7 +21,7 @@ export interface Recording {
   readonly apart?: boolean;
 }
 
-/** Writes the auditor's function into a folder of functions, for these namespaces, with its manifest as it is after an edit. */
+/** Writes the auditor's function into a folder of functions, for these namespaces, with its manifest after an edit. */
 export async function writeRecorders(
   functions: string,
   { objects, records }: Namespaces,

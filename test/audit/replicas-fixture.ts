@@ -23,18 +23,20 @@ import { type Recording, writeRecorders } from "./recorders.ts";
 import type { Verdict, Waking } from "./verdict.ts";
 import { Writer } from "./writer-process.ts";
 
-/** How often replicas and records are looked at, in milliseconds: several fixtures share two cores. */
+/** Polling interval of replicas and records, in milliseconds. Several fixtures share two cores. */
 const pollMs = 50;
-/** How often the cluster's history is read, in milliseconds: an API server may keep little more than a minute of it at hand. */
+/**
+ * Interval in which the cluster's history is read, in milliseconds. An API server may keep little more than a minute of it.
+ */
 const readOnMs = 20_000;
 
-/** The objects that are written, and how deliveries of them are recorded. */
+/** The objects that are written, and the form in which their deliveries are recorded. */
 interface Load extends Recording {
-  /** ConfigMaps that the writer works on. Default 60. */
+  /** Number of ConfigMaps that the writer changes. Default 60. */
   readonly objects?: number;
 }
 
-/** Replicas of one runtime, a process that writes while they are killed and stopped, and the auditor who counts. */
+/** Replicas of one runtime, a process that writes while they are killed and stopped, and an auditor that compares. */
 export class ReplicasFixture {
   /** Namespace of the Lease and the Secrets. */
   readonly namespace: string;
@@ -44,7 +46,7 @@ export class ReplicasFixture {
   private readonly where: Namespaces;
   private readonly recording: Recording;
   private readonly facts: Fact[] = [];
-  /** Up to where the cluster's history was read. */
+  /** Revision up to which the cluster's history was read. */
   private read: number;
   private reading: Promise<void> = Promise.resolve();
   private readonly timer: NodeJS.Timeout;
@@ -87,7 +89,7 @@ export class ReplicasFixture {
       await admin.post(`/api/v1/namespaces/${namespace}/secrets`, { metadata: { name }, type: "Opaque" });
     }
     await writeRecorders(join(folder, "functions"), { objects, records }, load);
-    // A server that has just started may not have at hand what it listed a moment ago.
+    // A server that has just started may not yet serve what it listed a moment ago.
     const began = await until("history begins", 60_000, async () => {
       const now = await revision(admin);
       await readFacts(admin, now, { objects, records });
@@ -96,14 +98,16 @@ export class ReplicasFixture {
     return new ReplicasFixture(admin, namespace, folder, kubeconfig, began, load);
   }
 
-  /** The same functions, each over so many slots: the folder that has them. */
+  /** Returns a folder with the same functions, each spread over so many slots. */
   async inShards(shards: number): Promise<string> {
     const functions = join(this.folder, `functions-${shards}`);
     await writeRecorders(functions, this.where, { ...this.recording, shards });
     return functions;
   }
 
-  /** Resolves when its endpoints are up. Each is another pod's container unless `over` says whose. */
+  /**
+   * Starts a replica; resolves when its endpoints are up. Each is a new pod's container unless `over` names the pod.
+   */
   async start(store: ReplicaOptions["store"], over: Partial<ReplicaOptions> = {}): Promise<Replica> {
     const { kubeconfig, namespace, folder } = this;
     const number = this.pods++;
@@ -137,7 +141,7 @@ export class ReplicasFixture {
     this.edits.push({ from, to: await revision(this.admin), wanted: wantedBy(shape) });
   }
 
-  /** Milliseconds until one of them says that it is active, and which. */
+  /** Milliseconds until one of the candidates reports that it is active, and which one. */
   async takesOver(...candidates: readonly [Replica, ...Replica[]]): Promise<{ active: Replica; ms: number }> {
     const from = performance.now();
     const active = await until(
@@ -159,12 +163,12 @@ export class ReplicasFixture {
     return active;
   }
 
-  /** Lets the writer do so many operations more, and waits for nothing. */
+  /** Allows the writer so many further operations, without waiting. */
   write(operations: number): void {
     this.writer.allow(operations);
   }
 
-  /** Lets the writer do so many operations more, and waits until half of what they bring is delivered. */
+  /** Allows the writer so many further operations, and waits until half of their changes are delivered. */
   async load(operations: number): Promise<void> {
     const before = await this.written();
     this.writer.allow(operations);
@@ -175,22 +179,22 @@ export class ReplicasFixture {
     await until("handlers record", 60_000, half, pollMs);
   }
 
-  /** How many operations the writer has done. */
+  /** Number of operations that the writer has done. */
   get done(): number {
     return this.writer.done;
   }
 
-  /** How many of those that it may do are left. */
+  /** Number of allowed operations that are left. */
   get behind(): number {
     return this.writer.behind;
   }
 
-  /** Resolves when the writer has done all that it may. */
+  /** Resolves when the writer has done all allowed operations. */
   allWritten(): Promise<void> {
     return this.writer.left(0);
   }
 
-  /** Resolves when all that was allowed is written, and nothing of it waits or runs there. */
+  /** Resolves when all allowed operations are written, and no event waits or runs on the active replica. */
   async allHandledBy(active: Replica): Promise<void> {
     await this.allWritten();
     await this.readOn();
@@ -217,7 +221,7 @@ export class ReplicasFixture {
     return status;
   }
 
-  /** How many deliveries are written down. */
+  /** Number of recorded deliveries. */
   written(): Promise<number> {
     return this.records.written();
   }
@@ -226,14 +230,14 @@ export class ReplicasFixture {
     return this.records.deliveries();
   }
 
-  /** On everything so far, once all of it is delivered, or nothing comes any more. */
+  /** The verdict on everything so far, once all of it is delivered or deliveries stop. */
   async verdict(): Promise<Verdict> {
     await this.allWritten();
     await this.readOn();
     return settled(this.records, this.facts, { wakings: this.wakings, edits: this.edits });
   }
 
-  /** Takes in what happened since it was asked last. Once it has failed it fails for good. */
+  /** Reads the history since the last call. After a failure it always fails. */
   private readOn(): Promise<void> {
     this.reading = this.reading.then(async () => {
       const now = await revision(this.admin);

@@ -14,8 +14,8 @@ const standsBy = (replica: Replica, behind: Replica) =>
   until("it stands by", 40_000, async () => (await replica.status()).lease?.holder === behind.name);
 
 /**
- * Each round kills the active replica, terminates its successor while that catches up, and stops the next until another takes
- * over.
+ * In each round, kills the active replica, terminates its successor during the catch-up, and stops the next one until another
+ * takes over.
  */
 async function inSecrets(on: ReplicasFixture): Promise<boolean> {
   let active = await on.start("kubernetes");
@@ -50,7 +50,7 @@ async function inSecrets(on: ReplicasFixture): Promise<boolean> {
   return true;
 }
 
-/** A pod is deleted by force and made again while its process still holds the volume. */
+/** A pod is deleted by force and recreated while its process still holds the volume. */
 async function onVolume(on: ReplicasFixture): Promise<boolean> {
   const first = await on.start("sqlite");
   await on.begins(first);

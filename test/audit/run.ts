@@ -1,5 +1,5 @@
-// npm run audit: 1,000 ConfigMaps, kills by SIGKILL with an edit of the manifest each, compactions.
-// AUDIT_SEED makes another run, or the same one again.
+// npm run audit: 1,000 ConfigMaps, kills by SIGKILL each with an edit of the manifest, and compactions. AUDIT_SEED selects a run,
+// to try another or to repeat one.
 import { audit, isFaultless } from "./audit.ts";
 
 const seed = Number(process.env.AUDIT_SEED ?? Math.floor(Math.random() * 2 ** 31));

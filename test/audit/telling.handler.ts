@@ -1,7 +1,7 @@
 import { defineHandler } from "@watchfire/sdk";
 import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
 
-/** Says each delivery in the log, and asks no API server anything: that would be most of what a change costs. */
+/** Logs each delivery. It sends no request to an API server, because that would dominate the cost of a change. */
 export default defineHandler<V1ConfigMap>((event, ctx) => {
   const { uid = "", name = "" } = event.object.metadata ?? {};
   const { id, type, resourceVersion, redelivered, synthetic = false, reason = "" } = event;

@@ -141,7 +141,7 @@ describe("with an edit of the manifest", () => {
   const [odd, even] = ["item-1", "item-2"];
   const [first, second] = [fact("u1", "Added", 10, odd), fact("u2", "Added", 11, even)];
   const both = [first, second].map((each) => delivered(each));
-  /** After an edit while nothing happens; what happens from 23 on is judged by this one alone. */
+  /** An edit while nothing changes. Changes from 23 on are judged only by the new manifest. */
   const to = (wanted: Parameters<typeof wantedBy>[0], at = 20): Edit => ({
     from: at,
     to: at + 2,

@@ -2,7 +2,8 @@ import { type Edit, type Wanted, wantedBy } from "./edits.ts";
 import type { Delivery, Fact } from "./ledger.ts";
 
 /**
- * A stretch of history, compacted for example, of which only net changes are delivered: after `from`, up to and including `to`.
+ * A part of the history, for example a compacted one, of which only net changes are delivered: after `from`, up to and including
+ * `to`.
  */
 export interface Gap {
   readonly from: number;
@@ -10,8 +11,8 @@ export interface Gap {
 }
 
 /**
- * The time in which a process that had been stopped went on and ended, by what was written: after `from`, up to and including
- * `to`. All else was done, so whatever was written then, it wrote.
+ * The time in which a stopped process continued and ended, by the order of records: after `from`, up to and including `to`.
+ * Everything else was done, so that process wrote all records of this time.
  */
 export interface Waking {
   readonly from: number;
@@ -32,9 +33,11 @@ export interface Verdict {
   readonly deliveries: number;
   readonly flagged: number;
   readonly synthetic: number;
-  /** Deliveries that say of an object that an edit of the manifest selected it, or let it go. */
+  /** Deliveries that report that an edit of the manifest selected or deselected the object. */
   readonly reselected: number;
-  /** Deliveries that a stopped process was writing when it was stopped: one for each, which no look at a Lease can keep back. */
+  /**
+   * Deliveries that a stopped process was writing when it was stopped: one per process, which no check of a Lease can prevent.
+   */
   readonly amidWriting: number;
   /**
    * Changes that had to be delivered and were not: each one outside a gap, and the net change of each object across a gap.
@@ -42,24 +45,24 @@ export interface Verdict {
    * an edit of the manifest selects or releases count as well.
    */
   readonly missed: readonly string[];
-  /** A state of an object that was delivered again and did not say so, or the id of another one. */
+  /** States of an object that were delivered again without a flag, and ids that were used twice. */
   readonly unflagged: readonly string[];
-  /** Deliveries that came, for the first time, after a later state of the object. */
+  /** First deliveries that came after a later state of the object. */
   readonly disordered: readonly string[];
-  /** Deliveries of what never happened. */
+  /** Deliveries of states that never existed. */
   readonly invented: readonly string[];
-  /** Deliveries of what no manifest asked for while it was so, or as what an edit selects without saying so. */
+  /** Deliveries that no manifest in force wanted, and those of a newly selected object without that flag. */
   readonly unwanted: readonly string[];
 }
 
 /** State that stands for an object's deletion. */
 const deleted = "@deleted";
 
-/** One state of one object: a deletion happens once, whatever resourceVersion the event of it has. */
+/** One state of an object. A deletion counts once, whatever the resourceVersion of its event. */
 const stateOf = (change: Pick<Fact, "uid" | "type" | "resourceVersion">) =>
   `${change.uid}${change.type === "Deleted" ? deleted : `@${change.resourceVersion}`}`;
 
-/** Compares what happened with what the handler wrote down. `deliveries` are in the order they were written. */
+/** Compares the facts with the handler's records. `deliveries` are in the order of the records. */
 export function judge(facts: readonly Fact[], deliveries: readonly Delivery[], course: Course = {}): Verdict {
   const { wakings = [] } = course;
   const manifests = new Manifests(course.edits ?? []);
@@ -97,7 +100,7 @@ export function judge(facts: readonly Fact[], deliveries: readonly Delivery[], c
       continue;
     }
     if (!manifests.want(delivery, fact, objects.get(uid) ?? [])) unwanted.push(delivery);
-    // By name, not by uid: an object that was deleted is over before another of its name begins.
+    // By name, not by uid: an object that was deleted ends before another one with its name begins.
     if (fact.resourceVersion < (latest.get(name) ?? 0)) disordered.push(delivery);
     latest.set(name, Math.max(fact.resourceVersion, latest.get(name) ?? 0));
   }
@@ -130,7 +133,7 @@ const inWords = (list: readonly (Fact | Delivery)[]): string[] =>
 class Life {
   private readonly all = new Set<string>();
   private now = new Set<string>();
-  /** An edit released the object, and no later edit selected it. */
+  /** True if an edit deselected the object, and no later edit selected it again. */
   released = false;
   ends = 0;
   selections = 0;
@@ -139,12 +142,12 @@ class Life {
     return this.all.size > 0;
   }
 
-  /** Whether the state was delivered in this life. */
+  /** True if the state was delivered in this life. */
   holds(state: string): boolean {
     return this.now.has(state) && (!this.released || state.endsWith(deleted));
   }
 
-  /** Whether the state was delivered in any life. */
+  /** True if the state was delivered in any life. */
   held(state: string): boolean {
     return this.all.has(state);
   }
@@ -160,7 +163,7 @@ class Life {
   }
 }
 
-/** Each object's facts, in their order. */
+/** The facts of each object, in order. */
 function historiesOf(facts: readonly Fact[]): ReadonlyMap<string, readonly Fact[]> {
   const found = new Map<string, Fact[]>();
   for (const fact of facts) {
@@ -171,7 +174,7 @@ function historiesOf(facts: readonly Fact[]): ReadonlyMap<string, readonly Fact[
   return found;
 }
 
-/** All manifests of a run. While one is edited there are two of which either may count. */
+/** All manifests of a run. During an edit, either of two manifests may apply. */
 class Manifests {
   private readonly all: readonly Edit[];
   /**
@@ -189,20 +192,20 @@ class Manifests {
     });
   }
 
-  /** Those that may have counted between two moments, or at one. */
+  /** The manifests that may have applied between two moments, or at one moment. */
   private during(from: number, to = from): Wanted[] {
     const counts = (index: number) =>
       (this.all[index]?.from ?? 0) < to && from <= (this.all[index + 1]?.to ?? Infinity);
     return this.all.flatMap(({ wanted }, index) => (counts(index) ? [wanted] : []));
   }
 
-  /** The one that came after them. */
+  /** The next manifest. */
   private after(counted: readonly Wanted[]): Wanted[] {
     const next = this.all[this.all.findLastIndex(({ wanted }) => counted.includes(wanted)) + 1];
     return next ? [next.wanted] : [];
   }
 
-  /** Whether every manifest that may have counted asks for it. */
+  /** True if every manifest that may have applied wants the change. */
   require({ name, type, resourceVersion }: Fact): boolean {
     return this.during(resourceVersion).every((each) => each.selects(name) && each.takes({ name, type }));
   }
@@ -222,7 +225,7 @@ class Manifests {
     return counted.some((each) => each.selects(name) && each.takes({ name, type }));
   }
 
-  /** Whether an edit lets the objects of a name go. */
+  /** True if an edit deselects the objects of a name. */
   letGo(name: string): boolean {
     return this.reselections.some(({ before, wanted }) => before.selects(name) && !wanted.selects(name));
   }
@@ -230,7 +233,7 @@ class Manifests {
 
 type ToldOf = (uid: string) => Life;
 
-/** The changes of which each must be delivered. */
+/** The changes that must each be delivered. */
 function required(facts: readonly Fact[], toldOf: ToldOf, gaps: readonly Gap[], manifests: Manifests): Fact[] {
   const required: Fact[] = [];
   const inside = gaps.map(() => new Map<string, Fact>());
@@ -243,7 +246,7 @@ function required(facts: readonly Fact[], toldOf: ToldOf, gaps: readonly Gap[], 
   for (const fact of facts) if (fact.type === "Added") bornAt.set(fact.uid, fact.resourceVersion);
   for (const [index, last] of inside.entries()) {
     for (const fact of last.values()) {
-      // An object that came and went within the gap left no net change, unless the handler met it all the same.
+      // An object that was created and deleted within the gap has no net change, unless the handler received it.
       const born = bornAt.get(fact.uid);
       const unseen = born !== undefined && born > (gaps[index]?.from ?? 0) && !toldOf(fact.uid).begun;
       if (fact.type !== "Deleted" || !unseen) required.push(fact);

@@ -4,14 +4,14 @@ import { Hopeless, until } from "../tools/until.ts";
 import { namespaces } from "./ledger.ts";
 import type { FromWriter, ToWriter } from "./writer.ts";
 
-/** The process that writes; it does as many operations as it is allowed. */
+/** A process that writes, up to the allowed number of operations. */
 export class Writer {
   private readonly child: ChildProcess;
   /** Operations so far. */
   done = 0;
   private allowed = 0;
 
-  /** `shares`: the objects are divided among so many, by a label. */
+  /** `shares`: number of groups into which the objects are divided, by a label. */
   constructor(kubeconfig: string, objects: number, seed: number, where = namespaces, shares = 1) {
     const args = [kubeconfig, String(objects), String(seed), where.objects, String(shares)];
     this.child = fork(join(import.meta.dirname, "writer.ts"), args);
@@ -20,13 +20,13 @@ export class Writer {
     });
   }
 
-  /** Lets it do so many operations more. */
+  /** Allows so many further operations. */
   allow(operations: number): void {
     this.allowed += operations;
     this.child.send({ allow: this.allowed } satisfies ToWriter);
   }
 
-  /** How many of the allowed are left. */
+  /** Number of allowed operations that are left. */
   get behind(): number {
     return this.allowed - this.done;
   }
@@ -39,7 +39,7 @@ export class Writer {
     });
   }
 
-  /** @throws Hopeless where it ended by itself; it has said why */
+  /** @throws Hopeless if it ended by itself; it has printed the reason */
   assertRunning(): void {
     if (this.child.exitCode !== null) throw new Hopeless("the writer ended");
   }

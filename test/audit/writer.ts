@@ -1,4 +1,4 @@
-// A process that creates, changes, deletes and recreates objects, as far as the audit allows it.
+// A process that creates, changes, deletes and recreates objects, as many as the audit allows.
 import { Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
 import { labelsOf } from "./edits.ts";
@@ -17,7 +17,7 @@ const client = new Client(await accessOf(kubeconfig));
 const collection = `/api/v1/namespaces/${namespace}/configmaps`;
 const random = randomFrom(Number(seed));
 
-/** Requests under way; each for another object, so that the order of one object's changes is the writer's. */
+/** Number of concurrent requests. Each is for another object, so that the changes of one object are in order. */
 const parallel = 16;
 let allowed = 0;
 let done = 0;
@@ -45,7 +45,7 @@ async function work(): Promise<void> {
 
 const started = () => done + busy.size;
 
-/** All lanes wait for one word. */
+/** All lanes wait for the same message. */
 let more: Promise<void> | undefined;
 
 function allowedMore(): Promise<void> {
@@ -67,7 +67,7 @@ function pick(): number {
   }
 }
 
-/** Absent: create. Present: seven times in ten change, else delete. */
+/** Creates an absent object. Changes an existing object seven times in ten, else deletes it. */
 async function operate(object: number): Promise<void> {
   const name = `item-${object}`;
   if (!exists.has(object)) {
@@ -82,7 +82,7 @@ async function operate(object: number): Promise<void> {
   }
 }
 
-/** mulberry32: a seeded generator, so that a run can be made again. */
+/** mulberry32: a seeded generator, so that a run can be repeated. */
 function randomFrom(start: number): () => number {
   let state = start >>> 0;
   return () => {

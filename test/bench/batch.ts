@@ -16,7 +16,10 @@ const events = Number(process.env.EVENTS ?? 10_000);
 const spec = { text: "x".repeat(2000) };
 const log = { info() {}, warn() {}, error() {} };
 
-/** Events per second with batches of so many; 1: without batches. @param pauseMs what one call of the handler waits for */
+/**
+ * Events per second with batches of this size; 1: without batches.
+ * @param pauseMs how long one call of the handler waits
+ */
 async function measure(maxSize: number, pauseMs: number): Promise<number> {
   const handler = join(mkdtempSync(join(tmpdir(), "watchfire-batch-")), "handler.ts");
   writeFileSync(handler, `export default () => new Promise((resolve) => setTimeout(resolve, ${pauseMs}));`);

@@ -1,4 +1,4 @@
-// client-node's Watch in this process, with a handler that does nothing, or (`paced`) notes when it began.
+// client-node's Watch in this process. Its handler does nothing, or with `paced` records its start.
 import { KubeConfig, Watch } from "@kubernetes/client-node";
 
 const [events, mode] = process.argv.slice(2);

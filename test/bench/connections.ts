@@ -13,7 +13,7 @@ export function connectionsTo(port: number, pids: readonly number[]): number {
   return count;
 }
 
-/** The inodes of a process's sockets; none of one that is gone. */
+/** The inodes of a process's sockets; empty if the process is gone. */
 function socketsOf(pid: number): string[] {
   try {
     return readdirSync(`/proc/${pid}/fd`).flatMap((fd) => inodeOf(`/proc/${pid}/fd/${fd}`) ?? []);

@@ -8,36 +8,36 @@ import { goProgram, pythonPrograms } from "../tools/toolchains.ts";
 import type { Delays } from "./delays.ts";
 import { usersFlags, usersVariables } from "./measured-runtime.ts";
 
-/** One reader of the stream, running in a process of its own. */
+/** One reader of the stream, running in a separate process. */
 export interface Running {
   readonly pid: number;
   /** Resolves when all of its functions watch. */
   readonly ready: Promise<void>;
   /** Resolves when every event has been through the handler. */
   readonly handled: Promise<void>;
-  /** When handlers began, where they note it; resolves after the last of them. */
+  /** The delays of the handlers' starts, if they record them. Resolves after the last event. */
   readonly delays: Promise<Delays>;
   stop(): Promise<void>;
 }
 
 export interface Contestant {
   readonly name: string;
-  /** `events`: how many will come; `folder`: an empty one to keep state in. */
+  /** `events`: the number of events in the run; `folder`: an empty folder for its state. */
   start(kubeconfig: string, events: number, folder: string): Promise<Running>;
 }
 
 const here = import.meta.dirname;
 const cache = join(here, "../../node_modules/.cache/watchfire-bench");
 
-/** The folder here of the function that notes when it began, and says so at the last event. */
+/** Folder of the function that records its starts and logs them at the last event. */
 export const pacedFunctions = "functions-paced";
 
-/** A script that is imported into ours before it starts. */
+/** A script that is imported into Watchfire's process before it starts. */
 export type Beside = "without-store.ts" | "without-account.ts" | "loop-pauses.ts";
 
 /**
- * Ours, as users run it: the command, its executor processes, its checkpoints on disk.
- * @param functions a folder here, or writes one into the folder that it is given
+ * Watchfire as users run it: the command, its executor processes, its checkpoints on disk.
+ * @param functions a folder here, or a function that writes one into the given folder
  */
 export function watchfire(
   name: string,
@@ -67,7 +67,8 @@ export function watchfire(
       });
       const address = `http://127.0.0.1:${port}`;
       const told = loggedDelays(child);
-      // Where the handler says when it is done, nobody asks. By a profile, the page of metrics took 11 us of an event at 1,000 a second.
+      // A handler that reports its end needs no polling. According to a profile, the metrics page took 11 us per event at 1,000 a
+      // second.
       const handled =
         functions === pacedFunctions ? told.then(() => {}) : pollHandled(`${address}/metrics`, events, child);
       return running(child, handled, told, pollReady(`${address}/readyz`, child));
@@ -75,16 +76,16 @@ export function watchfire(
   };
 }
 
-/** Where a contestant that notes its pauses does so, in its folder. */
+/** Name of the file in a contestant's folder to which it writes its event loop's pauses. */
 export const pausesFile = "pauses";
 
-/** `mode`: "paced" where its handler notes when it began. */
+/** `mode`: "paced" if its handler records its start. */
 export const clientNode = (mode = ""): Contestant => ({
   name: "client-node 2.0.1 Watch",
   start: async (kubeconfig, events) => forked("client-node-watch.ts", kubeconfig, [String(events), mode]),
 });
 
-const fluentClientVersion = "3.11.6"; // 3.11.11 asks for a quicktype-core that the registry does not have
+const fluentClientVersion = "3.11.6"; // version 3.11.11 depends on a quicktype-core that the registry does not have
 
 /** client-go's typed informer; undefined without Go. */
 export function clientGo(work: string, mode = ""): Contestant | undefined {
@@ -143,7 +144,7 @@ function forked(script: string, kubeconfig: string, args: readonly string[]): Ru
   );
 }
 
-/** A program that prints how late it was told once it has had all events. */
+/** A program that prints the delays of its notifications once it has received all events. */
 function spoken(program: string, args: readonly string[], env: Readonly<Record<string, string>>): Running {
   const child = spawn(program, args, { stdio: ["ignore", "pipe", "inherit"], env: { ...process.env, ...env } });
   const told = loggedDelays(child);
@@ -154,7 +155,7 @@ function spoken(program: string, args: readonly string[], env: Readonly<Record<s
   );
 }
 
-/** What the paced function logs at its last event. */
+/** Reads the delays that the paced function logs at its last event. */
 function loggedDelays(child: ChildProcess): Promise<Delays> {
   return new Promise((resolve) => {
     if (!child.stdout) return;
@@ -175,22 +176,23 @@ function running(
   const early = exit.then(() => {
     throw new Error(`process ended with status ${child.exitCode ?? child.signalCode} before the events were handled`);
   });
-  early.catch(() => undefined); // it counts only while somebody waits for `handled`
+  early.catch(() => undefined); // rejects only while somebody awaits `handled`
   return {
     pid: child.pid ?? 0,
     ready,
     handled: Promise.race([handled, early]),
     delays,
     async stop() {
-      child.kill(process.env.BENCH_PROFILE ? "SIGTERM" : "SIGKILL"); // a profile is written at a clean end alone
+      child.kill(process.env.BENCH_PROFILE ? "SIGTERM" : "SIGKILL"); // a profile is written only at a clean end
       await exit;
     },
   };
 }
 
 /**
- * Milliseconds between two questions for the runtime's own count. The asking is part of its figure: each 50 ms it was 2 us an
- * event. So it is asked often only where the last event is near: else the end would be told 100 ms late, 3 % of a run.
+ * Interval in which the runtime's own count is polled, in milliseconds. Polling is part of the measured figure: every 50 ms it
+ * cost 2 us per event. So it is frequent only near the last event; otherwise the end would be noticed up to 100 ms late, 3 % of a
+ * run.
  */
 const pollMs = { most: 200, least: 10 };
 

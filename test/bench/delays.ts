@@ -1,7 +1,7 @@
-/** How many events began so many whole milliseconds after they were written. */
+/** The number of events by the delay of their start after they were written, in whole milliseconds. */
 export type Delays = Readonly<Record<string, number>>;
 
-/** The delay that the `share` of all events does not exceed, in milliseconds. */
+/** The delay that `share` of all events does not exceed, in milliseconds. */
 export function percentile(delays: Delays, share: number): number {
   const sorted = Object.entries(delays)
     .map(([ms, count]) => [Number(ms), count] as const)

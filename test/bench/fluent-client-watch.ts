@@ -1,7 +1,9 @@
-// kubernetes-fluent-client's watcher, pepr's, with a handler that does nothing, in this process.
+// The watcher of kubernetes-fluent-client, which pepr uses, in this process, with a handler that does nothing.
 import { pathToFileURL } from "node:url";
 
-/** What this script uses of the package; it is no dependency of the project, so its types are not at hand. */
+/**
+ * The part of the package that this script uses. The package is not a dependency of the project, so its types are not available.
+ */
 interface FluentClient {
   K8s(model: unknown): { Watch(callback: (object: unknown, phase: string) => unknown): { start(): Promise<unknown> } };
   kind: { Pod: unknown };

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { until } from "../tools/until.ts";
 
-/** Has Node open its inspector on a port of its choice, which its log then names. */
+/** Makes Node open its inspector on a free port, which its log names. */
 export const inspectFlag = "--inspect=127.0.0.1:0";
 
-/** The bytes that a process started with `inspectFlag` holds after a garbage collection: objects and buffers. */
+/** The bytes of objects and buffers that a process started with `inspectFlag` holds after a garbage collection. */
 export async function heldBytes(logFile: string): Promise<number> {
   const url = await until("the inspector listens", 10_000, async () =>
     /Debugger listening on (ws:\S+)/.exec(await readFile(logFile, "utf8"))?.at(1),

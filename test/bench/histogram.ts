@@ -26,13 +26,13 @@ export class HistogramReading {
     return new HistogramReading(new Map(buckets), this.count - before.count, this.sum - before.sum);
   }
 
-  /** The smallest bucket's bound that the `share` of all observations does not exceed. */
+  /** The smallest bucket's bound that `share` of all observations does not exceed. */
   atMost(share: number): number {
     const sorted = [...this.buckets].sort(([a], [b]) => a - b);
     return sorted.find(([, count]) => count >= this.count * share)?.[0] ?? Number.NaN;
   }
 
-  /** Of all observations, how many are at most `limit`, which is a bucket's bound. */
+  /** The share of observations that are at most `limit`, which is a bucket's bound. */
   shareWithin(limit: number): number {
     return (this.buckets.get(limit) ?? Number.NaN) / this.count;
   }

@@ -2,7 +2,9 @@ import { cp, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { shards } from "./pod-stream.ts";
 
-/** Writes functions that share one source. One of them matches each event, by a condition on the label that shares Pods out. */
+/**
+ * Writes functions that share one source. Each event matches one of them, by a condition on the Pods' `shard` label.
+ */
 export async function writeHundred(folder: string): Promise<void> {
   for (let shard = 0; shard < shards; shard++) {
     const own = join(folder, `shard-${shard}`);

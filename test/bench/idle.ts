@@ -1,5 +1,5 @@
-// npm run bench:idle -- [minutes]: the runtime watches ten kinds of the embedded cluster in which nothing happens. Prints
-// each reconnect, its cause and how long the connection had lived, and how many connections were held.
+// npm run bench:idle -- [minutes]: the runtime watches ten kinds of an idle embedded cluster. Prints each reconnect with its
+// cause and the connection's age, and the number of connections.
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -10,7 +10,9 @@ import { MeasuredRuntime } from "./measured-runtime.ts";
 import { treeOf } from "./process-tree.ts";
 
 const minutes = Number(process.argv[2] ?? 15);
-/** The shortest `timeoutSeconds` that a source asks for (client-go's minWatchTimeout): none may reconnect before. */
+/**
+ * The shortest `timeoutSeconds` that a source requests (client-go's minWatchTimeout): no source may reconnect earlier.
+ */
 const shortestS = 300;
 const sampleMs = 1000;
 const watches = [

@@ -1,5 +1,5 @@
-// Imported into a measured process: writes each pause of its event loop to the file that LOOP_PAUSES names, a line each.
-// LOOP_PAUSES_FROM: pauses of so many milliseconds or more; 50 unless given.
+// Imported into a measured process: writes each pause of its event loop as a line into the file that LOOP_PAUSES names.
+// LOOP_PAUSES_FROM: minimum length of a pause in milliseconds; default 50.
 import { appendFileSync } from "node:fs";
 
 const file = process.env.LOOP_PAUSES ?? "";

@@ -1,7 +1,7 @@
-// An API server of many kinds of small objects. It sends all that exist to each watcher. Then it sends changes at a
-// steady pace, and namespaces that come and go, when told to. A process of its own, so that its work is nobody's
-// figure. Arguments: kinds, objects of each kind, where to write the kubeconfig, over how many namespaces the objects
-// are spread. `stamped` comes last where changes are to tell when they were sent.
+// An API server with many kinds of small objects. It sends all existing objects to each watcher; on command, it then sends
+// changes at a steady pace, and creates and deletes namespaces. It runs in a separate process, so that its work is not part of
+// any measured figure. Arguments: number of kinds, objects of each kind, path of the kubeconfig, number of namespaces for the
+// objects, and optionally `stamped`, with which each change contains the time when it was sent.
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -10,7 +10,7 @@ import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { type FromServer, group, kindOf, type ToServer } from "./many-objects.ts";
 
-/** How often changes are sent, in milliseconds; each time those that are due. */
+/** Interval in which the due changes are sent, in milliseconds. */
 const paceMs = 5;
 const pieceBytes = 64 * 1024;
 
@@ -18,11 +18,11 @@ const [kinds = 0, objects = 0] = process.argv.slice(2, 4).map(Number);
 const kubeconfigPath = process.argv[4] ?? "";
 const namespaces = Number(process.argv[5] ?? 20);
 const isStamped = process.argv[6] === "stamped";
-/** By kind, and those of namespaces. */
+/** Watchers by kind, and those of namespaces. */
 const watchers = new Map<number, ServerResponse>();
 const namespaceWatchers = new Set<ServerResponse>();
 let revision = kinds * objects + namespaces + 1;
-/** The first of them, which do not match any more. */
+/** Number of the first namespaces that do not match at present. */
 let unlabelled = 0;
 
 const collection = new RegExp(`^/apis/${group}/v1/(?:namespaces/team-(\\d+)/)?things(\\d+)$`);
@@ -95,7 +95,7 @@ async function watch(kind: number, namespace: number | undefined, url: URL, resp
   if (namespace === undefined) watchers.set(kind, response);
 }
 
-/** Those that match: every selector is taken for the same. */
+/** Watches the matching namespaces. Every selector is treated as the same. */
 function watchNamespaces(url: URL, response: ServerResponse): void {
   response.writeHead(200, { "content-type": "application/json" });
   response.flushHeaders();

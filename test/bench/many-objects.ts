@@ -1,10 +1,10 @@
-/** What a bench tells the server. */
+/** A command of a bench to the server. */
 export type ToServer =
-  /** Sends `perSecond` changes for `seconds`, spread over all watches. */
+  /** Sends `perSecond` changes for `seconds`, distributed over all watches. */
   | { readonly type: "change"; readonly perSecond: number; readonly seconds: number }
-  /** The first so many namespaces lose the label that selects them, or have it again. */
+  /** Removes the selecting label from the first so many namespaces, or restores it. */
   | { readonly type: "leave" | "return"; readonly namespaces: number };
-/** What the server tells a bench: it listens; all changes are sent. */
+/** A message of the server to a bench: it listens, or all changes are sent. */
 export type FromServer = { readonly type: "listening"; readonly objectBytes: number } | { readonly type: "sent" };
 
 export const group = "bench.watchfire.dev";

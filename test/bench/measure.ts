@@ -7,32 +7,32 @@ import { percentile } from "./delays.ts";
 import { usageOf } from "./process-tree.ts";
 import type { FromServer, Pace, ToServer } from "./stream-server.ts";
 
-/** What a contestant did with a stream of events that came all at once. CPU time is of all its processes. */
+/** A contestant's figures for a stream of events that all arrived at once. CPU time is that of all its processes. */
 export interface Throughput {
   readonly eventsPerSecond: number;
   readonly cpuMicrosPerEvent: number;
-  /** The part of the process that was started, without its children. */
+  /** The share of the started process, without its children. */
   readonly ownCpuMicrosPerEvent: number;
   readonly peakRssBytes: number;
   readonly processes: number;
 }
 
-/** What it did at a steady pace: to the handler's start, in whole milliseconds. */
+/** A contestant's latency at a steady pace, up to the handler's start, in whole milliseconds. */
 export interface Latency {
   readonly p50: number;
   readonly p99: number;
   readonly p999: number;
   readonly cpuMicrosPerEvent: number;
-  /** The longest pause of its event loop, in milliseconds; undefined where it does not note them. */
+  /** The longest pause of its event loop, in milliseconds; `undefined` if it does not record pauses. */
   readonly longestPauseMs: number | undefined;
 }
 
-/** After the last event, so that what is written late, such as checkpoints, is counted. */
+/** Wait after the last event, so that late writes, such as checkpoints, are counted. Milliseconds. */
 const settleMs = 1000;
 
-/** The server of the bench's events, with whoever reads them. */
+/** The server of the bench's events, and the contestants that read them. */
 export class Measure {
-  /** Of one event, in bytes, and how many of all events the label filter's selector lets through. */
+  /** Size of one event in bytes, and the number of events that match the label filter's selector. */
   readonly listening: Promise<{ readonly bytes: number; readonly rare: number }>;
   private readonly server: ChildProcess;
   private readonly work: string;
@@ -55,9 +55,9 @@ export class Measure {
   }
 
   /**
-   * One contestant, once, from an idle watch to the last event handled.
-   * @param handled how many events its handlers and filters see in all
-   * @param count the first so many of the stream alone
+   * Measures one contestant once, from an idle watch to the last handled event.
+   * @param handled number of events that its handlers and filters see in all
+   * @param count reads only the first so many events of the stream
    */
   throughput(contestant: Contestant, handled: number, count = this.events): Promise<Throughput> {
     return this.started(contestant, handled, async (running) => {
@@ -78,7 +78,7 @@ export class Measure {
     });
   }
 
-  /** One contestant at a steady pace. */
+  /** Measures one contestant at a steady pace. */
   latency(contestant: Contestant, pace: Pace): Promise<Latency> {
     const count = pace.perSecond * pace.seconds;
     return this.started(contestant, count, async (running, folder) => {
@@ -98,7 +98,7 @@ export class Measure {
     });
   }
 
-  /** Lets a contestant watch, does the work, and ends it. */
+  /** Starts a contestant's watch, does the work, and stops the contestant. */
   private async started<T>(
     contestant: Contestant,
     expected: number,
@@ -135,10 +135,10 @@ export class Measure {
   }
 }
 
-/** No contestant takes so long, in milliseconds: an event was lost, or counted otherwise. */
+/** Limit of a contestant's time, in milliseconds. Beyond it, an event was lost or counted differently. */
 const longestMs = 180_000;
 
-/** Rejects after the longest that any contestant may take. */
+/** Rejects after `longestMs`. */
 function late(name: string): Promise<never> {
   return new Promise((_, reject) => {
     setTimeout(
@@ -148,7 +148,7 @@ function late(name: string): Promise<never> {
   });
 }
 
-/** Of pauses as `loop-pauses.ts` writes them, in milliseconds. */
+/** The longest of the pauses that `loop-pauses.ts` wrote, in milliseconds. */
 function longest(lines: string): number {
   const pauses = lines.split("\n").filter((line) => line !== "");
   return Math.max(0, ...pauses.map((line) => Number(JSON.parse(line).ms)));

@@ -7,7 +7,7 @@ import type { Status } from "../../runtime/host/status.ts";
 import { Hopeless, until } from "../tools/until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
-/** The flags that its first line gives Node, as users run it. */
+/** The Node flags in the first line of the command's file. */
 export const usersFlags = readFileSync(bin, "utf8").split("\n", 1)[0]?.match(/--\S+/g) ?? [];
 /** The variables that the image sets for glibc. */
 export const usersVariables = Object.fromEntries(
@@ -17,14 +17,16 @@ export const usersVariables = Object.fromEntries(
   ),
 );
 
-/** The question costs a runtime of thousands of sources some milliseconds. */
+/**
+ * Polling interval of readiness, in milliseconds. An answer costs a runtime with thousands of sources some milliseconds.
+ */
 const readyPollMs = 50;
 
-/** What one trigger of the function under measure watches. */
+/** The watch of one trigger of the measured function. */
 export interface Watched {
   readonly apiVersion: string;
   readonly kind: string;
-  /** The label that its namespaces must have; undefined: it watches all. */
+  /** The label that its namespaces must have. Default: all namespaces. */
   readonly namespaceLabels?: Readonly<Record<string, string>>;
 }
 
@@ -32,20 +34,20 @@ export interface MeasuredOptions {
   /** An empty folder for its function, data and log. */
   readonly folder: string;
   readonly kubeconfig: string;
-  /** One trigger each, all of one function whose handler does nothing. */
+  /** The triggers of the function, one per watch. Its handler does nothing. */
   readonly watches: readonly Watched[];
-  /** How many such functions there are; 1 unless given. */
+  /** Number of such functions. Default: 1. */
   readonly functions?: number;
   readonly initialEvents: "Skip" | "Deliver";
-  /** For Node; where its heap is to be measured, say. */
+  /** Additional Node flags, for example to measure the heap. */
   readonly nodeFlags?: readonly string[];
   /** The command's file. Default: the checkout's. */
   readonly program?: string;
-  /** Beside the environment of this process. */
+  /** Additional variables for the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** `watchfire start` as users run it, with its process at hand. */
+/** `watchfire start` as users run it, with access to its process. */
 export class MeasuredRuntime {
   readonly pid: number;
   private readonly child: ChildProcess;
@@ -59,14 +61,14 @@ export class MeasuredRuntime {
     this.address = address;
   }
 
-  /** Writes its functions, which `start` does where they are not there. */
+  /** Writes its functions. `start` calls it if they do not exist. */
   static async write(options: MeasuredOptions): Promise<void> {
     const { folder, functions = 1 } = options;
     for (let index = 0; index < functions; index++)
       await writeNoop(join(folder, "functions"), `noop-${index}`, options);
   }
 
-  /** Starts it; it is not ready yet when this resolves. */
+  /** Starts the runtime. It is not ready yet when this resolves. */
   static async start(options: MeasuredOptions): Promise<MeasuredRuntime> {
     const { folder, kubeconfig, nodeFlags = [], program = bin, env } = options;
     if (!existsSync(join(folder, "functions"))) await MeasuredRuntime.write(options);
@@ -94,7 +96,7 @@ export class MeasuredRuntime {
       return (await fetch(`http://${this.address}/readyz`)).status === 200;
     };
     await until("the runtime is ready", limitMs, isReady, pollMs);
-    // A function that cannot run does not hold up readiness.
+    // A function that cannot run does not delay readiness.
     const { functions } = JSON.parse(await this.read("/status")) as Status;
     const idle = functions.find(({ ready }) => !ready);
     if (idle) throw new Error(`${idle.name} does not run: ${idle.message}\n${this.warnings()}`);
@@ -104,13 +106,13 @@ export class MeasuredRuntime {
     return (await fetch(`http://${this.address}${path}`)).text();
   }
 
-  /** The lines of its log that are no mere information. */
+  /** The lines of its log above the level `info`. */
   private warnings(): string {
     const lines = readFileSync(this.logFile, "utf8").split("\n");
     return lines.filter((line) => line !== "" && !line.includes('"level":"info"')).join("\n");
   }
 
-  /** The status or signal it ended with, or null while it runs. */
+  /** The status or signal of its exit; null while it runs. */
   get exit(): number | string | null {
     return this.child.exitCode ?? this.child.signalCode;
   }

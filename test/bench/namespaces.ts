@@ -1,7 +1,7 @@
-// npm run bench:namespaces: ten functions choose 2,000 namespaces by a label, with 200,000 objects in them. Asks /livez
-// all along, as a kubelet does, only far more often, and prints the longest answer of each part. The parts are a first
-// start, namespaces that leave and come back, and a restart. Fails where one takes a second. NAMESPACES,
-// NAMESPACES_OBJECTS, NAMESPACES_FUNCTIONS and NAMESPACES_LEAVING change the size.
+// npm run bench:namespaces: ten functions select 2,000 namespaces by a label, with 200,000 objects in them. Polls /livez all the
+// time, as a kubelet does but far more often, and prints the slowest answer of each part. The parts are a first start, namespaces
+// that are deselected and selected again, and a restart. Fails if an answer takes a second. NAMESPACES, NAMESPACES_OBJECTS,
+// NAMESPACES_FUNCTIONS and NAMESPACES_LEAVING change the size.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
@@ -21,9 +21,9 @@ const functions = Number(process.env.NAMESPACES_FUNCTIONS ?? 10);
 const leaving = Number(process.env.NAMESPACES_LEAVING ?? 50);
 const initialEvents = process.env.NAMESPACES_INITIAL === "Deliver" ? "Deliver" : "Skip";
 const flags = (process.env.NAMESPACES_NODE_FLAGS ?? "").split(" ").filter(Boolean);
-/** An answer that takes longer costs a Lease, or the pod its life. */
+/** Limit of an answer in milliseconds. A slower one would cost a Lease, or restart the pod. */
 const limitMs = 1000;
-/** Between two questions. A kubelet asks /readyz, and a scraper /metrics, about as often as here. */
+/** Polling interval in milliseconds. /readyz and /metrics are read about as often as by a kubelet and a scraper. */
 const livezMs = 20;
 const readyzMs = 1000;
 const metricsMs = 15_000;
@@ -64,7 +64,7 @@ async function running(measure: (runtime: MeasuredRuntime) => Promise<void>): Pr
   const pauses = join(import.meta.dirname, "loop-pauses.ts");
   const nodeFlags = [`--import=${pauses}`, ...flags];
   const env = { LOOP_PAUSES: join(folder, "pauses") };
-  // What the last one wrote at its end: nobody asks it then.
+  // Removes the pauses that the previous runtime wrote at its end.
   await rm(env.LOOP_PAUSES, { force: true });
   const runtime = await MeasuredRuntime.start({
     folder,
@@ -82,7 +82,7 @@ async function running(measure: (runtime: MeasuredRuntime) => Promise<void>): Pr
   }
 }
 
-/** Ready, and each source has its connection. */
+/** Resolves when the runtime is ready and each source is connected. */
 async function settled(runtime: MeasuredRuntime): Promise<void> {
   await runtime.ready(600_000);
   const watching = async () => {
@@ -92,7 +92,7 @@ async function settled(runtime: MeasuredRuntime): Promise<void> {
   await until("every source watches", 300_000, watching, 1000);
 }
 
-/** Does it, and prints how long it took, and how long /livez and the event loop stood still meanwhile. */
+/** Runs a part, and prints its duration and the longest stall of /livez and of the event loop. */
 async function part(what: string, runtime: MeasuredRuntime, act: () => Promise<void>): Promise<void> {
   const over = new AbortController();
   const began = performance.now();
@@ -117,7 +117,9 @@ async function part(what: string, runtime: MeasuredRuntime, act: () => Promise<v
   print(`  ${sockets} sockets, peak RSS of the parent ${(peakRssOf(runtime.pid) / 1e6).toFixed(0)} MB`);
 }
 
-/** Asks one question after the other, and gives how long each took, in milliseconds, sorted. Not before it listens. */
+/**
+ * Polls an endpoint, one request after the other. Returns the sorted durations in milliseconds. Begins once the runtime listens.
+ */
 async function ask(
   runtime: MeasuredRuntime,
   path: "/livez" | "/readyz" | "/metrics",

@@ -1,6 +1,6 @@
 import type { Throughput } from "./measure.ts";
 
-/** Where and when it was measured. */
+/** The place and time of a measurement. */
 interface Told {
   readonly date: string;
   readonly machine: string;
@@ -10,7 +10,7 @@ interface Told {
 const [labels, bars, barHeight, step, top] = [210, 470, 16, 26, 60];
 const colours = { ours: "#0969da", peer: "#8c959f" };
 
-/** A picture of events per second: a bar for each row, the longest as wide as there is room. SVG. */
+/** An SVG chart of events per second, with a bar for each row; the longest bar fills the width. */
 export function plot(rows: ReadonlyMap<string, Throughput>, { date, machine, events }: Told): string {
   const most = Math.max(...[...rows.values()].map(({ eventsPerSecond }) => eventsPerSecond));
   const height = top + rows.size * step + 14;

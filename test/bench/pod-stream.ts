@@ -3,23 +3,23 @@ export interface PodStream {
   readonly lines: readonly Buffer[];
   readonly bytes: number;
   readonly lastResourceVersion: string;
-  /** The lines that a label selector lets through, in pieces of about 64 KiB, each of whole lines. */
+  /** The lines that match a label selector, in pieces of about 64 KiB that contain whole lines. */
   pieces(labelSelector: string): readonly Buffer[];
-  /** All lines in the metadata form, in such pieces. */
+  /** All lines in the metadata form, in pieces of the same kind. */
   metadataPieces(): readonly Buffer[];
 }
 
-/** Each Pod appears, then changes nine times. */
+/** Each Pod is added, then changes nine times. */
 const eventsPerPod = 10;
-/** Pods are shared out among so many values of the label `shard`. */
+/** Number of values of the label `shard`, over which Pods are distributed. */
 export const shards = 100;
 const pieceBytes = 64 * 1024;
-/** One Pod in ten is of this app; the label filter's run selects it. */
+/** The app of one Pod in ten, which the label filter selects. */
 const rareApp = "web";
-/** As the labelled function's manifest has it. */
+/** The selector in the labelled function's manifest. */
 export const rareSelector = `app=${rareApp}`;
 
-/** The annotation that says when an event was written, in epoch milliseconds. */
+/** The annotation with the time when an event was written, in epoch milliseconds. */
 const stampName = "bench/sent";
 const stampLength = 13;
 const stampPrefix = Buffer.from(`"${stampName}":"`);
@@ -29,7 +29,7 @@ export function stamp(line: Buffer, now: number): void {
   line.write(String(now).padStart(stampLength, "0"), line.indexOf(stampPrefix) + stampPrefix.length, "latin1");
 }
 
-/** Makes `count` events: every Pod is added, then all change again and again, in turns. */
+/** Makes `count` events: every Pod is added, then all Pods change in turns. */
 export function makePodStream(count: number): PodStream {
   const pods = Math.ceil(count / eventsPerPod);
   const lines = Array.from({ length: count }, (_, index) => {
@@ -77,7 +77,9 @@ export function pack(lines: readonly Buffer[]): Buffer[] {
   return pieces;
 }
 
-/** A Pod such as a Deployment makes, with a service account's volume, three conditions and one entry of managedFields. */
+/**
+ * A Pod as created by a Deployment, with a service account's volume, three conditions and one entry of managedFields.
+ */
 function pod(index: number, resourceVersion: number, change: number, isLast: boolean): object {
   const app = index % 10 === 0 ? rareApp : `service${index % 10}`;
   const name = `${app}-6d4cf56db6-${index.toString(36).padStart(5, "0")}`;

@@ -1,14 +1,14 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** What a process and its descendants have used. */
+/** Resources that a process and its descendants have used. */
 export interface Usage {
-  /** User and system time, in milliseconds; of ended children too, where their parent waited for them. */
+  /** User and system time, in milliseconds. Includes ended children whose parent has waited for them. */
   readonly cpuMs: number;
-  /** The part of it that the process itself used. */
+  /** The share of the process itself. */
   readonly ownCpuMs: number;
-  /** The sum of each one's highest resident set, in bytes. Pages shared between them count for each. */
+  /** The sum of the processes' peak resident sets, in bytes. Shared pages count once per process. */
   readonly peakRssBytes: number;
-  /** The same of what is resident now. */
+  /** The sum of the current resident sets, in bytes. */
   readonly rssBytes: number;
   readonly processes: number;
 }

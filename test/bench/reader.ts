@@ -1,5 +1,5 @@
-// The host's work on each byte of a watch. `node test/bench/reader.ts` prints microseconds per event of the reader
-// and scanner together, and of JSON.parse on the same events, which they take the place of.
+// Measures the host's work per byte of a watch. `node test/bench/reader.ts` prints microseconds per event of the reader and
+// scanner together, and of JSON.parse on the same events, which they replace.
 import { EnvelopeScanner } from "../../runtime/informer/scan/object-scan.ts";
 import { ValueReader } from "../../runtime/informer/scan/value-reader.ts";
 import { makePodStream } from "./pod-stream.ts";
@@ -10,12 +10,12 @@ const rounds = 5;
 const stream = makePodStream(events);
 const received = stream.pieces("");
 
-/** Each of our steps for every event: find it, check it, find its metadata, make the body to hand on. */
+/** The runtime's steps for every event: find it, check it, find its metadata, and create the body to pass on. */
 function scan(): number {
   const scanner = new EnvelopeScanner();
   const reader = new ValueReader((line, start, end) => scanner.scan(line, start, end));
   let bytes = 0;
-  // A body moves what stands before it: each round has its own bytes.
+  // Creating a body changes the bytes before it, so each round has a copy.
   for (const piece of received.map((each) => Buffer.from(each))) {
     reader.push(piece, (line) => {
       scanner.object.meta();

@@ -1,6 +1,6 @@
-// npm run bench:reads -- [objects]: what `ctx.cache` costs with 50,000 objects. It prints the memory they take, and the time of
-// their first list. It prints how long a look takes in the parent and in a handler. Last comes how old what it sees is while
-// 1,000 of them change each second. The API server is a process of its own, over TLS on loopback.
+// npm run bench:reads -- [objects]: measures `ctx.cache` with 50,000 objects: their memory, the time of their first list, the
+// time of a lookup in the parent and in a handler, and the age of what a lookup returns while 1,000 of them change each second.
+// The API server runs in a separate process, over TLS on loopback.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
@@ -24,7 +24,7 @@ import { until } from "../tools/until.ts";
 import { group, kindOf, type ToServer } from "./many-objects.ts";
 
 const objects = Number(process.argv[2] ?? 50_000);
-/** Objects lie in so many namespaces, each has one of ten labels, and one of so many images. */
+/** Number of namespaces of the objects. Each object has one of ten labels, and one of so many images. */
 const namespaces = 50;
 const load = { type: "change", perSecond: 1000, seconds: 20 } as const satisfies ToServer;
 const kind = { apiVersion: `${group}/v1`, kind: kindOf(0) };
@@ -51,7 +51,7 @@ const { transport } = await connectKubeconfig({ file: kubeconfig, context: undef
 const discovery = new Discovery(transport, systemClock);
 const all = new Informers({ transport, discovery, clock: systemClock, random: Math.random, observer: silentObserver });
 
-/** From the server's write to the end of the call after which every look sees the change; milliseconds. */
+/** Time from the server's write to the end of the call after which every lookup sees the change, in milliseconds. */
 const ages: number[] = [];
 const watches = {
   subscribe(spec: Parameters<typeof all.subscribe>[0], subscriber: Subscriber) {

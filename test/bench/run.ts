@@ -1,8 +1,8 @@
-// npm run bench: a stream of Pod events through ours and through clients that run their handler unsandboxed in the process
-// that watches. They are client-node and kubernetes-fluent-client, client-go where Go is, and kopf where Python is. First what
-// a manifest's defaults give, then what a user may tune. BENCH_EVENTS and BENCH_ROUNDS make it shorter or longer; words after
-// the command choose among its rows by their names. BENCH_PROFILE names a folder for CPU profiles of ours, BENCH_JSON a file
-// for the figures, BENCH_PLOT one for the picture. `npm run bench:standing` measures starts and memory.
+// npm run bench: sends a stream of Pod events to Watchfire, and to clients whose handler runs unsandboxed in the watching
+// process: client-node, kubernetes-fluent-client, client-go (requires Go) and kopf (requires Python). First with a manifest's
+// defaults, then with tuned settings. BENCH_EVENTS and BENCH_ROUNDS change the length; arguments select rows by their names.
+// BENCH_PROFILE names a folder for CPU profiles of Watchfire, BENCH_JSON a file for the figures, BENCH_PLOT one for the chart.
+// `npm run bench:standing` measures starts and memory.
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -22,15 +22,15 @@ const paces: readonly Pace[] = [
   { perSecond: 1000, seconds: 20 },
   { perSecond: 5000, seconds: 5 },
 ];
-/** Of the stream, for those that are slow. */
+/** The part of the stream that slow contestants read. */
 const part = Math.ceil(events / 10);
 const chosen = process.argv.slice(2);
 
 interface Row {
   readonly contestant: Contestant;
-  /** How many events are handled or held back. Default: all. */
+  /** Number of events that are handled or filtered. Default: all. */
   readonly handled?: number;
-  /** The first so many of the stream alone. */
+  /** Uses only the first so many events of the stream. */
   readonly count?: number;
 }
 
@@ -91,7 +91,7 @@ try {
   await rm(work, { recursive: true, force: true });
 }
 
-/** Clients in other languages, of those whose tools are here. They are slow, and get a part of the stream. */
+/** Clients in other languages whose tools are installed. They are slow, and receive a part of the stream. */
 function others(mode: string): readonly Contestant[] {
   return [clientGo(work, mode), kopf(work, mode)].filter((each) => each !== undefined);
 }

@@ -1,5 +1,5 @@
-// The sandbox alone, on one executor: `npm run bench:sandbox`. Prints events per second, and the CPU of the parent and
-// of the executor for each, in microseconds. It prints how long a function takes from its load to its first answer.
+// npm run bench:sandbox: measures the sandbox alone, with one executor. Prints events per second, the CPU time per event of the
+// parent and of the executor in microseconds, and the time from a function's load to its first answer.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -58,7 +58,7 @@ function belowFloor(floor: string): void {
   process.exitCode = 1;
 }
 
-/** Exit status 1 where fewer than `floor` events a second come through. */
+/** Exit status 1 if fewer than `floor` events per second are handled. */
 async function measure(
   title: string,
   name: string,
@@ -94,8 +94,8 @@ async function measure(
 }
 
 /**
- * From the load of a handler of 50 KB to its first event's end, beside 50 isolates that live. Exit status 1 where the median
- * of so many rounds is not below `floorMs`.
+ * Measures the time from the load of a 50 KB handler to the end of its first event, while 50 other isolates are alive. Exit
+ * status 1 if the median of the rounds is not below `floorMs`.
  */
 async function measureColdStart(rounds: number, floorMs: number): Promise<void> {
   const filler = Array.from(

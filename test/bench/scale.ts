@@ -1,6 +1,6 @@
-// npm run bench:scale: the runtime on 20 sources of 10,000 objects each. Prints how long it takes to be ready, its
-// memory with initial events skipped and delivered, and heap per known object. It prints how long events wait at a
-// steady pace. SCALE_KINDS, SCALE_OBJECTS, SCALE_RATE and SCALE_SECONDS change the size.
+// npm run bench:scale: the runtime with 20 sources of 10,000 objects each. Prints the time until it is ready, its memory with
+// initial events skipped and delivered, the heap per known object, and the wait of events at a steady pace. SCALE_KINDS,
+// SCALE_OBJECTS, SCALE_RATE and SCALE_SECONDS change the size.
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
@@ -64,7 +64,7 @@ interface Measured {
   readonly folder: string;
 }
 
-/** Starts a server and the runtime, prints how long that took to be ready, and measures. */
+/** Starts a server and the runtime, prints the time until it is ready, and measures. */
 async function measured(
   count: number,
   initialEvents: "Skip" | "Deliver",
@@ -94,7 +94,7 @@ async function measured(
   }
 }
 
-/** A steady pace of changes, and how long each waited from its last byte to its handler. */
+/** Sends changes at a steady pace, and measures the wait of each from its last byte to its handler. */
 async function keepUp(runtime: MeasuredRuntime, server: ChildProcess): Promise<void> {
   const before = await runtime.read("/metrics");
   const cpuBefore = usageOf(runtime.pid);

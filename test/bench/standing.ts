@@ -1,8 +1,8 @@
-// npm run bench:standing -- [rows]: what the runtime costs apart from events. How long a start takes and one after kill -9,
-// the memory of one function and of 1,000, and a scrape of 2,000. Ends with 1 where a figure is beyond its floor. Where
-// KUBEBUILDER_ASSETS names a real API server, starts are measured on that. Words choose among the rows by their names.
-// The program is the package that users install. STANDING_ROUNDS: how often a start
-// is measured; the best counts, since other work can only make it longer.
+// npm run bench:standing -- [rows]: measures costs that do not depend on events: the time of a start and of one after kill -9,
+// the memory of one function and of 1,000, and a scrape of 2,000. Exit status 1 if a figure is beyond its limit. If
+// KUBEBUILDER_ASSETS names a real API server, starts are measured on it. Arguments select rows by their names. The program is the
+// package that users install. STANDING_ROUNDS: number of measured starts; the fastest counts, since other work can only make a
+// start slower.
 import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -24,17 +24,17 @@ const rounds = Number(process.env.STANDING_ROUNDS ?? 5);
 const chosen = process.argv.slice(2);
 const load = { type: "change", perSecond: 1000, seconds: 10 } as const satisfies ToServer;
 const configMaps = [{ apiVersion: "v1", kind: "ConfigMap" }];
-/** So often is a runtime asked whether it is ready while its start is measured, in milliseconds. */
+/** Polling interval of readiness during a measured start, in milliseconds. */
 const closePollMs = 10;
-/** After a start, so that what it leaves behind is done and idle means idle. */
+/** Wait after a start, so that its remaining work is done before idle figures are measured. Milliseconds. */
 const settleMs = 5_000;
-/** After a load: memory that it needed no more is given back within 15 s. */
+/** Wait after a load, in milliseconds: unused memory is released within 15 s. */
 const reclaimMs = 20_000;
 
 interface Row {
   readonly name: string;
   readonly unit: "ms" | "MB" | "s";
-  /** On commit 3b6b8ab, where that was measured. */
+  /** The figure on commit 3b6b8ab, if it was measured. */
   readonly before: string;
   readonly floor: number;
   readonly aim: number;
@@ -43,7 +43,7 @@ interface Row {
 
 interface Figure {
   readonly value: number;
-  /** In CPU milliseconds of all processes, or in words: figures that the machine's other work changes less. */
+  /** CPU milliseconds of all processes, or words: figures that depend less on other work of the machine. */
   readonly beside: string;
 }
 
@@ -58,7 +58,7 @@ await writeFile(kubeconfig, kubeconfigOf(target.access));
 const noLetters = { count: 0, bytes: 0, withoutBody: 0, lettersDropped: 0, bodiesDropped: 0 };
 let ofThousand: { readonly ready: Figure; readonly rss: Figure } | undefined;
 
-/** What `npm install` puts there. Beside the checkout's packages, so that it finds esbuild and isolated-vm. */
+/** The output of `npm install`. It is next to the checkout's packages, so that it finds esbuild and isolated-vm. */
 const program = join(output, "runtime/bin/watchfire.js");
 
 const rows: readonly Row[] = [
@@ -96,7 +96,7 @@ try {
   await rm(work, { recursive: true, force: true });
 }
 
-/** From the command to `/readyz`, on an empty data folder or on that of a runtime that was killed. */
+/** Time from the command to `/readyz`, with an empty data folder or with that of a killed runtime. */
 async function starts(which: "first" | "killed"): Promise<Figure> {
   const options = { kubeconfig, watches: configMaps, functions: 10, initialEvents: "Skip", program } as const;
   const figures: { ms: number; cpuMs: number }[] = [];
@@ -154,7 +154,7 @@ async function memory(when: "idle" | "loaded"): Promise<Figure> {
   }
 }
 
-/** 1,000 functions on one kind in which nothing happens. */
+/** 1,000 functions on one kind without changes. */
 async function thousand(): Promise<NonNullable<typeof ofThousand>> {
   if (ofThousand) return ofThousand;
   const folder = await mkdtemp(join(work, "thousand-"));
@@ -181,7 +181,7 @@ function resident(runtime: MeasuredRuntime): Figure {
   };
 }
 
-/** The loop's longest pause while the text of 2,000 functions is made, which have had events of each type. */
+/** The event loop's longest pause during a scrape of 2,000 functions that have had events of each type. */
 async function scrape(): Promise<Figure> {
   const metrics = new Metrics();
   const functions = Array.from({ length: 2000 }, (_, index) => `function-${index}`);

@@ -1,4 +1,4 @@
-// npm run bench:stores: one commit after another into each store that is at hand, in one run. NATS_SERVER names the nats-server.
+// npm run bench:stores: measures consecutive commits into each available store. NATS_SERVER names the nats-server.
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import { NatsServer } from "../tools/nats-server.ts";
 import { ClusterProcess } from "../tools/watchfire-process.ts";
 import { treeOf, usageOf } from "./process-tree.ts";
 
-/** Events of one commit. 64 are what a busy runtime gathers, one is what comes of events that are far between. */
+/** Number of events per commit. A busy runtime collects 64; a runtime with rare events has one. */
 const events = Number(process.env.STORES_EVENTS ?? 64);
 const objects = 20_000;
 const commits = 3_000;
@@ -28,7 +28,7 @@ const onLost = (error: Error) => {
   throw error;
 };
 
-/** A commit of events that begin and of as many that have ended; some bring the body that is kept of their object. */
+/** A commit of events that begin and of as many that ended. Some of them contain their object's stored body. */
 function batch(view: number, n: number): Batch {
   const at = (index: number) => (n * events + index) % objects;
   const version = (index: number) => resourceVersion(String(1_000_000 + n * events + index));
@@ -100,7 +100,7 @@ async function measure(name: string, store: Checkpoint, servers: readonly NatsSe
 
 const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
-/** What nats-servers have used so far: CPU, bytes that they wrote; and what they have in memory and on disk now. */
+/** CPU time and written bytes of nats-servers so far, and their current memory and disk usage. */
 function usedBy(servers: readonly NatsServer[]) {
   const used = { cpuMs: 0, rssBytes: 0, written: 0, kept: 0 };
   for (const { pid, data } of servers) {
@@ -114,7 +114,7 @@ function usedBy(servers: readonly NatsServer[]) {
   return used;
 }
 
-/** Bytes of pages that a process has changed and the kernel writes to disk. */
+/** Bytes of a process's changed pages that the kernel writes to disk. */
 function writtenBy(pid: number): number {
   return Number(/^write_bytes: (\d+)$/m.exec(readFileSync(`/proc/${pid}/io`, "utf8"))?.[1] ?? 0);
 }

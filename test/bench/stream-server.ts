@@ -1,5 +1,5 @@
-// An API server that knows Pods alone: it lists none and streams the bench's events to whoever watches when told to go.
-// A process of its own, so that its work is nobody's figure.
+// An API server that serves only Pods: its lists are empty, and it streams the bench's events to every watcher on command. It
+// runs in a separate process, so that its work is not part of any measured figure.
 import { writeFileSync } from "node:fs";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer } from "node:https";
@@ -8,20 +8,20 @@ import { makeCertificates } from "../../runtime/cluster/certificates.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { makePodStream, pack, rareSelector, stamp } from "./pod-stream.ts";
 
-/** What the bench tells the server. */
+/** A command of the bench to the server. */
 export type ToServer =
   /**
-   * `perSecond`: at that pace, the events of so many seconds, each with the time at which it is written; else all at once.
-   * `count`: the first so many alone.
+   * `perSecond`: sends the events of `seconds` at that pace, each with its time; otherwise all at once. `count`: sends only the
+   * first so many.
    */
   { type: "go"; paced?: Pace; count?: number } | { type: "reset" };
 export interface Pace {
   readonly perSecond: number;
   readonly seconds: number;
 }
-/** What the server tells the bench. */
+/** A message of the server to the bench. */
 export type FromServer =
-  /** `rare`: how many events the label filter's selector lets through. */
+  /** `rare`: number of events that match the label filter's selector. */
   { type: "listening"; bytes: number; rare: number } | { type: "watching" };
 
 const [eventsArgument, kubeconfigPath = ""] = process.argv.slice(2);
@@ -34,7 +34,9 @@ interface Watcher {
   readonly bookmarks: boolean;
 }
 
-/** Those that are connected, in the order in which they came: of a source that gains subscribers, the first is the one that stays. */
+/**
+ * Connected watchers in the order of their connection. If a source gains subscribers, its first watcher is the one that stays.
+ */
 let watchers: Watcher[] = [];
 const tell = (message: FromServer) => process.send?.(message);
 
@@ -65,7 +67,7 @@ const documents: Readonly<Record<string, object>> = {
     groups: [{ name: "apiextensions.k8s.io", versions: [extensions], preferredVersion: extensions }],
   },
   "/api/v1": { kind: "APIResourceList", groupVersion: "v1", resources: v1 },
-  // kopf does not begin where the server has no such kind.
+  // kopf does not start if the server does not have this kind.
   "/apis/apiextensions.k8s.io/v1": {
     kind: "APIResourceList",
     groupVersion: extensions.groupVersion,
@@ -89,7 +91,7 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
   }
   const document = documents[url.pathname];
   if (document && url.searchParams.get("watch")) {
-    // Nothing ever happens to the others.
+    // The other kinds never have events.
     response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
     return;
   }
@@ -130,7 +132,7 @@ async function firstWatcher(): Promise<Watcher> {
   }
 }
 
-/** @param count the first so many events alone */
+/** @param count sends only the first so many events */
 async function send(count?: number): Promise<void> {
   const { response, pieces, bookmarks } = await firstWatcher();
   for (const piece of count === undefined ? pieces : pack(stream.lines.slice(0, count))) {
@@ -139,11 +141,11 @@ async function send(count?: number): Promise<void> {
   if (bookmarks) response.write(bookmark(stream.lastResourceVersion));
 }
 
-/** Writes what is due every millisecond. */
+/** Every millisecond, writes the events that are due. */
 async function sendPaced({ perSecond, seconds }: Pace): Promise<void> {
   const { response, bookmarks } = await firstWatcher();
   const { lines, lastResourceVersion } = makePodStream(perSecond * seconds);
-  // Its threads would take both cores for 9 ms, just when the first event comes.
+  // Otherwise the collector's threads would use both cores for 9 ms when the first event is sent.
   globalThis.gc?.();
   const began = performance.now();
   for (let sent = 0; sent < lines.length; ) {
@@ -174,7 +176,7 @@ server.listen(0, "127.0.0.1", () => {
 process.on("message", (message: ToServer) => {
   if (message.type === "go") void (message.paced ? sendPaced(message.paced) : send(message.count));
   else {
-    // What a reader that was killed has still asked for is nobody's any more.
+    // Drops the requests of a reader that was killed.
     server.closeAllConnections();
     watchers = [];
   }

@@ -5,7 +5,7 @@ type Print = (line: string) => void;
 const line = (name: string, cells: readonly string[]): string =>
   [name.padEnd(32), ...cells.map((text) => text.padStart(15))].join("");
 
-/** Each row by its name, with its events/s and its CPU as multiples of the peer's. */
+/** Prints each row by its name, with its events/s and its CPU as multiples of the peer's. */
 export function printThroughputs(
   rows: ReadonlyMap<string, Throughput>,
   peer: Throughput | undefined,
@@ -27,7 +27,7 @@ export function printThroughputs(
   }
 }
 
-/** Each row by its name, in milliseconds. */
+/** Prints each row by its name, in milliseconds. */
 export function printLatencies(rows: ReadonlyMap<string, Latency>, print: Print): void {
   print(line("", ["p50", "p99", "p99.9", "us CPU/event", "longest pause"]));
   for (const [name, { p50, p99, p999, cpuMicrosPerEvent, longestPauseMs }] of rows) {

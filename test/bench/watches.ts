@@ -1,7 +1,7 @@
-// npm run bench:watches: what watches of one kind cost a real API server (KUBEBUILDER_ASSETS). ConfigMaps in 64 namespaces are
-// changed while so many clients watch all of them. The server's CPU time and what it sends are counted for each change.
-// The last rows ask for less by `shardSelector` (KEP-5866), and the server's gate is on. They ask for ranges of the namespaces'
-// hashes, or for all but some namespaces. Words choose rows; WATCHES_CHANGES and WATCHES_ROUNDS change the load.
+// npm run bench:watches: measures the cost of watches of one kind for a real API server (KUBEBUILDER_ASSETS). ConfigMaps in 64
+// namespaces change while a number of clients watch all of them; the server's CPU time and its sent bytes are counted per change.
+// The last rows request less by `shardSelector` (KEP-5866), with the server's gate on: ranges of the namespaces' hashes, or all
+// but some namespaces. Arguments select rows; WATCHES_CHANGES and WATCHES_ROUNDS change the load.
 import { readFileSync } from "node:fs";
 import { get } from "node:https";
 import { cpus, loadavg } from "node:os";
@@ -60,7 +60,7 @@ const hex = (hash: bigint) => `0x${hash.toString(16).padStart(16, "0")}`;
 const top = 1n << 64n;
 const range = (index: number, of: number) =>
   `shardRange(${field},'${hex((top * BigInt(index)) / BigInt(of))}','${hex((top * BigInt(index + 1)) / BigInt(of))}')`;
-/** Changes one object after the other, four at a time. */
+/** Changes the objects in turn, four at a time. */
 async function write(count: number): Promise<void> {
   let next = 0;
   const writer = async () => {

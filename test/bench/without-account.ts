@@ -1,5 +1,5 @@
-// Imported into a measured process: what functions take of the parent's time is neither measured nor limited. What is left is the cost
-// without that.
+// Imported into a measured process: turns off the measurement and the limits of the parent's time per function, so that the
+// remaining cost is visible.
 import { LoopAccount } from "../../runtime/engine/account/loop-time.ts";
 
 const { prototype } = LoopAccount;

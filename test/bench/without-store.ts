@@ -1,9 +1,9 @@
-// Imported into a measured process: its positions are kept nowhere. What is left is the cost without checkpoints.
+// Imported into a measured process: stores no checkpoints, so that the remaining cost is visible.
 import { registerHooks } from "node:module";
 import type { JournalEntries } from "../../runtime/journal/batch.ts";
 import { MemoryJournal } from "../../runtime/journal/memory/journal.ts";
 
-/** In the place of the journal of the same name. */
+/** Replaces the journal of the same name. */
 export class SqliteJournal extends MemoryJournal {
   override readonly capabilities = { queues: true, bodies: false, packed: false };
 

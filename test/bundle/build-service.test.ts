@@ -8,19 +8,19 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { buildInService } from "../../runtime/bundle/build-service.ts";
 import { folderOf } from "../tools/folder.ts";
 
-/** Calls `heard` with each process of esbuild's that is started from now on. */
+/** Calls `heard` with each esbuild process that is started from now on. */
 async function onService(heard: (service: ChildProcess) => void): Promise<void> {
   await stop();
   const hear = (message: unknown) => {
     const { process: child } = message as { process: ChildProcess };
-    // It is announced before it has a pid.
+    // The process is announced before it has a pid.
     setImmediate(() => child.spawnfile.includes("esbuild") && heard(child));
   };
   subscribe("child_process", hear);
   onTestFinished(() => void unsubscribe("child_process", hear));
 }
 
-/** What one file comes to, as a script. */
+/** The script built from one file. */
 async function scriptOf({ handler }: { readonly handler: string }): Promise<string> {
   const { outputFiles } = await buildInService({ entryPoints: [handler], bundle: true, write: false, format: "esm" });
   return outputFiles[0]?.text ?? "";
@@ -69,7 +69,7 @@ describe("the process that builds", () => {
 
   it("says nothing when its parent leaves amid a build", async () => {
     const service = pathToFileURL(join(import.meta.dirname, "../../runtime/bundle/build-service.ts")).href;
-    // The build waits for an answer, and so does the ping that comes each second: Go sees a deadlock once nobody can give one.
+    // The build and the ping of every second wait for an answer. Go reports a deadlock once no goroutine can answer.
     const leave = `
       import { buildInService } from ${JSON.stringify(service)};
       const endless = { name: "endless", setup: ({ onResolve }) => {

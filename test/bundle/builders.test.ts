@@ -14,7 +14,7 @@ import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** How many processes below this one build a folder's functions. Other tests of this process have builders of their own. */
+/** Number of child processes that build a folder's functions. Other tests in this process have their own builders. */
 const buildersOf = (folder: string) =>
   treeOf(process.pid).filter((pid) => {
     const name = nameOf(pid);

@@ -13,7 +13,7 @@ const bundleOf = (files: Record<string, string>, handler = "handler.ts") => {
   return bundleFunction({ name: "f", handler: join(folder, handler) });
 };
 
-/** Runs a bundle's script as the guest does, and gives its handler. */
+/** Runs a bundle's script as the guest does, and returns its handler. */
 function handlerOf(script: string): (...args: unknown[]) => unknown {
   let handler: unknown;
   const result = runInNewContext(script, { [acceptHandler]: (value: unknown) => (handler = value) });

@@ -1,4 +1,4 @@
-// The runtime as an image has it.
+// The runtime in the form that an image contains.
 import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
@@ -39,7 +39,7 @@ test("its thread reads source maps", async () => {
   expect(reply).toMatchObject({ text: "    at f.ts:1:1" });
 });
 
-/** The commands that ask a running runtime, but for `record`, which writes into a project. */
+/** The commands that query a running runtime, except `record`, which writes into a project. */
 const asking = ["explain", "runs", "logs", "redeliver", "pause", "resume", "dead-letters", "slots"];
 
 test("it has each command that the chart's notes run in a pod, and each that asks a running runtime", async () => {

@@ -30,7 +30,7 @@ async function refusal(folder: string, handler = "handler.ts"): Promise<Watchfir
   return failure as WatchfireError;
 }
 
-/** The builders that this process has started, by their ids. */
+/** The pids of the builders that this process has started. */
 function builderPids(): number[] {
   const children = execFileSync("ps", ["--ppid", String(process.pid), "-o", "pid=,args=", "ww"], { encoding: "utf8" });
   return children.split("\n").flatMap((line) => (line.includes("watchfire builder") ? Number.parseInt(line, 10) : []));
@@ -69,7 +69,7 @@ test("a file beyond its limit, and files beyond theirs in all, are refused unrea
 
 test("a build that takes more memory than it may is ended, with its processes", async () => {
   const folder = folderOf({ "good.ts": "export default () => 1;" });
-  // A syntax tree takes many times its text.
+  // A syntax tree is many times as large as its text.
   const code = "a.b(c,d);".repeat(1_500_000);
   const names = ["./a.ts", "./b.ts", "./c.ts", "./d.ts"];
   for (const name of names) writeFileSync(join(folder, name), `${code}\nexport {};`);
@@ -86,7 +86,7 @@ test("50,000 uses of an absent name are told of a hundred times, and hold up nob
   const { faults } = await refusal(folder);
   expect(faults).toHaveLength(100);
   expect(faults[99]?.detail.place).toMatchObject({ line: 100, column: 1 });
-  // In the runtime's own process 200,000 took two seconds at a stretch.
+  // 200,000 took two seconds without interruption in the runtime's own process.
   expect(lag.stop()).toBeLessThan(500);
 });
 
@@ -142,7 +142,7 @@ test("builds that are given up while they wait take no other's turn along", asyn
   const builders = buildersOf(folder);
   const removed = new AbortController();
   const build = (signal?: AbortSignal) => builders.bundle({ handler: join(folder, "good.ts") }, signal);
-  // More than there may be at a time, each kind of them.
+  // More concurrent builds, and more of each kind, than allowed.
   const wanted = Array.from({ length: 9 }, () => build());
   const unwanted = Array.from({ length: 5 }, () => build(removed.signal));
   await settle();

@@ -11,10 +11,10 @@ import { buildLimit } from "../../runtime/bundle/limits.ts";
 import { readProject } from "../../runtime/bundle/project.ts";
 import { folderOf } from "../tools/folder.ts";
 
-/** In every file that no function may be built from. */
+/** Contained in every file from which no function may be built. */
 const secret = "treasure-7f3a";
 
-/** A project: `functions/f/handler.ts` of this text, secrets around it, and more files. */
+/** A project with this text in `functions/f/handler.ts`, files with secrets around it, and further files. */
 function projectOf(handler: string, files: Record<string, string> = {}): string {
   return folderOf({
     "functions/f/handler.ts": handler,
@@ -31,7 +31,7 @@ function projectOf(handler: string, files: Record<string, string> = {}): string 
   });
 }
 
-/** What the build of `functions/f/handler.ts` comes to: all that is said, or all that is made. */
+/** Builds `functions/f/handler.ts`. Returns all messages of the failure, or all output of the build. */
 async function build(project: string, handler = "f/handler.ts"): Promise<{ text: string; error?: WatchfireError }> {
   const folder = join(project, "functions");
   const builders = new Builders({ folder, clock: systemClock });
@@ -45,7 +45,7 @@ async function build(project: string, handler = "f/handler.ts"): Promise<{ text:
   }
 }
 
-/** An import of what lies outside. */
+/** Imports of files outside of the folder. */
 const imports: readonly (readonly [way: string, code: string])[] = [
   ["a text by its attribute", `import t from "../../secrets/token" with { type: "text" };`],
   ["bytes by the attribute", `import t from "../../secrets/token" with { type: "bytes" };`],
@@ -188,7 +188,7 @@ describe("what a build may read", () => {
     symlinkSync(join(project, "functions"), join(linked, "functions"));
     const { text, error } = await build(linked);
     expect(error).toBeUndefined();
-    // As it was named, not where it really lies.
+    // The path in the form that the import names, not its real location.
     expect(text).toContain(join(linked, "functions/shared/two.ts"));
     expect(text).not.toContain(project);
   });
@@ -209,7 +209,7 @@ describe("what a build may read", () => {
       "lib/b/b.ts": "import own from 'own';\nexport default ['linked', own];",
       "lib/b/node_modules/own/package.json": `{ "name": "own" }`,
       "lib/b/node_modules/own/index.js": "module.exports = 'its own';",
-      // A folder whose name begins with that of another.
+      // A folder whose name begins with another folder's name.
       "lib/b-c/package.json": `{ "name": "@own/b-c", "main": "." }`,
       "lib/b-c/index.ts": "export default 'linked too';",
     });
@@ -268,7 +268,7 @@ test("a builder's processes have nothing of the environment, and may start none 
     const environment = execFileSync("cat", [`/proc/${pid}/environ`], { encoding: "utf8" });
     expect(environment.split("\0").filter(Boolean).map((each) => each.split("=")[0])).toEqual(["TZ", "ESBUILD_BINARY_PATH"]); // biome-ignore format: one claim
   }
-  // The tests' own esbuild stands in a folder that is there.
+  // The tests' own esbuild runs in a folder that exists.
   const pids = own.filter((line) => line.includes("--service=")).map((line) => line.trim().split(" ")[0]);
   const builds = pids.filter((pid) => readlinkSync(`/proc/${pid}/cwd`).endsWith("(deleted)"));
   expect(builds.length).toBeGreaterThan(0);

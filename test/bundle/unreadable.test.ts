@@ -14,7 +14,7 @@ if (isRoot) process.stdout.write("skipped: a build of files that a user may not 
 
 const systemError = (code: string) => Object.assign(new Error(`${code}: as Node words it`), { code, errno: -1 });
 
-/** What is said of a handler's build where the system does not open one of its files. */
+/** The messages of a handler's build if the system refuses to open one of its files. */
 async function saidOf(files: Record<string, string>, closed: string, code: string): Promise<string[]> {
   const folder = folderOf(files);
   const sources = new Sources([{ path: folder, label: "", hidesDotNames: true }], (path, flags) => {

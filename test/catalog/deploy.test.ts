@@ -127,7 +127,7 @@ test("a function too large for a ConfigMap is refused with its size, and nothing
   const team = await createTeam();
   const fixture = await CatalogFixture.create();
   await fixture.define("large", { watch: team.watch(), work: "ctx.log.info((await import('./data.ts')).default);" });
-  // Random bytes in base64 pack to three quarters, which are the bytes themselves.
+  // Random bytes compress from base64 to three quarters, which is their original size.
   const noise = randomBytes(1_100_000).toString("base64");
   await writeFile(join(fixture.functions, "large", "data.ts"), `export default "${noise}";`);
   const { status, stderr } = await fixture.tryDeploy();
@@ -241,7 +241,7 @@ test("rights that a new version does without are there until it has taken over",
       .flatMap((rule: { verbs: string[] }) => rule.verbs);
   const wide = await roles.next();
   const narrow = await roles.next();
-  // The lock comes first, and changes no set.
+  // The lock is written first, and changes no set.
   const index = (await sets.until(({ object }) => object.data["functions.json"] !== old)).at(-1) as WatchEvent;
   expect([new Set(verbs(wide.object)), verbs(narrow.object).sort()]).toEqual([
     new Set(["get", "patch", "delete"]),
@@ -259,7 +259,7 @@ test("of two deployments at once, what remains is whole, and one that came too l
   await rival.define("greet", { watch: team.watch(), work: "ctx.log.info('theirs');" });
   const runs = await Promise.all([fixture.tryDeploy(), rival.tryDeploy("--service-account", fixture.account)]);
   for (const { status, stderr } of runs) {
-    // It may have waited before, and said so.
+    // It may have waited before, with a message.
     if (status !== 0) expect([status, stderr]).toEqual([1, expect.stringMatching(/^WF_DEPLOYED_CONFLICT: /m)]);
   }
   expect(runs.some(({ status }) => status === 0)).toBe(true);

@@ -11,7 +11,7 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const say = (word: string) => `ctx.log.info("said", { line: "${word}" });`;
 
-/** Takes the right to list and watch them; what it gives returns it. */
+/** Removes the right to list and watch ConfigMaps. Returns a function that restores it. */
 function forbidConfigMaps({ transport }: Installation): () => void {
   const request = transport.request.bind(transport);
   const forbidden = { status: 403, reason: "Forbidden", message: 'configmaps is forbidden: "list", "watch"' };
@@ -154,7 +154,7 @@ test("a runtime that may not read its ConfigMaps retires nothing, and runs the d
     503,
     expect.stringMatching(/^not ready: WF_KUBE_FORBIDDEN: .*\n$/),
   ]);
-  // Positions that were retired would be deleted by now.
+  // By now, checkpoints of retired functions would be deleted.
   runtime.clock.now = () => Date.now() + 8 * 24 * 3_600_000;
   allow();
   await runtime.sees("waits are cut short", () => runtime.clock.cutShort(1_000, 400_000) > 0);

@@ -1,4 +1,4 @@
-// A folder that is deployed by the command line, and a runtime that takes up what was deployed.
+// A folder that the command line deploys, and a runtime that loads the deployed functions.
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
@@ -14,12 +14,12 @@ import type { Access, Body } from "../target/client.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
 import { type FunctionFiles, Installation, writeFunction } from "../tools/installation.ts";
 
-/** The namespace that an `Installation` takes for its own. */
+/** The namespace of an `Installation`. */
 export const home = "default";
 
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
-/** What is deployed, by kind. */
+/** The kinds of deployed objects, with their paths. */
 const kinds = {
   ConfigMap: "/api/v1/configmaps",
   ServiceAccount: "/api/v1/serviceaccounts",
@@ -29,9 +29,9 @@ const kinds = {
   ClusterRoleBinding: `${rbac}/clusterrolebindings`,
 };
 
-/** A functions folder that is deployed for a runtime of its own account. */
+/** A functions folder that is deployed for a runtime with an account used only by this test. */
 export class CatalogFixture {
-  /** The runtime's account: of this test alone. */
+  /** The runtime's account, used only by this test. */
   readonly account = `wf-${randomBytes(4).toString("hex")}`;
   readonly folder: string;
   readonly functions: string;
@@ -57,12 +57,14 @@ export class CatalogFixture {
     return rm(join(this.functions, name), { recursive: true });
   }
 
-  /** `watchfire deploy` as a process. */
+  /** Runs `watchfire deploy` in a separate process. */
   tryDeploy(...more: string[]): Promise<Result> {
     return watchfire(["deploy", ...this.arguments, ...more]);
   }
 
-  /** The same where it must succeed, in this process, which spares a test a second; gives what it says of each function. */
+  /**
+   * Runs a deployment that must succeed in this process, which saves a second. Returns its message about each function.
+   */
   async deploy(...more: string[]): Promise<Record<string, string>> {
     const said: string[] = [];
     const spies = [process.stdout, process.stderr].map((stream) =>
@@ -78,7 +80,7 @@ export class CatalogFixture {
     );
   }
 
-  /** A runtime that takes up what was deployed; it ends with the test. */
+  /** A runtime that loads the deployed functions. It ends with the test. */
   async install(more: Partial<RuntimeOptions> = {}): Promise<Installation> {
     const connection = { server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken };
     const made = await Installation.on(connection, undefined, { account: this.account, deployed: true, ...more });
@@ -86,18 +88,18 @@ export class CatalogFixture {
     return made;
   }
 
-  /** The deployed ConfigMaps, the index among them. */
+  /** The deployed ConfigMaps, including the index. */
   async configMaps(): Promise<Body[]> {
     return (await admin.get(configMaps, { labelSelector: this.selector })).items;
   }
 
-  /** The ConfigMap of a function that the index names. */
+  /** The ConfigMap of a function in the index. */
   async configMapOf(name: string): Promise<Body> {
     const entry = (await this.index()).functions.find((each) => each.name === name);
     return admin.get(`${configMaps}/${entry?.configMap}`);
   }
 
-  /** Every object with the runtime's label, as `kind/namespace/name`, the account's name as `W`. */
+  /** Every object with the runtime's label, as `kind/namespace/name`, with the account's name as `W`. */
   async objects(): Promise<string[]> {
     const lists = Object.entries(kinds).map(async ([kind, path]) => {
       const { items } = await admin.get(path, { labelSelector: this.selector });
@@ -116,7 +118,7 @@ export class CatalogFixture {
     await admin.patch(this.indexPath, { data: { "functions.json": JSON.stringify(index) } });
   }
 
-  /** Puts the index in the place of whatever there is. */
+  /** Replaces the index. */
   async makeIndex(index: object): Promise<void> {
     const labels = { "watchfire.dev/runtime": this.account, "watchfire.dev/namespace": home };
     const metadata = { name: `${this.account}-functions`, labels };
@@ -138,7 +140,7 @@ export class CatalogFixture {
   }
 }
 
-/** A pair of keys as files in a folder. */
+/** Writes a pair of keys as files into a folder. */
 export function makeKeys(folder: string): { readonly private: string; readonly public: string } {
   const { privateKey, publicKey } = generateKeyPairSync("ed25519");
   const file = join(folder, randomBytes(4).toString("hex"));

@@ -15,7 +15,7 @@ const bundleOf = (hash: string) => ({
   usesOldObject: false,
 });
 
-/** Writes functions into a folder, each into a folder of its own there. */
+/** Writes a function into its own folder below the functions folder. */
 const writeFunction =
   (folder: string) =>
   (inner: string, name = inner) => {
@@ -27,7 +27,7 @@ const writeFunction =
     writeFileSync(join(folder, inner, "handler.ts"), "export default () => {};\n");
   };
 
-/** A folder with functions of these names, and code that numbers its builds. */
+/** A folder with functions of these names, whose builds are numbered. */
 function sourceOf(...names: string[]) {
   const folder = folderOf({});
   const write = writeFunction(folder);

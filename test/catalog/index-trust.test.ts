@@ -12,7 +12,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const key = join(root, "key.pem");
 writeFileSync(key, generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" }));
 
-/** In a data folder whose record of the newest serial is this text; undefined: it has none. */
+/** An IndexTrust with this record of the newest serial in its data folder; `undefined`: without a record. */
 function trustOf(record: string | undefined): IndexTrust {
   const data = mkdtempSync(join(root, "data-"));
   if (record !== undefined) writeFileSync(join(data, "signed-serial"), record);

@@ -1,4 +1,4 @@
-// What belongs to somebody else is neither taken over nor removed by a deployment.
+// A deployment neither takes over nor removes objects that belong to another owner.
 import { expect, onTestFinished, test, vi } from "vitest";
 import { admin, createTeam } from "../scenarios/cluster.ts";
 import { CatalogFixture, configMaps, home } from "./fixture.ts";
@@ -9,7 +9,7 @@ vi.setConfig({ testTimeout: 60_000 });
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 const accounts = `/api/v1/namespaces/${home}/serviceaccounts`;
 
-/** Makes an object that is nobody's of ours, until the test ends. */
+/** Creates an object without the runtime's labels. It is removed after the test. */
 async function make(path: string, body: { readonly metadata: { readonly name: string; readonly labels?: object } }) {
   onTestFinished(async () => void (await admin.delete(`${path}/${body.metadata.name}`).catch(() => undefined)));
   return admin.post(path, body);

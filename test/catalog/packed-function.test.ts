@@ -84,7 +84,7 @@ test("code that fits only without its source map goes without it; code that does
   );
 });
 
-/** A map of seven megabytes that fits into a small ConfigMap. */
+/** A source map of seven megabytes that fits into a small ConfigMap. */
 const vast = (lines = 7_000_000) => JSON.stringify({ version: 3, sources: ["a.ts"], mappings: ";".repeat(lines) });
 
 test("of many functions with vast source maps only a few maps are kept unpacked", () => {

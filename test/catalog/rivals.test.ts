@@ -1,4 +1,4 @@
-// Two deployments to one runtime at once, one that is killed, and one that sleeps through its time.
+// Two concurrent deployments to one runtime, one of which is killed or sleeps past its time.
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Clock } from "../../runtime/base/clock.ts";
@@ -18,7 +18,9 @@ import { CatalogFixture, home } from "./fixture.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** A clock of which waiting takes no time; `skip` lets some pass at once, and while it is `still` none passes. */
+/**
+ * A clock on which waiting takes no real time. `skip` advances it; while `still` is true, waiting does not advance it.
+ */
 class HurriedClock implements Clock {
   still = false;
   private passed = 0;
@@ -39,12 +41,12 @@ class HurriedClock implements Clock {
 
 const isWrite = ({ method, query }: KubeRequest): boolean => method !== "GET" && query?.dryRun === undefined;
 
-/** One who deploys, in this process, and whose writes a test may hold up or cut off. */
+/** A deployment in this process, whose writes a test may delay or interrupt. */
 class Rival {
   readonly clock = new HurriedClock();
   readonly writes: KubeRequest[] = [];
   readonly waited: string[] = [];
-  /** Awaited before each write; what it throws is what the network says. */
+  /** Awaited before each write. An error that it throws stands for one of the network. */
   before: (request: KubeRequest) => Promise<void> = async () => undefined;
   private readonly fixture: CatalogFixture;
   private readonly account: string;
@@ -103,7 +105,7 @@ class Rival {
   }
 }
 
-/** Holds whoever arrives until it is opened. */
+/** Delays all callers until it is opened. */
 function gate() {
   const arrived = Promise.withResolvers<void>();
   const opened = Promise.withResolvers<void>();
@@ -119,7 +121,7 @@ const grant = (team: Team, ...verbs: string[]) => ({
   spec: { permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs, namespaces: [team.name] }] },
 });
 
-/** The verbs that the function `greet` of the fixture may use on ConfigMaps. */
+/** The verbs that the fixture's function `greet` may use on ConfigMaps. */
 async function granted(fixture: CatalogFixture, team: Team): Promise<string[]> {
   const path = `/apis/rbac.authorization.k8s.io/v1/namespaces/${team.name}/roles/${fixture.account}-greet.${home}`;
   const { status, body } = await admin.reply("GET", path);
@@ -131,7 +133,7 @@ async function granted(fixture: CatalogFixture, team: Team): Promise<string[]> {
     .sort();
 }
 
-/** A fixture of which `greet` may patch, and another of the same runtime of which it may delete. */
+/** A fixture whose `greet` may patch, and another of the same runtime whose `greet` may delete. */
 async function two() {
   const team = await createTeam();
   const [fixture, other] = [await CatalogFixture.create(), await CatalogFixture.create()];
@@ -185,7 +187,7 @@ test("one that slept while another took over writes nothing more, and is told", 
   expect(await granted(fixture, team)).toEqual(["delete"]);
 });
 
-// Some ten deployments are killed, and as many follow.
+// About ten deployments are killed, and as many follow.
 test("wherever one is killed, the next brings everything into order", { timeout: 300_000 }, async () => {
   const { team, fixture, first, second } = await two();
   await first.deploy();
@@ -209,7 +211,7 @@ test("wherever one is killed, the next brings everything into order", { timeout:
     expect(await fixture.configMaps()).toHaveLength(2);
     expect((await fixture.configMapOf("greet")).immutable).toBe(true);
     if (last > 0) continue;
-    // What a deployment of this change writes in all.
+    // The number of writes in an uninterrupted deployment of this change.
     const counted = new Rival(fixture);
     await counted.deploy();
     writes = counted.writes.length;

@@ -15,7 +15,7 @@ import { ClusterProcess } from "../tools/watchfire-process.ts";
 const signatureOf = (folder: string) => join(folder, "watchfire.lock.sig");
 const lockOf = (folder: string) => join(folder, "watchfire.lock.json");
 
-/** Two pairs of keys as files. */
+/** Two pairs of keys, as files. */
 function keys() {
   const folder = folderOf({});
   const pair = (name: string) => {
@@ -30,7 +30,7 @@ function keys() {
   return { ours: pair("ours"), theirs: pair("theirs") };
 }
 
-/** A folder of functions as `watchfire build --sign` writes it, without building. */
+/** A folder of functions as `watchfire build --sign` writes it, without a build. */
 function signed(key: SigningKey | undefined, script = "1;") {
   const out = join(folderOf({}), "build");
   writeBuilt(out, [{ name: "one", manifest: manifest("one"), script, sourceMap: "{}" }], key);
@@ -50,7 +50,7 @@ test("of a build only what a trusted key signed is opened", () => {
   cpSync(signatureOf(signed(key)), signatureOf(other));
   expect(open(other)).toThrow(/^WF_BUILD_UNTRUSTED .*other content/);
 
-  // The key's word on something else than a build.
+  // A valid signature of something other than a build.
   const lock = readFileSync(lockOf(other), "utf8");
   const words = { audience: "", serial: 0, content: lock } as const;
   writeFileSync(signatureOf(other), key.sign({ ...words, purpose: "deployed-functions" }));

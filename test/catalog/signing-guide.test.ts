@@ -1,4 +1,4 @@
-// Every command of runtime/docs/signing.md, run as it stands there.
+// Runs every command of runtime/docs/signing.md as it is written there.
 import { execFile, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -22,7 +22,7 @@ test("the guide's commands make keys, deploy and build with them, and start runt
   onTestFinished(() => rmSync(place, { recursive: true, force: true }));
   const programs = join(place, "bin");
   mkdirSync(programs);
-  // `npx watchfire` is this checkout's; helm has no cluster here, and renders what it would upgrade.
+  // `npx watchfire` runs this checkout. helm has no cluster here, so an upgrade only renders.
   const shims = {
     npx: `shift; exec ${process.execPath} ${join(root, "runtime/bin/watchfire.js")} "$@"`,
     helm: `shift; release="$1"; chart="${root}/$2"; shift 2; exec ${await helmPath()} template "$release" "$chart" $(printf '%s ' "$@" | sed s/--reuse-values//)`,

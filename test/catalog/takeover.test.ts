@@ -1,4 +1,4 @@
-// Whoever may write ConfigMaps beside the runtime, and would have it run code of theirs.
+// An attacker may write ConfigMaps in the runtime's namespace and tries to make the runtime run their code.
 import { describe, expect, test, vi } from "vitest";
 import { indexConfigMap, indexData } from "../../runtime/catalog/deployed-index.ts";
 import { packFunction } from "../../runtime/catalog/packed-function.ts";
@@ -11,7 +11,7 @@ import { CatalogFixture, configMaps, home, makeKeys } from "./fixture.ts";
 // Each test runs the command line, and bundles.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** A packed function that is granted everything, and an index that names it alone: what an attacker would plant. */
+/** A packed function with all permissions, and an index with only that function, as an attacker would write them. */
 async function forge({ account, folder }: CatalogFixture, watch: object) {
   await writeFunction(`${folder}/forged`, "root", {
     watch,
@@ -33,7 +33,7 @@ async function forge({ account, folder }: CatalogFixture, watch: object) {
   return { configMap, index: indexConfigMap(account, home, data) };
 }
 
-/** Tries every write on both objects, by every detour, and notes what came of each. */
+/** Tries every write on both objects, by every detour, and records the results. */
 const attack = `
   const { configMap, index } = JSON.parse(event.object.data.forged);
   const { labels, name, namespace } = configMap.metadata;
@@ -127,7 +127,7 @@ test("a function that follows all Secrets is told of none of the runtime's own",
 });
 
 describe("with a trusted key, of somebody else who may write the ConfigMaps,", () => {
-  /** A fixture whose deployments are signed, and a runtime that takes up nothing else. */
+  /** A fixture with signed deployments, and a runtime that loads only signed ones. */
   async function signed() {
     const team = await createTeam();
     const fixture = await CatalogFixture.create();
@@ -139,7 +139,7 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
     return { team, fixture, keys, runtime };
   }
 
-  /** The runtime says so, and what was deployed runs on, alone. */
+  /** Checks that the runtime reports the refusal, and that only the deployed functions run on. */
   async function expectRefused({ runtime, team }: Awaited<ReturnType<typeof signed>>, reason: string) {
     await runtime.sees("the set is refused", async () => (await runtime.status()).deployment?.reason === reason);
     const name = `b-${Math.random().toString(36).slice(2)}`;
@@ -207,7 +207,7 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
       async () => (await runtime.status()).deployment?.reason === "WF_DEPLOYED_REPLAYED",
     );
     expect((await runtime.status()).functions).toEqual([]);
-    // To deploy the new code again is enough: its serial is the newest, whatever lies there.
+    // Deploying the new code again is enough: its serial is the newest, whatever the index contains.
     await fixture.deploy("--sign", keys.private);
     await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
     expect((await runtime.function("greet"))?.name).toBe("greet");

@@ -14,9 +14,9 @@ import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-/** Events per second, for as long as it takes. */
+/** Events per second during the whole test. */
 const rate = 500;
-/** Those that are deployed meanwhile, each when the one before has had a second's events. */
+/** Versions that are deployed during the load, each after the previous version has had a second's events. */
 const newVersions = [2, 3];
 
 const manifest = `
@@ -35,9 +35,8 @@ spec:
 `;
 
 /**
- * Works a moment, so that a change of code finds attempts under way, and says before its end which event it was told.
- * One line says it for all that wait at once. Of a function's log 200 lines a second are written, and here none may be
- * dropped.
+ * Works for a moment, so that a change of code meets running attempts, and logs the event before it ends. One line reports all
+ * waiting events, because at most 200 lines a second of a function's log are written and this test must not lose a line.
  */
 const handler = (version: number) => `
 const untold = [];
@@ -50,13 +49,13 @@ export default async (event, ctx) => {
 };
 `;
 
-/** A delivery, the version of the code that had it, and when. */
+/** A delivery, with the version of the code that received it, and its time. */
 interface Seen extends Delivery {
   readonly version: number;
   readonly at: number;
 }
 
-/** What the handlers said, in the order they said it. */
+/** The events that the handlers logged, in order. */
 async function readSeen(logFile: string): Promise<Seen[]> {
   const seen: Seen[] = [];
   for await (const line of createInterface({ input: createReadStream(logFile) })) {
@@ -72,7 +71,7 @@ async function readSeen(logFile: string): Promise<Seen[]> {
   return seen;
 }
 
-/** Of the code that had the newest event; undefined before the first. */
+/** The version of the code that handled the newest event; `undefined` before the first event. */
 async function newestVersion(logFile: string): Promise<number | undefined> {
   const end = Buffer.alloc(16_384);
   const file = await open(logFile);
@@ -120,7 +119,7 @@ test("new code that is deployed at 500 events/s loses none, repeats none unflagg
 
     const began = performance.now();
     let allowed = 0;
-    // The writer's clock: what it may have written by now; a busy machine owes no more than half a second of it.
+    // Computes the writes that are due by now. The backlog of a busy machine is limited to half a second.
     const pace = setInterval(() => {
       const due = Math.min(Math.floor(((performance.now() - began) / 1000) * rate), writer.done + rate / 2);
       if (due <= allowed) return;
@@ -161,7 +160,7 @@ test("new code that is deployed at 500 events/s loses none, repeats none unflagg
       disordered: [],
       invented: [],
     });
-    // Each version begins when no attempt of the one before runs any more.
+    // A version starts only when no attempt of the previous version runs any more.
     expect(seen.map(({ version }) => version)).toEqual(seen.map(({ version }) => version).toSorted((a, b) => a - b));
     const switches = times.map((time, index) => {
       const first = seen.findIndex(({ version }) => version === index + 2);

@@ -6,12 +6,15 @@ const path = `/apis/${group}/v1/validatingadmissionpolic`;
 const configMaps = "/api/v1/namespaces/default/configmaps";
 
 /**
- * Expressions in one policy. The API server sends 4,096 characters of warnings at most
- * (`k8s.io/apiserver`, pkg/endpoints/filters/warning.go).
+ * Number of expressions in one policy. The API server sends at most 4,096 characters of warnings (`k8s.io/apiserver`,
+ * pkg/endpoints/filters/warning.go).
  */
 const perPolicy = 25;
 
-/** The CEL of an API server: a ValidatingAdmissionPolicy's warnings tell the value of expressions over an object. */
+/**
+ * Evaluates expressions with an API server's CEL: the warnings of a ValidatingAdmissionPolicy contain their values over an
+ * object.
+ */
 export class AdmissionEvaluator {
   private readonly client: Client;
   private policies = 0;
@@ -20,12 +23,12 @@ export class AdmissionEvaluator {
     this.client = client;
   }
 
-  /** The value of each expression as `%s` writes it; undefined where it does not compile or has none. */
+  /** Returns the value of each expression as `%s` formats it; `undefined` if it does not compile or has no value. */
   async evaluate(expressions: readonly string[]): Promise<ReadonlyMap<string, string | undefined>> {
     const found = new Map<string, string | undefined>(expressions.map((expression) => [expression, undefined]));
     const parts: (readonly string[])[] = [];
     for (let at = 0; at < expressions.length; at += perPolicy) parts.push(expressions.slice(at, at + perPolicy));
-    // All at once: a policy comes into force a second after it was made.
+    // All policies at once, because a policy takes effect only a second after its creation.
     const values = await Promise.all(parts.map((part) => this.evaluateSome(part)));
     for (const [expression, text] of values.flat()) found.set(expression, text);
     return found;
@@ -48,7 +51,7 @@ export class AdmissionEvaluator {
     });
   }
 
-  /** Those of the expressions that compile. */
+  /** Creates a policy with the expressions that compile. */
   private async createPolicy(name: string, expressions: readonly string[]): Promise<readonly string[]> {
     if (expressions.length === 0) return [];
     const { status, body } = await this.client.reply("POST", `${path}ies`, { body: policy(name, expressions) });

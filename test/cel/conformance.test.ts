@@ -19,11 +19,11 @@ interface Suite {
   readonly tests?: readonly { readonly original: Case }[];
 }
 
-/** Of these, none is about what a condition can name: protocol buffers, enums, and variables other than `object`. */
+/** Cases that no condition can express: protocol buffers, enums, and variables other than `object`. */
 const needless = /TestAllTypes|google\.protobuf\.(?!Timestamp|Duration)/;
 const needed: readonly (keyof Case | string)[] = ["bindings", "typeEnv", "container", "typedResult", "checkOnly"];
 
-/** Where the answer is another one, and why. */
+/** Cases with a different result, with the reason. */
 const known: Readonly<Record<string, string>> = {
   "b'ÿ'": "the parser's library takes a character of a bytes literal as one byte",
   "b'ÿ' == b'\\303\\277'": "as above",
@@ -78,7 +78,7 @@ function isSame(actual: Value, wanted: Value): boolean {
   return typeName(actual) === typeName(wanted) && equals(new Meter(Number.POSITIVE_INFINITY), actual, wanted);
 }
 
-/** `passed`, `refused` by the type checker, or what is wrong. */
+/** Returns `passed`, `refused` if the type checker refuses it, or the fault. */
 function outcome({ expr, value, evalError, anyEvalErrors }: Case): string {
   const fails = evalError !== undefined || anyEvalErrors !== undefined;
   try {
@@ -96,6 +96,7 @@ it("no expression of CEL's conformance tests has another value than they say", (
   const all = [...cases(tests as Suite)].filter(({ expr }) => !Object.hasOwn(known, expr));
   const outcomes = all.map(outcome);
   expect(outcomes.filter((text) => text !== "passed" && text !== "refused")).toEqual([]);
-  // What is refused has another type, names a library that Kubernetes has not, or syntax that the parser has not.
+  // The rejected cases have another type, use a library that Kubernetes does not have, or syntax that the parser does not
+  // support.
   expect(outcomes.filter((text) => text === "passed").length).toBeGreaterThan(outcomes.length * 0.75);
 });

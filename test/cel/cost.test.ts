@@ -4,14 +4,16 @@ import { expressionLimit, LimitExceeded, Meter } from "../../runtime/cel/meter.t
 import { pieceUnits } from "../../runtime/engine/filter/conditions.ts";
 import { parseKey } from "../../runtime/engine/filter/parse-condition.ts";
 
-/** The plainest loop is the measure: what it takes for a unit. */
+/** The simplest loop, whose time per unit is the measure. */
 const plain = "object.text != 'z'";
-/** Times that: more would let one expression hold the event loop for much longer than another of its cost. */
+/**
+ * Allowed multiple of that time. More would let one expression block the event loop much longer than another with the same cost.
+ */
 const atMost = 6;
-/** Nanoseconds of the plain unit, and milliseconds that a piece of judging then takes at most. */
+/** Nanoseconds of the simple loop's unit, and the maximum milliseconds of one piece of evaluation on such a core. */
 const quickUnit = 1.65;
 const mostPieceMs = 10;
-/** The best of so many: what else the machine does is in the others. */
+/** Number of runs. The fastest counts, because the others contain other work of the machine. */
 const runs = 5;
 
 const list = Array.from({ length: 300 }, (_, index) => index);
@@ -26,7 +28,7 @@ const object = {
   duration: "1h",
 };
 
-/** Of each macro, and of each function that takes time in proportion to something, or makes something. */
+/** Uses of each macro, and of each function whose time or result grows with its input. */
 const expressions = `
 object.list.all(x, x >= 0)
 object.list.map(x, x).size() > 0
@@ -92,7 +94,7 @@ double('5.5') > 0.0
 int('55') > 0
 `;
 
-/** Nanoseconds of processor time for a unit of cost, at an expression's limit. */
+/** Nanoseconds of processor time per unit of cost, at an expression's limit. */
 function perUnit(expression: string): number {
   const code = compile(parseKey(`object.texts.all(a, object.texts.all(b, (${expression}) || true)) ? 'a' : 'b'`));
   const once = () => {
@@ -114,7 +116,7 @@ test("a unit of cost is a unit of time, whatever a condition does", () => {
   const all = expressions.split("\n").filter((line) => line !== "");
   const dear = all.map((each) => ({ each, times: perUnit(each) / unit })).filter(({ times }) => times > atMost);
   expect(dear).toEqual([]);
-  // On a core that is as quick with the plain one as those of 2024 are. A busy machine's clock counts for less.
+  // Converted to a core that runs the simple loop as fast as those of 2024, because a busy machine is slower.
   const quick = Math.min(1, quickUnit / unit);
   const longest = Math.max(...all.map((each) => perUnit(each) * quick * (pieceUnits + expressionLimit))) / 1e6;
   expect(longest).toBeLessThan(mostPieceMs);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { evaluate } from "./evaluate.ts";
 
-/** Expressions that hold, by library, after the examples of Kubernetes' documentation and sources. */
+/** True expressions by library, after the examples in Kubernetes' documentation and sources. */
 const holding: Readonly<Record<string, readonly string[]>> = {
   regex: [
     "'abc 123'.find('[0-9]+') == '123'",

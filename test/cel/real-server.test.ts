@@ -8,7 +8,7 @@ import { assetsFolder } from "../tools/assets.ts";
 import { AdmissionEvaluator } from "./admission-evaluator.ts";
 import { evaluate } from "./evaluate.ts";
 
-/** Expressions by subject: `# subject`, then one a line. */
+/** Expressions by subject: `# subject`, then one per line. */
 const subjects = readFileSync(new URL("expressions.txt", import.meta.url), "utf8")
   .split(/^# /m)
   .slice(1)
@@ -17,7 +17,7 @@ const subjects = readFileSync(new URL("expressions.txt", import.meta.url), "utf8
     return [subject, lines.filter((line) => line !== "")] as const;
   });
 
-/** The value as text; undefined where the expression does not compile or has none. */
+/** The value as text; `undefined` if the expression does not compile or has no value. */
 function ours(expression: string): string | undefined {
   try {
     const value = evaluate(`'%s'.format([${expression}])`);

@@ -36,7 +36,7 @@ it("a pattern is never compiled to more than twice what is counted beforehand", 
   }));
   fc.assert(
     fc.property(pattern, (text) => {
-      // The program begins and ends with an instruction of its own, and has one for each `{n,}`.
+      // The program has one extra instruction at its beginning, at its end, and for each `{n,}`.
       const most = 2 * sizeOf(text) + 3;
       expect(RE2JS.compile(text).programSize()).toBeLessThanOrEqual(most);
     }),

@@ -1,4 +1,4 @@
-// What a real API server says to the chart's objects: strict about fields, and holding pods to the restricted standard.
+// Sends the chart's objects to a real API server with strict field validation and the restricted pod security standard.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Body, Client } from "../target/client.ts";
 import { type OwnTarget, startTarget } from "../target/target.ts";
@@ -11,7 +11,7 @@ if (!real) process.stderr.write("the chart's objects meet no real API server: KU
 describe.skipIf(!real)("a real API server", () => {
   let target: OwnTarget;
   let admin: Client;
-  /** From apiVersion and kind to where such objects are made. */
+  /** The collection's path of each apiVersion and kind. */
   const paths = new Map<string, (namespace?: string) => string>();
 
   beforeAll(async () => {
@@ -65,11 +65,11 @@ describe.skipIf(!real)("a real API server", () => {
       const unknown: string[] = [];
       for (const object of await render(...valuesOf(scenario))) {
         const reply = await make(object);
-        // The account is there already, for the pods.
+        // The account exists already, because the pods need it.
         if (reply) expect([201, 409], `${object.kind}: ${reply.text}`).toContain(reply.status);
         else unknown.push(object.kind);
       }
-      // The Prometheus operator's kind, where it is asked for.
+      // The Prometheus operator's kind, in the scenario that enables it.
       expect(unknown).toEqual(scenario === "surroundings" ? ["ServiceMonitor"] : []);
     });
 

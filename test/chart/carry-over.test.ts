@@ -1,5 +1,5 @@
-// `helm upgrade` between one replica with a volume and replicas that share the functions. Helm sees on the runtime's Lease where
-// positions are, and renders what carries them over.
+// `helm upgrade` between one replica with a volume and replicas that share the functions. Helm reads from the runtime's Lease
+// where the checkpoints are, and renders the objects that migrate them.
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -43,7 +43,7 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
       ...sets.flatMap((set) => (set.startsWith("--") ? set : ["--set", set])),
     );
 
-  /** What the runtime writes once positions are there. */
+  /** Writes the annotation of the Lease that the runtime sets once its checkpoints are there. */
   async function positionsAre(place: string): Promise<void> {
     const path = `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases`;
     const metadata = { name: release, annotations: { "watchfire.dev/positions": place } };
@@ -55,7 +55,7 @@ describe.each(kinds)("a release through its life, on the %s API server", (kind) 
     admin
       .reply("GET", `/apis/apps/v1/namespaces/${namespace}/${plural}/${release}`)
       .then(({ status, text }) => (status === 200 ? (JSON.parse(text) as Body) : undefined));
-  /** What `kubectl scale` and an autoscaler do. */
+  /** Scales the Deployment as `kubectl scale` and an autoscaler do. */
   async function scale(replicas: number): Promise<void> {
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments/${release}/scale`;
     await admin.patch(path, { spec: { replicas } }, "merge", { fieldManager: "somebody" });

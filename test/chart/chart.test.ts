@@ -21,7 +21,7 @@ describe.each(scenarios)("with the values of ci/%s-values.yaml", (scenario) => {
     const { watchfire, executor } = containers(objects);
     const pod = workload(objects).spec.template.spec;
     expect(pod.automountServiceAccountToken).toBe(false);
-    // Process 1 of the executor's container is the warden: what it starts ends with it, and cannot end it.
+    // Process 1 of the executor's container is the supervisor: its children end with it, and cannot end it.
     expect([pod.shareProcessNamespace, pod.hostPID, executor.command]).toEqual([false, false, undefined]);
     expect(executor).toMatchObject({
       args: ["executor", expect.any(String)],

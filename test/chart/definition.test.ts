@@ -1,4 +1,4 @@
-// The definition of Function is the cluster's, and a Helm release's: one release has it, and others do without.
+// The definition of Function is cluster-wide and belongs to one Helm release; other releases do not install it.
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-// Replicas that share the functions: what the chart makes of `slots` and `autoscaling`, and what of them it refuses.
+// Replicas that share the functions: the objects that the chart renders for `slots` and `autoscaling`, and the values it refuses.
 import { describe, expect, test } from "vitest";
 import { parse } from "../../runtime/cli/command.ts";
 import { start } from "../../runtime/cli/start.ts";
@@ -43,7 +43,7 @@ describe("with slots", () => {
   test("a rollout takes no replica away before its successor is ready, and gives it longer than its handlers may take", async () => {
     const { strategy, template } = workload(await set(fleet, "replicas=2")).spec;
     expect(strategy).toEqual({ type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } });
-    // Handlers have 25 s, and those that were interrupted one more.
+    // Handlers have 25 s, and interrupted ones one second more.
     expect(template.spec.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(30);
     await expect(set(fleet, "terminationGracePeriodSeconds=20")).rejects.toThrow("terminationGracePeriodSeconds");
   });
@@ -60,7 +60,7 @@ describe("with slots", () => {
     const zone = "topologySpreadConstraints[0].maxSkew=1,topologySpreadConstraints[0].whenUnsatisfiable=DoNotSchedule";
     const others = "topologySpreadConstraints[0].labelSelector.matchLabels.app=others";
     const zones = await set(fleet, `${zone},topologySpreadConstraints[0].topologyKey=topology.kubernetes.io/zone`);
-    // Without a selector Kubernetes counts no pods, and so spreads none.
+    // Without a selector, Kubernetes counts no pods and therefore does not spread them.
     expect(spread(workload(zones) as never)).toMatchObject([
       { topologyKey: "topology.kubernetes.io/zone", labelSelector: { matchLabels } },
     ]);
@@ -85,7 +85,7 @@ describe("an autoscaler", () => {
     const { kind, metadata, spec } = workload(objects);
     expect(scaleTargetRef).toEqual({ apiVersion: "apps/v1", kind, name: metadata.name });
     expect([minReplicas, maxReplicas, spec.replicas]).toEqual([2, 8, undefined]);
-    // As it was before, and looked at no more.
+    // Unchanged, and ignored from now on.
     expect(workload(await set(fleet, "autoscaling.enabled=true,replicas=65")).spec.replicas).toBeUndefined();
   });
 

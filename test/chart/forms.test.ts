@@ -7,7 +7,7 @@ const takes = (form: string, text: string): boolean => new RegExp(String(formOf(
 describe("the form `cidr`", () => {
   test("takes every network of IPv4 and of IPv6", () => {
     const v4 = fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 }));
-    // With an IPv4 address in them, Kubernetes refuses them too.
+    // Kubernetes, too, refuses these with an embedded IPv4 address.
     const v6 = fc.tuple(
       fc.ipV6().filter((address) => !address.includes(".")),
       fc.integer({ min: 0, max: 128 }),

@@ -9,16 +9,16 @@ import { helmPath } from "../tools/kubectl.ts";
 
 export const chart = join(import.meta.dirname, "../../deploy/chart");
 
-/** The files of values that each stand for a way to use the chart. */
+/** Files of values, one for each way to use the chart. */
 export const scenarios = globSync("ci/*-values.yaml", { cwd: chart }).map((file) => basename(file, "-values.yaml"));
 
 export const valuesOf = (scenario: string): string[] => ["--values", join(chart, `ci/${scenario}-values.yaml`)];
 
-/** Helm's own files: nothing of the machine's user is read or written. */
+/** Helm's own folders, so that it reads and writes nothing of the machine's user. */
 const home = mkdtempSync(join(tmpdir(), "watchfire-helm-"));
 const surroundings = { PATH: process.env.PATH, HOME: home };
 
-/** Runs the real helm and gives its output; throws with what it said where it fails. */
+/** Runs the real helm and returns its output. If it fails, throws with its error output. */
 export async function helm(...args: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)(await helmPath(), args, { env: surroundings, maxBuffer: 2 ** 25 });
   return stdout;
@@ -27,10 +27,10 @@ export async function helm(...args: readonly string[]): Promise<string> {
 export const release = "watchfire";
 export const namespace = "apps";
 
-/** The objects that the chart renders, as the API server would get them. */
+/** The objects that the chart renders, as the API server would receive them. */
 export const render = (...args: readonly string[]): Promise<Body[]> => renderAs(release, ...args);
 
-/** The same of a release of that name. Throws where what is rendered is no YAML. */
+/** The same for a release of that name. Throws if the output is not valid YAML. */
 export async function renderAs(name: string, ...args: readonly string[]): Promise<Body[]> {
   const text = await helm("template", name, chart, "--namespace", namespace, ...args);
   return parseAllDocuments(text).flatMap((document) => {
@@ -45,7 +45,7 @@ export function only(objects: readonly Body[], kind: string): Body {
   return found;
 }
 
-/** The one StatefulSet or Deployment. */
+/** The only StatefulSet or Deployment. */
 export function workload(objects: readonly Body[]): Body {
   return only(objects, objects.some(({ kind }) => kind === "Deployment") ? "Deployment" : "StatefulSet");
 }

@@ -5,10 +5,10 @@ import { dnsLabel, dnsSubdomain, isLabelValue } from "../../runtime/kube/names.t
 import type { Body } from "../target/client.ts";
 import { chart, helm, renderAs } from "./helm.ts";
 
-/** A Service's name (RFC 1035); Kubernetes before 1.34 takes no other. */
+/** Syntax of a Service's name (RFC 1035), the only one before Kubernetes 1.34. */
 const serviceName = /^[a-z](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** What names a release may have (Helm's `chartutil.ValidateReleaseName`). */
+/** Valid names of a release (Helm's `chartutil.ValidateReleaseName`). */
 const releaseName = fc
   .stringMatching(/^[a-z0-9]([-a-z0-9.]{0,51}[a-z0-9])?$/)
   .filter((name) => !/\.[-.]|-\./.test(name));
@@ -17,7 +17,7 @@ function expectValidNames(objects: readonly Body[]): void {
   for (const { kind, metadata } of objects) {
     if (kind === "Service") expect(metadata.name).toMatch(serviceName);
     else if (!kind.startsWith("Cluster")) expect(metadata.name).toMatch(dnsSubdomain);
-    // A pod's label holds the StatefulSet's name and a hash of 10.
+    // A pod's label contains the StatefulSet's name and a hash of 10 characters.
     if (kind === "StatefulSet") expect(`${metadata.name}-0123456789`).toMatch(dnsLabel);
     for (const value of Object.values(metadata.labels ?? {})) expect(value).toSatisfy(isLabelValue);
   }

@@ -1,4 +1,4 @@
-// Whatever a value is set to: the chart renders, or says what is wrong and where. Never does a template stumble.
+// For any value, the chart either renders or reports the fault with its place. No template fails by itself.
 import { mkdtemp, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -8,7 +8,7 @@ import { render } from "./helm.ts";
 
 type Path = readonly string[];
 
-/** Every key of values.yaml, groups included, and the keys of the maps that are given whole. */
+/** Every key of values.yaml, including groups, and the keys of maps that are used whole. */
 const paths: readonly Path[] = readValues().flatMap((value) => pathsOf(value, []));
 
 function pathsOf({ name, children, default: value }: Value, above: Path): Path[] {
@@ -32,7 +32,7 @@ function merged(left: object, right: object): object {
   return both;
 }
 
-/** So that every template has its say. */
+/** Enables everything, so that every template is rendered. */
 const everything = {
   replicas: 2,
   functions: { source: "oci", oci: { reference: "registry.example.com/functions:1" } },
@@ -50,7 +50,7 @@ let files = 0;
 const together = (alike: readonly Path[], odd: unknown): object =>
   alike.map((path) => nested(path, odd)).reduce(merged, {});
 
-/** What helm says of these values, or undefined where it renders objects. */
+/** Helm's error for these values; `undefined` if it renders objects. */
 async function complaint(values: object): Promise<string | undefined> {
   const file = join(folder, `${files++}.json`);
   await writeFile(file, JSON.stringify(values));
@@ -70,7 +70,7 @@ async function complaint(values: object): Promise<string | undefined> {
   }
 }
 
-/** All of them at once, and half by half where helm complains, down to the one that it has to name. */
+/** Tries all paths at once. If helm fails, tries each half, down to the one path that helm must name. */
 async function expectRendered(alike: readonly Path[], odd: unknown): Promise<void> {
   if (alike.length === 0) return;
   const said = await complaint(together(alike, odd));
@@ -84,12 +84,12 @@ async function expectRendered(alike: readonly Path[], odd: unknown): Promise<voi
   expect(said).toContain(alike[0]?.slice(0, 2).join("."));
 }
 
-/** The places that the schema refuses: `- at '/image': missing properties 'repository', 'pullPolicy'`. */
+/** The paths that the schema refuses: `- at '/image': missing properties 'repository', 'pullPolicy'`. */
 function refusedBySchema(said: string): Set<string> {
   const lines = [...said.matchAll(/^ *- at '(.*?)': (.+)$/gm)];
   return new Set(
     lines.flatMap(([, at = "", what = ""]) => {
-      if (what === "validation failed") return []; // what is below it follows
+      if (what === "validation failed") return []; // its children are listed after it
       const missing = what.startsWith("missing propert") ? [...what.matchAll(/'(.+?)'/g)] : [];
       return missing.length > 0 ? missing.map(([, name]) => `${at}/${name}`) : [at];
     }),
@@ -108,7 +108,7 @@ test.each([
   ["a map", { some: "text" }],
   ["true", true],
 ])("a value that is %s is taken, or refused by its name", async (_, odd) => {
-  // The schema names all that it refuses at once; keys of one depth do not hide one another.
+  // The schema reports all faults at once; keys of the same depth do not hide one another.
   const depths = Map.groupBy(paths, (path) => path.length);
   const taken: Path[] = [];
   for (const alike of depths.values()) {

@@ -4,7 +4,7 @@ import { type RulesOptions, runtimeRules } from "../../runtime/rbac/rules.ts";
 import { needsOf, type PolicyRule } from "../../runtime/rbac/scoped-rule.ts";
 import { namespace, release, render } from "./helm.ts";
 
-/** The runtime as the chart starts it. */
+/** The runtime with the chart's options. */
 const started: RulesOptions = { namespace, account: release, leaderElect: true, store: "sqlite", deployed: true };
 
 const scenarios: readonly [sets: string, options: RulesOptions][] = [
@@ -35,7 +35,7 @@ describe.each(scenarios)("with %s", (sets, options) => {
       const twin = rendered.find((object) => object.kind === kind && object.metadata.name === metadata.name);
       if (!twin) continue;
       expect(twin).toMatchObject(printed);
-      // A label of another value would be taken from Helm, which then refuses to go on.
+      // Helm loses an object whose label gets another value, and then refuses to continue.
       const labels = { ...twin.metadata.labels, ...metadata.labels };
       expect(labels).toMatchObject(twin.metadata.labels ?? {});
     }

@@ -1,4 +1,4 @@
-// Only signed deployments are taken up, and no function may write what the pod is given.
+// Only signed deployments are loaded, and no function may write the pod's configuration.
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ function publicKey(name: string): string {
   return file;
 }
 
-/** What the runtime is started with, read as the command line reads it. */
+/** The runtime's options, parsed from the arguments of its container. */
 const optionsOf = (objects: Body[]) => parse(start, containers(objects).watchfire.args.slice(1)).options;
 const podOf = (objects: Body[]) => only(objects, "StatefulSet").spec.template;
 

@@ -17,7 +17,7 @@ async function project() {
   return { folder, functions, out, built };
 }
 
-/** All files of a folder with their bytes. */
+/** All files of a folder, with their content. */
 const contentOf = (folder: string): Record<string, string> =>
   Object.fromEntries(
     globSync("**", { cwd: folder, withFileTypes: true })

@@ -1,4 +1,4 @@
-// What the commands that ask a cluster say where it does not let them, or where nobody reads to the end.
+// Errors of the commands that access a cluster: without permission, and with an output that is closed early.
 import { execFile } from "node:child_process";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -35,7 +35,7 @@ test.each(["doctor", "deploy", "rbac"])(
   },
 );
 
-/** The arguments of a command that an account without any rights gives. */
+/** The arguments for a command that runs as an account without any rights. */
 async function nosy(): Promise<string[]> {
   const accounts = "/api/v1/namespaces/default/serviceaccounts";
   await admin.post(accounts, { metadata: { name: "nosy" } });

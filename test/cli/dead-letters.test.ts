@@ -42,7 +42,7 @@ const letter = (view: number, name: string): NewDeadLetter => ({
   failedAt: 0,
 });
 
-/** A data folder with letters 1 and 3 of `greet`, and 2 of `gone`, which has no trigger any more. */
+/** A data folder with the letters 1 and 3 of `greet`, and 2 of `gone`, which no longer has a trigger. */
 async function dataFolder(): Promise<string> {
   const folder = folderOf({});
   const store = new Checkpoint(new SqliteJournal({ folder }));
@@ -57,14 +57,14 @@ async function dataFolder(): Promise<string> {
   return folder;
 }
 
-/** A runtime's endpoints on its folder; ended with the test. */
+/** A runtime's endpoints on a data folder. They end with the test. */
 async function runtimeOn(folder: string): Promise<string> {
   const store = new Checkpoint(new SqliteJournal({ folder }));
   onTestFinished(() => store.close(true));
   return endpointsOn(folder, new DeadLetters(store));
 }
 
-/** The endpoints of a runtime with this data folder and these dead letters; ended with the test. */
+/** The endpoints of a runtime with this data folder and these dead letters. They end with the test. */
 async function endpointsOn(folder: string, letters: DeadLetterService): Promise<string> {
   const endpoints = await serveEndpoints("127.0.0.1", 0, {
     live: () => true,
@@ -153,7 +153,9 @@ describe.each([
   });
 });
 
-/** The data folder of a replica of a fleet, without positions. Slots 2, 5 and so on have `letters`, or one that is `gone`. */
+/**
+ * The data folder of a fleet's replica, without checkpoints. Slots 2, 5 and so on have `letters`, or one that is `gone`.
+ */
 async function replica(...letters: readonly (number | "gone")[]): Promise<string> {
   const slots = letters.map(async (count, index): Promise<[number, DeadLetters]> => {
     const store = new Checkpoint(new SqliteJournal({ folder: folderOf({}) }));

@@ -11,7 +11,7 @@ import { watchfire } from "./run.ts";
 import { define, manifest, Session, write } from "./session.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
-/** A program of util-linux that gives another one a terminal. */
+/** A program of util-linux that runs another program on a terminal. */
 const script = "/usr/bin/script";
 
 const watch = '{ apiVersion: v1, kind: ConfigMap, labelSelector: { matchLabels: { sample: "yes" } } }';
@@ -21,7 +21,7 @@ const sample = JSON.stringify({
   metadata: { name: "ada", labels: { sample: "yes" } },
 });
 
-/** A project of the functions `greet`, which has a sample, and `other`. */
+/** A project with the functions `greet`, which has a sample, and `other`. */
 function project(handler?: string, spec = "") {
   const folder = folderOf({});
   const at = {

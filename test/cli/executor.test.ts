@@ -1,4 +1,4 @@
-// Handlers in a `watchfire executor` beside `watchfire start`: what the runtime says of itself while there is none.
+// Handlers in a separate `watchfire executor`: the status that `watchfire start` reports while the executor is missing.
 import { join } from "node:path";
 import { expect, test, vi } from "vitest";
 import { readAddress } from "../../runtime/observe/address-file.ts";
@@ -11,7 +11,7 @@ import { define, manifest, Session } from "./session.ts";
 
 vi.setConfig({ testTimeout: 60_000 });
 
-// As another process of this user finds it, on the same files.
+// The rights as another process of this user sees them, on the same files.
 const { user, nice, oomScoreAdj } = ownConfinement().rights;
 const mayComeAgain = user === "separate";
 if (!mayComeAgain)

@@ -16,7 +16,7 @@ test("a change of the folder is one line that says what came of it", async () =>
   const url = /http:\S+\/status/.exec(banner)?.[0] ?? "";
   const functionNamed = async (name: string) =>
     ((await (await fetch(url)).json()) as Status).functions.find((each) => each.name === name);
-  /** The lines up to the one that is waited for, without the time of day. */
+  /** The lines up to the awaited one, without the time of day. */
   const lines = async (pattern: RegExp) =>
     (await dev.says(pattern)).split("\n").flatMap((line) => (/^\d\d:/.test(line) ? line.slice(10) : []));
 
@@ -60,7 +60,7 @@ test("a change of the folder is one line that says what came of it", async () =>
   write(join(functions, "whole", "function.yaml"), manifest("whole"));
   expect((await lines(/whole\s+function added/)).sort()).toEqual(["broken  function removed", "whole  function added"]);
 
-  // Once this is taken up nothing more is being built of it, whose files could be missing amid their removal.
+  // Once this is loaded, no build of it is in progress whose files could disappear during their removal.
   write(join(functions, "guest", "handler.ts"), "export default () => { return 2; };");
   expect(await lines(/change taken up/)).toEqual(["guest  change taken up"]);
   rmSync(join(functions, "guest"), { recursive: true });

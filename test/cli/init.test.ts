@@ -10,7 +10,7 @@ import { watchfire } from "./run.ts";
 const main = join(import.meta.dirname, "../../deploy/create/main.js");
 const watchfireBin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-/** Tarballs, which are empty. */
+/** Empty tarballs. */
 const tarballs = () => {
   const names = ["runtime", "sdk", "cluster"].map((each) => `watchfire-${each}-${version}.tgz`);
   return folderOf(Object.fromEntries(names.map((each) => [each, ""])));

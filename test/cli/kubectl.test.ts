@@ -6,7 +6,7 @@ import { kubectlPath } from "../tools/kubectl.ts";
 import { watchfire } from "./run.ts";
 import { define, Session } from "./session.ts";
 
-/** A project whose PATH has this script for kubectl. */
+/** A project whose PATH contains this script as kubectl. */
 function project(script: string, data = ".watchfire") {
   const folder = folderOf({ "bin/kubectl": `#!/bin/sh\n${script}\n`, [`${data}/kubeconfig`]: "" });
   chmodSync(join(folder, "bin/kubectl"), 0o755);

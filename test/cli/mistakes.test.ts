@@ -11,7 +11,7 @@ interface Kubeconfig {
   users: { user: { token?: string; tokenFile?: string } }[];
 }
 
-/** A cluster of its own, and its kubeconfig with something changed. */
+/** Starts a cluster and returns the path of its kubeconfig, with a change applied. */
 async function clusterWith(folder: string, change: (kubeconfig: Kubeconfig) => void): Promise<string> {
   const file = join(folder, "kubeconfig");
   await new Session(["cluster", "--kubeconfig", file]).says(/cluster ready/);

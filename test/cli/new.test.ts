@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { folderOf } from "../tools/folder.ts";
 import { watchfire } from "./run.ts";
 
-/** A project without a function; its path. */
+/** Creates a project without functions. Returns its path. */
 function project(functions = "functions"): string {
   const folder = folderOf({});
   mkdirSync(join(folder, functions));

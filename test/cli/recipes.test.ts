@@ -18,14 +18,14 @@ const names = Object.keys(templates) as Template[];
 const nameOf = (template: Template) => `my-${template}`;
 const filesOf = (template: Template) => templateFiles(template, { name: nameOf(template) });
 
-/** A project that has a function of each template, each under another name than the template's. */
+/** A project with a function of each template, each with a name other than the template's. */
 const project = () =>
   typedProject({ "tsconfig.json": settings, ...Object.assign({}, ...names.map(filesOf)) } as Record<string, string>);
 
 const run = (folder: string, program: string, ...words: string[]) =>
   execFileSync(process.execPath, [join(root, "node_modules", program), ...words], { cwd: folder, encoding: "utf8" });
 
-/** Templates whose permissions reach every namespace, because theirs are not known beforehand. */
+/** Templates whose permissions cover every namespace, because the right ones are not known beforehand. */
 const everywhere: readonly Template[] = ["configmap-sync", "namespace-defaults", "nightly-cleanup"];
 
 test("each template is valid, its types included, and warned of only where it must write everywhere", async () => {
@@ -58,7 +58,7 @@ test("each template's unit test compiles and passes", () => {
 
 test("each sample fires its function in `watchfire dev`, and is handled", async () => {
   const dev = new Session(["dev"], {}, project());
-  // It applies a ConfigMap that the function waits to see changed.
+  // Its sample applies a ConfigMap whose change the function waits for.
   const waits: readonly Template[] = ["restart-on-config"];
   const sampled = names.filter((name) => Object.keys(filesOf(name)).some((path) => path.endsWith("/sample.yaml")));
   for (const name of sampled.filter((each) => !waits.includes(each))) {

@@ -42,7 +42,7 @@ test("a sample is applied once: what is deleted stays deleted, and a function th
   expect(await second.end()).toBe(0);
 });
 
-/** Each bad sample: what its file holds (a folder lies in its place where nothing), and what is said of it. */
+/** Bad samples: the content of the file (a folder takes its place if there is no content), and the message. */
 const badSamples: readonly (readonly [name: string, text: string | undefined, said: RegExp])[] = [
   ["no-yaml", "kind: [ConfigMap\nmetadata: {}", /:\d+:\d+: not valid YAML: /],
   ["no-name", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  labels: {}", /:4:3 metadata\.name: expected string/],

@@ -5,7 +5,7 @@ import type { RuntimeOptions } from "../../runtime/host/components.ts";
 import { Host } from "../../runtime/host/host.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** Runs a runtime that is stopped once it has begun; `drain` is how it lets what runs finish. */
+/** Runs a runtime that is stopped after its start; `drain` simulates how running attempts end. */
 async function stopped(drain: (lose: (fault: WatchfireError) => void) => void): Promise<void> {
   const { promise: lost, resolve: lose } = Promise.withResolvers<WatchfireError>();
   const runtime: Pick<Host, "lost" | "drain"> = { lost, drain: async () => drain(lose) };

@@ -5,21 +5,23 @@ import { dirname, join } from "node:path";
 import { TalkingProcess } from "../tools/talking-process.ts";
 import { bin, onFreePort } from "./run.ts";
 
-/** A `watchfire` command of this checkout. */
+/** A `watchfire` command of this checkout, in a separate process. */
 export class Session extends TalkingProcess {
   constructor(args: readonly string[], env: NodeJS.ProcessEnv = {}, cwd = process.cwd()) {
     super(process.execPath, [bin, ...onFreePort(args)], { env, cwd });
   }
 }
 
-/** Everything a command says until it ends, and its exit status. */
+/** Runs a command to its end. Returns its output and its exit status. */
 export async function outcome(...args: readonly string[]): Promise<{ status: number | null; output: string }> {
   const session = new Session(args);
   const status = await session.end();
   return { status, output: session.output };
 }
 
-/** In one step, as editors save: whoever reads beside it finds the file before or after, and never an empty one. */
+/**
+ * Writes a file atomically, as editors do: a concurrent reader sees the old or the new content, never an empty file.
+ */
 export function write(file: string, text: string): void {
   mkdirSync(dirname(file), { recursive: true });
   const beside = join(tmpdir(), `watchfire-${randomUUID()}`);
@@ -29,7 +31,7 @@ export function write(file: string, text: string): void {
 
 const nothing = "{ apiVersion: v1, kind: ConfigMap, fieldSelector: metadata.name=none }";
 
-/** A function's manifest, which sees nothing happen unless `watch` is given; `spec` is more of its lines. */
+/** A function's manifest. Its default watch matches nothing; `spec` has further lines. */
 export const manifest = (name: string, spec = "", watch = nothing): string => `
 apiVersion: watchfire.dev/v1alpha1
 kind: Function

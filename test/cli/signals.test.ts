@@ -8,7 +8,7 @@ import { until } from "../tools/until.ts";
 import { bin } from "./run.ts";
 import { define, manifest, Session } from "./session.ts";
 
-/** A handler that is at work until it is cut off, and its functions folder. */
+/** A functions folder with a handler that works until it is interrupted. */
 function busyFunctions(folder: string): string {
   const functions = join(folder, "functions");
   const code = 'export default async (_event, ctx) => { ctx.log.info("at work"); await new Promise(() => {}); };';
@@ -16,7 +16,7 @@ function busyFunctions(folder: string): string {
   return functions;
 }
 
-// From the first file that a start leaves to the last.
+// From the first file that a start writes to the last.
 test.each(["cluster.state.lock", "kubeconfig", "checkpoint.db"])(
   "Ctrl-C during the start, once there is %s, ends it in peace: nothing to warn of, no lock left",
   async (file) => {
@@ -40,7 +40,7 @@ test("as process 1 it hears SIGTERM from its first line on", async ({ skip }) =>
   const outer = spawn("unshare", [...namespace, ...words, "--port", "0"], { stdio: "ignore" });
   const ended = once(outer, "exit");
   const first = () => readFileSync(`/proc/${outer.pid}/task/${outer.pid}/children`, "utf8").trim();
-  // Its first line is over once it has its name.
+  // The file is complete once it has its name.
   await until("it has begun", 20_000, async () => readFileSync(`/proc/${first()}/comm`, "utf8") === "watchfire\n");
   process.kill(Number(first()), "SIGTERM");
   expect([
@@ -79,7 +79,7 @@ test("a second Ctrl-C ends it at once, with one line and status 2, and leaves no
   await dev.says(/at work/);
   dev.signal("SIGINT");
   await dev.says(/draining/);
-  // Handlers would be waited for much longer than this.
+  // Waiting for handlers would take much longer.
   await until("it ends", 5_000, async () => {
     dev.signal("SIGINT");
     return dev.hasEnded;

@@ -12,7 +12,10 @@ import { define, manifest } from "./session.ts";
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
 const functions = 8;
-/** Each function's events, and the lines of one: 10 MiB in all, of which its rate lets each function 1 MiB and a little pass. */
+/**
+ * The number of functions, and of lines per function: 10 MiB in all, of which each function's rate limit passes slightly more
+ * than 1 MiB.
+ */
 const [events, linesOfOne] = [20, 55];
 
 const place = mkdtempSync(join(tmpdir(), "watchfire-stalled-"));
@@ -39,7 +42,7 @@ interface Line {
   readonly fields?: { readonly n: number };
 }
 
-/** A runtime whose output nobody reads, after its functions have logged more than may wait. */
+/** A runtime whose output is not read, after its functions have logged more than the buffer takes. */
 async function flooded(preload = "") {
   const folder = folderOf({ "preload.mjs": preload });
   const run = `run-${process.hrtime.bigint()}`;
@@ -89,14 +92,14 @@ async function flooded(preload = "") {
   const { stdout } = child;
   if (!stdout) throw new Error("it has no output");
   let text = "";
-  /** Reads what it says from now on. */
+  /** Reads the output from now on. */
   const awake = () => void stdout.setEncoding("utf8").on("data", (more: string) => (text += more));
   const lines = () =>
     text
       .split("\n")
       .slice(0, -1)
       .map((line) => JSON.parse(line) as Line);
-  /** Lines that said they were dropped, and those of handlers that were written. */
+  /** The number of lines that were reported as dropped, and of the handlers' lines that were written. */
   const told = () => lines().reduce((sum, { lines: each = 0, msg }) => sum + (/reader/.test(msg) ? each : 0), 0);
   const written = () => lines().filter(({ fields }) => fields !== undefined).length;
   return { child, over, waits, dropped, awake, told, written, text: () => text };
@@ -106,7 +109,7 @@ test("a reader that stands still holds nothing up, and once awake finds whole li
   timeout: 120_000,
 }, async () => {
   const { waits, dropped, awake, told, written, text } = await flooded();
-  // Beside eight functions at full speed on two cores; one that waits for the reader never answers.
+  // With eight functions at full speed on two cores. If the request waited for the reader, it would never be answered.
   expect(waits.toSorted((a, b) => a - b)[waits.length >> 1]).toBeLessThan(300);
   expect(Math.max(...waits)).toBeLessThan(2000);
   awake();
@@ -121,7 +124,7 @@ test("where the reader stands still a SIGTERM ends the process within seconds, a
 }, async () => {
   const { child, over, awake, text } = await flooded();
   const began = performance.now();
-  // Node throws away what nobody reads at a child's end.
+  // Node discards unread output when a child ends.
   child.once("exit", awake);
   child.kill("SIGTERM");
   expect(await over).toEqual([0, null]);

@@ -37,7 +37,7 @@ test("a cluster that cannot be used is said, and nothing is called valid", async
   expect(status).toBe(1);
 });
 
-/** The StatefulSet of a release whose executors' container has so much memory. */
+/** The StatefulSet of a release whose executors' container has this memory limit. */
 const release = (account: string, memory: string) => ({
   apiVersion: "apps/v1",
   kind: "StatefulSet",

@@ -7,7 +7,7 @@ import { define, manifest, outcome } from "./session.ts";
 
 const validate = (functions: string) => outcome("validate", "--functions", functions);
 
-/** Each a handler that can be built and cannot be loaded, and what is said of it. */
+/** Handlers that can be built but not loaded, with the message for each. */
 const unloadable: readonly (readonly [name: string, code: string, fault: RegExp])[] = [
   [
     "number",

@@ -19,7 +19,7 @@ afterEach(async () => {
   for (const cluster of clusters.splice(0)) await cluster.close();
 });
 
-/** One request, by default on a socket of its own; the answer's stream is not read. */
+/** Sends one request, by default on a separate socket. The answer's stream is not read. */
 async function send(cluster: Cluster, method: string, path: string, body?: unknown, agent?: Agent) {
   const options: RequestOptions = {
     method,
@@ -56,7 +56,7 @@ describe("the embedded cluster", () => {
     const cluster = await start();
     const connecting = connect(Number(new URL(cluster.url).port), "127.0.0.1");
     await once(connecting, "connect");
-    // Connections are accepted in their order: after this the server has that one.
+    // Connections are accepted in order, so after this request the server has the earlier one.
     await json(cluster, "GET", "/version");
     const ended = once(connecting, "close");
     await cluster.close();

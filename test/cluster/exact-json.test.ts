@@ -4,7 +4,7 @@ import { encodeJson, parseJson, parseWritten, UnreadableNumber } from "../../run
 
 const least = -(2n ** 63n);
 const most = 2n ** 63n - 1n;
-/** Ints of 64 bits, many of them where doubles begin to have gaps, and at the ends. */
+/** 64-bit integers, many of them around the point where doubles have gaps, and at the limits. */
 const int64 = fc.oneof(
   fc.bigInt({ min: least, max: most }),
   fc.bigInt({ min: 2n ** 53n - 3n, max: 2n ** 53n + 3n }),

@@ -1,4 +1,4 @@
-// Fills the state file that it is given until no more goes in, and says which answers it had. Its parent limits the size of files.
+// Fills the given state file until no more fits, and prints the answers. Its parent limits the size of files.
 import { once } from "node:events";
 import type { IncomingMessage } from "node:http";
 import { request } from "node:https";

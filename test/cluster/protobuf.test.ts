@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { decodeProtobuf } from "../../runtime/cluster/protobuf/decode.ts";
 
-/** Protobuf by hand: a varint, a length-delimited field, a varint field. */
+/** Encodes protobuf by hand: a varint, a length-delimited field, a varint field. */
 const varint = (value: number): number[] => (value < 128 ? [value] : [(value & 127) | 128, ...varint(value >>> 7)]);
 const bytes = (field: number, value: string | readonly number[]): number[] => {
   const content = typeof value === "string" ? [...Buffer.from(value)] : [...value];

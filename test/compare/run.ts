@@ -1,6 +1,6 @@
-// npm run compare: the same small controller on Watchfire, controller-runtime and kopf, side by side on a real API
-// server (KUBEBUILDER_ASSETS). A Site owns a Deployment and a ConfigMap, with a finalizer and a condition. Prints each one's
-// lines of code, requests per change, CPU, and the time until 1,000 changes are level. Go and Python are needed for the others.
+// npm run compare: the same small controller on Watchfire, controller-runtime and kopf, on a real API server
+// (KUBEBUILDER_ASSETS). A Site owns a Deployment and a ConfigMap, with a finalizer and a condition. Prints each controller's
+// lines of code, requests per change, CPU, and the time until 1,000 changes are reconciled. The other two require Go and Python.
 import { type ChildProcess, spawn } from "node:child_process";
 import { createWriteStream } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
@@ -16,16 +16,16 @@ import { Hopeless, until } from "../tools/until.ts";
 
 const count = Number(process.env.SITES ?? 1000);
 const limitMs = Number(process.env.LIMIT_MS ?? 600_000);
-/** Requests that the changes are made with at once. */
+/** Number of concurrent requests that make the changes. */
 const writers = 32;
 const here = import.meta.dirname;
 const group = "/apis/compare.example/v1";
 
 interface Contestant {
   readonly name: string;
-  /** What its author writes. */
+  /** The files that its author writes. */
   readonly files: readonly string[];
-  /** Makes what is run; undefined where its tools are missing. */
+  /** Builds the command to run; `undefined` if its tools are missing. */
   readonly command: (work: string) => readonly string[] | undefined;
 }
 
@@ -140,7 +140,7 @@ async function measure({ name, files }: Contestant, [program = "", ...args]: rea
   }
 }
 
-/** Whether all that the Sites stand for is as they say. */
+/** True if all owned objects match their Sites. */
 async function isLevel(namespace: string, image: string): Promise<boolean> {
   const { items: sites } = await admin.get(`${group}/namespaces/${namespace}/sites`);
   const isTold = (each: (typeof sites)[number]) =>
@@ -154,7 +154,7 @@ async function isLevel(namespace: string, image: string): Promise<boolean> {
   );
 }
 
-/** Milliseconds from the first write until all is level. */
+/** Milliseconds from the first write until everything is reconciled. */
 async function timed(
   child: ChildProcess,
   write: () => Promise<unknown>,
@@ -170,7 +170,7 @@ async function timed(
   return performance.now() - began;
 }
 
-/** Until the controller asks for nothing any more. */
+/** Waits until the controller sends no more requests. */
 async function quiet(namespace: string): Promise<void> {
   let before = -1;
   await until(
@@ -186,7 +186,7 @@ async function quiet(namespace: string): Promise<void> {
   );
 }
 
-/** Requests of the contestant's account so far, but for watches and its own Leases. */
+/** Number of requests of the contestant's account so far, except watches and its own Leases. */
 async function requests(namespace: string): Promise<number> {
   const user = `"username":"system:serviceaccount:${namespace}:controller"`;
   const lines = (await readFile(target.auditLog ?? "", "utf8")).split("\n");
@@ -201,7 +201,7 @@ async function each(names: readonly string[], work: (name: string) => Promise<un
   await Promise.all(Array.from({ length: writers }, writer));
 }
 
-/** A ServiceAccount of the contestant's own, which may do all; gives its token. */
+/** Creates a ServiceAccount with all rights for the contestant. Returns its token. */
 async function account(namespace: string): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts`;
   await admin.post(path, { metadata: { name: "controller" } });

@@ -13,7 +13,7 @@ const string = (maxLength: number) => ({ type: "string", maxLength });
 const integer = { type: "integer" };
 const list = (items: object, maxItems = 50) => ({ type: "array", maxItems, items });
 
-/** `self` of the rules in `rules.txt`. */
+/** `self` in the rules of `rules.txt`. */
 const properties = {
   s: string(60),
   s2: string(300),
@@ -44,7 +44,9 @@ const properties = {
   e: { type: "string", enum: ["abc", "defgh"] },
 };
 
-/** A rule, and the answer to a definition with it: taken, refused, or the factor by which it costs too much. */
+/**
+ * A rule, and the answer to a definition with it: accepted, refused, or the factor by which it exceeds the cost limit.
+ */
 interface RuleCase {
   readonly answer: string;
   readonly rule: string;
@@ -56,7 +58,9 @@ const cases = linesOf("rules.txt").map((line): RuleCase => {
   return { answer, rule };
 });
 
-/** A property with a rule, a value of it and the value before. `answer`: the rule holds, breaks, or breaks with these causes. */
+/**
+ * A property with a rule, its value and its previous value. `answer`: the rule holds, is broken, or is broken with these causes.
+ */
 interface ValueCase {
   readonly schema: object;
   readonly rule: object & { readonly rule: string };
@@ -67,7 +71,7 @@ interface ValueCase {
 
 const values = linesOf("rule-values.jsonl").map((line): ValueCase => JSON.parse(line));
 
-/** A version whose spec has the properties. */
+/** A version whose spec has these properties. */
 const version = (spec: object) => ({
   name: "v1",
   served: true,
@@ -75,7 +79,10 @@ const version = (spec: object) => ({
   schema: { openAPIV3Schema: { type: "object", properties: { spec } } },
 });
 
-/** The answer to a definition whose list of 200,000 items has the rule on each: a unit of its cost is a fiftieth of the budget. */
+/**
+ * The answer to a definition whose list of 200,000 items has the rule on each item, so that a unit of its cost is a fiftieth of
+ * the budget.
+ */
 const answerTo = (rule: string): Promise<string> =>
   answerToSchema(list({ type: "object", properties, "x-kubernetes-validations": [{ rule }] }, 200_000));
 
@@ -128,7 +135,9 @@ describe("a pattern of a custom resource", () => {
 
 describe("the rules of a custom resource", () => {
   const one = { type: "string", maxLength: 5, "x-kubernetes-validations": [{ rule: "self.matches('^[a-z]+$')" }] };
-  /** Each property's rule costs 7 for each of 1,200,000 items: 8.4 of the 100 million that all may cost together. */
+  /**
+   * Each property's rule costs 7 for each of 1,200,000 items: 8.4 of the 100 million allowed for all rules together.
+   */
   const objectOf = (count: number) => ({
     type: "object",
     properties: Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, list(one, 1_200_000)])),

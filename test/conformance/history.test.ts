@@ -1,4 +1,4 @@
-// What needs a cluster of its own: its history is compacted, its API server restarted.
+// Tests that need a separate cluster, because they compact its history or restart its API server.
 import { beforeAll, expect, inject, test } from "vitest";
 import type { Body, Client } from "../target/client.ts";
 import { describeHistory, startOwn } from "../target/fixture.ts";

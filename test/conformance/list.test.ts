@@ -11,7 +11,7 @@ describe("a list", () => {
     for (const [index, name] of ["e", "a", "d", "b", "c"].entries())
       await admin.post(path, { metadata: { name, labels: { parity: index % 2 ? "odd" : "even", own: "yes" } } });
   });
-  // kube-root-ca.crt may come into a namespace at any time, hence the selector.
+  // kube-root-ca.crt may be created in a namespace at any time, hence the selector.
   const own = { labelSelector: "own=yes" };
 
   test("carries its kind, its resourceVersion and items in the order of their names, which lack kind and apiVersion", async () => {

@@ -34,7 +34,7 @@ describe("numbers", () => {
   let namespace: string;
   let path: string;
   beforeAll(async () => {
-    // Its schema follows as text, because JSON.stringify would round the numbers.
+    // The schema is appended as text, because JSON.stringify would round the numbers.
     const version = { name: "v1", served: true, storage: true, subresources: { status: {} } };
     const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
     const columns = [{ name: "Id", type: "integer", jsonPath: ".spec.id" }];
@@ -47,7 +47,7 @@ describe("numbers", () => {
       {"op":"add","path":"/spec/versions/0/selectableFields","value":[{"jsonPath":".spec.id"}]}]`;
     const { status, text } = await admin.reply("PATCH", widgets.crd, { body: schema, type: patchType.json });
     expect(status, text).toBe(200);
-    // Served once a value out of bounds is refused.
+    // The definition is served once a value out of bounds is refused.
     await eventually(
       () => create(`{"chosen":1}`),
       (reply) => reply.status === 422,

@@ -11,7 +11,7 @@ beforeAll(async () => {
   secrets = `/api/v1/namespaces/${namespace}/secrets`;
 });
 
-/** A ServiceAccount that may do `rules` in the namespace; gives its client once the grant works. */
+/** Creates a ServiceAccount with `rules` in the namespace. Returns its client once the grant takes effect. */
 async function granted(rules: object[]): Promise<{ name: string; client: Client; user: string }> {
   const name = unique("sa");
   await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name } });
@@ -28,7 +28,7 @@ async function bind(account: string, kind: "Role" | "ClusterRole", role: string)
   });
 }
 
-/** Bindings reach the authorizer a moment after they are written. */
+/** The authorizer sees a binding a moment after it is written. */
 const becomes = (client: Client, path: string, status: number) =>
   eventually(
     () => client.reply("GET", path),

@@ -10,7 +10,7 @@ describe("a watch", () => {
   beforeAll(async () => {
     path = `/api/v1/namespaces/${await createNamespace()}/secrets`;
   });
-  /** Creates, so that there is a resourceVersion to watch from; gives it. */
+  /** Creates an object and returns its resourceVersion, from which to watch. */
   const start = async () => (await admin.post(path, { metadata: { name: unique("start") } })).metadata.resourceVersion;
 
   test("from a resourceVersion gives exactly what followed it, in order, each with the object as it was then", async () => {
@@ -85,7 +85,7 @@ describe("a watch", () => {
     expect(brief(await watch.next())).toBe("ADDED a");
   });
 
-  // Those that last their whole timeout, at once.
+  // Watches that last their whole timeout, concurrently.
   describe.concurrent("with a timeout", () => {
     test("ends clean when it is over", async () => {
       using watch = await admin.watch(path, { resourceVersion: await start(), timeoutSeconds: 1 });

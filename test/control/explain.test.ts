@@ -20,7 +20,7 @@ const away = async (): Promise<never> => Promise.reject(new Error("connect ECONN
 const transport: KubeTransport = { description: "none", request: away, json: away, close: async () => {} };
 const clock = new VirtualClock();
 
-/** What is known of an object of which nothing happened. */
+/** The report of an object without any events. */
 const quiet: ObjectReport = {
   position: { lowWaterMark: resourceVersion("7"), ready: true },
   known: { resourceVersion: resourceVersion("5"), deleted: false },

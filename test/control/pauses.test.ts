@@ -6,7 +6,7 @@ import { change, DispatchFixture, done, manifest, quiet } from "../engine/fixtur
 
 const pausesOf = ({ store, dispatcher, clock }: DispatchFixture) => Pauses.open({ store, dispatcher, clock });
 
-/** Another process on the same disk. It reads what is paused before it loads the function, as a runtime does. */
+/** Starts another process on the same disk. Like a runtime, it reads the pauses before it loads the function. */
 async function restarted(from: DispatchFixture): Promise<{ it: DispatchFixture; pauses: Pauses }> {
   let pauses: Pauses | undefined;
   const it = await from.restart({
@@ -45,7 +45,7 @@ describe("a function that is paused", () => {
     for (const [index, name] of names.entries()) first.subscription.change(change("Added", name, 11 + index));
     first.subscription.bookmark(resourceVersion("9000"));
     await first.clock.advance(120_000);
-    // The mark has passed them all: an API server would not have their history any more.
+    // The low-water mark has passed all events, so an API server would no longer have their history.
     expect(first.subscription.lowWaterMark).toBe("9000");
     const { it: second, pauses } = await restarted(first);
     expect(pauses.of("copy")).toMatchObject({ by: "command" });
@@ -104,7 +104,7 @@ describe("a function that is paused", () => {
       it.subscription.change(change("Added", "a", 11));
       await it.clock.advance(60_000);
       expect([said, it.runner.told]).toEqual([[], []]);
-      // Neither waits for the other to be on record.
+      // Neither call waits until the other is on record.
       void pauses.pause("another").catch(() => undefined);
       expect([pauses.of("copy")?.by, pauses.of("another")?.by]).toEqual(["command", "command"]);
       isAway = false;

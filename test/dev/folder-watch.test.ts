@@ -7,7 +7,7 @@ import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** A watched folder, and how often it was told of a change. Time moves only in `settled`. */
+/** A watched folder with the number of reported changes. Time moves only in `settled`. */
 async function watched(files: Record<string, string>) {
   const folder = folderOf(files);
   const clock = new VirtualClock();
@@ -20,7 +20,7 @@ async function watched(files: Record<string, string>) {
     changed: () => told.changes++,
     failed: (reason) => told.failures.push(reason),
   });
-  /** Waits for the file system's word of a change, and then for `ms`. */
+  /** Waits for the file system's notification of a change, and then for `ms`. */
   const settled = async (ms: number) => {
     await until("a change is heard of", 10_000, async () => clock.timers > 0);
     await clock.advance(ms);
@@ -66,7 +66,7 @@ test("links that lead in a circle, or up, end no watch, and are told of as a fau
   symlinkSync("b.yaml", join(folder, "a.yaml"));
   symlinkSync("a.yaml", join(folder, "b.yaml"));
   await settled(3_000);
-  // One change or several, as the machine is quick or busy.
+  // One change or several, depending on the machine's speed.
   expect(told.changes).toBeGreaterThan(1);
   expect(told.failures).toEqual([]);
   const { faults } = await loadFunctions(folder);

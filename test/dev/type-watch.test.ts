@@ -5,7 +5,7 @@ import { TypeWatch } from "../../runtime/dev/type-watch.ts";
 import { folderOf } from "../tools/folder.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** A watch whose checks end when they are told to, with the faults that they are given. */
+/** A type watch whose checks end on the test's command, with the given faults. */
 function fixture({ isBroken = false } = {}) {
   const folder = folderOf({ "f/handler.ts": "let a = 1;\nlet b: string = a;\n" });
   const handler = join(folder, "f/handler.ts");

@@ -1,5 +1,5 @@
-// One release goes from a replica with a volume to a fleet on NATS, and back. A writer writes all the time, and the auditor counts
-// after each upgrade.
+// One release changes from a replica with a volume to a fleet on NATS, and back. A writer writes all the time, and the auditor
+// compares after each upgrade.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { natsProgram } from "../tools/assets.ts";
 import { until } from "../tools/until.ts";
@@ -18,7 +18,7 @@ describe.skipIf(natsProgram === undefined)("a release between a volume and a fle
 
   const common = ["identity=runtime", "resources.requests.cpu=50m", "executor.resources.requests.cpu=50m"];
   const onNats = () => [...common, "store.type=nats", `nats.url=${nats.url}`, "replicas=3"];
-  /** Under load. Nothing may be delivered twice, flagged or not. */
+  /** Upgrades under load. Nothing may be delivered twice, flagged or not. */
   const upgrade = async (what: string, ...sets: readonly string[]) => {
     const { facts, deliveries } = await ledger.whileWriting(perSecond, what, async () => {
       const from = performance.now();
@@ -33,7 +33,7 @@ describe.skipIf(natsProgram === undefined)("a release between a volume and a fle
     const lease = await admin.get(`/apis/coordination.k8s.io/v1/namespaces/${release.namespace}/leases/watchfire`);
     return lease.metadata.annotations?.["watchfire.dev/positions"];
   };
-  /** Which functions run, by pod. */
+  /** The running functions by pod. */
   const running = async () => {
     const statuses = await Promise.all((await release.pods()).map(statusOf));
     return statuses.map(({ functions }) => functions.map(({ name }) => name));

@@ -1,4 +1,4 @@
-// Functions that are baked into an image: from `helm install` to what they do, and what they cannot do.
+// Functions that are part of an image, from `helm install` to their effects and their limits.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -28,7 +28,7 @@ describe("a release whose functions are in its image", () => {
 
   test("is ready in a namespace that enforces the restricted standard, and handles an event soon after", async () => {
     const began = performance.now();
-    // All rights come from `watchfire rbac`, so that what it forgets would show.
+    // All rights come from `watchfire rbac`, so that a missing one would show.
     const granted = ["rbac.create=false", "serviceAccount.create=false", "serviceAccount.name=watchfire"];
     const installed = release.helm("install", "functions", "executor.resources.limits.memory=512Mi", ...granted);
     const handled = until("the first event is handled", 150_000, async () => {
@@ -54,9 +54,9 @@ describe("a release whose functions are in its image", () => {
   });
 
   test("each function acts as an account of its own, and none was refused what it was granted", async () => {
-    // The API server may be in the middle of the last line.
+    // The API server may be writing the last line.
     const lines = readFileSync(auditLog, "utf8").split("\n").slice(0, -1);
-    // A call that was not authenticated has no name: a pod makes some after its uninstall took its account.
+    // A call without valid authentication has no user name. A pod makes such calls after its uninstall has removed its account.
     const own = lines
       .map((line) => JSON.parse(line))
       .filter(({ user }) => user.username?.startsWith(`system:serviceaccount:${release.namespace}:`));

@@ -1,5 +1,5 @@
-// Replicas that share the functions, as the chart runs them, on NATS in three pods. They come and go while a writer writes. The
-// auditor counts after each turn.
+// Replicas that share the functions, deployed by the chart, on NATS in three pods. Replicas are added and removed while a writer
+// writes. The auditor compares after each part.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Status } from "../../runtime/host/status.ts";
 import { natsProgram } from "../tools/assets.ts";
@@ -11,7 +11,7 @@ import { killContainer, kubectl, Release, statusOf } from "./release.ts";
 
 const slots = 12;
 const turn = 800;
-/** How long a dead replica's slots may have no owner, in milliseconds: 15 s, and what a busy node takes besides. */
+/** How long a dead replica's slots may be without an owner, in milliseconds: 15 s, plus the delay of a busy node. */
 const takeoverMs = 20_000;
 
 const running = ({ fleet }: Status) => (fleet?.slots ?? []).filter(({ state }) => state === "running").length;
@@ -46,7 +46,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     await nats?.remove();
   });
 
-  /** Milliseconds until so many replicas run all slots, evenly, and are ready. */
+  /** Milliseconds until so many replicas run all slots, evenly distributed, and are ready. */
   async function balanced(replicas: number): Promise<number> {
     const from = performance.now();
     await until(`${replicas} replicas run all slots`, 90_000, async () => {
@@ -104,10 +104,10 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
       const orphans = new Set(before.filter(({ owner }) => isGone(owner)).map(({ slot }) => slot));
       expect(orphans.size).toBe(slots / 2);
       await kubectl(["-n", release.namespace, "delete", "pod", name, "--grace-period=0", "--force", "--wait=false"]);
-      // As on a node that is lost, nothing of it has time to say that it ends.
+      // As on a lost node, no process has time to release anything.
       killContainer(gone, "watchfire");
       const began = performance.now();
-      // Slots move on to the pod that comes in its place: each counts once somebody else has had it.
+      // Slots move to the replacement pod, too. A slot counts once another replica has had it.
       await until("its slots have had owners that live", takeoverMs, async () => {
         for (const { slot, owner } of (await statusOf(left)).fleet?.slots ?? []) {
           if (owner !== "" && !isGone(owner)) orphans.delete(slot);

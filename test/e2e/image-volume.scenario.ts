@@ -1,4 +1,4 @@
-// Functions from an image that is mounted, beside a runtime image that has none.
+// Functions from a mounted image, with a runtime image that contains no functions.
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { until } from "../tools/until.ts";
 import { functionFolders, images } from "./images.ts";
@@ -10,7 +10,7 @@ describe("a release whose functions come from an image volume", () => {
   beforeAll(async () => {
     release = await Release.into("image-volume");
     for (const name of ["demo", "audit", "audit-records", "gluttony", "trespass"]) await ensureNamespace(name);
-    // What another scenario fed the glutton with would have it in quarantine here, too.
+    // Removes the object of another scenario that would put the glutton into quarantine here, too.
     await kubectl(["-n", "gluttony", "delete", "configmap", "feast", "--ignore-not-found"]);
     for (const folder of functionFolders) await release.grant(folder);
   });

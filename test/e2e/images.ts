@@ -8,18 +8,18 @@ import { natsProgram } from "../tools/assets.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** The images that the scenarios use, all in the node's own store. */
+/** The images of the scenarios, all in the node's own store. */
 export const images = {
   runtime: { repository: "localhost/watchfire", tag: "e2e" },
-  /** FROM the runtime's, with functions copied in. */
+  /** The runtime's image with functions copied in. */
   functions: { repository: "localhost/functions", tag: "e2e" },
-  /** The same with the auditor's function alone. */
+  /** The same with only the auditor's function. */
   recorder: { repository: "localhost/recorder", tag: "e2e" },
-  /** The same ten times, each for a tenth of the objects. */
+  /** The same with ten copies of the auditor's function, each for a tenth of the objects. */
   recorders: { repository: "localhost/recorders", tag: "e2e" },
   /** The nats-server that NATS_SERVER names. */
   nats: { repository: "localhost/nats", tag: "e2e" },
-  /** Functions alone, for an image volume. */
+  /** An image with functions only, for an image volume. */
   volume: { repository: "localhost/functions-volume", tag: "e2e" },
 } as const;
 
@@ -28,17 +28,17 @@ const nameOf = ({ repository, tag }: { repository: string; tag: string }) => `${
 /** The auditor's function. */
 export const recorderFolder = join(root, "test/audit/functions");
 
-/** All functions: those that ship, the auditor's, and some that misbehave. */
+/** All functions: the shipped ones, the auditor's, and some that misbehave. */
 export const functionFolders = [join(root, "functions"), recorderFolder, join(root, "test/e2e/functions")];
 
-/** Writes the functions of the image `recorders` into a folder, and gives the folder. */
+/** Writes the functions of the image `recorders` into a folder. Returns the folder. */
 export async function recordersFolder(): Promise<string> {
   const folder = join(mkdtempSync(join(tmpdir(), "watchfire-recorders-")), "functions");
   await writeRecorders(folder, namespaces, { shares: 10 });
   return folder;
 }
 
-/** Makes the images by the project's own Dockerfiles and hands them to the cluster's node. */
+/** Builds the images with the project's own Dockerfiles, and loads them into the cluster's node. */
 export async function buildImages(tool: string, folder: string): Promise<void> {
   const run = (command: string, ...args: string[]) =>
     execFileSync(command, args, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim();
@@ -78,7 +78,7 @@ export async function buildImages(tool: string, folder: string): Promise<void> {
   );
 }
 
-/** A build context: what is in the folders, built into one folder `build`. */
+/** A build context: the content of the folders, built into one folder `build`. */
 function gather(folders: readonly string[]): string {
   const context = mkdtempSync(join(tmpdir(), "watchfire-context-"));
   const functions = join(context, "functions");

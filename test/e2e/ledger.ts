@@ -4,12 +4,14 @@ import { Writer } from "../audit/writer-process.ts";
 import { until } from "../tools/until.ts";
 import { admin, ensureNamespace, kubeconfig, removeNamespace } from "./release.ts";
 
-/** Nothing new for so long, and what comes late has come, in milliseconds. */
+/** If nothing new arrives for this long, late deliveries have arrived. Milliseconds. */
 const quietMs = 3_000;
-/** So long without a delivery, and what is missing is taken as missed; a takeover is well within it. */
+/**
+ * If nothing is delivered for this long, the remaining changes count as missed; a takeover is much shorter. Milliseconds.
+ */
 const patienceMs = 45_000;
 
-/** A writer's load, and the auditor who compares the cluster's history with what the function `recorder` wrote down. */
+/** A writer's load, and an auditor that compares the cluster's history with the records of the function `recorder`. */
 export class Ledger {
   private readonly writer: Writer;
   private readonly facts: Fact[] = [];
@@ -28,7 +30,7 @@ export class Ledger {
     return new Ledger(await revision(admin));
   }
 
-  /** Lets the writer do so many operations more; it does some 500 a second. */
+  /** Allows the writer so many further operations; it does about 500 a second. */
   write(operations: number): void {
     this.writer.allow(operations);
   }
@@ -38,7 +40,7 @@ export class Ledger {
     return this.writer.left(operations);
   }
 
-  /** The verdict on everything so far, once all of it is delivered, or nothing comes any more. */
+  /** The verdict on everything so far, once all of it is delivered or deliveries stop. */
   async verdict(): Promise<Verdict> {
     await this.left(0);
     const now = await revision(admin);
@@ -72,7 +74,7 @@ export class Ledger {
     return this.judged(what);
   }
 
-  /** The same with so many operations a second until `disturb` is over. */
+  /** The same with so many operations a second until `disturb` is complete. */
   async whileWriting(perSecond: number, what: string, disturb: () => Promise<unknown>): Promise<Verdict> {
     const writing = setInterval(() => this.write(perSecond / 4), 250);
     try {
@@ -91,7 +93,7 @@ export class Ledger {
     return verdict;
   }
 
-  /** How many deliveries are written down. */
+  /** The number of recorded deliveries. */
   async deliveries(): Promise<number> {
     const page = await admin.get(`/api/v1/namespaces/${namespaces.records}/configmaps`, { limit: 1 });
     return page.items.length + Number(page.metadata.remainingItemCount ?? 0);
@@ -102,7 +104,10 @@ export class Ledger {
   }
 }
 
-/** What broke the promise, some of each: nothing missed, no duplicate without its flag, objects' changes in order, nothing made up. */
+/**
+ * The violations of the delivery promise, with examples: missed events, unflagged duplicates, wrong order within an object,
+ * invented events.
+ */
 export function faultsOf({ missed, unflagged, disordered, invented }: Verdict): string[] {
   return Object.entries({ missed, unflagged, disordered, invented }).flatMap(([kind, list]) =>
     list.slice(0, 5).map((each) => `${kind}: ${each}`),
@@ -122,5 +127,5 @@ export function describeVerdict({
   return `${facts} changes, ${deliveries} deliveries, ${flagged} flagged: ${faults}`;
 }
 
-/** A measurement, for whoever reads the run's output. */
+/** Prints a measurement to the run's output. */
 export const say = (line: string): void => void process.stdout.write(`    ${line}\n`);

@@ -2,7 +2,7 @@ import { until } from "../tools/until.ts";
 import { images } from "./images.ts";
 import { admin, ensureNamespace, killContainer, removeNamespace } from "./release.ts";
 
-/** Where the node is: the cluster has no names, and pods on the node's network keep their address over a restart. */
+/** Address of the node. The cluster has no DNS, and pods on the node's network keep their address across restarts. */
 const node = "10.96.0.1";
 const namespace = "nats";
 const pods = `/api/v1/namespaces/${namespace}/pods`;
@@ -11,9 +11,9 @@ const clientPort = (server: number) => 4222 + server;
 const routePort = (server: number) => 6222 + server;
 const monitorPort = (server: number) => 8222 + server;
 
-/** Three nats-servers in pods, one cluster with JetStream. */
+/** Three nats-servers in pods that form a cluster with JetStream. */
 export class NatsCluster {
-  /** For `nats.url`, as `--set` takes it. */
+  /** The servers' addresses, in the form that `--set nats.url` takes. */
   readonly url = servers.map((server) => `nats://${node}:${clientPort(server)}`).join("\\,");
 
   static async start(): Promise<NatsCluster> {
@@ -24,14 +24,14 @@ export class NatsCluster {
     return cluster;
   }
 
-  /** Resolves when all three serve JetStream, and one of them leads. */
+  /** Resolves when all three serve JetStream and one of them is the leader. */
   async isWhole(): Promise<void> {
     for (const server of servers) {
       await until(`the nats-server ${server} serves JetStream`, 60_000, async () => (await healthOf(server)) === 200);
     }
   }
 
-  /** SIGKILL to one server; the kubelet starts it again on the same files. */
+  /** Sends SIGKILL to one server; the kubelet restarts it on the same files. */
   async kill(server: (typeof servers)[number]): Promise<void> {
     killContainer(await admin.get(`${pods}/nats-${server}`), "nats");
   }
@@ -65,7 +65,7 @@ function podOf(server: number): object {
     metadata: { name: `nats-${server}`, namespace },
     spec: {
       hostNetwork: true,
-      // Nothing worth a wait: the files go with the pod.
+      // No reason to wait: the files are deleted with the pod.
       terminationGracePeriodSeconds: 1,
       containers: [
         {

@@ -1,7 +1,10 @@
 import { namespaces } from "../audit/ledger.ts";
 import { admin } from "./release.ts";
 
-/** What the functions of the image `recorders` may do, for the one account that all of them act as: the runtime's in that namespace. */
+/**
+ * Grants the permissions that the functions of the image `recorders` need to the account that all of them use: the runtime's
+ * account in that namespace.
+ */
 export async function grantRecorders(namespace: string): Promise<void> {
   const { objects, records } = namespaces;
   const allow = async (where: string, verbs: readonly string[]) => {

@@ -9,7 +9,7 @@ import { accessOf } from "../target/kubeconfig.ts";
 import { until } from "../tools/until.ts";
 import { images } from "./images.ts";
 
-/** Where the tool keeps the cluster; see run.ts. */
+/** The folder of the tool that runs the cluster; see run.ts. */
 const folder = process.env.WATCHFIRE_CLUSTER_FOLDER ?? "";
 export const kubeconfig = join(folder, "kubeconfig");
 export const auditLog = join(folder, "audit.log");
@@ -19,7 +19,7 @@ const root = join(import.meta.dirname, "../..");
 const chart = join(root, "deploy/chart");
 const port = 9464;
 
-/** Runs a command and gives its output; throws with what it said where it fails. */
+/** Runs a command and returns its output. If it fails, throws with its error output. */
 async function run(command: string, args: readonly string[], input = ""): Promise<string> {
   const child = promisify(execFile)(command, args, { maxBuffer: 2 ** 26 });
   child.child.stdin?.end(input);
@@ -28,27 +28,29 @@ async function run(command: string, args: readonly string[], input = ""): Promis
 
 export const kubectl = (args: readonly string[], input?: string): Promise<string> => run("kubectl", args, input);
 
-/** The checkout's own `watchfire`. */
+/** Runs this checkout's `watchfire`. */
 export const watchfire = (...args: readonly string[]): Promise<string> =>
   run(process.execPath, [join(root, "runtime/bin/watchfire.js"), ...args]);
 
-/** Makes a namespace; one that is there already will do. */
+/** Creates a namespace, unless it exists. */
 export async function ensureNamespace(name: string, labels: Record<string, string> = {}): Promise<void> {
   const { status, text } = await admin.reply("POST", "/api/v1/namespaces", { body: { metadata: { name, labels } } });
   if (status !== 201 && status !== 409) throw new Error(text);
 }
 
-/** For one with 60,000 objects, in milliseconds: a busy machine takes more than a minute. */
+/**
+ * Limit of the removal of a namespace with 60,000 objects, in milliseconds; a busy machine takes more than a minute.
+ */
 const removalMs = 300_000;
 
-/** Removes a namespace and all that is in it; resolves when it is gone. */
+/** Removes a namespace and its content. Resolves when it is gone. */
 export async function removeNamespace(name: string): Promise<void> {
   const path = `/api/v1/namespaces/${name}`;
   await admin.reply("DELETE", path);
   await until(`the namespace ${name} is gone`, removalMs, async () => (await admin.reply("GET", path)).status === 404);
 }
 
-/** A release of the chart named `watchfire`, in a namespace of its own that enforces the restricted standard. */
+/** A release of the chart named `watchfire`, in its own namespace with the restricted pod security standard. */
 export class Release {
   readonly namespace: string;
 
@@ -61,7 +63,7 @@ export class Release {
     return new Release(namespace);
   }
 
-  /** Grants what `watchfire rbac` prints for a folder of functions. */
+  /** Grants the output of `watchfire rbac` for a folder of functions. */
   async grant(functions: string, ...flags: readonly string[]): Promise<void> {
     const printed = await watchfire(
       "rbac",
@@ -80,7 +82,7 @@ export class Release {
   async helm(verb: "install" | "upgrade", image: keyof typeof images, ...sets: readonly string[]): Promise<string> {
     const { repository, tag } = images[image];
     const all = [`image.repository=${repository}`, `image.tag=${tag}`, "image.pullPolicy=Never", ...sets];
-    // What `watchfire rbac` made before, the runtime's account, is taken into the release.
+    // The release takes over the runtime's account, which `watchfire rbac` created before.
     const where = ["--namespace", this.namespace, "--kubeconfig", kubeconfig, "--take-ownership"];
     return helm(
       verb,
@@ -104,12 +106,12 @@ export class Release {
     return `/api/v1/namespaces/${this.namespace}`;
   }
 
-  /** Brings the folder's functions by `watchfire deploy`. */
+  /** Deploys the folder's functions by `watchfire deploy`. */
   deploy(functions: string): Promise<string> {
     return watchfire("deploy", "--functions", functions, "--namespace", this.namespace, "--kubeconfig", kubeconfig);
   }
 
-  /** Pods that run and are not on their way out. */
+  /** Pods that run and are not being deleted. */
   async pods(): Promise<Body[]> {
     const { items } = await admin.get(`${this.path}/pods`, { labelSelector: "app.kubernetes.io/name=watchfire" });
     return items.filter(({ metadata, status }) => !metadata.deletionTimestamp && status.phase === "Running");
@@ -119,7 +121,7 @@ export class Release {
     return admin.get(`${this.path}/pods/watchfire-${ordinal}`);
   }
 
-  /** What the kubelet says of a container of a pod. */
+  /** The kubelet's status of a pod's container. */
   async container(name: "watchfire" | "executor", ordinal = 0) {
     const { status } = await this.pod(ordinal);
     return status.containerStatuses.find((each: { name: string }) => each.name === name);
@@ -129,7 +131,7 @@ export class Release {
     return statusOf(await this.pod(ordinal));
   }
 
-  /** The ordinal of the pod that says it is active. */
+  /** The ordinal of the pod that reports that it is active. */
   active(ordinals: readonly number[]): Promise<number> {
     return until("one of the pods is active", 60_000, async () => {
       for (const ordinal of ordinals) {
@@ -148,7 +150,7 @@ export class Release {
     return kubectl(["-n", this.namespace, "logs", `watchfire-${ordinal}`, "-c", container]);
   }
 
-  /** Takes a pod away as a lost node does: no grace, and nobody waits for the process's end. */
+  /** Deletes a pod like a lost node: without a grace period, and without waiting for the process to end. */
   async deletePodAtOnce(ordinal = 0): Promise<void> {
     await kubectl([
       "-n",
@@ -162,19 +164,19 @@ export class Release {
     ]);
   }
 
-  /** SIGKILL to a container's first process, from the node. */
+  /** Sends SIGKILL to a container's first process, from the node. */
   async kill(container: "watchfire" | "executor", ordinal = 0): Promise<void> {
     killContainer(await this.pod(ordinal), container);
   }
 }
 
-/** SIGKILL to the first process of a pod's container, from the node. */
+/** Sends SIGKILL to the first process of a pod's container, from the node. */
 export function killContainer({ status }: Body, container: string): void {
   const { containerID } = status.containerStatuses.find(({ name }: { name: string }) => name === container);
   process.kill(firstProcess(containerID.replace("containerd://", "")), "SIGKILL");
 }
 
-/** What a pod says of itself. */
+/** The status that a pod reports. */
 export const statusOf = async (pod: Body): Promise<Status> => (await ask(pod, "status")).json() as Promise<Status>;
 
 /** The text of a pod's `/metrics`. */
@@ -183,7 +185,7 @@ export const metricsOf = async (pod: Body): Promise<string> => (await ask(pod, "
 const ask = ({ status }: Body, path: string): Promise<Response> =>
   fetch(`http://${status.podIP}:${port}/${path}`, { signal: AbortSignal.timeout(5_000) });
 
-/** The process of the machine that is number 1 in a container. */
+/** The machine's pid of the process that is number 1 in a container. */
 function firstProcess(containerId: string): number {
   for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
     try {

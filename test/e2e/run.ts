@@ -1,6 +1,6 @@
-// npm run test:e2e: the image and the chart on a whole cluster with real pods. WATCHFIRE_CLUSTER names the tool that makes
-// one, see deploy/DESIGN.md. With `--scaling` (npm run bench:fleet) it measures a fleet in place of that. Where there is none, it says
-// so and ends with status 0.
+// npm run test:e2e: tests the image and the chart on a complete cluster with real pods. WATCHFIRE_CLUSTER names the tool that
+// creates the cluster, see deploy/DESIGN.md. With `--scaling` (npm run bench:fleet) it measures a fleet instead. Without such a
+// tool, it prints so and exits with status 0.
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), "watchfire-e2e-"));
 process.env.WATCHFIRE_CLUSTER = tool;
 process.env.WATCHFIRE_CLUSTER_FOLDER = folder;
 let status = 2;
-// Whoever stops this stops what it waits for as well; the cluster is then taken down all the same.
+// A signal to this process also stops its children; the cluster is still removed.
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
 try {
   call(tool, "up", folder);
@@ -38,7 +38,7 @@ try {
 }
 process.exit(status);
 
-/** Why no cluster can be made here; undefined where one can. */
+/** The reason why no cluster can be created here; `undefined` if one can. */
 function missing(): string | undefined {
   if (!existsSync(tool)) return `${tool} is not there; WATCHFIRE_CLUSTER names a tool that makes a cluster`;
   if (process.getuid?.() !== 0) return "a cluster with real pods is made by root alone";

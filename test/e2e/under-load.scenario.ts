@@ -1,4 +1,4 @@
-// One release through its life while a writer writes; the auditor counts after each turn.
+// The life of one release while a writer writes. The auditor compares after each part.
 import { cp, mkdtemp, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -55,7 +55,7 @@ describe("a release under load", () => {
     );
     const { restartCount } = await release.container("watchfire");
     const isNew = async () => {
-      // The load may have ended while the deployment was built: something for the new code to run on.
+      // Writes more, because the load may have ended while the deployment was built, and the new code needs events.
       ledger.write(20);
       const last = await admin.get("/api/v1/namespaces/audit-records/configmaps");
       return last.items.some(({ data }) => data?.code === "new");

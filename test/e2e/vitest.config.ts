@@ -7,7 +7,7 @@ class ByName extends BaseSequencer {
   }
 }
 
-// One cluster with a node of two cores: one scenario at a time, in the order of the files' names.
+// One cluster with a node of two cores, so the scenarios run one at a time, in the order of the files' names.
 export default defineConfig({
   test: {
     include: ["test/e2e/*.scenario.ts"],

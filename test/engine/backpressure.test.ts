@@ -5,7 +5,9 @@ import { Backpressure } from "../../runtime/engine/work/backpressure.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
-/** A source shared by functions: it waits for whoever asks it to. Returns how many milliseconds the last wait took. */
+/**
+ * A source that functions share, which waits for each congested subscriber. Returns the length of the last wait in milliseconds.
+ */
 async function feed(
   it: DispatchFixture,
   subscriptions: readonly Subscription[],
@@ -31,7 +33,7 @@ async function withSlow() {
   return { it, slow, other };
 }
 
-/** Every attempt of the function takes so many milliseconds; others end at once. */
+/** Makes every attempt of the function take so many milliseconds; attempts of others end at once. */
 function pace(it: DispatchFixture, name: string, ms: number): void {
   it.runner.answer = (delivery) =>
     delivery.function === name ? new Promise((resolve) => it.clock.after(ms, () => resolve(done))) : done;
@@ -104,7 +106,7 @@ describe("a function that is behind", () => {
     expect(backpressure.congested).toBeUndefined();
   });
 
-  /** One that may hold 1000 events, of whose lanes so many are ready, and so many may be. */
+  /** A function that may hold 1000 events, with so many ready keys and so many allowed ones. */
   function sharing({ length = 20, share = 20, fill = 0.02, isOverShare = false, holdsQueues = true } = {}) {
     const clock = new VirtualClock();
     const room = { fill, diskFill: 0, isSpent: false, holdsQueues };

@@ -13,7 +13,7 @@ import {
   trigger,
 } from "./fixture.ts";
 
-/** Nothing but positions fits: they are held while anything before them runs. */
+/** A store without room for events, so that checkpoints wait while an earlier event runs. */
 class CrampedStore extends MemoryStore {
   constructor(disk: MemoryDisk) {
     super(disk, { spillLimit: 0, holdsQueues: false });
@@ -23,7 +23,7 @@ class CrampedStore extends MemoryStore {
 const single = manifest({ concurrency: 1 });
 const cramped = (disk: MemoryDisk): DispatchOptions => ({ disk, store: new CrampedStore(disk), manifest: single });
 
-/** A process was killed within the Added of `a`, as a list at 20 showed it, and its position is from before that list. */
+/** A process was killed during the Added of `a` from a list at 20, and its checkpoint is from before that list. */
 async function killedAfterList(uid: string): Promise<{ it: DispatchFixture; disk: MemoryDisk }> {
   const disk = new MemoryDisk();
   const first = await (await DispatchFixture.open(cramped(disk))).listed();
@@ -129,7 +129,7 @@ describe("what had begun when a process ended", () => {
     list.end(change("Added", "a", 20).meta.resourceVersion);
     await it.clock.advance(1_000);
     it.runner.answer = ({ type }) => (type === "Deleted" ? done : failure());
-    // Which namespaces it reads is not known yet.
+    // It is not known yet which namespaces it reads.
     const second = await it.restart({ ...byLabel, namespace: "elsewhere" });
     await second.clock.advance(1_000);
     await second.dispatcher.remove("copy", { retire: true });
@@ -168,7 +168,7 @@ describe("what had begun when a process ended", () => {
     async (how) => {
       const first = await (await DispatchFixture.open()).listed();
       first.runner.answer = ({ object }) => (object.name === "b" ? failure("no", 3_600_000) : done);
-      // One commit, one row of the journal.
+      // One commit with one row of the journal.
       for (const each of [change("Added", "a", 11, { uid: "first" }), change("Added", "b", 12)])
         first.subscription.change(each);
       await quiet(first.runner);

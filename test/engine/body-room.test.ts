@@ -4,7 +4,7 @@ import { BodyRoom, LastBodies } from "../../runtime/engine/commit/deferred-rows.
 const mebibyte = 1024 * 1024;
 const body = Buffer.alloc(mebibyte);
 
-/** How many bodies of a mebibyte it takes. */
+/** Number of bodies of a mebibyte that fit. */
 const fill = (bodies: LastBodies): number => {
   let taken = 0;
   while (bodies.take(1, `n${taken}`, body, 0)) taken++;

@@ -11,7 +11,7 @@ const eventIn = (chunk: Buffer, at = 0) => ({
   chunk: undefined,
 });
 const newChunk = () => Buffer.allocUnsafeSlow(64 * kib);
-/** Whether its body is still the part of the chunk that it came in. */
+/** True if its body is still the part of the chunk in which it arrived. */
 const isPartOf = (chunk: Buffer, { body }: { body: Buffer | undefined }) => body?.buffer === chunk.buffer;
 
 test("events that came together share a chunk, however many they are", () => {
@@ -65,7 +65,7 @@ test("of events that are over no chunk is kept alive, nor of the last that was h
     chunks.release(event);
     return new WeakRef(event.body?.buffer ?? {});
   })();
-  // A reference that was just made is kept until the turn is over.
+  // A new weak reference is kept alive until the turn is over.
   await new Promise(setImmediate);
   collect();
   expect(chunk.deref()).toBeUndefined();

@@ -11,7 +11,7 @@ const shard: Shard = { number: 0, spread: "2 by name", isFirst: true, owns: () =
 test("what a shard's `key` takes to tell whose a change is goes on the function's account", () => {
   let now = 0;
   const clock = new VirtualClock();
-  // Each look at the clock is a millisecond after the one before.
+  // Each reading of the clock is a millisecond after the previous one.
   clock.monotonic = () => now++;
   const time = new LoopTime(clock).account("f");
   const key = { type: "expression", expression: "object.metadata.name" } as const;

@@ -6,7 +6,7 @@ import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
-/** A store whose process is killed at one of its commits: just before it reaches the disk, or just after. */
+/** A store whose process is killed at one of its commits: just before or just after it reaches the disk. */
 class DyingStore extends MemoryStore {
   dead = false;
   private commits = 0;
@@ -28,7 +28,7 @@ class DyingStore extends MemoryStore {
   }
 }
 
-/** Lives a life once for each commit that it makes, and each time dies there; gives what `live` gives. */
+/** Runs `live` once for each of its commits, and kills it at that commit. Yields the results of `live`. */
 async function* deaths<T>(live: (store: DyingStore) => Promise<T>) {
   for (const reaches of [false, true]) {
     for (let last = 1; ; last++) {

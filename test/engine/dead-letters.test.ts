@@ -148,7 +148,7 @@ describe("a dead letter", () => {
         done = true;
       });
       await it.clock.advance(10_000);
-      // The same batch again: a store that has taken it waits for the one that is under way.
+      // The same batch again: a store that has accepted it waits for the commit in progress.
       expect([done, batches.size, it.dispatcher.trouble?.message]).toEqual([
         false,
         1,

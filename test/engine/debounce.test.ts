@@ -6,7 +6,7 @@ const second = 1_000;
 const debounced = (policy = {}) => manifest({ debounceMs: 2 * second, ...policy });
 const open = async (policy = {}) => (await DispatchFixture.open({ manifest: debounced(policy) })).listed();
 
-/** A change that comes now. */
+/** A change that arrives now. */
 const now = (fixture: DispatchFixture, type: "Added" | "Modified", name: string, rv: number) =>
   fixture.subscription.change({ ...change(type, name, rv), receivedAt: fixture.clock.monotonic() });
 

@@ -7,11 +7,11 @@ import { FairScheduler, type FairShare, PrefetchWindow } from "../../runtime/eng
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, done, failure, manifest, quiet } from "./fixture.ts";
 
-/** A function that begins what it has as soon as it may. */
+/** A function that starts its events as soon as it may. */
 class Worker {
-  /** Arguments for `leave`, one for each event under way, the oldest first. */
+  /** Arguments for `leave`, one for each running event, oldest first. */
   readonly underWay: number[] = [];
-  /** How many events it began in each of its turns, and outside them. */
+  /** Number of events that it started in each of its turns, and outside of them. */
   readonly began: number[] = [];
   private waiting = 0;
   readonly place: ReturnType<FairScheduler["place"]>;
@@ -70,7 +70,7 @@ describe("functions whose handlers are brief", () => {
     expect([second, third, fourth].map(({ began }) => began)).toEqual([[64], [], []]);
     first.end(64);
     expect([second, third, fourth].map(({ began }) => began)).toEqual([[64], [64], []]);
-    // Whoever had its turn is behind whoever has not.
+    // A function that has had its turn comes after those that have not.
     first.end(64);
     expect([second, third, fourth].map(({ began }) => began)).toEqual([[64], [64], [1]]);
     first.end(1);
@@ -91,7 +91,7 @@ describe("functions whose handlers are brief", () => {
     fc.assert(
       fc.property(steps, (all) => {
         const rota = new FairScheduler(new VirtualClock());
-        // Two of them begin something in any case, so there are always at least two.
+        // Two of them always start something, so there are always at least two.
         const five = workers(rota, 5, 200);
         for (const each of five) each.take(1);
         for (const { who, does, events } of all) {
@@ -119,7 +119,7 @@ describe("functions whose handlers are brief", () => {
     await clock.advance(1);
     expect(waits.began).toEqual([200]);
     expect([hangs.place.hangs, waits.place.hangs]).toEqual([true, false]);
-    // A late end was written off before, and frees no room a second time.
+    // A late end was written off before, and does not free room a second time.
     hangs.end(256);
     expect(hangs.place.hangs).toBe(false);
     hangs.take(300);
@@ -274,7 +274,7 @@ async function functions(...names: readonly string[]) {
     }
     await quiet(it.runner);
   };
-  // The first place is the fixture's own function's.
+  // The first place belongs to the fixture's own function.
   return { it, given, burst, subscriptions, places: places.slice(1) };
 }
 
@@ -339,7 +339,7 @@ describe("in a dispatcher", () => {
     await it.clock.advance(250);
     await quiet(it.runner);
     expect(given.get("other")).toBe(50);
-    // Not even with what it still begins.
+    // The attempts that it still starts do not block the other either.
     await burst(300, "hangs");
     await burst(50, "other");
     expect(given.get("other")).toBe(100);
@@ -352,7 +352,7 @@ describe("in a dispatcher", () => {
     it.runner.answer = ({ function: name }) => (name === "f0" ? failure() : undefined);
     await burst(300, "f0");
     await burst(100, ...names.slice(1));
-    // 300 of it wait for a retry, and one more for its turn.
+    // 300 of its events wait for a retry, and one more for its turn.
     await burst(1, "f0");
     expect(subscriptions.get("f0")?.congested).toBeUndefined();
   });
@@ -381,12 +381,12 @@ describe("in a dispatcher", () => {
     await burst(199, ...names);
     expect(waits()).toEqual([]);
     await burst(60, ...names);
-    // Those that have begun all they may wait for their own handlers.
+    // Functions that have started all they may wait for their own handlers.
     expect(waits().length).toBeGreaterThan(30);
     const free = names.map((name) => subscriptions.get(name)?.congested);
     it.runner.answer = () => done;
     for (const name of [...it.runner.open.keys()]) await it.runner.end(name);
-    // They go on with what comes back, long before it is looked how quick each was.
+    // They continue with the returned room, long before the next measurement of their speed.
     await it.clock.advance(100);
     await Promise.all(free);
     expect(waits()).toEqual([]);

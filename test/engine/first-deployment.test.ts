@@ -7,7 +7,7 @@ const modes = ["Skip", "Deliver"] as const;
 const byLabel = (initialEvents: (typeof modes)[number]) =>
   manifest({}, [trigger({ initialEvents, namespaces: { type: "labels", labelSelector: "team" } })]);
 
-/** A function whose namespaces are not known yet; no choice of it includes `elsewhere`. */
+/** A function whose namespaces are not known yet; no selection of it includes `elsewhere`. */
 const deployed = (initialEvents: (typeof modes)[number]) =>
   DispatchFixture.open({ manifest: byLabel(initialEvents), namespace: "elsewhere" });
 

@@ -21,7 +21,7 @@ import { MemoryStore } from "../journal/memory-store.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { ModelExecutor } from "./model-executor.ts";
 
-/** Lets the event loop turn until nothing new has begun for a few turns. */
+/** Lets the event loop turn until no new attempt has started for a few turns. */
 export async function quiet(runner: ScriptedRunner): Promise<void> {
   for (let still = 0, seen = -1; still < 8; still = seen === runner.deliveries.length ? still + 1 : 0) {
     seen = runner.deliveries.length;
@@ -36,18 +36,18 @@ export const failure = (message = "no", retryAfterMs?: number): Outcome => ({
   error: { name: "Error", message, stack: "" },
 });
 
-/** A manifest whose failed events are attempted again in an hour, and by the next process at once. */
+/** Delivery settings with which a failed event is retried in an hour, and at once by the next process. */
 export const inAnHour = {
   retry: { maxAttempts: 10, initialDelayMs: 3_600_000, maxDelayMs: 3_600_000, factor: 1 },
 };
 
 export const done: Outcome = { type: "ok", durationMs: 1 };
 
-/** A runner whose every attempt the test ends by hand, or at once by `answer`; it begins them as the sandbox does. */
+/** A runner whose attempts the test ends by hand, or at once by `answer`. It starts them as the sandbox does. */
 export class ScriptedRunner implements Runner {
-  /** How many run at once; the fixture sets it to the manifest's. */
+  /** Number of concurrent attempts; the fixture sets it to the manifest's. */
   concurrency = 4;
-  /** Every attempt, in the order in which it began. */
+  /** Every attempt, in the order of their start. */
   readonly deliveries: Delivery[] = [];
   /** Attempts that have not ended, by object name. */
   readonly open = new Map<string, (outcome: Outcome) => void>();
@@ -95,7 +95,7 @@ export class ScriptedRunner implements Runner {
     await quiet(this);
   }
 
-  /** The attempts in short: `Type name@resourceVersion`, with `#attempt` after the first and `!` where flagged. */
+  /** The attempts in short: `Type name@resourceVersion`, with `#attempt` after the first and `!` if flagged. */
   get told(): string[] {
     return this.deliveries.map((it) => {
       const attempt = it.attempt > 1 ? ` #${it.attempt}` : "";
@@ -147,7 +147,7 @@ export const manifest = (
   env: [],
 });
 
-/** A change of an object; its uid is its name's unless another is given. */
+/** A change of an object. Default uid: the object's name. */
 export function change(
   type: ChangeType,
   name: string,
@@ -160,7 +160,7 @@ export function change(
   return { type, meta, body, receivedAt: 0 };
 }
 
-/** Keeps warnings alone. */
+/** Collects only the warnings of a log. */
 const warningsTo = (warnings: Record<string, unknown>[]): EngineLog => ({
   info: () => {},
   warn: (fields, msg) => warnings.push({ ...fields, msg }),
@@ -195,7 +195,7 @@ export class DispatchFixture {
   readonly function: FunctionDispatch;
   readonly subscription: Subscription;
   readonly outcomes: Map<EventOutcome, number>;
-  /** Warnings that were logged, with the text in `msg`. */
+  /** Logged warnings, with the text in `msg`. */
   readonly warnings: readonly Record<string, unknown>[];
 
   private constructor(it: Omit<DispatchFixture, "restart" | "list" | "listed" | "kill" | "drain">) {
@@ -264,7 +264,7 @@ export class DispatchFixture {
     return this;
   }
 
-  /** Ends the process without a word, and starts another on the same disk with the same runner's record. */
+  /** Ends the process without draining, and starts another one on the same disk with the same runner's record. */
   async restart(options: DispatchOptions = {}): Promise<DispatchFixture> {
     this.kill();
     await settle();

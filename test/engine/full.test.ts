@@ -6,7 +6,7 @@ import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
-/** A disk with so much room for what waits. */
+/** A disk with limited room for waiting events. */
 class SmallStore extends MemoryStore {
   constructor(disk: MemoryDisk | undefined, spillLimit: number, holdsQueues: boolean) {
     super(disk, { spillLimit, holdsQueues });
@@ -27,7 +27,9 @@ function placeFor(subscription: Subscription) {
   return place;
 }
 
-/** Handlers end and time passes until nothing waits; whenever it is wanted back, the source goes on by `feed`. */
+/**
+ * Ends handlers and advances time until nothing waits. Whenever the function has room again, the source continues by `feed`.
+ */
 async function catchUp(it: DispatchFixture, place: { readonly wanted: number }, feed: () => unknown): Promise<void> {
   for (let served = 0, seconds = 0; seconds < 1_000; seconds++) {
     for (const name of it.runner.open.keys()) await it.runner.end(name);
@@ -42,7 +44,7 @@ async function catchUp(it: DispatchFixture, place: { readonly wanted: number }, 
 
 const spec = "x".repeat(1_000);
 
-/** All functions wait with every event, the one called `other` with none. */
+/** Attempts of all functions wait in the handler, except those of `other`, which end at once. */
 async function withNeighbour(store: MemoryStore) {
   const it = await (await DispatchFixture.open({ store, manifest: manifest({ concurrency: 1 }) })).listed();
   const neighbour = await it.dispatcher.function({ ...manifest(), name: "other" }, { usesOldObject: false });
@@ -74,7 +76,7 @@ describe("a function whose share of the disk is used up", () => {
       if (rv % 10 === 1) await it.clock.advance(1_000);
     }
     expect(place.left).toBe(1);
-    // The subscription is asked for its checkpoint once it has left, which takes a moment.
+    // The subscription is asked for its checkpoint once it has been suspended, which takes a moment.
     const position = it.subscription.resumeFrom;
     for (const end = rv + 20; rv < end; rv++) write(rv, "y");
     it.subscription.cursor();

@@ -6,7 +6,7 @@ import { MemoryStore } from "../journal/memory-store.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, manifest } from "./fixture.ts";
 
-/** Milliseconds that a commit takes here: long enough that attempts have to share one. */
+/** Duration of a commit in milliseconds: long enough that attempts have to share one. */
 const commitMs = 5;
 
 async function running(lanes: number) {

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import type { MarkEntry } from "../../runtime/engine/state/low-water-mark.ts";
 import { holdOf, type LaneEvent } from "../../runtime/engine/work/event.ts";
 
-/** V8's own, which vitest's processes do not have by themselves. */
+/** V8's own garbage collection, which vitest's processes do not expose. */
 function collector(): () => void {
   setFlagsFromString("--expose-gc");
   return runInNewContext("gc");

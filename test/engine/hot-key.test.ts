@@ -5,7 +5,10 @@ import type { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
-/** As Secrets do: they take a mebibyte of what waits, a quarter of it of one function, and only what holds a position up. */
+/**
+ * A store like that in Secrets: it takes a mebibyte of waiting events, at most a quarter of it for one function, and only events
+ * that hold a checkpoint back.
+ */
 class SecretsStore extends MemoryStore {
   constructor(disk?: MemoryDisk, spillLimit = 1 << 20) {
     super(disk, { spillLimit, holdsQueues: false });
@@ -16,14 +19,14 @@ const retry = { maxAttempts: 1, initialDelayMs: 1_000, maxDelayMs: 3_600_000, fa
 const blocks = manifest({ onFailure: "Block", retry });
 const spec = "x".repeat(1_000);
 
-/** A function whose objects called `hot` fail for an hour, and no other. */
+/** A function whose objects named `hot` fail for an hour, and no others. */
 async function opened(options: DispatchOptions = {}): Promise<DispatchFixture> {
   const it = await (await DispatchFixture.open({ store: new SecretsStore(), ...options })).listed();
   it.runner.answer = ({ object }) => (object.name.startsWith("hot") ? failure("busy", 3_600_000) : done);
   return it;
 }
 
-/** Changes of one object, as far as the function takes them. */
+/** Sends changes of one object, as many as the function accepts. */
 async function feed(it: DispatchFixture, name: string, from: number, count: number, aSecond = 10): Promise<void> {
   for (let rv = from; rv < from + count; rv++) {
     while (it.subscription.congested) await it.clock.advance(100);
@@ -202,7 +205,7 @@ it("the log, the history and a metric say of which object how many events collap
   expect([logged.length > 0, logged.length < 5]).toEqual([true, true]);
 });
 
-/** As a volume does: it takes all that waits, as far as there is room. */
+/** A store like that on a volume: it takes all waiting events, as long as there is room. */
 class VolumeStore extends MemoryStore {
   constructor() {
     super(undefined, { spillLimit: 1 << 20 });

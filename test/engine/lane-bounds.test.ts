@@ -8,7 +8,7 @@ const retry = { maxAttempts: 1, initialDelayMs: 1_000, maxDelayMs: 3_600_000, fa
 const blocks = { manifest: manifest({ onFailure: "Block", retry }) };
 const waitsAnHour = failure("busy", 3_600_000);
 
-/** A function whose object `hot` has failed, and waits for its retry. */
+/** A function whose object `hot` has failed and waits for its retry. */
 async function withHot(options: Parameters<typeof DispatchFixture.open>[0] = {}): Promise<DispatchFixture> {
   const it = await (await DispatchFixture.open(options)).listed();
   it.runner.answer = ({ object }) => (object.name === "hot" ? waitsAnHour : done);
@@ -17,7 +17,7 @@ async function withHot(options: Parameters<typeof DispatchFixture.open>[0] = {})
   return it;
 }
 
-/** `count` more changes of `hot`. */
+/** Sends `count` more changes of `hot`. */
 function heat(it: DispatchFixture, count: number, rv = 11): void {
   for (let each = rv; each < rv + count; each++) it.subscription.change(change("Modified", "hot", each));
 }

@@ -9,7 +9,7 @@ import { MemoryStore } from "../journal/memory-store.ts";
 import { settle, VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger } from "./fixture.ts";
 
-/** Notes the bodies that are written, as their objects' resourceVersions. */
+/** Records the written bodies, as their objects' resourceVersions. */
 class NotingStore extends MemoryStore {
   readonly written: string[] = [];
 
@@ -26,7 +26,7 @@ const when = (expression: string, over: Partial<Trigger> = {}): DispatchOptions 
   manifest: manifest({}, [trigger({ matchConditions: [{ name: "c", expression }], ...over })]),
 });
 
-/** An object that was added, on record, and then changed to what its body on record does not say. */
+/** An object that was added and recorded, and then changed so that its recorded body is out of date. */
 async function changed(options: DispatchOptions = {}, spec: unknown = { n: 2 }): Promise<DispatchFixture> {
   const it = await (await DispatchFixture.open(options)).listed();
   it.subscription.change(change("Added", "a", 11, { spec: { n: 1 } }));
@@ -194,7 +194,7 @@ class FailingStore extends MemoryStore {
   }
 }
 
-/** Changes objects as a view does, and compares what is read, and what is on record, with what was written. */
+/** Changes objects as a view does, and compares what is read and what is recorded with what was written. */
 async function bodiesAreTrue(plan: readonly Step[]): Promise<void> {
   const clock = new VirtualClock();
   const store = new FailingStore(new MemoryDisk());

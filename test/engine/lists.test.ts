@@ -47,7 +47,7 @@ describe("a first list", () => {
     onTestFinished(() => void process.off("unhandledRejection", hear));
     it.store.sync = () => Promise.reject(new WatchfireError("WF_CHECKPOINT_FENCED", { what: "by another" }));
     await it.listed();
-    // Node tells of it once the microtasks are done.
+    // Node reports it once the microtasks are done.
     await new Promise((resolve) => setImmediate(resolve));
     expect([unheard, it.function.status().ready]).toEqual([[], false]);
   });
@@ -143,12 +143,12 @@ describe("a list after a gap", () => {
     }
     expect(taken.at(-1)).toBe(1001);
     const inOneTurn = taken.map((count, turn) => count - (taken[turn - 1] ?? 0));
-    // Each event costs this clock a millisecond at least.
+    // Each event takes at least a millisecond of this clock.
     expect(Math.max(...inOneTurn)).toBeLessThanOrEqual(11);
     expect(it.subscription.lowWaterMark).toBe("2002");
     it.runner.answer = () => done;
     await it.runner.end("n0");
-    // The queue on disk is read back in turns, each of which costs this clock milliseconds.
+    // The queue on disk is read back in time slices, each of which takes milliseconds of this clock.
     await it.clock.advance(1_000);
     expect(it.runner.told.filter((told) => told.includes(" n1@"))).toEqual(["Added n1@11", "Modified n1@2001"]);
     expect(it.subscription.lowWaterMark).toBe("2002");

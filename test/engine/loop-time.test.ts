@@ -4,7 +4,7 @@ import { type LoopAccount, LoopTime } from "../../runtime/engine/account/loop-ti
 import { BusyClock } from "../busy-clock.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** A function that does what it has as soon as it may, each piece of it so long. */
+/** A function that does its work as soon as it may, in pieces of a fixed length. */
 class Worker {
   readonly account: LoopAccount;
   done = 0;
@@ -75,7 +75,7 @@ describe("the time of the event loop", () => {
       expect(Math.max(...turns)).toBeLessThanOrEqual(8);
     }
     const took = workers.map(({ stretches }, at) => stretches.slice(after[at]).reduce((sum, ms) => sum + ms, 0));
-    // A piece that is too long for a turn is taken off the next ones.
+    // The excess of a piece that is too long for a slice is subtracted from the next slices.
     for (const each of took) expect(each).toBeGreaterThan(0.8 * Math.max(...took));
   });
 
@@ -83,7 +83,7 @@ describe("the time of the event loop", () => {
     const { clock, workers } = setUp(...Array.from({ length: 10 }, () => 2), 0.5);
     const innocent = workers.at(-1) as Worker;
     for (const worker of workers.slice(0, -1)) worker.take(10_000);
-    // Until then nobody has taken more than another.
+    // Until then all have had the same share.
     for (let ms = 0; ms < 200; ms++) await clock.advance(1);
     for (let each = 0; each < 50; each++) {
       innocent.take(1);
@@ -109,7 +109,7 @@ describe("the time of the event loop", () => {
     for (let each = 0; each < 500; each++) await clock.advance(1);
     await clock.advance(3_600_000);
     const [one] = workers as [Worker];
-    // A tenth of the time is its own, as of five.
+    // A tenth of the time is its own share, as with five functions.
     for (let each = 0; each < 100; each++) {
       one.take(1);
       await clock.advance(20);
@@ -183,7 +183,7 @@ describe("the time of the event loop", () => {
     }
     await clock.advance(1_000);
     expect([left, isDone]).toEqual([0, true]);
-    // Both began in one stretch.
+    // Both started in one stretch.
     expect(clock.longest).toBeLessThanOrEqual(6);
     expect(busy.account.spent.get("rows")).toBeCloseTo(1);
   });

@@ -39,7 +39,7 @@ describe("the low-water mark", () => {
         };
         for (const { step, kind } of steps) {
           if (kind === "again") {
-            // A change before the mark that is read again after a restart is done already.
+            // A change before the mark that is read again after a restart is already handled.
             mark.push({ resourceVersion: resourceVersion(String(1 + (step % rv))), outstanding: 0, firm: false });
             check();
             continue;

@@ -12,7 +12,7 @@ const each = 20;
 const names = Array.from({ length: count }, (_, index) => `team-${index}`);
 const byLabel = manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]);
 
-/** Disk of a process that knew `each` objects in each of the namespaces. */
+/** The disk of a process that knew `each` objects in each of the namespaces. */
 async function left(): Promise<MemoryDisk> {
   const disk = new MemoryDisk();
   const store = new MemoryStore(disk);
@@ -35,7 +35,7 @@ async function left(): Promise<MemoryDisk> {
   return disk;
 }
 
-/** How many objects were looked at since it was last asked. */
+/** Returns a counter of the objects examined since its last call. */
 function looks(): () => number {
   let looked = 0;
   const original = ByNamespace.prototype.in;
@@ -70,7 +70,7 @@ test("a start with many namespaces looks at each object a few times, and a names
   );
 });
 
-/** One namespace with 1,000 objects is chosen, and left; `waits` counts the events that wait then. */
+/** Selects and deselects one namespace with 1,000 objects; `waits` counts the events that then wait. */
 async function leftOne() {
   const held = manifest({}, byLabel.triggers);
   const it = await DispatchFixture.open({ clock: new WorkingClock(), manifest: held, namespace: "team-a" });
@@ -124,7 +124,7 @@ test("a list of the namespaces is not doubted for deletions that are still being
   expect(it.function.believes("settings", [])).toBe(true);
 });
 
-/** A namespace with one object is chosen, and is so no more once that was told. */
+/** Selects a namespace with one object, and deselects it once the object is delivered. */
 async function comesAndGoes(it: DispatchFixture, namespace: string, rv: number): Promise<void> {
   it.function.retain("settings", ["team-a", namespace]);
   const source = it.function.subscription("settings", { selection: "all", namespace });

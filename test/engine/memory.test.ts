@@ -5,7 +5,7 @@ import type { Change } from "../../runtime/informer/scan/change.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
-/** A change whose body is a part of a socket's chunk, as the reader hands it out. */
+/** A change whose body is a part of a socket's chunk, as the reader delivers it. */
 function inChunk(given: Change): Change {
   const chunk = Buffer.alloc(64 * 1024);
   return { ...given, body: chunk.subarray(100, 100 + given.body.copy(chunk, 100)) };

@@ -7,7 +7,7 @@ const when = (expression: string, over: Partial<Trigger> = {}): DispatchOptions 
   manifest: manifest({}, [trigger({ matchConditions: [{ name: "c", expression }], ...over })]),
 });
 
-/** Ends the process cleanly, and starts the next one on a store that kept no bodies, as the Secrets keep none. */
+/** Ends the process cleanly and starts the next one on a store without bodies, like the store in Secrets. */
 async function handedOver(it: DispatchFixture, options: DispatchOptions): Promise<DispatchFixture> {
   it.subscription.bookmark(resourceVersion("20"));
   await it.drain();

@@ -5,7 +5,7 @@ interface Waiting {
   readonly listener: DeliveryListener;
 }
 
-/** Begins what it is given as the sandbox does: each function's in order, never more at once than its concurrency. */
+/** Starts deliveries as the sandbox does: each function's in order, at most its concurrency at a time. */
 export class ModelExecutor implements Runner {
   private readonly concurrencyOf: (functionName: string) => number;
   private readonly handle: (delivery: Delivery) => Promise<Outcome>;

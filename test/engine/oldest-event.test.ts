@@ -1,9 +1,9 @@
-// How long events wait that more room to run would help: what a fleet is scaled by.
+// The wait of events that more room to run would shorten, by which a fleet is scaled.
 import { describe, expect, it } from "vitest";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { change, DispatchFixture, failure, manifest, quiet } from "./fixture.ts";
 
-/** More than one function has under way at once, those that wait at its runner included. */
+/** More events than one function may have in progress, including those that wait at its runner. */
 const many = 300;
 
 const open = async (policy: Parameters<typeof manifest>[0] = {}) =>
@@ -17,7 +17,7 @@ async function pass({ clock, runner }: DispatchFixture, seconds: number): Promis
   await quiet(runner);
 }
 
-/** Objects that change once each. */
+/** Sends one change for each object. */
 function flood({ subscription }: DispatchFixture, objects = many, from = 0): void {
   for (let n = from; n < from + objects; n++) subscription.change(change("Added", `o${n}`, 11 + n));
 }

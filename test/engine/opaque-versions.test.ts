@@ -89,7 +89,7 @@ describe("a deletion that carries the object's own resourceVersion", () => {
     const second = await it.restart();
     second.subscription.change(own);
     await quiet(it.runner);
-    // An attempt may have both records: the first is cleared by the commit after that of the second.
+    // An attempt may have both records: the first is removed by the commit after that of the second.
     const rows = [...it.disk.begun.values()];
     for (const { started } of rows) {
       const first = started.map((event) => ({ ...event, attempt: event.attempt - 1 }));

@@ -11,9 +11,9 @@ import { change, DispatchFixture, manifest, quiet, trigger } from "./fixture.ts"
 const asking = (expression: string) => ({
   manifest: manifest({}, [trigger({ matchConditions: [{ name: "own", expression }] })]),
 });
-/** A text is demanded before all else, which a quick look can answer. */
+/** A condition that first requires a text, which the quick scan can check. */
 const demanding = asking("object.spec.of == 'x'");
-/** The same, in words that no quick look understands. */
+/** The same condition, in a form that the quick scan does not recognise. */
 const judging = asking("object.spec.of in ['x']");
 
 type Step =
@@ -39,7 +39,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 30 },
 );
 
-/** Each look at it takes a millisecond, so that long work is done in pieces. */
+/** Each reading takes a millisecond, so that long work is done in slices. */
 class CountingClock extends VirtualClock {
   private looks = 0;
 
@@ -48,7 +48,7 @@ class CountingClock extends VirtualClock {
   }
 }
 
-/** Hands the function all, as a stream hands it to one that stands by. */
+/** Delivers everything to the function as a stream does to a subscriber that changes may skip. */
 function streamTo({ subscription }: DispatchFixture, position?: string): Members {
   const members = new Members();
   const at = position ? resourceVersion(position) : (subscription.resumeFrom ?? resourceVersion("1"));
@@ -70,7 +70,7 @@ async function lives(given: typeof demanding, life: readonly Step[], streams = f
   for (const step of life) {
     if (step.type === "write") {
       const stands = objects.get(step.name);
-      // Without a value it is deleted, in the state that it had.
+      // Without a value, the object is deleted in its previous state.
       if (step.of === undefined && !stands) continue;
       const type = step.of === undefined ? "Deleted" : stands ? "Modified" : "Added";
       const of = step.of ?? JSON.parse(String(stands?.body)).spec.of;

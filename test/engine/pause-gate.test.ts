@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PauseGate } from "../../runtime/engine/work/pause-gate.ts";
 
-/** A gate before so many attempts that wait, and what it asked for. */
+/** A gate with so many waiting attempts, and its requests. */
 function gateBefore(waiting: number) {
   const asked = { recalled: 0, retried: 0, begun: 0 };
   const pump = () => {

@@ -10,20 +10,20 @@ import { change, DispatchFixture, type DispatchOptions, done, manifest, quiet, t
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const three = [change("Added", "a", 11), change("Added", "b", 12), change("Added", "c", 13)];
 
-/** The machine goes down, and another process goes on from what the disk has. */
+/** Simulates a power loss, after which another process continues from the content of the disk. */
 async function powerLoss(it: DispatchFixture, options: DispatchOptions = {}): Promise<DispatchFixture> {
   it.disk.end = "power-loss";
   return it.restart(options);
 }
 
-/** A function that had listed before a power loss, and whose handlers now run until they are ended. */
+/** A function that had listed before a power loss, and whose handlers now run until the test ends them. */
 async function restored(options: DispatchOptions = {}): Promise<DispatchFixture> {
   const it = await powerLoss(await (await DispatchFixture.open()).listed(), options);
   it.runner.answer = () => undefined;
   return it;
 }
 
-/** Ends it in good order, which frees what runs, and starts the next. */
+/** Ends the process cleanly, which lets running attempts finish, and starts the next one. */
 async function drained(it: DispatchFixture, options: DispatchOptions = {}): Promise<DispatchFixture> {
   const drain = it.drain();
   for (const end of it.runner.open.values()) end(done);
@@ -170,7 +170,7 @@ describe("after a power loss", () => {
     first.subscription.change(change("Added", "b", 11, { spec: { v: 1 } }));
     await quiet(first.runner);
     await first.clock.advance(1_000);
-    // The power loss removed the record of what the handler received then, which is 2.
+    // The power loss removed the record of what the handler then received, which is 2.
     const second = await powerLoss(first, looks);
     second.runner.answer = () => undefined;
     second.subscription.serverIsAt(resourceVersion("20"));

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Delivery, DeliveryListener } from "../../runtime/engine/delivery/delivery.ts";
 import { change, DispatchFixture, done, manifest, quiet } from "./fixture.ts";
 
-/** Counts what the runner is given and does not begin. */
+/** Counts the deliveries that the runner has received and not started. */
 function given(it: DispatchFixture): () => number {
   const give = it.runner.give.bind(it.runner);
   let count = 0;
@@ -13,7 +13,7 @@ function given(it: DispatchFixture): () => number {
   return () => count - it.runner.deliveries.length;
 }
 
-/** A function of that concurrency whose handlers end at once, and which has seen a thousand of them. */
+/** A function with that concurrency whose handlers end at once, after a thousand events. */
 async function quick(concurrency: number) {
   const it = await (await DispatchFixture.open({ manifest: manifest({ concurrency }) })).listed();
   for (let rv = 11; rv < 1_011; rv++) it.subscription.change(change("Added", `n${rv}`, rv));

@@ -1,6 +1,6 @@
 import type { Delivery, Outcome, Runner } from "../../runtime/engine/delivery/delivery.ts";
 
-/** Begins each delivery at once, and ends it as `handle` says. It has nothing to give back. */
+/** Starts each delivery at once, and ends it with the result of `handle`. It never returns deliveries. */
 export const promisedRunner = (handle: (delivery: Delivery) => Outcome | Promise<Outcome>): Runner => ({
   recall() {},
   give(delivery, listener) {

@@ -110,7 +110,7 @@ describe("a namespace that leaves the scope and comes back", () => {
       list.item(b);
       list.end(resourceVersion(String(rv)));
       await quiet(it.runner);
-      // Once for the namespace that leaves, once more for another that does.
+      // Once for the namespace that is deselected, once more for another one.
       for (const _ of [1, 2]) {
         it.function.retain("settings", ["team-a"]);
         await quiet(it.runner);
@@ -125,7 +125,7 @@ describe("a namespace that leaves the scope", () => {
   const byLabel = manifest({}, [trigger({ namespaces: { type: "labels", labelSelector: "team" } })]);
   const inTeamB = { manifest: byLabel, namespace: "team-b" };
 
-  /** The process died, and the next one finds that the namespace is not in scope. */
+  /** Restarts the process, and the next one finds that the namespace is not in scope. */
   async function leavesAgain(it: DispatchFixture): Promise<void> {
     const next = await it.restart(inTeamB);
     next.function.retain("settings", []);

@@ -6,7 +6,7 @@ import { MemoryDisk } from "../../runtime/journal/memory/journal.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger } from "./fixture.ts";
 
-/** Notes the rows of known objects that are written, as their resourceVersions. */
+/** Records the rows of known objects that are written, as their resourceVersions. */
 class NotingStore extends MemoryStore {
   readonly rows: (string | undefined)[] = [];
 
@@ -16,10 +16,10 @@ class NotingStore extends MemoryStore {
   }
 }
 
-/** Tells a Modified where `.spec.n` changed alone. */
+/** Delivers a Modified only if `.spec.n` changed. */
 const options: DispatchOptions = { manifest: manifest({}, [trigger({ changedFields: [["spec", "n"]] })]) };
 
-/** An object on record at 11, whose changes up to 16 were held back within a second each. */
+/** An object recorded at 11, whose changes up to 16 were each deferred within a second. */
 async function heldBack(over: DispatchOptions = {}): Promise<DispatchFixture> {
   const it = await (await DispatchFixture.open({ ...options, ...over })).listed();
   it.subscription.change(change("Added", "a", 11, { spec: { n: 1 } }));

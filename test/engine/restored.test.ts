@@ -1,21 +1,22 @@
-// A cluster that is restored with newer revisions than all it gave: its list is newer than what is known, its objects are older.
+// A cluster that is restored with newer resourceVersions than any it gave before: its list is newer than the known state, but its
+// objects are older.
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
 import type { Trigger } from "../../runtime/manifest/function.ts";
 import { change, DispatchFixture, done, manifest, quiet, trigger } from "./fixture.ts";
 
-/** Far beyond all that was given before. */
+/** A resourceVersion far beyond all that were given before. */
 const bumped = 1_000_000_009;
 
-/** Everything up to here is done. */
+/** Handles everything up to this resourceVersion. */
 async function reach(it: DispatchFixture, at: number | string): Promise<void> {
   it.subscription.bookmark(resourceVersion(String(at)));
   await quiet(it.runner);
   await it.clock.advance(1_000);
 }
 
-/** A function that knows `a` in its second state, at 12, and stands at 20. */
+/** A function that knows `a` in its second state, at 12, and whose checkpoint is 20. */
 async function knowing(over: Partial<Trigger> = {}): Promise<DispatchFixture> {
   const it = await DispatchFixture.open({ manifest: manifest({}, [trigger(over)]) });
   await it.list(9, [change("Added", "a", 5)], "initial");
@@ -24,7 +25,9 @@ async function knowing(over: Partial<Trigger> = {}): Promise<DispatchFixture> {
   return it;
 }
 
-/** Whether a list that is read after history was lost proves the restore. Aborts it, as a source then does. */
+/**
+ * True if a list that is read after a loss of history proves the restore. The list is then aborted, as a source does.
+ */
 function proves(it: DispatchFixture, at: number | string, items: readonly Change[]): boolean {
   const receiver = it.subscription.list("relist", it.subscription.resumeFrom);
   for (const item of items) receiver.item(item);
@@ -33,7 +36,7 @@ function proves(it: DispatchFixture, at: number | string, items: readonly Change
   return isProof;
 }
 
-/** As a source does: where a list proves a restore, another follows. */
+/** Lists again as a source does after a list that proves a restore. */
 async function relist(it: DispatchFixture, at: number, items: readonly Change[]): Promise<void> {
   const isProof = proves(it, at, items);
   if (isProof) it.subscription.rewound();
@@ -111,7 +114,9 @@ describe("a list proves a restore", () => {
 describe("after a restore that a list has proved", () => {
   const undone = [change("Added", "a", 5), change("Added", "back", 6)];
 
-  /** Knows `a` in its second state, that `back` was deleted, and `since`, which the backup does not have. */
+  /**
+   * A function that knows `a` in its second state, the deletion of `back`, and `since`, which the backup does not contain.
+   */
   async function restored(over: Partial<Trigger> = {}): Promise<DispatchFixture> {
     const it = await DispatchFixture.open({ manifest: manifest({}, [trigger(over)]) });
     await it.list(9, [change("Added", "a", 5), change("Added", "back", 6)], "initial");

@@ -6,7 +6,7 @@ import { change, DispatchFixture, done, failure, manifest, quiet, trigger } from
 const replaced = manifest({}, [trigger({ name: "labelled", labelSelector: "x=1", initialEvents: "Skip" })]);
 const sevenDays = 7 * 24 * 3_600_000;
 
-/** A function that is held, with two events that wait. */
+/** A paused function with two waiting events. */
 async function withWaiting(): Promise<DispatchFixture> {
   const it = await (await DispatchFixture.open()).listed();
   it.dispatcher.hold("copy", "command");
@@ -68,7 +68,7 @@ describe("a trigger that is replaced while its events wait", () => {
     it.dispatcher.release("copy", "command");
     await quiet(it.runner);
     await it.clock.advance(1_000);
-    // It selects neither of them any more.
+    // It no longer selects either of them.
     expect([it.runner.told, it.outcomes.get("filtered"), it.disk.spill.size]).toEqual([[], 2, 0]);
   });
 

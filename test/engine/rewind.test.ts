@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { change, DispatchFixture, done, quiet } from "./fixture.ts";
 
-/** A function that knows `a` in its state at 5, on a cluster that is at 9. */
+/** A function that knows `a` in its state at 5, on a cluster at 9. */
 async function knowing(): Promise<DispatchFixture> {
   const it = await DispatchFixture.open();
   await it.list(9, [change("Added", "a", 5)], "initial");
@@ -12,7 +12,7 @@ async function knowing(): Promise<DispatchFixture> {
   return it;
 }
 
-/** Begins on a change, and dies before its handler has ended. */
+/** Starts on a change, and is killed before its handler has ended. */
 async function dyingOf(it: DispatchFixture, next: ReturnType<typeof change>): Promise<DispatchFixture> {
   it.runner.answer = () => undefined;
   it.subscription.change(next);

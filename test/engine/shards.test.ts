@@ -5,7 +5,7 @@ import { VirtualClock } from "../virtual-clock.ts";
 import { change, DispatchFixture, type DispatchOptions, manifest, quiet, trigger } from "./fixture.ts";
 import { minute, schedule } from "./schedule/fixture.ts";
 
-/** Keys of the shard end in one of these letters. */
+/** A shard of the keys that end in one of these letters. */
 const shardOf = (letters: string, isFirst = false): Shard => ({
   number: isFirst ? 0 : 1,
   spread: "2 by name",

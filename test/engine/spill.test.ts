@@ -7,7 +7,7 @@ import { change, DispatchFixture, done, failure, inAnHour, manifest, quiet, trig
 
 const names = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => `n${from + index}`);
 
-/** A row whose body takes time to make what it is today. */
+/** A row whose body does work when it is migrated to the current form. */
 const worked = (row: Spilled, work: () => void): Spilled =>
   row.kind === "key"
     ? row

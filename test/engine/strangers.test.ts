@@ -80,7 +80,7 @@ describe("an object that has not met the conditions", () => {
     await quiet(first.runner);
     await first.clock.advance(1_000);
     first.subscription.change(at("Added", "b", 13, 1));
-    // Its beginning is committed separately, before the checkpoint that b moved is due.
+    // Its start is committed separately, before the checkpoint that b advanced is due.
     first.subscription.change(at("Added", "c", 14, 9));
     await quiet(first.runner);
     const it = await first.restart(options);

@@ -5,7 +5,7 @@ const stuck = change("Added", "stuck", 5, { spec: "last" });
 const fine = change("Added", "fine", 6);
 const hangs = ({ object }: { object: { name: string } }) => (object.name === "stuck" ? undefined : done);
 
-/** A process that has read its first list, of which one event does not end. */
+/** A process that has read its first list, one event of which does not end. */
 async function withStuckEvent(options: Parameters<typeof DispatchFixture.open>[0] = {}): Promise<DispatchFixture> {
   const it = await DispatchFixture.open(options);
   it.runner.answer = hangs;

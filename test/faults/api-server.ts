@@ -21,7 +21,7 @@ export class Exchange {
     this.headers = new Map(this.lines);
   }
 
-  /** Every value of a header that may come more than once. */
+  /** Every value of a repeated header. */
   all(name: string): string[] {
     return this.lines.flatMap(([header, value]) => (header === name ? [value] : []));
   }
@@ -30,7 +30,7 @@ export class Exchange {
     return this.query.has("watch");
   }
 
-  /** A whole answer; the connection stays open. */
+  /** Sends a complete answer; the connection stays open. */
   reply(status: number, body: string, headers: Record<string, string> = {}): void {
     const bytes = Buffer.from(body);
     this.head(status, { "content-type": "application/json", "content-length": String(bytes.length), ...headers });
@@ -41,7 +41,7 @@ export class Exchange {
     this.reply(code, JSON.stringify(statusObject(code, reason, more)), headers);
   }
 
-  /** Begins a chunked answer that is sent piece by piece. */
+  /** Starts a chunked answer that is sent piece by piece. */
   stream(headers: Record<string, string> = {}): Stream {
     this.head(200, { "content-type": "application/json", "transfer-encoding": "chunked", ...headers });
     return new Stream(this.socket);
@@ -53,7 +53,7 @@ export class Exchange {
   }
 }
 
-/** The body of a chunked answer, under the test's control to the byte. */
+/** The body of a chunked answer, which the test controls to the byte. */
 export class Stream {
   private readonly socket: Socket;
 
@@ -68,12 +68,12 @@ export class Stream {
     return this;
   }
 
-  /** Sends each object as a line of its own. */
+  /** Sends each object on a separate line. */
   lines(...objects: object[]): this {
     return this.send(objects.map((object) => `${JSON.stringify(object)}\n`).join(""));
   }
 
-  /** Ends the body as HTTP means it. */
+  /** Ends the body as HTTP specifies. */
   end(): void {
     this.socket.write("0\r\n\r\n");
   }
@@ -83,7 +83,7 @@ export class Stream {
     this.socket.end();
   }
 
-  /** Breaks the connection off. */
+  /** Resets the connection. */
   reset(): void {
     this.socket.resetAndDestroy();
   }
@@ -91,7 +91,7 @@ export class Stream {
 
 type Answer = (exchange: Exchange) => void;
 
-/** An API server that does exactly as it is told, on real sockets. A request without a script waits for the test. */
+/** A scripted API server on real sockets. A request without a script waits until the test answers it. */
 export class ScriptedServer {
   readonly requests: Exchange[] = [];
   private readonly server: Server;
@@ -116,17 +116,19 @@ export class ScriptedServer {
     return `http://127.0.0.1:${address.port}`;
   }
 
-  /** Connections open now. */
+  /** Number of open connections. */
   get connections(): number {
     return this.sockets.size;
   }
 
-  /** Answers matching requests, one after the other; the last answer is given again and again. Later scripts go first. */
+  /**
+   * Answers matching requests with the given answers in order; the last one is repeated. Later scripts take precedence.
+   */
   script(matches: (exchange: Exchange) => boolean, ...answers: Answer[]): void {
     this.scripts.unshift({ matches, answers });
   }
 
-  /** The `count`th matching request, as soon as it is there. */
+  /** Resolves with the `count`th matching request as soon as it arrives. */
   async request(matches: (exchange: Exchange) => boolean, count = 1): Promise<Exchange> {
     for (;;) {
       const found = this.requests.filter(matches)[count - 1];
@@ -187,7 +189,7 @@ export function configMap(name: string, resourceVersion: string | number, more: 
   };
 }
 
-/** A watch's line. */
+/** A line of a watch. */
 export function event(type: string, object: object): object {
   return { type, object };
 }
@@ -198,7 +200,7 @@ export function bookmark(resourceVersion: string | number, initialEnd = false, k
   return event("BOOKMARK", { kind, apiVersion: "v1", metadata });
 }
 
-/** The body of a LIST of ConfigMaps; items have neither kind nor apiVersion, as the real ones have not. */
+/** The body of a LIST of ConfigMaps. Items have neither kind nor apiVersion, as on a real server. */
 export function configMapList(resourceVersion: string | number, items: object[], more: object = {}): string {
   const bare = items.map((item) => {
     const { kind: _kind, apiVersion: _apiVersion, ...rest } = item as Record<string, unknown>;

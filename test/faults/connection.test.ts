@@ -127,7 +127,7 @@ test("after two sessions without a bookmark, watches are asked to end within two
   expect(timeouts).toEqual([300, 300, 60]);
 });
 
-/** Moves on by whole seconds, at most `seconds` of them, letting sockets work in between. */
+/** Advances by whole seconds, at most `seconds`, and lets sockets work in between. */
 async function advanceUntil(fixture: FaultFixture, seconds: number, done: () => boolean): Promise<void> {
   for (let passed = 0; passed < seconds && !done(); passed++) await fixture.clock.advance(second);
   while (!done()) await fixture.clock.advance(0);

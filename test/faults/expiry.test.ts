@@ -6,14 +6,14 @@ import { configMaps, FaultFixture, isPlainWatch, isWatchList } from "./fixture.t
 
 interface Refusal {
   readonly form: "an HTTP status" | "an ERROR event";
-  /** What the server says that its history begins at; undefined: it does not say, as etcd does not. */
+  /** The oldest revision that the server names in its error; `undefined` if it does not name one, like etcd. */
   readonly oldest: number | undefined;
 }
 
 /** A server whose history has an event at each of `versions`, and begins after `begins`. */
 class HistoryServer {
   refused = 0;
-  /** Of the watches that it accepts, those that break off after the first half of what they have to tell. */
+  /** Numbers of the accepted watches that break off after the first half of their events. */
   breaks: ReadonlySet<number> = new Set();
   private readonly versions: number[];
   private readonly begins: number;
@@ -35,7 +35,7 @@ class HistoryServer {
     return Math.max(...this.versions);
   }
 
-  /** Every stream tells of one more event. */
+  /** Sends one more event on every stream. */
   append(): number {
     const version = this.newest + 1;
     this.versions.push(version);
@@ -45,12 +45,12 @@ class HistoryServer {
     return version;
   }
 
-  /** What follows on `from` in this history, a line each. */
+  /** The events after `from` in this history, one line each. */
   after(from: number): string[] {
     return this.versions.filter((version) => version > from).map((version) => `Added o${version} ${version}`);
   }
 
-  /** Up to where somebody got who began at `position` and heard this, each event in its turn. */
+  /** The position that a subscriber from `position` reaches with these events, each of which must be the next one. */
   reached(position: number, log: readonly string[]): number {
     let reached = position;
     for (const line of log) {
@@ -92,13 +92,13 @@ class HistoryServer {
   }
 }
 
-/** Passes time, a second at a time, until it is so. */
+/** Advances time, a second at a time, until `isSo` returns true. */
 async function until(fixture: FaultFixture, isSo: () => boolean): Promise<void> {
   for (let seconds = 0; seconds < 60 && !isSo(); seconds++) await fixture.pass(1);
   expect(isSo()).toBe(true);
 }
 
-/** One whose position stays where it began, as that of a function does whose first event is stuck. */
+/** A subscriber whose position does not advance, like a function whose first event is stuck. */
 class StuckSubscriber extends RecordingSubscriber {
   constructor(position: string, id: string) {
     super(position, id);
@@ -116,7 +116,7 @@ function group(fixture: FaultFixture, positions: readonly number[]): RecordingSu
 
 const lists = ({ log }: RecordingSubscriber) => log.filter((line) => line.startsWith("list"));
 const followed = ({ log }: RecordingSubscriber) => log.filter((line) => /^(Added|Modified|Deleted)/.test(line));
-/** Whether it has everything up to there. */
+/** True if the subscriber has everything up to this version. */
 const at = (version: number) => (subscriber: RecordingSubscriber) =>
   (subscriber.log.at(-1) ?? subscriber.resumeFrom)?.endsWith(String(version)) === true;
 
@@ -251,7 +251,7 @@ const scenarios = fc.record({
   late: fc.array(fc.integer({ min: 1, max: 60 }), { maxLength: 3 }),
   begins: fc.integer({ min: 1, max: 60 }),
   form: fc.constantFrom("an HTTP status" as const, "an ERROR event" as const),
-  /** How far the server's word is off; undefined: it says nothing. */
+  /** Error of the version that the server names; `undefined` if it does not name one. */
   lie: fc.option(fc.constantFrom(0, 0, 0, -20, 20), { nil: undefined }),
   breaks: fc.array(fc.nat({ max: 8 }), { maxLength: 4 }),
 });

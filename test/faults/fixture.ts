@@ -23,21 +23,21 @@ const coreResources = {
   ],
 };
 
-/** What a test follows unless it says otherwise. */
+/** The source that a test follows by default. */
 export const configMaps: SourceSpec = { apiVersion: "v1", kind: "ConfigMap" };
 
 export const collection = "/api/v1/configmaps";
 export const isWatch = (exchange: Exchange) => exchange.path === collection && exchange.isWatch && !isProbe(exchange);
 export const isPlainWatch = (exchange: Exchange) => isWatch(exchange) && !exchange.query.has("sendInitialEvents");
 export const isWatchList = (exchange: Exchange) => isWatch(exchange) && exchange.query.has("sendInitialEvents");
-/** The question for the newest resourceVersion, in its two forms. */
+/** The request for the newest resourceVersion, in its two forms. */
 export const isProbe = (exchange: Exchange) => exchange.query.get("fieldSelector") === "metadata.name=-";
 export const isListProbe = (exchange: Exchange) =>
   exchange.path === collection && !exchange.isWatch && exchange.query.get("limit") === "1";
 export const isList = (exchange: Exchange) =>
   exchange.path === collection && !exchange.isWatch && !isListProbe(exchange);
 
-/** Writes down the states that sources go through, and what else they tell. */
+/** Records the states of sources, and their other notifications. */
 export class RecordingObserver implements WatchObserver {
   readonly states: (StateChange & { readonly spec: SourceSpec })[] = [];
   readonly causes: string[] = [];
@@ -66,7 +66,7 @@ export class RecordingObserver implements WatchObserver {
   listed = silentObserver.listed;
   received = silentObserver.received;
 
-  /** The `count`th time that a state was entered. */
+  /** Resolves when a state is entered for the `count`th time. */
   async entered(state: SourceState, count = 1): Promise<StateChange> {
     for (;;) {
       const found = this.states.filter((change) => change.to === state)[count - 1];
@@ -90,7 +90,7 @@ export class RecordingObserver implements WatchObserver {
   }
 }
 
-/** A scripted server, and sources that watch it on a clock that the test moves. */
+/** A scripted server, with sources that watch it on a clock that the test moves. */
 export class FaultFixture {
   readonly server: ScriptedServer;
   readonly clock = new VirtualClock();
@@ -112,7 +112,7 @@ export class FaultFixture {
       (exchange) => exchange.path === "/api/v1",
       (exchange) => exchange.reply(200, JSON.stringify(coreResources)),
     );
-    // Unless a test is about it, the newest resourceVersion cannot be learnt.
+    // By default the newest resourceVersion cannot be read.
     server.script(isProbe, (exchange) => exchange.status(422, "Invalid"));
     server.script(isListProbe, (exchange) => exchange.status(403, "Forbidden"));
   }
@@ -122,7 +122,7 @@ export class FaultFixture {
     return new FaultFixture(await ScriptedServer.start(), random);
   }
 
-  /** Moves on by `seconds`, and lets what is on its way to the server and back arrive in between. */
+  /** Advances by `seconds`, and lets pending requests and answers arrive in between. */
   async pass(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second++) {
       await this.clock.advance(1000);
@@ -130,7 +130,7 @@ export class FaultFixture {
     }
   }
 
-  /** Two answers later, those to earlier requests have been read. */
+  /** After two more answers, those to earlier requests have been read. */
   private async roundTrip(): Promise<void> {
     for (let trip = 0; trip < 2; trip++) {
       const { body } = await this.transport.request({ method: "GET", path: "/round-trip" });

@@ -259,7 +259,7 @@ test.each<[string, (text: string) => Buffer]>([
   stream.send(encode(line("a", 6)));
   await subscriber.saw("Added a 6");
   if (coding !== "gzip") return;
-  // An API server flushes each event as a gzip member of its own.
+  // An API server flushes each event as a separate gzip member.
   stream.send(encode(line("b", 7)));
   await subscriber.saw("Added b 7");
 });

@@ -10,7 +10,7 @@ async function starting(resumeFrom?: string) {
   return { fixture, subscriber };
 }
 
-/** As `starting`, on a server that has no WatchList. */
+/** Like `starting`, on a server without WatchList. */
 async function listing() {
   const started = await starting();
   started.fixture.server.script(isWatchList, (each) => each.status(422, "Invalid"));

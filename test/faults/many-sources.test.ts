@@ -8,7 +8,7 @@ import { configMaps, FaultFixture, isListProbe, isPlainWatch, isProbe, isWatchLi
 const inNamespaces = (exchange: Exchange) => exchange.path.startsWith("/api/v1/namespaces/");
 const isStream = (exchange: Exchange) => inNamespaces(exchange) && exchange.isWatch && !isProbe(exchange);
 
-/** Hears how new the server is. */
+/** Records the newest resourceVersion of the server. */
 class Asking extends RecordingSubscriber {
   serverIsAt(resourceVersion: string): void {
     this.note(`server is at ${resourceVersion}`);

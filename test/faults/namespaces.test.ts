@@ -36,7 +36,7 @@ class Follower {
 
   private constructor(fixture: FaultFixture) {
     this.fixture = fixture;
-    // What a test does not answer waits for it.
+    // Requests that a test does not answer stay open.
     fixture.server.script(
       ({ path }) => path.startsWith("/api/v1/namespaces"),
       () => {},
@@ -70,7 +70,7 @@ class Follower {
       }),
     } as const;
     const live = new LiveFunction(offer, {
-      // What code does is no part of this: attempts end as the test says.
+      // The test decides how attempts end, so no code is loaded.
       sandbox: { load: async () => {}, unload: async () => {} },
       dispatcher,
       watches,
@@ -98,12 +98,12 @@ class Follower {
     };
   }
 
-  /** The `count`th list of the namespaces. */
+  /** Answers the `count`th list of the namespaces. */
   async namespaces(count: number, ...lines: readonly object[]): Promise<Stream> {
     return (await this.fixture.server.request(isNamespaces, count)).stream().lines(...lines);
   }
 
-  /** The `count`th list of team-a's objects, all of which are there. */
+  /** Answers the `count`th list of team-a's objects with all of them. */
   async objects(count: number): Promise<void> {
     (await this.fixture.server.request(isObjects, count)).stream().lines(...objects, bookmark(200, true));
   }
@@ -114,14 +114,14 @@ class Follower {
     await quiet(this.runner);
   }
 
-  /** The namespaces' history is gone. */
+  /** Expires the namespaces' history. */
   async expire(stream: Stream): Promise<void> {
     stream.lines(event("ERROR", statusObject(410, "Expired")));
     const { delayMs = 0 } = await this.fixture.observer.entered("backoff");
     await this.fixture.clock.advance(delayMs);
   }
 
-  /** All objects were told of, and then one list of namespaces was empty. */
+  /** Delivers all objects, then answers one list of namespaces with an empty one. */
   static async inDoubt(): Promise<Follower> {
     const it = await Follower.start();
     await it.run();
@@ -134,13 +134,13 @@ class Follower {
     return it;
   }
 
-  /** The namespaces' source has a list that it does not believe yet. */
+  /** Waits until the namespaces' source has a list that it does not trust yet. */
   async doubts(): Promise<void> {
     await this.fixture.observer.ended("doubt");
     await quiet(this.runner);
   }
 
-  /** What was told since all objects were. */
+  /** The deliveries after those of the initial objects. */
   get since(): string[] {
     const later = this.runner.deliveries.slice(objects.length);
     return later.map(({ type, flags }) => `${type} ${flags.reason ?? ""}`);

@@ -106,7 +106,7 @@ test("a list from an API server that is behind the stream is no rewind: another 
   expect(steady.log).toEqual(["Added a 120"]);
 });
 
-/** Knows of a state that no list shows, until it is told that the cluster's state went back. */
+/** Contradicts every list until it is notified that the cluster's state was reset to an earlier one. */
 class Contradicted extends RecordingSubscriber {
   override list(reason: ListReason, gapFrom: ResourceVersion | undefined): ListReceiver {
     return { ...super.list(reason, gapFrom), provesRewind: () => reason !== "rv-rewind" };
@@ -119,7 +119,7 @@ test.each([
 ])("a list that contradicts what one knows is a rewind for all who listen, by %s", async (_, status) => {
   await using fixture = await FaultFixture.start();
   const bumped = 1_000_000_000;
-  /** Lists twice in the same way: the first is given up. */
+  /** Answers two lists in the same way: the first is abandoned. */
   const listBy = async (nth: number) => {
     if (status !== 200) return (await fixture.server.request(isList, nth)).reply(200, configMapList(bumped, []));
     return (await fixture.server.request(isWatchList, nth)).stream().lines(bookmark(bumped, true));

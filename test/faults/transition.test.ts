@@ -178,7 +178,7 @@ test("a source that stops when its turn to list has just come gives it to the ne
   const waiting = [4, 5, 6, 7].map(subscribe);
   await fixture.clock.advance(0);
   for (const [index, { subscriber }] of listing.entries()) {
-    // The bookmark comes in the turn of the event loop in which the list gave up its place.
+    // The bookmark arrives in the turn of the event loop in which the list released its slot.
     subscriber.bookmark = () => void waiting[index]?.watch.close();
     (await fixture.server.request(isWatchList, index + 1)).stream().lines(bookmark(5, true));
     await subscriber.saw("end 5");

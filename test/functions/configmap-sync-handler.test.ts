@@ -33,7 +33,7 @@ const copy = (of: string, place: string, data = { region: "north" }) =>
   configMap({ name: of, namespace: place, labels: { [uidLabel]: `uid-${of}` } }, data);
 const teams = [namespace("a", "one"), namespace("b", "one"), namespace("c", "two"), namespace("platform", "one")];
 
-/** Each write, by its place. */
+/** Each write, with its position. */
 const writes = ({ calls }: Run) =>
   calls.flatMap(({ method, arguments: [what] }) => {
     const { metadata, ...ref } = what as { metadata?: object };

@@ -13,7 +13,7 @@ const pod = (name: string, reason = "CrashLoopBackOff") => {
   return { object: { ...object, status: { containerStatuses: [web] } } as unknown as V1Pod };
 };
 
-/** Runs it with a webhook that answers with this status, and gives what was posted. */
+/** Runs the function with a webhook that answers with this status. Returns the posted bodies. */
 async function notify(names: readonly string[], status = 200) {
   const posted: unknown[] = [];
   const fetch = async (url: string, init?: { body?: unknown }) => {

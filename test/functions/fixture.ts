@@ -11,10 +11,10 @@ import { until } from "../tools/until.ts";
 import { ClusterProcess, RuntimeProcess } from "../tools/watchfire-process.ts";
 import { functionsFolder } from "./shipped.ts";
 
-/** Everything a user would see of a change comes within this time, in milliseconds; a busy machine included. */
+/** Limit of the time until a user sees the effects of a change, in milliseconds, with a margin for a busy machine. */
 const patienceMs = 15_000;
 
-/** A cluster with all shipped functions running on it, each part in a process of its own, as users run them. */
+/** A cluster with all shipped functions. Each part runs in a separate process, as at users. */
 export class FunctionsFixture {
   readonly client: Client;
   readonly runtime: RuntimeProcess;
@@ -51,7 +51,7 @@ export class FunctionsFixture {
     await rm(this.folder, { recursive: true, force: true });
   }
 
-  /** The object once `holds` accepts it; with nothing said, once it is there. */
+  /** The object once `holds` accepts it; by default, once it exists. */
   async object(path: string, holds: (object: Body) => boolean = () => true): Promise<Body> {
     return until(path, patienceMs, async () => {
       const { status, body } = await this.client.reply("GET", path);
@@ -59,7 +59,7 @@ export class FunctionsFixture {
     });
   }
 
-  /** Resolves when there is no such object. */
+  /** Resolves when the object does not exist. */
   async gone(path: string): Promise<void> {
     await until(`${path} is gone`, patienceMs, async () => (await this.client.reply("GET", path)).status === 404);
   }
@@ -82,7 +82,7 @@ export class FunctionsFixture {
     return this.client.post(`/api/v1/namespaces/${namespace}/configmaps`, object);
   }
 
-  /** What the real kubectl says to these arguments. */
+  /** Runs the real kubectl and returns its output. */
   async kubectl(...args: string[]): Promise<string> {
     const { stdout } = await promisify(execFile)(await kubectlPath(), [
       "--kubeconfig",
@@ -92,14 +92,14 @@ export class FunctionsFixture {
     return stdout;
   }
 
-  /** What the runtime has written, line by line. */
+  /** The runtime's log, line by line. */
   async log(): Promise<Record<string, unknown>[]> {
     const lines = (await readFile(this.runtime.logFile, "utf8")).split("\n").filter((line) => line.startsWith("{"));
     return lines.map((line) => JSON.parse(line));
   }
 }
 
-/** The objects of a YAML file beside a function. */
+/** The objects of a YAML file in a function's folder. */
 export function manifest(path: string): Body[] {
   return parseAllDocuments(readFileSync(join(functionsFolder, path), "utf8")).map((document) => document.toJS());
 }

@@ -6,7 +6,7 @@ import { type RunOptions, runReconciler } from "../../sdk/testing.ts";
 
 const finalizer = "my.domain/config-map";
 const key = { namespace: "default", name: "shop" };
-/** With its finalizer, where nothing else is said. */
+/** Has the finalizer by default. */
 const myApp = (metadata: object = {}) => ({
   apiVersion: "my.domain/v1",
   kind: "MyApp",

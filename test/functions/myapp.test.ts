@@ -16,7 +16,7 @@ const crd = (): Body => {
   if (!document) throw new Error("crd.yaml is empty");
   return document;
 };
-/** Creates it as soon as the API server serves its kind. */
+/** Creates the object as soon as the API server serves its kind. */
 const create = (fixture: FunctionsFixture, object: object) =>
   until("MyApp is served", 10_000, async () => {
     const { status, body } = await fixture.client.reply("POST", myapps, { body: object });
@@ -67,7 +67,7 @@ describe("with the CRD that ships beside it, installed after the runtime has sta
         ({ object, msg, fields }) =>
           object === "default/quiet" && msg === "reconciled" && JSON.stringify(fields).includes(`"trigger":"myapps"`),
       );
-    // Whatever the write of the status had fired would be handled before a later change of the same object.
+    // An event that the write of the status caused would be handled before a later change of the same object.
     await fixture.client.patch(`${myapps}/quiet`, { spec: { version: "2.0" } });
     await settled(fixture, "quiet", 2);
     expect(metadata.generation).toBe(1);

@@ -6,7 +6,7 @@ import handler from "../../functions/nightly-cleanup/handler.ts";
 const label = "nightly-cleanup.watchfire.dev/after";
 const scheduledFor = "2026-11-03T02:00:00.000Z";
 
-/** A Pod that ended so many hours before the run; without hours it runs. */
+/** A Pod that ended so many hours before the run; without hours, a running Pod. */
 function pod(name: string, after: string | undefined, hoursAgo?: number): V1Pod {
   const finishedAt = new Date(Date.parse(scheduledFor) - (hoursAgo ?? 0) * 3_600_000).toISOString();
   const ended = { phase: "Succeeded", containerStatuses: [{ state: { terminated: { exitCode: 0, finishedAt } } }] };

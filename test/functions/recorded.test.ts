@@ -18,7 +18,7 @@ import { until } from "../tools/until.ts";
 import { manifest } from "./fixture.ts";
 import { shipped } from "./shipped.ts";
 
-// A cluster that serves the kinds but has none of the objects and namespaces that the recorded events speak of.
+// A cluster that serves the kinds, but does not contain the objects and namespaces of the recorded events.
 let cluster: OwnTarget;
 let sandbox: Sandbox;
 let close: () => Promise<unknown>;

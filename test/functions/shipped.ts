@@ -5,7 +5,7 @@ import { checkExpression } from "../../runtime/engine/filter/check-expression.ts
 import { loadFunctions } from "../../runtime/manifest/load.ts";
 import { fixtureOf } from "../../sdk/testing.ts";
 
-/** The functions that come with the project. */
+/** The functions that the project ships. */
 export const functionsFolder = join(import.meta.dirname, "../../functions");
 
 /** Each folder is one function. */
@@ -13,13 +13,13 @@ export const folders = readdirSync(functionsFolder, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map((entry) => entry.name);
 
-/** What `watchfire validate` would make of them. */
+/** The shipped functions, loaded as by `watchfire validate`. */
 export const shipped = await loadFunctions(functionsFolder, { checkExpression });
 
-/** A delivery as it was recorded; without `oldObject` where there was none. */
+/** A recorded delivery. `oldObject` is absent if there was no previous object. */
 export type RecordedEvent = WatchEvent<UnknownObject> | ScheduledEvent;
 
-/** The events recorded beside a function: each file's own, or those of its batch. */
+/** The events recorded in a function's folder: the event of each file, or the events of its batch. */
 export function recordedEvents(folder: string): { file: string; event: RecordedEvent }[] {
   const events = join(functionsFolder, folder, "events");
   return readdirSync(events).flatMap((file) => {

@@ -1,6 +1,6 @@
 import type { FunctionStatus } from "../../runtime/engine/function-dispatch.ts";
 
-/** What dispatch says of the function `f`, which has handled all there was. */
+/** The dispatcher's status of function `f` after it has handled all events. */
 export const counts: FunctionStatus = {
   function: "f",
   ready: true,

@@ -29,7 +29,7 @@ const offer = (hash: string, env: FunctionManifest["env"] = []) => ({
 const base64 = (text: string) => Buffer.from(text).toString("base64");
 const token = [{ name: "TOKEN", secretKeyRef: { name: "bank", key: "token", optional: false } }];
 
-/** A sandbox that notes what it runs, a dispatcher in which attempts run until they are told to end, and one Secret. */
+/** A sandbox that records what it runs, a dispatcher whose attempts run until the test ends them, and one Secret. */
 function fixture({
   clock = systemClock,
   first = offer("a"),
@@ -37,7 +37,7 @@ function fixture({
   opened = () => {},
 }: {
   clock?: Clock;
-  /** Called when the dispatcher takes the function; throws where its store does. */
+  /** Called when the dispatcher loads the function; throws where its store would. */
   opened?: () => void;
   first?: ReturnType<typeof offer> & Pick<FunctionOffer, "shard">;
   watches?: object;
@@ -105,7 +105,7 @@ test("code that is taken back while it waits for the old code's attempts does no
   expect(loaded).toEqual(["a", "b", "a"]);
 });
 
-/** An offer whose build ends when it is told to. */
+/** An offer whose build ends on the test's command. */
 function slow(hash: string) {
   const built = Promise.withResolvers<Bundle>();
   return { ...offer(hash), bundle: () => built.promise, built };
@@ -255,7 +255,7 @@ test.each<readonly [string, Trigger["namespaces"]]>([
   const mayOwnIn = (name: string) => name !== "b";
   const shard = { number: 1, spread: "2 by namespace", isFirst: false, owns: () => false, mayOwnIn };
   const opened: (string | undefined)[] = [];
-  // The source of the namespaces lists all there are; each other one is noted.
+  // The source of the namespaces lists all existing ones; every other source is recorded.
   const subscribe = ({ kind, namespace }: SourceSpec, subscriber: Subscriber) => {
     if (kind !== "Namespace") return opened.push(namespace);
     return setImmediate(() => {

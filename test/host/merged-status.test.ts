@@ -6,7 +6,7 @@ import { mergedStatus, withStill } from "../../runtime/host/merged-status.ts";
 import { describeRefused } from "../../runtime/host/status.ts";
 import { counts } from "./counts.ts";
 
-/** A shard that has held events back for one reason: how many, and when the last. */
+/** A shard that has dropped events for one reason, with their number and the time of the last. */
 const shard = (count: number, last: number): FunctionStatus => ({
   ...counts,
   function: "hot",

@@ -10,7 +10,7 @@ const [first, other] = [1, 5];
 
 const hot = reportOf();
 
-/** What one process of a fleet has to tell, while it has these slots and sees these owners. */
+/** The publication of one process of a fleet that holds these slots and sees these owners. */
 function toldBy(owner: string, here: readonly number[], owners: Record<number, string>) {
   const live = { all: [{ name: "hot", origin: { type: "folder", manifest: "f" } }], rejected: [], complete: true };
   const runs = new Map(here.map((slot) => [slot, { active: {}, holds: true, isEnding: false, live }]));

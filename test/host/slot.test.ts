@@ -15,7 +15,7 @@ import { VirtualClock } from "../virtual-clock.ts";
 const slots = 8;
 const joined: JournalLocation = { where: fleetPlace(slots), slots, set: "lease-3", carried: {} };
 
-/** What becomes of a slot that was taken, where the Lease names this place then. */
+/** The failure of an acquired slot if the Lease then names this location. */
 async function taken(found: JournalLocation): Promise<WatchfireError> {
   const lost = Promise.withResolvers<WatchfireError>();
   const log = createLog("error", { write: () => {} });

@@ -16,7 +16,7 @@ const fault = (code: ErrorCode): Trouble => ({ code, message: `${code}: why` });
 
 const keys = { count: 10_300, withoutObject: 10_000 };
 
-/** Whether a runtime is ready whose functions were disabled with these codes. */
+/** True if a runtime is ready whose functions were disabled with these codes. */
 function isReadyWith(codes: readonly ErrorCode[], deployment?: Trouble): boolean {
   const liveFunctions = codes.map((code): Pick<LiveFunction, "name" | "state" | "behind"> => {
     const state: LiveState = { type: "disabled", fault: { code, message: code } };
@@ -75,23 +75,23 @@ test("while a function has yet to begin, nobody is asked what the others wait fo
   expect(asked).toEqual(["a", "b"]);
 });
 
-/** What befalls a function that runs and has caught up with two namespaces. */
+/** Conditions of a function that runs and has caught up with two namespaces. */
 interface Case {
   readonly state?: LiveState;
   readonly sandbox?: HostedState["state"];
   readonly lacks?: boolean;
   readonly paused?: Pause;
   readonly refusal?: ErrorCode;
-  /** Of its two sources. */
+  /** States of its two sources. */
   readonly sources?: readonly [SourceState, SourceState];
   readonly behind?: boolean;
-  /** For how long the second one is not connected. */
+  /** How long the second source has been disconnected, in milliseconds. */
   readonly awayMs?: number;
   readonly checkpoint?: ErrorCode;
   readonly dispatch?: StatusParts["dispatch"];
   readonly trustGroup?: string;
   readonly executors?: ErrorCode;
-  /** Of the executors' container, in bytes; the function's is one. */
+  /** Memory limit of the executors' container, in bytes; the function's is one. */
   readonly memoryLimit?: number;
 }
 

@@ -18,7 +18,7 @@ test("functions may name 800 different watches together; who names few always ha
   expect(room.objection(e as object, sources("more", 8), manifest)).toBeUndefined();
   expect(room.objection(e as object, sources("n0", 200), manifest)).toBeUndefined();
   room.take(e as object, sources("n0", 200));
-  // A change of its names frees those that it had.
+  // A change of its names frees the watches of the previous ones.
   expect(room.objection(b as object, sources("other", 200), manifest)).toBeUndefined();
   room.leave(a as object);
   expect(room.objection(a as object, sources("more", 9), manifest)).toBeDefined();

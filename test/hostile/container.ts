@@ -10,35 +10,44 @@ import { until } from "../tools/until.ts";
 const checkout = resolve(import.meta.dirname, "../..");
 /** Folders of the checkout that the container's programs read. */
 const readable = ["node_modules", "runtime", "sdk", "test"];
-/** Mounts them into the folder of the first argument, and becomes the rest: the checkout may lie below a private folder. */
+/**
+ * Mounts them into the folder of the first argument, and runs the remaining arguments. The checkout may be below a private
+ * folder.
+ */
 const mounting = `from=$0; to=$1; shift; for part in ${readable.join(" ")}; do mount --bind "$from/$part" "$to/$part" || exit; done; exec "$@"`;
 
 /** The image's user. */
 const user = 65_532;
-/** As a container of the chart's starts: no capability, no new privileges. The shell's start makes these count for the program. */
+/**
+ * The same start as a container of the chart: no capability, no new privileges. The shell's start makes them effective for the
+ * program.
+ */
 const asGuest = `setpriv --reuid ${user} --regid ${user} --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all`;
 const command = [...asGuest.split(" "), "sh", "-c", 'exec "$0" "$@"'];
 
-/** Why no container can be made here; undefined where one can. */
+/** The reason why no container can be created here; `undefined` if one can. */
 export const whyNot = ((): string | undefined => {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return "it takes root on Linux";
   const missing = ["unshare", "nsenter", "setpriv", "mount"].filter((name) => !existsSync(`/usr/bin/${name}`));
   if (missing.length > 0) return `there is no ${missing.join(", no ")}`;
-  // Root of a container may lack the capability.
+  // The root user of a container may lack the capability.
   const { status } = spawnSync("unshare", ["--pid", "--fork", "--mount-proc", "true"]);
   return status === 0 ? undefined : "root makes no namespaces here";
 })();
 
-/** A folder as the pod's volume is for the executors: they may open what is in it, and change nothing. Gives the socket's path. */
+/**
+ * Creates a folder with the permissions of the pod's volume: executors may open its files, but change nothing. Returns the
+ * socket's path.
+ */
 export function socketFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-container-"));
   chownSync(folder, 0, user);
-  chmodSync(folder, 0o2750); // what is made in it is the group's
+  chmodSync(folder, 0o2750); // files in it get the group of the folder
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
   return join(folder, "executor.sock");
 }
 
-/** Node as the image has it: its user may start it, and not read it. */
+/** Node with the permissions of the image: its user may run it, but not read it. */
 export function imagesNode(): string {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-node-"));
   chmodSync(folder, 0o755);
@@ -48,7 +57,7 @@ export function imagesNode(): string {
   return node;
 }
 
-/** An empty folder that all may enter, for the container to mount the checkout in. */
+/** An empty folder that all may enter, into which the container mounts the checkout. */
 function mountPoint(): string {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-checkout-"));
   chmodSync(folder, 0o755);
@@ -57,7 +66,7 @@ function mountPoint(): string {
   return folder;
 }
 
-/** A `watchfire executor` as the first process of a process namespace of its own, and processes of its user beside it. */
+/** A `watchfire executor` as process 1 of a separate PID namespace, with further processes of its user. */
 export class ExecutorContainer {
   private readonly node: string;
   private readonly socket: string;
@@ -83,23 +92,23 @@ export class ExecutorContainer {
     });
   }
 
-  /** The first process, as the machine numbers it. */
+  /** The machine's pid of the container's first process. */
   private get first(): number {
     const { pid } = this.outer;
     return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, "latin1").trim());
   }
 
-  /** Ends the first process as the kernel would. */
+  /** Kills the first process as the kernel would. */
   kill(): void {
     process.kill(this.first, "SIGKILL");
   }
 
-  /** Resolves with its end. */
+  /** Resolves when the first process ends. */
   get ended(): Promise<unknown> {
     return this.over;
   }
 
-  /** A guest that has left its isolate; what it gained, as far as it came, and its end. */
+  /** Runs a guest that has left its isolate. Returns its gains so far, and its end. */
   async invade(...deeds: string[]): Promise<Invader> {
     const impostor = join(this.code, "test/hostile/executors/impostor.program.ts");
     const inside = ["-t", String(this.first), "-p", "-m", ...command, this.node, impostor, this.socket, ...deeds];
@@ -121,7 +130,7 @@ export class Invader {
     });
   }
 
-  /** Waits until it has done something. */
+  /** Waits until it has reported a deed. */
   async did(deed: string): Promise<unknown> {
     await until(`the invader did ${deed}`, 10_000, async () => deed in this.gained);
     return this.gained[deed];

@@ -10,7 +10,7 @@ import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
 const program = join(import.meta.dirname, "executors", "executor.program.ts");
 
-/** The first executor is a hostile process, on the real pipe; those after it are ours. Tells when it was killed. */
+/** The first executor is a hostile process on the real pipe; later ones are genuine. Records when it was killed. */
 function hostileFirst(misdeed: string, seen: { endedAt?: number }): Launch {
   let first = true;
   const honest = launchChild();
@@ -29,12 +29,12 @@ function hostileFirst(misdeed: string, seen: { endedAt?: number }): Launch {
   };
 }
 
-/** More than a pipe holds, as JSON. */
+/** JSON that is larger than a pipe's buffer. */
 const largeAnswer = JSON.stringify("x".repeat(2 ** 20));
 
 const isAlive = (pid: number): boolean => {
   try {
-    // A process that has ended and is not reaped yet has no memory.
+    // An ended process that has not been reaped has no memory.
     return residentBytes(pid) > 0;
   } catch {
     return false;
@@ -95,12 +95,12 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
     const outcome = await run(fixture.sandbox, fixture.delivery("f"), () => {
       if (asks) fixture.sandbox.recall("f");
     });
-    // An outcome that an executor makes up is its own function's harm alone; the parent's word is one of these.
+    // An outcome that an executor invents harms only its own function. The parent itself reports one of these.
     expect(["interrupted", "failed"]).toContain(outcome.type);
     await expect.poll(() => fixture.deaths, { timeout: 10_000 }).toMatchObject([{ reason }]);
     const grownMiB = (residentBytes(process.pid) - memoryBefore) / 2 ** 20;
     const diedAt = seen.endedAt ?? Number.NaN;
-    // Only what its own event may ask was ever asked in its name, and never more than a guest can.
+    // Only calls that its own event may make were made in its name, and never more than a guest can make.
     expect(fixture.calls.every((call) => call.caller.function === "f")).toBe(true);
     expect(fixture.calls.length).toBeLessThanOrEqual(128);
     expect((await fixture.run("f")).type).toBe("ok");
@@ -143,7 +143,7 @@ describe("an executor that a guest has taken over is killed, and harms nobody el
   );
 
   it("heartbeats and no answer, long after every deadline", async () => {
-    // Time that runs four times as fast, since the patience with an answer is long.
+    // Time runs four times as fast, because the timeout of an answer is long.
     const clock = {
       ...systemClock,
       monotonic: () => 4 * performance.now(),

@@ -1,19 +1,22 @@
 import type { SandboxFixture } from "../sandbox/fixture.ts";
 
 const count = 10;
-/** Milliseconds between two events of one of them. */
+/** Milliseconds between two events of a function. */
 const restMs = 20;
 
 const quantile = (values: readonly number[], share: number): number =>
   [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * share)] ?? 0;
 
-/** Ten functions with steady work beside a hostile one, and how they fare. An interrupted event is run again, as the dispatcher does. */
+/**
+ * Ten functions with steady work that run together with a hostile one, and their results. An interrupted event runs again, as in
+ * the dispatcher.
+ */
 export class Innocents {
   readonly names = Array.from({ length: count }, (_, index) => `innocent-${index}`);
-  /** Events that were begun, and their endings. */
+  /** Number of started events, and their outcomes. */
   begun = 0;
   readonly endings: Record<string, number> = {};
-  /** Attempts that were interrupted and made again. */
+  /** Number of interrupted attempts that were repeated. */
   interruptions = 0;
   private readonly fixture: SandboxFixture;
   private readonly lags: number[] = [];
@@ -52,7 +55,10 @@ export class Innocents {
     return quantile(this.latencies, 0.99);
   }
 
-  /** For how long work kept this thread from its event loop, in CPU time: the rest of the machine does not count. Milliseconds. */
+  /**
+   * How long work kept this thread from its event loop, in CPU time, so that other work of the machine does not count.
+   * Milliseconds.
+   */
   lag(): { median: number; p99: number } {
     return { median: quantile(this.lags, 0.5), p99: quantile(this.lags, 0.99) };
   }

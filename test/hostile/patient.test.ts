@@ -13,17 +13,19 @@ import { Innocents } from "./innocents.ts";
 const limits = { cpuMs: 250, memoryMb: 32 };
 const program = join(import.meta.dirname, "executors", "executor.program.ts");
 
-/** Takes the executor's memory where nobody counts it: isolated-vm copies the error's texts out of the isolate. */
+/** Allocates memory of the executor that is not counted: isolated-vm copies the error's texts out of the isolate. */
 const strike = `const s = "x".repeat(2 ** 29 - 30); Promise.reject({ message: s, stack: s });`;
 
-/** Ten innocents beside a hostile function in the same executor, or in another where the first executor is a program of ours. */
+/**
+ * Ten innocents with a hostile function in the same executor, or in another one if the first executor is the test's own program.
+ */
 async function fixtureWithInnocents(launch?: Launch): Promise<{ fixture: SandboxFixture; innocents: Innocents }> {
   const fixture = new SandboxFixture({ executors: 1, ...(launch && { launch }) });
   onTestFinished(() => fixture.close());
   return { fixture, innocents: await Innocents.start(fixture, limits) };
 }
 
-/** More than a pipe holds, as JSON; made once, so that the parent's lag is its own. */
+/** JSON that is larger than a pipe's buffer; created once, so that it does not count as the parent's lag. */
 const largeAnswer = JSON.stringify("x".repeat(2 ** 20));
 
 const table: string[] = [];
@@ -35,7 +37,7 @@ async function report(kind: string, fixture: SandboxFixture, innocents: Innocent
   table.push(
     `${kind.padEnd(42)} deaths ${String(fixture.deaths.length).padStart(2)}, charged ${kills}, now ${state.padEnd(11)} innocents' p99 ${innocents.p99().toFixed(0).padStart(4)} ms, interruptions ${innocents.interruptions}, lag p99 ${innocents.lag().p99.toFixed(0)} ms`,
   );
-  // Each event has one ending, and nobody is charged with what another did.
+  // Each event has exactly one outcome, and no function is charged for another's action.
   expect(innocents.endings).toEqual({ ok: innocents.begun });
   expect(innocents.names.map((one) => fixture.sandbox.status(one)?.kills)).toEqual(innocents.names.map(() => 0));
   expect(innocents.lag().p99).toBeLessThan(50);
@@ -58,11 +60,11 @@ describe("a hostile function that is patient harms its neighbours a few times at
       return (fixture.sandbox.status("evil")?.kills ?? 0) >= 4;
     });
     expect(fixture.sandbox.status("evil")).toMatchObject({ state: "parked" });
-    // Each executor that it had to itself and brought down is charged to one of its events.
+    // For each executor that it had to itself and took down, one of its events is charged.
     expect(endings.failed).toBeGreaterThanOrEqual(3);
     const shared = fixture.deaths.length - (fixture.sandbox.status("evil")?.kills ?? 0);
     expect(shared).toBeLessThanOrEqual(3);
-    // At each of those, the innocents that have an event there lose it, to be run again.
+    // At each of those deaths, the innocents' events in that executor are interrupted and run again.
     expect(innocents.interruptions).toBeLessThanOrEqual(3 * innocents.names.length);
     await report("behaves for 21 events, then strikes", fixture, innocents);
   }, 90_000);
@@ -81,7 +83,7 @@ describe("a hostile function that is patient harms its neighbours a few times at
       );
     }
     expect(loads.every((message) => /^WF_SANDBOX_(MEMORY|LOAD_TIME|KILLED) .*evil\.ts/.test(message))).toBe(true);
-    // A slate for the first version and three more; from then on it loads alone.
+    // The first version and three more have a clean record each; from then on it is loaded alone.
     expect(innocents.interruptions).toBeLessThanOrEqual(4 * innocents.names.length);
     await report("strikes at load, deployed eight times", fixture, innocents);
   }, 90_000);
@@ -92,7 +94,7 @@ describe("a hostile function that is patient harms its neighbours a few times at
   ])("its executor is its own: %s", async (misdeed, kind, reason) => {
     let launched = 0;
     const [honest, owned] = [launchChild(), launchChild({ args: [program, misdeed] })];
-    // The innocents have the first one.
+    // The innocents run in the first executor.
     const { fixture, innocents } = await fixtureWithInnocents((listener) =>
       launched++ === 0 ? honest(listener) : owned(listener),
     );

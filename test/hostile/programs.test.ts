@@ -7,13 +7,15 @@ import { SandboxFixture } from "../sandbox/fixture.ts";
 import { until } from "../tools/until.ts";
 import { Innocents } from "./innocents.ts";
 
-/** A program's first lines say how it has to end (a code, or an error's name, or `ok`) and how soon. */
+/**
+ * A hostile program. Its first lines state the allowed outcomes (a code, an error's name, or `ok`) and the time limit.
+ */
 interface Program {
   readonly name: string;
   readonly code: string;
   readonly endings: readonly string[];
   readonly withinMs: number;
-  /** One operation of it can outlast its limit: it says so in a line of its own. */
+  /** True if one of its operations can outlast its limit; the program states this in a comment line. */
   readonly isUnstoppable: boolean;
 }
 
@@ -31,26 +33,26 @@ const programs = readdirSync(folder).map((file): Program => {
   };
 });
 
-/** CPU, wall and memory limits of every program; the machine may be busy with other tests, so times get a margin. */
+/** CPU, wall-clock and memory limits of every program. Other tests may use the machine, so times have a margin. */
 const limits = { cpuMs: 250, memoryMb: 32 };
 const timeoutMs = 3000;
 const marginMs = 4000;
 /**
- * CPU time of the whole executor that a program over its budget may cost in one attempt, whatever else the machine
- * does. It is the budget, 100 ms for V8 to end it by itself, and 50 ms for the watchdog. The same again is for the
- * collector's threads, the innocents, and the program's own share while two isolates run.
+ * Limit of the executor's CPU time for one attempt of a program over its budget, independent of the machine's load: the budget,
+ * 100 ms for V8 to end it, and 50 ms for the watchdog. The same amount again is for the collector's threads, the innocents, and
+ * the program's own share while two isolates run.
  */
 const cpuBoundMs = 2 * (limits.cpuMs + 100 + 50);
-/** A program that no one can interrupt ends with its process: a second more, on two threads at most. */
+/** A program that cannot be interrupted ends with its process: one more second, on at most two threads. */
 const unstoppableBoundMs = cpuBoundMs + 2000;
-/** Of resident memory over an executor's cap: what can be taken between two looks. Bytes. */
+/** Allowed resident memory over an executor's cap, in bytes: what can be allocated between two checks. */
 const overshoot = 100 * 2 ** 20;
 const megabytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
 const endingOf = (outcome: Outcome): string =>
   outcome.type === "failed" || outcome.type === "permanent" ? (outcome.error.code ?? outcome.error.name) : outcome.type;
 
-/** CPU time of the processes so far, in milliseconds; ticks are of 10 ms on every Linux that Node runs on. */
+/** CPU time of the processes so far, in milliseconds. Ticks are 10 ms on every Linux that Node supports. */
 function cpuMs(pids: readonly (number | undefined)[]): number {
   let sum = 0;
   for (const pid of pids) {
@@ -64,7 +66,9 @@ function cpuMs(pids: readonly (number | undefined)[]): number {
   return sum;
 }
 
-/** Resolves once what nobody could interrupt has ended, or has taken its executor with it: half a core is free again. */
+/**
+ * Resolves once an uninterruptible program has ended, or has taken its executor down, so that half a core is idle again.
+ */
 async function quiet(pids: readonly (number | undefined)[]): Promise<void> {
   let last = { at: performance.now(), cpu: cpuMs(pids) };
   await until("the executors are quiet", 20_000, async () => {
@@ -114,7 +118,7 @@ describe("a hostile handler harms only its own attempts:", () => {
       const before = cpuMs(pids);
       outcome = await fixture.run(program.name, { timeoutMs });
       costMs = cpuMs(pids) - before;
-      // An attempt that nobody is charged with is made again, alone.
+      // An attempt that no function is charged with is repeated, alone.
     } while (outcome.type === "interrupted" && ++tries < 4);
     const tookMs = performance.now() - startedAt;
     const ending = endingOf(outcome);
@@ -131,7 +135,7 @@ describe("a hostile handler harms only its own attempts:", () => {
     if (ending === "WF_SANDBOX_CPU_BUDGET" && !program.isUnstoppable && fixture.deaths.length === deathsBefore) {
       expect(costMs).toBeLessThan(cpuBoundMs);
     } else if (ending !== "WF_SANDBOX_DEADLINE") expect(costMs).toBeLessThan(unstoppableBoundMs);
-    // The cap of the shared executor: its own 200 MiB, four times one isolate, and the ten others.
+    // The memory cap of the shared executor: its own 200 MiB, four times one isolate, and the ten others.
     expect(peak).toBeLessThan((200 + 4 * limits.memoryMb + 10 * limits.memoryMb) * 2 ** 20 + overshoot);
     if (outcome.type === "failed" && outcome.error.code) {
       expect(outcome.error.stack).toMatch(new RegExp(`/${program.name}\\.ts:\\d+:\\d+`));
@@ -144,9 +148,10 @@ describe("a hostile handler harms only its own attempts:", () => {
   it("no innocent was charged with anything, and none of their events was lost", async () => {
     await innocents.stop();
     expect(innocents.begun).toBeGreaterThan(programs.length * 100);
-    // Each event has one ending: done, or run again until it was.
+    // Each event has one outcome: it succeeded, if necessary after interruptions.
     expect(innocents.endings).toEqual({ ok: innocents.begun });
-    // Who was inside with a program that took memory which nobody counts is named with it, since it could have been either.
+    // A function that shared an executor with a program which took uncounted memory is named together with it, because either
+    // could be the cause.
     const named = fixture.deaths.map(({ culprits }) => culprits);
     expect(named.filter((names) => names.length > 0 && names.every((name) => innocents.names.includes(name)))).toEqual(
       [],

@@ -1,5 +1,5 @@
-// Runs on a volume of 40 MiB at the path that it is given. One function's 900 KB object fails each time it changes, and
-// another's events are small and succeed. Prints what came of both, as JSON.
+// Runs on a volume of 40 MiB at the given path. One function's 900 KB object fails each time it changes; another function's
+// events are small and succeed. Prints the results of both as JSON.
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as turn } from "node:timers/promises";
@@ -52,10 +52,10 @@ async function subscribe(name: string) {
 const [greedy, neighbour] = [await subscribe("greedy"), await subscribe("neighbour")];
 const spec = "x".repeat(900_000);
 const until = performance.now() + 90_000;
-/** How many changes it was given. */
+/** Number of changes that each function received. */
 const given = { greedy: 0, neighbour: 0 };
 let isAside = false;
-// As a source does: who steps aside for want of room comes back where it stands.
+// Like a source: a subscriber that was suspended for lack of room resumes at its position.
 greedy.placed({
   stepAside: (room) => {
     isAside = true;
@@ -76,7 +76,7 @@ for (let n = 0; Math.min(told.greedy, told.neighbour) < Number(count) && perform
     given.neighbour++;
   }
   await turn();
-  // As a source does: it reads on once nobody asks it to wait.
+  // Like a source: reads on once no subscriber is congested.
   for (const each of [greedy, neighbour]) if (each.congested) await each.congested;
   peak = Math.max(
     peak,

@@ -8,7 +8,7 @@ import { expect, it, onTestFinished } from "vitest";
 const program = join(import.meta.dirname, "small-volume.program.ts");
 const mount = 'mount -t tmpfs -o size=40m tmpfs "$1"';
 
-/** A volume of its own size can be had only where a mount namespace can. */
+/** True if a mount namespace can be created, which a volume with its own size requires. */
 function mayMount(): boolean {
   try {
     execFileSync("unshare", ["-m", "sh", "-c", mount, "sh", tmpdir()], { stdio: "ignore" });

@@ -6,7 +6,7 @@ import { fixtureForTest, type SandboxFixture } from "../sandbox/fixture.ts";
 import { until } from "../tools/until.ts";
 import { ExecutorContainer, imagesNode, socketFolder, whyNot } from "./container.ts";
 
-// Two that lurk take both cores of a small machine.
+// Two lurking processes use both cores of a small machine.
 vi.setConfig({ testTimeout: 60_000 });
 if (whyNot !== undefined) process.stdout.write(`skipped: a guest in the executors' container; ${whyNot}\n`);
 const node = whyNot === undefined ? imagesNode() : "";
@@ -20,7 +20,7 @@ interface Pod {
   readonly restart: () => ExecutorContainer;
 }
 
-/** A parent and a container beside it, with a function that has a secret. */
+/** A parent and a separate container, with a function that has a secret. */
 async function pod(): Promise<Pod> {
   const socket = socketFolder();
   const errors: { code?: string }[] = [];
@@ -53,7 +53,7 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
     const guest = await container.invade(...deeds);
     await guest.did("plant");
     const { count, environ, memory, descriptors, inspector, key, replace, plant } = guest.gained;
-    expect(count).toBeGreaterThanOrEqual(2); // the warden and an executor, at least
+    expect(count).toBeGreaterThanOrEqual(2); // at least the supervisor and an executor
     for (const gained of [environ, memory, descriptors]) {
       expect(new Set(gained as unknown[])).toEqual(new Set(["EACCES"]));
     }
@@ -89,7 +89,7 @@ describe.runIf(whyNot === undefined)("a guest that has left its isolate, in the 
     expect((await fixture.run("waits")).type).toBe("ok");
     expect((await fixture.run("victim")).type).toBe("ok");
     expect(lurker.gained).toEqual({ count: expect.any(Number) });
-    // The warden may end it before it could say that its greeting had no answer.
+    // The supervisor may end the process before it could report that its greeting was not answered.
     expect([{}, { greet: null }]).toContainEqual(guest.gained);
     expect(fixture.sandbox.status("waits")).toMatchObject({ kills: 0 });
   });

@@ -17,7 +17,7 @@ const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");
 
-/** The line as it stands in a socket's chunk: other bytes before, a newline and other bytes after. */
+/** The line in a socket's chunk: with other bytes before it, and a newline and other bytes after it. */
 function inChunk(text: string): { bytes: Buffer; start: number; end: number } {
   const before = Buffer.from('{"a":"');
   const line = Buffer.from(text);

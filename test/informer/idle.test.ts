@@ -22,15 +22,15 @@ interface Connection {
 }
 
 /**
- * A cluster in which nothing happens. Each watch ends when it was asked to, and brings a bookmark each minute, unless
- * that would be no newer than where it began. API servers keep such back (`cache_watcher.go`).
+ * A cluster without changes. Each watch ends at its timeout and sends a bookmark each minute, unless the bookmark would not be
+ * newer than the watch's start; API servers omit such a bookmark (`cache_watcher.go`).
  */
 class IdleCluster implements KubeTransport {
   readonly description = "an idle cluster";
   readonly connections: Connection[] = [];
-  /** Requests for the objects that are not the sources' watches. */
+  /** Requests for the objects other than the sources' watches. */
   readonly others: string[] = [];
-  /** Whether it says what its newest resourceVersion is. */
+  /** True if it answers requests for its newest resourceVersion. */
   answers = false;
   mostOpen = 0;
   bookmarks = 0;
@@ -128,7 +128,7 @@ test("an idle source keeps one connection, for as long as the server was asked t
   expect(early).toEqual([]);
   expect(cluster.mostOpen).toBe(sources);
   expect(new Set(connections.map(({ source }) => source)).size).toBe(sources);
-  // client-go's range: five to ten minutes. A source of 15 minutes has had two to four connections.
+  // client-go's range: five to ten minutes. A source has had two to four connections in 15 minutes.
   expect(connections.every(({ timeoutMs }) => timeoutMs >= 300_000 && timeoutMs <= 600_000)).toBe(true);
   for (const subscriber of subscribers) {
     expect(subscriber.log.filter((line) => line.startsWith("list"))).toEqual(["list initial from nowhere"]);
@@ -164,12 +164,12 @@ test("a server whose connections bring nothing is asked for its newest resourceV
   const watches = new Informers({ transport: cluster, discovery, clock, random, observer: silentObserver });
   watches.subscribe({ apiVersion: "v1", kind: "ConfigMap", labelSelector: "n=0" }, new RecordingSubscriber("7"));
   for (let second = 0; second < 2 * 60 * 60; second++) await clock.advance(1000);
-  // One that is shorter than the time between two bookmarks says nothing.
+  // A watch that is shorter than the interval of bookmarks does not count as silent.
   const silent = cluster.connections.filter(
     ({ openedAt, endedAt }) => endedAt !== undefined && endedAt - openedAt >= 70_000,
   );
   expect(silent.length).toBeGreaterThan(20);
-  // And once where the source resumes.
+  // And once when the source resumes.
   expect(cluster.others).toHaveLength(1 + Math.floor(silent.length / 2));
   await watches.close();
 });

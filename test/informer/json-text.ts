@@ -1,6 +1,6 @@
 import fc from "fast-check";
 
-/** One character of a string, spelled in any of the ways that JSON has for it. */
+/** One character of a string, in any of its JSON spellings. */
 const spelled = fc
   .tuple(fc.string({ unit: "grapheme", maxLength: 8 }), fc.nat(3))
   .map(([text, way]) =>
@@ -26,7 +26,7 @@ const key = fc.oneof(
   spelled,
 );
 
-/** JSON text of any shape, with white space, escapes, duplicate keys and the keys that the scanner looks for. */
+/** JSON text of any shape, with white space, escapes, duplicate keys and the keys that the scanner searches for. */
 export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string; object: string; array: string }>((tie) => ({
   value: fc.oneof(
     { depthSize: "small", withCrossShrink: true },
@@ -44,7 +44,7 @@ export const jsonText: fc.Arbitrary<string> = fc.letrec<{ value: string; object:
     .map((members) => `{${members.map(([a, name, b, c, value, d]) => `${a}${name}${b}:${c}${value}${d}`).join(",")}}`),
 })).object;
 
-/** A Kubernetes object's text with its members in any order, some of them twice. */
+/** A Kubernetes object's text with its members in any order, some of them duplicated. */
 export const objectText: fc.Arbitrary<string> = fc
   .record({
     metadata: fc.array(
@@ -63,7 +63,7 @@ export const objectText: fc.Arbitrary<string> = fc
     return `{${text([...before, ['"metadata"', `{${text(metadata)}}`], ...after])}}`;
   });
 
-/** Text with one of its brackets, commas, colons or quotes turned into another, which mostly makes it no JSON. */
+/** Text with one bracket, comma, colon or quote replaced by another, which mostly makes it invalid. */
 export const misbracketedText: fc.Arbitrary<string> = fc
   .tuple(jsonText, fc.nat(), fc.constantFrom("{", "}", "[", "]", '"', ",", ":"))
   .map(([text, pick, piece]) => {
@@ -72,7 +72,7 @@ export const misbracketedText: fc.Arbitrary<string> = fc
     return text.slice(0, place) + piece + text.slice(place + 1);
   });
 
-/** Text with one byte changed, dropped or added, which mostly makes it no JSON. */
+/** Text with one byte changed, removed or added, which mostly makes it invalid. */
 export const damagedText: fc.Arbitrary<string> = fc
   .tuple(
     jsonText,

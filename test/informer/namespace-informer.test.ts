@@ -14,7 +14,7 @@ function change(type: Change["type"], name: string): Change {
   return { type, meta, body: Buffer.from(JSON.stringify({ metadata: { name } })), receivedAt: 0 };
 }
 
-/** Its source is the test; each namespace that enters or leaves costs 1 ms. */
+/** The test acts as its source; each namespace that enters or leaves takes 1 ms. */
 function scope(concerns?: (namespace: string) => boolean) {
   let spentMs = 0;
   const log: string[] = [];
@@ -41,7 +41,7 @@ function scope(concerns?: (namespace: string) => boolean) {
     for (const name of listed) receiver.item(change("Added", name));
     return receiver.end(resourceVersion("9"));
   };
-  /** The most that one turn of the event loop brought, until nothing is under way. */
+  /** The maximum number in one turn of the event loop, until nothing is pending. */
   const mostPerTurn = async () => {
     let [most, before] = [0, 0];
     do {

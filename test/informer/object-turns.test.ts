@@ -4,7 +4,7 @@ import type { Clock } from "../../runtime/base/clock.ts";
 import { ObjectTurns } from "../../runtime/informer/scan/object-turns.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** A clock that goes on by 1 ms with each piece of work. */
+/** A clock that advances by 1 ms with each piece of work. */
 function working() {
   let done = 0;
   const clock: Clock = Object.assign(new VirtualClock(), { monotonic: () => done });

@@ -2,14 +2,14 @@ import { type ResourceVersion, resourceVersionIn } from "../../runtime/base/reso
 import type { ListReason, ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
 
-/** Writes down what a source hands out, a line each: `Added a 5`, `bookmark 9`, `list initial from nowhere`. */
+/** Records everything that a source delivers, one line each: `Added a 5`, `bookmark 9`, `list initial from nowhere`. */
 export class RecordingSubscriber implements Subscriber {
   readonly id: string;
   readonly log: string[] = [];
   readonly changes: Change[] = [];
   resumeFrom: ResourceVersion | undefined;
   congested: Promise<void> | undefined;
-  /** What the next lists' ends give; then `counted`. */
+  /** Outcomes of the ends of the next lists; afterwards `counted`. */
   readonly outcomes: ("counted" | "held")[] = [];
   private readonly waiters = new Set<() => void>();
 
@@ -53,7 +53,7 @@ export class RecordingSubscriber implements Subscriber {
     }
   }
 
-  /** The log from now on begins anew. */
+  /** Clears the log. */
   forget(): void {
     this.log.length = 0;
   }

@@ -1,4 +1,4 @@
-// A watch waits again and again for those who can take no more. Prints how many promises are there then that were not before.
+// A watch that waits repeatedly for congested subscribers. Prints the number of promises that this leaves behind.
 import { Readable } from "node:stream";
 import { queryObjects } from "node:v8";
 import type { ObjectIdentity } from "../../runtime/informer/fanout/source-spec.ts";
@@ -9,7 +9,7 @@ import { VirtualClock } from "../virtual-clock.ts";
 const promises = () => Number(queryObjects(Promise, { format: "count" }));
 
 let waits = Number(process.argv[2]);
-// It is no whole event: all that happens is the waiting behind it.
+// An incomplete event, so that only the wait after it is exercised.
 const body = Readable.from([Buffer.from("{")]);
 const transport = { request: async () => ({ status: 200, headers: { "content-type": "application/json" }, body }) };
 const before = promises();

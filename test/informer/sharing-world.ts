@@ -10,21 +10,21 @@ import { type Revision, UnsteadyCluster } from "./unsteady-cluster.ts";
 
 const spec = { apiVersion: "v1", kind: "ConfigMap" };
 
-/** Holds what it is told against what the cluster did, and writes down every law that is broken. */
+/** Compares what it receives with the changes of the cluster, and records every violation. */
 class Witness implements Subscriber {
   readonly id: string;
   readonly broken: string[] = [];
-  /** Lists that were complete. */
+  /** Number of complete lists. */
   lists = 0;
-  /** Up to where it has everything. */
+  /** The revision up to which it has received everything. */
   at: number | undefined;
-  /** The next list's end is doubted. */
+  /** True if it doubts the end of the next list. */
   doubts = false;
   gone = false;
   readonly congested = undefined;
   private readonly cluster: UnsteadyCluster;
   private readonly wanted: ReadonlySet<string> | undefined;
-  /** A list of its own failed, or was doubted: another must follow. */
+  /** True after a failed or doubted list, which must be followed by another list. */
   private owed = false;
   private listing = false;
 
@@ -47,7 +47,7 @@ class Witness implements Subscriber {
   change({ type, meta }: Change): void {
     const what = `${type} ${meta.name}@${meta.resourceVersion}`;
     const { at = this.cluster.newest } = this;
-    // What it does not want may come, or not.
+    // A change that it does not want may be delivered or not.
     const isNext = ({ version, namespace }: Revision) =>
       this.wants(namespace) || (!this.wants(meta.namespace) && version === Number(meta.resourceVersion));
     const next = this.cluster.log.slice(at).find(isNext);
@@ -98,7 +98,7 @@ class Witness implements Subscriber {
     return "counted";
   }
 
-  /** A bookmark passes nothing that was not told. */
+  /** Checks that a bookmark does not pass an undelivered change. */
   private passed(version: number): number {
     const missed = this.cluster.log.slice(this.at ?? 0, version).filter(({ namespace }) => this.wants(namespace));
     if (missed.length > 0) this.break(`a bookmark at ${version} passes ${missed.length} changes after ${this.at}`);
@@ -110,15 +110,15 @@ class Witness implements Subscriber {
   }
 }
 
-/** What came of a world: the laws that were broken, and how much was tried. */
+/** Results of a world: the broken laws and the amount of work. */
 export interface SharingWorld {
   readonly broken: readonly string[];
   readonly lists: number;
-  /** Changes that the server left out. */
+  /** Number of changes that the server skipped. */
   readonly spared: number;
 }
 
-/** Several subscribers of one source on a cluster whose history is short. `choosy`: each wants some namespaces alone. */
+/** Several subscribers of one source on a cluster with a short history. `choosy`: each wants only some namespaces. */
 export async function runSharingWorld(seed: number, choosy = false): Promise<SharingWorld> {
   const dice = new Dice(seed);
   const clock = new VirtualClock();
@@ -164,7 +164,7 @@ export async function runSharingWorld(seed: number, choosy = false): Promise<Sha
   for (let seconds = 0; seconds < 600 && (behind().length > 0 || cluster.streams > 1); seconds++) {
     await clock.advance(1000);
     if (seconds % 60 === 59) cluster.append();
-    // What is left out moves a position by bookmarks alone.
+    // Skipped changes advance the position only by bookmarks.
     if (choosy && seconds % 60 === 29) cluster.bookmarks();
   }
   const broken = all.flatMap((witness) => witness.broken);

@@ -5,7 +5,7 @@ import { runSharingWorld } from "./sharing-world.ts";
 const { SEED, SEEDS = "100" } = process.env;
 const first = SEED === undefined ? 1 : Number(SEED);
 const count = SEED === undefined ? Number(SEEDS) : 1;
-/** Worlds in which somebody was joined to a stream though its position was known to be gone. */
+/** Worlds in which a subscriber joined a stream although its position was known to have expired. */
 const known = SEED === undefined ? [1230] : [];
 
 it(`who share a source miss nothing, hear nothing twice and list only where history is gone: seeds ${first} to ${first + count - 1}`, {

@@ -8,7 +8,7 @@ import type { ChangeType } from "../../runtime/manifest/function.ts";
 import { change } from "../engine/fixture.ts";
 import { RecordingSubscriber } from "./recording-subscriber.ts";
 
-/** Which subscribers know an object, by its key, and the field that they ask for values of. */
+/** The subscribers that know an object, by its key, and the field whose values they select. */
 class Knowing implements AskedField {
   readonly byKey = new Map<string, Set<object>>();
 
@@ -21,12 +21,12 @@ class Knowing implements AskedField {
   }
 }
 
-/** One that wants objects of one color, and those that it has been told of in that color before. */
+/** A subscriber of objects of one color, and of objects that it has received in that color before. */
 class Asking extends RecordingSubscriber {
   readonly passed: Record<ChangeType, number> = { Added: 0, Modified: 0, Deleted: 0 };
-  /** The last change that passed it, as far as it has taken that up. */
+  /** The last skipped change that it has taken from the counts. */
   lastPassed: string | undefined;
-  /** Whether it was told that something has passed it since it took up what had. */
+  /** True if it was notified of a skipped change since it last took the counts. */
   isDue = false;
   readonly interest: Interest | undefined;
   private tally: PassedCounter | undefined;
@@ -104,10 +104,10 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { maxLength: 40 },
 );
 
-/** What subscribers are told, and what passes them, in such a life of their stream. */
+/** Returns what subscribers receive, and what skips them, during these steps of a stream. */
 function lives(life: readonly Step[], standsBy: boolean) {
   const members = new Members();
-  // As of two dispatchers, each of which knows objects of its own.
+  // Stands for two dispatchers, each with its own known objects.
   const knowing = [new Knowing(), new Knowing()] as const;
   const all = colors.map(
     (color, index) => new Asking(`${color}-${index}`, color, knowing[(index % 2) as 0 | 1], standsBy),
@@ -117,7 +117,7 @@ function lives(life: readonly Step[], standsBy: boolean) {
   const past: Change[] = [];
   let rv = 1;
   const at = () => resourceVersion(String(rv));
-  /** It has so many of the changes to come. */
+  /** Adds it as a member that already has so many of the coming changes. */
   const join = (one: Asking, ahead = 0) => {
     if (there.has(one)) return;
     there.add(one);
@@ -143,7 +143,7 @@ function lives(life: readonly Step[], standsBy: boolean) {
       there.delete(one);
       members.moveOut(at(), ({ subscriber }) => subscriber === one);
     } else {
-      // The next connection begins further back, and brings again what everybody has.
+      // The next connection starts at an earlier position, and repeats what every member has.
       members.uncover(at());
       members.cover(resourceVersion(String(Math.max(1, rv - 2))));
       for (const each of past.slice(-2)) members.change(each);
@@ -182,7 +182,7 @@ it("a bystander is called for what it asks for alone, and once for the first of 
     members.change(change("Added", `n${rv}`, rv, { spec: { color: `color-${rv % 100}` } }));
   expect(calls).toBe(1000);
   for (const one of all) {
-    // Nothing has passed the one that was told last.
+    // No change has skipped the last receiver.
     expect(one.isDue).toBe(one !== all[2]);
     one.takeUp();
     expect(one.passed.Added).toBe(one === all[0] ? 990 : 991);
@@ -209,7 +209,7 @@ it("what passes one that has ended its tally, or has left, is none of its own", 
   expect(tallies[0]?.take()).toBeUndefined();
 });
 
-/** Two that stand by: one wants red, the other blue objects. */
+/** Two subscribers that changes may skip: one wants red objects, the other blue ones. */
 function standingBy() {
   const members = new Members();
   const knowing = new Knowing();

@@ -14,10 +14,10 @@ const hour = 3_600_000;
 const json = { "content-type": "application/json" };
 const ours = (namespace: string) => namespace.startsWith("ours");
 
-/** A server that brings what the test sends, on the connection that was made last. */
+/** A server that sends what the test writes, on the newest connection. */
 class ScriptedServer implements KubeTransport {
   readonly description = "a scripted server";
-  /** Of each watch from a position, the selector; "" where it had none. */
+  /** The selector of each watch that started from a position; "" without a selector. */
   readonly asked: string[] = [];
   refuses = false;
   private body = new PassThrough();
@@ -47,7 +47,7 @@ class ScriptedServer implements KubeTransport {
     );
   }
 
-  /** Ends the connection as a server does that is told to stop. */
+  /** Ends the connection, as a server does at a shutdown. */
   hangUp(): void {
     this.body.end();
   }
@@ -58,7 +58,7 @@ class ScriptedServer implements KubeTransport {
 const open: Informers[] = [];
 afterEach(() => Promise.all(open.splice(0).map((watches) => watches.close())));
 
-/** One who wants `ours…` alone, in a stream that has begun. */
+/** A subscriber that wants only `ours…`, in a started stream. */
 async function streaming() {
   const clock = new VirtualClock();
   const server = new ScriptedServer();
@@ -187,7 +187,7 @@ describe("a selector of all but some namespaces", () => {
     fc.assert(
       fc.property(fc.uniqueArray(names, { minLength: 1, maxLength: 64 }), (namespaces) => {
         const bounds = [...allBut(namespaces).matchAll(/'0x([0-9a-f]{16,17})'/g)].map(([, hex]) => BigInt(`0x${hex}`));
-        // Ranges in their order, with a gap of one hash between each two.
+        // Ranges in order, each separated from the next by one hash.
         expect(bounds[0]).toBe(0n);
         expect(bounds.at(-1)).toBe(2n ** 64n);
         const gaps = bounds.slice(1, -1).filter((_, index) => index % 2 === 0);
@@ -199,7 +199,7 @@ describe("a selector of all but some namespaces", () => {
   });
 });
 
-/** As the algorithm's authors have it. */
+/** FNV as its authors define it. */
 function fnv(text: string): bigint {
   let hash = 0xcbf29ce484222325n;
   for (const byte of Buffer.from(text)) hash = ((hash ^ BigInt(byte)) * 0x100000001b3n) % 2n ** 64n;

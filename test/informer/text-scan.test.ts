@@ -6,7 +6,7 @@ import { scanText, usualText } from "../../runtime/informer/scan/text-scan.ts";
 import * as layout from "../../runtime/informer/scan/wasm/layout.ts";
 import { damagedText, jsonText, misbracketedText } from "./json-text.ts";
 
-/** What JSON.parse makes of the text where that is an object. */
+/** The result of JSON.parse, if it is an object. */
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
     const value: unknown = JSON.parse(text);
@@ -17,7 +17,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Amid other bytes, which would make an end of it if they were read. */
+/** Surrounded by other bytes, which would end the value if they were read. */
 function scanned(text: string, what: "event" | "object" = "object"): Int32Array | undefined {
   const [before, line] = [Buffer.from('{"a":"'), Buffer.from(text)];
   const bytes = Buffer.concat([before, line, Buffer.from('"}]}'.repeat(8))]);
@@ -26,7 +26,7 @@ function scanned(text: string, what: "event" | "object" = "object"): Int32Array 
 
 const takes = (text: string) => scanned(text) !== undefined && scanned(text, "event") !== undefined;
 
-/** Shifts what follows over all places of a step of sixteen bytes, twice. */
+/** Shifts the text over all positions of a 16-byte step, twice. */
 const shifts = Array.from({ length: 33 }, (_, length) => length);
 
 function expectVerdictOfParser(text: string): void {
@@ -114,13 +114,13 @@ const names: Readonly<Record<string, number>> = {
   managedFields: layout.managedFieldsField,
 };
 
-/** The text of a field, undefined where it is absent, and its form. */
+/** The text of a field with its form; `undefined` if the field is absent. */
 function fieldOf(found: Int32Array, field: number, bytes: Buffer) {
   const [start, end, form] = found.subarray(layout.slots + field * layout.slotWords);
   return { text: end === 0 ? undefined : bytes.toString("utf8", start, end), form };
 }
 
-/** That the field is where the parser finds it, from its first byte to its last, and of the form that it has. */
+/** Checks that the field has the parser's value, from its first byte to its last, and its form. */
 function expectField(found: Int32Array, field: number, bytes: Buffer, expected: unknown): void {
   const { text, form } = fieldOf(found, field, bytes);
   expect(text === undefined ? undefined : JSON.parse(text)).toEqual(expected);

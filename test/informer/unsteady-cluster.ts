@@ -13,32 +13,32 @@ export interface Revision {
 
 interface Open {
   readonly body: PassThrough;
-  /** The next revision that it is sent; Infinity before it streams. */
+  /** The next revision that it is sent; Infinity before the stream starts. */
   next: number;
-  /** What it left out is not sent. */
+  /** True for namespaces that the watch receives; changes of others are not sent. */
   sends: (namespace: string) => boolean;
-  /** Ends the pause before it is answered, or goes on. */
+  /** Ends the pause before it is answered or continues. */
   hurry: () => void;
 }
 
 const json = { "content-type": "application/json" };
 const pageSize = 3;
-/** An object's namespace follows from its name. */
+/** An object's namespace is derived from its name. */
 const namespaceOf = (name: string) => `team-${Number(name.slice(1)) % 4}`;
 const every = () => true;
 
 /**
- * An API server in memory, whose history is short and whose connections break: WatchList or not, pages, bookmarks, 410 in
- * its forms. It is true to what a real one promises, and generous with what one may do.
+ * An in-memory API server with a short history and connections that break: with or without WatchList, with pages, bookmarks, and
+ * all forms of 410. It keeps the promises of a real server and uses all freedom that they allow.
  */
 export class UnsteadyCluster implements KubeTransport {
   readonly description = "an unsteady cluster";
   readonly log: Revision[] = [];
   /** History begins after this revision. */
   compacted = 0;
-  /** Nothing breaks any more. */
+  /** True: faults have ended. */
   calm = false;
-  /** Changes that were not sent because they were left out. */
+  /** Number of changes that were skipped instead of sent. */
   spared = 0;
   private readonly clock: VirtualClock;
   private readonly dice: Dice;
@@ -60,12 +60,12 @@ export class UnsteadyCluster implements KubeTransport {
     return this.log.length;
   }
 
-  /** Watches that stream. */
+  /** Number of streaming watches. */
   get streams(): number {
     return [...this.open].filter(({ next }) => next < Number.POSITIVE_INFINITY).length;
   }
 
-  /** What exists at a revision, by name. */
+  /** The objects at a revision, by name. */
   at(version: number): Map<string, number> {
     const objects = new Map<string, number>();
     for (const each of this.log.slice(0, version)) {
@@ -83,7 +83,7 @@ export class UnsteadyCluster implements KubeTransport {
     for (const each of this.open) this.send(each);
   }
 
-  /** All but the newest few revisions are forgotten. */
+  /** Drops all but the newest few revisions. */
   compact(keep: number): void {
     this.compacted = Math.max(this.compacted, this.newest - keep);
   }
@@ -94,7 +94,7 @@ export class UnsteadyCluster implements KubeTransport {
     }
   }
 
-  /** Ends connections, as the server may or as the network does. */
+  /** Ends connections, as the server or the network may. */
   breakSome(share: number): void {
     for (const each of [...this.open]) {
       if (!this.dice.chance(share)) continue;
@@ -125,7 +125,7 @@ export class UnsteadyCluster implements KubeTransport {
     if (!this.calm && this.dice.chance(0.15)) return this.refuse(each, this.dice.pick([429, 500, 403]));
     if (isWatch && query.sendInitialEvents === "true") return this.initial(each, isProbe);
     if (isWatch && query.shardSelector) {
-      // Servers of one cluster may differ: one knows it, one ignores it, a proxy refuses what is long.
+      // Servers of one cluster may differ: one supports it, one ignores it, and a proxy refuses long requests.
       if (this.dice.chance(0.1)) return this.refuse(each, this.dice.pick([400, 414, 500]));
       if (this.dice.chance(0.8)) each.sends = inRangesOf(query.shardSelector);
     }
@@ -153,7 +153,7 @@ export class UnsteadyCluster implements KubeTransport {
     each.hurry();
   }
 
-  /** Whoever gave it up does not wait: the answer goes nowhere. */
+  /** A cancelled request does not wait: its answer is discarded. */
   private pause(each: Open, ms: number): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.clock.after(ms, () => resolve());
@@ -203,7 +203,7 @@ export class UnsteadyCluster implements KubeTransport {
         each.body.write(line("ADDED", object(name, version)));
       }
       if (!this.open.has(each)) return;
-      // Live events that come before the mark are sent before it.
+      // Live events that arrive before the mark are sent before it.
       const sent = begun + this.dice.below(this.newest - begun + 1);
       for (const revision of isProbe ? [] : this.log.slice(begun, sent)) each.body.write(event(revision));
       each.body.write(line("BOOKMARK", marked(sent, true)));
@@ -240,7 +240,7 @@ export class UnsteadyCluster implements KubeTransport {
   }
 }
 
-/** Whether a namespace is in a range of a `shardSelector`, as an API server has it. */
+/** True for namespaces in a range of a `shardSelector`, as an API server evaluates it. */
 function inRangesOf(selector: string): (namespace: string) => boolean {
   const ranges = selector.split("||").map((range) => {
     const [, from = "", to = ""] =

@@ -23,12 +23,12 @@ function read(chunks: readonly Buffer[], reader = newReader()): string[] {
 
 const reading = (...pieces: string[]) => read(pieces.map((piece) => Buffer.from(piece)));
 
-/** All that JSON has as white space, and what servers and proxies make of a line's end; nothing at all is white space too. */
+/** All of JSON's white space, in the line ends that servers and proxies use; may be empty. */
 const space = fc
   .array(fc.constantFrom("", "\n", "\n", "\r\n", " ", "\t", "\n\n", "\r"), { maxLength: 4 })
   .map((parts) => parts.join(""));
 
-/** A value as it is written on one line, or pretty-printed over several. */
+/** A value written on one line, or pretty-printed over several. */
 const written = fc
   .tuple(jsonText, fc.constantFrom(undefined, undefined, 2, "\t"))
   .map(([text, indent]) => (indent === undefined ? text : JSON.stringify(JSON.parse(text), null, indent)));

@@ -58,7 +58,7 @@ test("where all together are too much, only the function that has most gives way
   fc.assert(
     fc.property(fc.array(fc.integer({ min: 1, max: 100 }), { minLength: 1, maxLength: 200 }), (bodies) => {
       const ledger = new DeadLetterStats(() => 300);
-      // The modest one has less than its part, whatever the greedy one does.
+      // The modest function has less than its share, whatever the greedy one does.
       ledger.admit("modest", { record: 1, body: 49 });
       ledger.add("modest", "0", { record: 1, body: 49 });
       for (const [index, body] of bodies.entries()) {

@@ -2,7 +2,7 @@ import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
 import type { Journal } from "../../runtime/journal/journal.ts";
 import { MemoryDisk, MemoryJournal } from "../../runtime/journal/memory/journal.ts";
 
-/** How a journal in memory differs from one that takes everything. */
+/** Restrictions of a journal in memory. */
 export interface Shape {
   readonly spillLimit?: number;
   readonly holdsQueues?: boolean;
@@ -20,7 +20,7 @@ class ShapedJournal extends MemoryJournal {
   }
 }
 
-/** The checkpoint in memory, where opening another on the same disk is a restart. */
+/** A checkpoint in memory. Opening another one on the same disk is a restart. */
 export class MemoryStore extends Checkpoint<MemoryJournal> {
   constructor(disk = new MemoryDisk(), shape: Shape = {}) {
     super(new ShapedJournal(disk, shape));

@@ -17,7 +17,7 @@ const pending = {
   forgiven: 0,
 } as const;
 
-/** Headers as 61ca142a wrote them. */
+/** Headers in the form of 61ca142a. */
 const oldEvent =
   '{"view":1,"function":"copy","trigger":"settings","namespace":"team-a","name":"web","uid":"u1","resourceVersion":"7","type":"Modified","id":"u1/7/Modified","flags":{},"deletedBy":"7","form":"F,v1,-,-","receivedAt":1700000000000,"sequence":3,"replayed":false,"redelivered":true}';
 const oldTick =
@@ -25,7 +25,7 @@ const oldTick =
 const oldKey =
   '{"view":1,"function":"copy","trigger":"settings","namespace":"team-a","name":"web","uid":"","resourceVersion":"0","type":"Modified","id":"key/5","flags":{},"deletedBy":"0","form":"F,v1,-,-","receivedAt":1700000000000,"sequence":5,"replayed":true,"redelivered":false,"notBefore":1700000000001,"pending":{"causes":[{"type":"Added","trigger":"settings","namespace":"team-a","name":"web"}],"begun":1,"forgiven":0}}';
 
-/** A header as an older runtime would have written it. */
+/** A header in the form of an older runtime. */
 const withoutKind = (header: string) => {
   const { kind: _, ...old } = JSON.parse(header);
   return JSON.stringify(old);

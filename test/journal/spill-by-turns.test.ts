@@ -19,7 +19,7 @@ function sqlite(): Checkpoint {
   return store;
 }
 
-/** The most rows that were read in one turn of the event loop, and all that were read. */
+/** The maximum number of rows read in one turn of the event loop, and the total. */
 async function read(store: Checkpoint) {
   let inTurn = 0;
   let most = 0;

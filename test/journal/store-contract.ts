@@ -19,9 +19,9 @@ import type { PreviousEnd } from "../../runtime/journal/journal.ts";
 /** A place where a store can be opened, closed and opened again. */
 export interface StorePlace {
   open(): Checkpoint | Promise<Checkpoint>;
-  /** Lets go of the store without closing it, as a killed process does. */
+  /** Abandons the store without closing it, like a killed process. */
   kill(store: Checkpoint): void | Promise<void>;
-  /** What the next one takes a kill for. Default `killed`. */
+  /** The previous end that the next process reports after a kill. Default: `killed`. */
   readonly unclean?: PreviousEnd;
   /** Whether bodies of known objects outlive a process. Default true. */
   readonly keepsBodies?: boolean;
@@ -92,7 +92,7 @@ export const letter = (view: number): NewDeadLetter => {
   };
 };
 
-/** A dead letter whose body no compression makes smaller. */
+/** A dead letter with an incompressible body. */
 const large = (view: number, bytes = 100_000): NewDeadLetter => ({
   ...letter(view),
   body: randomBytes(bytes),
@@ -151,7 +151,7 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const row = (notBefore: number) => ({ ...spilledKey(id, 4, pending), notBefore });
     const later = spilledEvent(id, 5, { notBefore: 1_700_000_060_000 });
     await commit(first, { spill: [row(1), later] });
-    // Written again, it replaces what was there.
+    // If it is written again, it replaces the row.
     await commit(first, { spill: [row(1_700_000_000_000)] });
     await first.sync();
     await kill(first);

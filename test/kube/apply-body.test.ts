@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { parseExactly } from "../../runtime/base/exact-json.ts";
 import { applyBody } from "../../runtime/kube/apply-body.ts";
 
-/** Characters that the two languages treat differently are likelier than others. */
+/** Characters that the two languages treat differently are more frequent. */
 const text = fc.string({
   unit: fc.oneof(
     {
@@ -45,7 +45,7 @@ it.each(["1.1", "1.2"] as const)("a body of an apply is the same as YAML %s and 
     fc.property(object, (value) => {
       const body = applyBody(value);
       expect(JSON.parse(body)).toEqual(value);
-      // `merge` of YAML 1.1 makes something else of a key `<<`, which no text here is.
+      // `merge` of YAML 1.1 would interpret a key `<<`, which no text here contains.
       expect(parse(body, { version, stringKeys: true })).toEqual(value);
     }),
     { numRuns: 1000 },
@@ -55,7 +55,7 @@ it.each(["1.1", "1.2"] as const)("a body of an apply is the same as YAML %s and 
 it("a body of an apply has only characters that every YAML parser takes as they are", () => {
   fc.assert(
     fc.property(object, (value) => {
-      // ASCII, and pairs of surrogates.
+      // ASCII and surrogate pairs.
       expect(applyBody(value)).toMatch(/^(?:[\x20-\x7e]|[\ud800-\udbff][\udc00-\udfff])*$/);
     }),
   );

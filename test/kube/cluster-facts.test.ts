@@ -5,7 +5,7 @@ import { connectDirect } from "../../runtime/kube/direct.ts";
 import { type Exchange, ScriptedServer } from "../faults/api-server.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** A transport to a server that answers everything alike. */
+/** A transport to a server with the same answer for all requests. */
 async function answering(answer: (exchange: Exchange) => void) {
   const server = await ScriptedServer.start();
   server.script(() => true, answer);

@@ -72,7 +72,7 @@ test("a token file that was never there is a failure, not an empty token", async
   await expect(new TokenFile(join(folder, "none"), new VirtualClock()).token()).rejects.toThrow("none");
 });
 
-/** A plugin that counts its runs in a file and gives credentials that end at `ends`. */
+/** A plugin that counts its runs in a file and returns credentials that expire at `ends`. */
 function plugin(name: string, body: string, more: Partial<ExecSpec> = {}): ExecSpec {
   const script = file(
     `${name}.cjs`,

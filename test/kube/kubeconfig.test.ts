@@ -18,7 +18,7 @@ contexts:
     context: { cluster: c, user: u }
 `;
 
-/** What is said of a kubeconfig that cannot be used, without the folder it lies in. */
+/** The error for an unusable kubeconfig, without the path of its folder. */
 async function refusal(text: string | Uint8Array, context?: string): Promise<string> {
   const folder = folderOf({ config: text });
   const failure = await connectKubeconfig({ file: join(folder, "config"), context, environment: {} }).then(

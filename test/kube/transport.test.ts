@@ -7,7 +7,7 @@ import type { Identity } from "../../runtime/kube/identity.ts";
 import { ScriptedServer } from "../faults/api-server.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 
-/** An identity whose token says how often it was refreshed. */
+/** An identity whose token contains the number of refreshes. */
 class CountingIdentity implements Identity {
   refreshes = 0;
   async credentials() {
@@ -198,12 +198,13 @@ test.runIf(process.platform === "linux")(
     it.server.script(any, (each) => each.stream());
     const watch = await it.transport.request({ method: "GET", path: "/watch", purpose: "watch" });
     const port = Number(new URL(it.server.url).port).toString(16).toUpperCase().padStart(4, "0");
-    // Of our end of the connection the kernel says which timer runs (2: keep-alive) and in how many hundredths of a second.
+    // The kernel reports the active timer of the client's end of the connection (2: keep-alive) and its remaining time in
+    // hundredths of a second.
     const line = readFileSync("/proc/net/tcp", "utf8")
       .split("\n")
       .find((each) => {
         const [, , peer, state] = each.trim().split(/\s+/);
-        return peer === `0100007F:${port}` && state === "01"; // established: what is closed lingers in the table
+        return peer === `0100007F:${port}` && state === "01"; // established: closed connections linger in the table
       });
     const [timer, when] = (line?.trim().split(/\s+/)[5] ?? "").split(":");
     expect(timer).toBe("02");

@@ -18,12 +18,12 @@ export const keyOf = ({ namespace, name }: Pick<State, "namespace" | "name">): s
 /** "0" is no resourceVersion. */
 const first = 10;
 
-/** Beyond all that was given before, after a restore with newer revisions. */
+/** Offset after a restore with newer revisions, beyond all that were given before. */
 export const revisionBump = 1_000;
 
 /**
- * A cluster that may be put back to where it was: what came after is gone. Its resourceVersions are given again, or others far
- * beyond them.
+ * A cluster that may be reset to an earlier state, which removes the later changes. Its resourceVersions are then given again, or
+ * continue far beyond the earlier ones.
  */
 export class BranchingHistory {
   log: State[] = [];
@@ -43,12 +43,14 @@ export class BranchingHistory {
     const { rv } = this;
     const uid = was?.uid ?? `u${++this.uids}`;
     const type = was === undefined ? "Added" : dice.chance(0.25) ? "Deleted" : "Modified";
-    // A deletion shows the state before it.
+    // A deletion shows the previous state.
     const a = type === "Deleted" ? (was?.a ?? 0) : dice.below(100);
     this.log.push({ rv, type, namespace, name, uid, a });
   }
 
-  /** The cluster is restored from a backup that was made at some time since the last compaction. `bumps`: with newer revisions. */
+  /**
+   * Restores the cluster from a backup that was made at some time since the last compaction. `bumps`: with newer revisions.
+   */
   rewind(dice: Dice, bumps: boolean): void {
     const backup = Math.max(this.compacted, first, this.rv - dice.below(15));
     this.log = this.log.filter(({ rv }) => rv <= backup);
@@ -56,7 +58,7 @@ export class BranchingHistory {
     this.compacted = this.rv;
   }
 
-  /** The objects that exist now. */
+  /** The current objects. */
   here(): Map<string, State> {
     const here = new Map<string, State>();
     for (const state of this.log) {
@@ -67,7 +69,7 @@ export class BranchingHistory {
   }
 }
 
-/** The state as a watch or a list gives it. */
+/** The state in the form of a watch or a list. */
 export function changeOf({ rv, type, namespace, name, uid, a }: State): Change {
   const meta = { namespace, name, uid, resourceVersion: resourceVersion(String(rv)) };
   const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: meta, spec: { a } }));

@@ -6,9 +6,9 @@ import type { Dice } from "./random.ts";
 /** Options of a store without a spill limit, in which queues may wait as well. */
 export const roomy = { spillLimit: Number.POSITIVE_INFINITY, holdsQueues: true };
 
-/** A store whose commits take time, fail now and then, and may be cut off by the end of the process. */
+/** A store whose commits take time, sometimes fail, and may be interrupted by the end of the process. */
 export class CrashingStore extends MemoryStore {
-  /** The process is gone: nothing is written, and no call returns. */
+  /** True once the process has ended: nothing is written, and no call returns. */
   dead = false;
   private readonly dice: Dice;
   private readonly committed: () => void;

@@ -13,21 +13,21 @@ import { Dice } from "./random.ts";
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const ok: Outcome = { type: "ok", durationMs: 1 };
 
-/** A store of which queues may wait in it, or only what holds a position up. */
+/** A store with room for all waiting events, or only for those that hold a checkpoint back. */
 class Store extends MemoryStore {
   constructor(disk: MemoryDisk, holdsQueues: boolean) {
     super(disk, { holdsQueues });
   }
 }
 
-/** Runs a seed's world of one function that is paused and released, over power losses, ends in good order and carry-overs. */
+/** Runs a seed's world of one function that is paused and released, with power losses, clean ends and migrations. */
 export async function runDoubtWorld(seed: number): Promise<{ broken: readonly string[]; deliveries: number }> {
   const world = new DoubtWorld(new Dice(seed));
   await world.live();
   return { broken: world.broken, deliveries: world.deliveries };
 }
 
-/** Objects come, each once: so each event has one past alone. */
+/** Objects are only created, each once, so each event has exactly one past. */
 class DoubtWorld {
   readonly broken: string[] = [];
   deliveries = 0;
@@ -36,10 +36,10 @@ class DoubtWorld {
   private readonly holdsQueues: boolean;
   private readonly concurrency: number;
   private disk = new MemoryDisk();
-  /** As it was at some moment of this process: what a power loss leaves. */
+  /** The disk at some moment of this process, which is what a power loss leaves. */
   private synced = new MemoryDisk();
   private newest = 0;
-  /** Up to here events may have been handled without a record. */
+  /** Up to this resourceVersion, events may have been handled without a record. */
   private doubtedUpTo = 0;
   private readonly told = new Set<string>();
   private isPaused = false;
@@ -157,7 +157,7 @@ const nameAt = (rv: number): string => `o${rv}`;
 const changeAt = (rv: number) => change("Added", nameAt(rv), rv);
 const idOf = (rv: number): string => `settings:${changeAt(rv).meta.uid}/${rv}/Added`;
 
-/** All that is on it, as it is now. */
+/** A copy of the disk's current content. */
 function copied(disk: MemoryDisk): MemoryDisk {
   const copy = new MemoryDisk();
   copy.cluster = disk.cluster;

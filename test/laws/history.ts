@@ -33,12 +33,12 @@ export class History {
     return this.all;
   }
 
-  /** The part of the history that is about objects of some names. */
+  /** The part of the history with objects of some names. */
   part(has: (name: string) => boolean): History {
     return new Part(this, has);
   }
 
-  /** Changes something at random. */
+  /** Makes a random change. */
   change(dice: Dice, names: readonly string[]): void {
     const name = dice.pick(names);
     const was = this.alive.get(name);
@@ -52,7 +52,7 @@ export class History {
     }
   }
 
-  /** Live objects as they are, or were at a revision. */
+  /** The live objects, now or at a revision. */
   at(rv: number): Map<string, Revision> {
     const state = new Map<string, Revision>();
     for (const revision of this.log) {
@@ -99,7 +99,7 @@ class Part extends History {
   }
 }
 
-/** The revision as a watch gives it. */
+/** The revision in the form of a watch. */
 export function changeOf({ rv, type, name, uid, a, b }: Revision): Change {
   const meta = { namespace, name, uid, resourceVersion: resourceVersion(String(rv)) };
   const body = Buffer.from(JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: meta, spec: { a, b } }));

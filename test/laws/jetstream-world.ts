@@ -7,9 +7,9 @@ import { settle, VirtualClock } from "../virtual-clock.ts";
 import type { Dice } from "./random.ts";
 import type { WorldPlace, WorldStore } from "./world.ts";
 
-/** Virtual time stands still while the server is asked something. */
+/** A clock that stands still during requests to the server. */
 class WaitingClock extends VirtualClock {
-  /** Calls of the store that have not returned. */
+  /** Number of calls of the store that have not returned. */
   open = 0;
 
   override async quiet(): Promise<void> {
@@ -23,7 +23,7 @@ class WaitingClock extends VirtualClock {
 
 const silent = { warn: () => {}, error: () => {} };
 
-/** A world's positions in a slot of a real server, which takes commits, and fails now and then. */
+/** A place for a world's checkpoints: a slot of a real server, whose commits sometimes fail. */
 export function onJetstream(nats: Nats, slot: string): WorldPlace & { close(): Promise<void> } {
   const clock = new WaitingClock();
   let last: Checkpoint<JetstreamJournal> | undefined;
@@ -36,7 +36,7 @@ export function onJetstream(nats: Nats, slot: string): WorldPlace & { close(): P
         await JetstreamJournal.open({ nats, slot, clock: systemClock, log: silent, onLost: () => {} }),
       );
       last = opened;
-      // Not before: it was killed, and whatever it was about to write may still come.
+      // Closed only now, because writes that a killed process had started may still arrive.
       await before?.close(false);
       return crashing(opened, { clock, dice, spillLimit, committed });
     },
@@ -51,7 +51,9 @@ interface Crashing {
   readonly committed: () => void;
 }
 
-/** The store, whose commits are cut off by the end of the process and fail now and then before they reach the server. */
+/**
+ * The store, whose commits are interrupted by the end of the process and sometimes fail before they reach the server.
+ */
 function crashing(store: Checkpoint<JetstreamJournal>, { clock, dice, spillLimit, committed }: Crashing): WorldStore {
   let dead = false;
   const never = new Promise<never>(() => {});

@@ -23,7 +23,7 @@ describe.skipIf(!natsProgram)(
       const failures: string[] = [];
       let deliveries = 0;
       for (let seed = first; seed < first + count; seed++) {
-        // Streams of their own now and then: a start lists what all slots have in the object store.
+        // New streams from time to time, because a start lists what all slots have in the object store.
         if (seed % 100 === 0) {
           await nats.close();
           nats = await connect(seed);

@@ -36,7 +36,7 @@ describe("the laws of delivery", () => {
     expect(collapsed).toBeGreaterThan(40);
   });
 
-  // In each, a lane that read from disk was cut in memory meanwhile.
+  // In each of them, a lane that was reading from disk was cut in memory meanwhile.
   it.each([1003, 1943, 4532, 5380, 6086])("hold in the world of seed %i, which broke one", async (seed) => {
     expect((await runWorld(seed)).broken).toEqual([]);
   });

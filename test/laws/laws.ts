@@ -20,11 +20,13 @@ export class Laws {
   /** The last attempt that began, by id. */
   private readonly attempts = new Map<string, number>();
   private readonly interrupted = new Set<string>();
-  /** Asked for again, by their handler or a person, without their epochs: as if never attempted, but for the flag. */
+  /**
+   * Events that a handler or a person asked to repeat, without their epochs. They count as never attempted, except for the flag.
+   */
   private readonly askedFor = new Set<string>();
-  /** Sent ahead to what died, and flagged for it. */
+  /** Deliveries that were sent to an executor that died, and flagged for it. */
   private readonly lostAhead = new Set<string>();
-  /** Dead letters that were put back. */
+  /** Dead letters that were replayed. */
   private readonly putBack = new Set<string>();
   private readonly running = new Set<string>();
   /** Attempts that the disk showed as begun when the last process ended, by id. */
@@ -39,7 +41,7 @@ export class Laws {
   private readonly newest = new Map<string, number>();
   /** The last event of each name that became terminal in a handler. */
   private readonly last = new Map<string, Delivery>();
-  /** Deliveries that stood for others. */
+  /** Number of deliveries that replaced others. */
   collapsed = 0;
   private mark: number | undefined;
   private firstList: number | undefined;
@@ -72,7 +74,7 @@ export class Laws {
         const name = key.slice(namespace.length + 1);
         this.onRecord.set(id, Math.max(attempt, this.onRecord.get(id) ?? 0));
         const uid = uidOf(id);
-        // Sent ahead it may not have begun, and is taken to have.
+        // A delivery that was sent ahead may not have started, but is assumed to have.
         if (type === "Added" || type === "Deleted") this.passages.set(uid, type);
         if (type === "Deleted") continue;
         this.newestOnRecord.set(name, Math.max(Number(resourceVersion), this.newestOnRecord.get(name) ?? 0));
@@ -97,7 +99,7 @@ export class Laws {
     const recorded = this.onRecord.get(id);
     const highest = Math.max(this.attempts.get(id) ?? 0, recorded ?? 0);
     const overtaken = Number(delivery.resourceVersion) <= (this.newestOnRecord.get(name) ?? 0);
-    // When an object that a list did not show was deleted is not known, so neither is what overtook it.
+    // The time of a deletion that a list found is unknown, and so is what overtook it.
     const { type } = delivery;
     const isSynthetic = type === "Deleted" && delivery.flags.synthetic === true && highest === 0;
     // After a rewind of the cluster an object may be deleted a second time: under another ID, but the handler knows of it.
@@ -229,7 +231,7 @@ export class Laws {
 
   /** Without a gap each single change is delivered. */
   private checkEveryChange(): void {
-    // A first list that is skipped and broken off begins another epoch.
+    // A skipped first list that was interrupted begins another epoch.
     const told = new Set(this.deliveries.map((it) => withoutEpoch(it.id)));
     const before = new Map<string, Revision>();
     for (const revision of this.history.log) {
@@ -258,14 +260,14 @@ export class Laws {
     return this.setting.changedFields.length > 0;
   }
 
-  /** An object of the first list that did not change since, where such are skipped. */
+  /** True for an object of the first list that has not changed since, if such objects are skipped. */
   private mayBeUntold(real: Revision): boolean {
     const first = this.history.at(this.firstList ?? 0).get(real.name);
     if (this.setting.initialEvents === "Deliver" || first?.uid !== real.uid) return false;
     return this.filtersOnA ? first.a === real.a : first.rv === real.rv;
   }
 
-  /** The delivery says what happened. */
+  /** Checks that the delivery matches the history. */
   private isTrue({ type, object, resourceVersion, body, flags, id }: Delivery): void {
     const state = this.history.find(resourceVersion);
     if (type === "Deleted") {
@@ -317,7 +319,7 @@ export class Laws {
 const idOf = ({ uid, rv, type }: Pick<Revision, "uid" | "rv"> & { readonly type: string }): string =>
   `${triggerName}:${uid}/${rv}/${type}`;
 
-/** Whether it stands for events of its object that gave way to it. */
+/** True if the delivery replaces earlier events of its object. */
 const isBacklog = ({ reason }: Delivery["flags"]): boolean => reason === "backlog";
 
 const withoutEpoch = (id: string): string => id.replace(/@\d+$/, "");

@@ -1,9 +1,11 @@
 import type { Law } from "./edits/law-names.ts";
 
-/** A fault that was once in the runtime, or one like it: how to put it back, and what must then fail. */
+/**
+ * A fault that the runtime once had, or a similar one: the edits that restore it, and the check that must then fail.
+ */
 export interface Mutant {
   readonly fault: string;
-  /** From the repository's root. */
+  /** Path from the repository's root. */
   readonly file: string;
   /** Pairs of a text that occurs once in the file, and the text with the fault that replaces it. */
   readonly edits: readonly (readonly [string, string])[];

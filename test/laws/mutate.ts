@@ -18,7 +18,7 @@ import { namedFailure } from "./named-failure.ts";
 const root = join(import.meta.dirname, "../..");
 const { SEEDS = "600", WORLDS } = process.env;
 const seeds = Number(SEEDS);
-/** A check that prints nothing for so many milliseconds is taken to hang. */
+/** A check that prints nothing for this long counts as hanging, in milliseconds. */
 const silentMs = 180_000;
 
 const words = process.argv.slice(2);
@@ -31,7 +31,7 @@ const report = join(copy, "report.json");
 const files = ["package.json", "tsconfig.json", "vitest.config.ts"];
 /** Whether each check passes on healthy code, by its command. */
 const healthy = new Map<string, boolean>();
-// Executors run under users of their own, and read it, too.
+// Executors run as separate users, who must be able to read the copy.
 chmodSync(copy, 0o755);
 try {
   // The packages are copied too, because an executor may only read those of the tree it runs in.
@@ -55,7 +55,7 @@ try {
   rmSync(copy, { recursive: true, force: true });
 }
 
-/** The broken law with its seed, or the tests that failed; undefined where nothing is named that caught it. */
+/** The broken law with its seed, or the failed tests; `undefined` if nothing is named. */
 async function verdict(mutant: Mutant): Promise<string | undefined> {
   const args = commandOf(mutant);
   if (!(await passes(args))) return undefined;
@@ -75,7 +75,7 @@ async function verdict(mutant: Mutant): Promise<string | undefined> {
   return named;
 }
 
-/** Whether healthy code passes. */
+/** True if the check passes on healthy code. */
 async function passes(args: readonly string[]): Promise<boolean> {
   const name = args.slice(1).join(" ");
   const known = healthy.get(name);

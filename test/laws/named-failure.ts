@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { isWorldKind, type Mutant } from "./mutant.ts";
 
-/** The end of a command that is to catch a mutant. */
+/** The end of a command that must catch a mutant. */
 export interface Ended {
   /** Its status; `null`: it was killed; `endless`: it did not end. */
   readonly code: number | null | "endless";

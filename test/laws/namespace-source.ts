@@ -14,7 +14,7 @@ export class NamespaceSource {
   private readonly dice: Dice;
   private received: number | undefined;
   private connected = false;
-  /** Whether it found out that time went back. */
+  /** True once it has detected that the resourceVersions went back. */
   noticed = false;
 
   constructor(history: BranchingHistory, namespace: string, subscriber: Subscriber, dice: Dice) {
@@ -45,7 +45,9 @@ export class NamespaceSource {
     this.bookmark();
   }
 
-  /** As `Source` does: the newest that anybody knows is held against the server's newest before anything is resumed. */
+  /**
+   * Connects as `Source` does: compares the newest resourceVersion that any subscriber knows with the server's before it resumes.
+   */
   connect(): void {
     const { subscriber, history } = this;
     const { resumeFrom, newestKnown } = subscriber;
@@ -96,7 +98,7 @@ export class NamespaceSource {
     }
   }
 
-  /** A server may send again what the watch has passed. */
+  /** Repeats changes that the watch has passed, as a server may. */
   private replay(): void {
     const passed = this.after(this.history.compacted).filter(({ rv }) => rv <= (this.received ?? 0));
     for (const state of passed.slice(-this.dice.below(5) - 1)) this.subscriber.change(changeOf(state));

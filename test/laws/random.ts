@@ -6,7 +6,7 @@ export class Dice {
     this.state = seed >>> 0;
   }
 
-  /** In [0, 1). */
+  /** A number in [0, 1). */
   readonly next = (): number => {
     this.state = (this.state + 0x6d2b79f5) >>> 0;
     let mixed = this.state;
@@ -15,7 +15,7 @@ export class Dice {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 
-  /** A whole number from 0 to below `limit`. */
+  /** An integer from 0 to `limit` - 1. */
   below(limit: number): number {
     return Math.floor(this.next() * limit);
   }

@@ -17,9 +17,9 @@ const shops = ["a", "b", "c", "d"];
 const silent = { info: () => {}, warn: () => {}, error: () => {} };
 const ok: Outcome = { type: "ok", durationMs: 1 };
 
-/** The owners of a child: one now, another one later, and sometimes nobody. */
+/** The owners of a child, which change with its state; sometimes it has no owner. */
 const ownerOf = ({ a }: Revision): string[] => (a % 5 === 4 ? [] : [shops[a % 4] as string]);
-/** The same of a setting, by an expression. */
+/** The names in a setting, which an expression returns. */
 const named = ({ a }: Revision): string[] => (a % 2 === 0 ? ["a", "b"] : ["c"]);
 const namedBy = 'object.spec.a % 2 == 0 ? ["a", "b"] : ["c"]';
 
@@ -54,14 +54,14 @@ class ReconcileWorld {
   private calm = false;
   private gaps = 0;
   private lastDeath = { at: 0, gaps: 0 };
-  /** Everything that happens has a number. */
+  /** Counter of all events in the world. */
   private tick = 0;
   private readonly changedAt = new Map<Revision, number>();
   private readonly lastBegan = new Map<string, { readonly at: number; readonly delivery: Delivery }>();
   private readonly running = new Set<string>();
-  /** Keys whose run was cut off by the end of its process. */
+  /** Keys whose run was interrupted by the end of its process. */
   private readonly cut = new Set<string>();
-  /** When a key's handler asked to be run again. */
+  /** The time when a key's handler asked to run again. */
   private readonly asked = new Map<string, number>();
 
   constructor(dice: Dice) {
@@ -192,7 +192,9 @@ class ReconcileWorld {
     await this.start();
   }
 
-  /** The last changes come after a kill that left rows without bodies: nothing that comes later hides what they miss. */
+  /**
+   * Makes the last changes after a kill that left rows without bodies, so that no later change hides what they miss.
+   */
   private async dieBeforeBodies(): Promise<void> {
     for (const source of this.process.sources) source.catchUp();
     await this.clock.advance(70_000);
@@ -201,7 +203,7 @@ class ReconcileWorld {
     for (let changes = 1 + this.dice.below(4); changes > 0; changes--) this.change();
   }
 
-  /** Bodies of children are written behind their rows, or kept in memory alone. */
+  /** Drops children's bodies, which are written after their rows or kept only in memory. */
   private loseBodies(): void {
     for (const { trigger: name, known } of this.disk.views.values()) {
       if (name === "shops") continue;
@@ -228,14 +230,14 @@ class ReconcileWorld {
     this.incarnation++;
     for (const key of this.running) this.cut.add(key);
     this.running.clear();
-    // A wish that was not on record yet is unknown to the next process, which runs the key at once.
+    // A request to run again that is not on record is unknown to the next process, which runs the key at once.
     const rows = [...this.disk.spill.values()];
     for (const [key, due] of this.asked) {
       if (!rows.some(({ name, notBefore }) => name === key && notBefore === due)) this.asked.set(key, 0);
     }
   }
 
-  /** After each commit: one row a key. */
+  /** Checks after each commit that there is one row per key. */
   private checkDisk(): void {
     const keys = [...this.disk.spill.values()].filter(({ kind }) => kind === "key").map(({ name }) => name);
     this.expect(new Set(keys).size === keys.length, `rows on disk: ${keys}`);
@@ -250,13 +252,13 @@ class ReconcileWorld {
       const waits = status ? status.queued + status.inFlight + status.spilled + status.requeued : 1;
       if (took.every((each) => each) && waits === 0) break;
     }
-    // Commits take turns of the event loop, and no time.
+    // Commits take turns of the event loop, but no time.
     for (let turn = 0; turn < 20; turn++) await settle();
     await this.clock.advance(5_000);
     for (let turn = 0; turn < 20; turn++) await settle();
   }
 
-  /** When all is quiet: nothing is left over, and each last state was followed by a run that saw it. */
+  /** Checks the end of a quiet world: nothing is left over, and each last state was followed by a run that saw it. */
   private checkEnd(): void {
     const isResync = (causes: readonly Cause[] = []) =>
       causes.length > 0 && causes.every(({ type }) => type === "Resync");
@@ -271,7 +273,7 @@ class ReconcileWorld {
         const was = before.get(revision.name);
         before.set(revision.name, revision);
         const isLast = history.at(history.now).get(revision.name) === revision;
-        // A state that was lost with history may never have been seen.
+        // A state that was lost with the history may never have been seen.
         const { at, gaps } = this.lastDeath;
         const isSeen = this.gaps === 0 || (this.gaps === gaps && (this.changedAt.get(revision) ?? 0) > at);
         if (!isLast && !isSeen) continue;
@@ -299,7 +301,7 @@ class ReconcileWorld {
   }
 }
 
-/** The subscriber, with children that have owners. */
+/** Wraps the subscriber so that children have owners. */
 function owned(subscriber: Subscriber): Subscriber {
   const withOwner = (change: Change): Change => {
     const object = JSON.parse(change.body.toString());

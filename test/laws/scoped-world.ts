@@ -49,7 +49,7 @@ class ScopedWorld {
   private incarnation = 0;
   private calm = false;
   private readonly running = new Set<string>();
-  /** Ids that were begun, and the last attempt that began of each object. */
+  /** Ids of started deliveries, and the last started attempt of each object. */
   private readonly begun = new Set<string>();
   /** By object: whether its last delivery was an Added or a Deleted. */
   private readonly passages = new Map<string, "Added" | "Deleted">();
@@ -116,7 +116,7 @@ class ScopedWorld {
     }
   }
 
-  /** A namespace's labels change. */
+  /** Changes a namespace's labels. */
   private rescope(): void {
     const namespace = this.dice.pick(namespaces);
     if (this.scope.delete(namespace)) {
@@ -145,7 +145,7 @@ class ScopedWorld {
     const { history, dice, clock } = this;
     const bumps = dice.chance(0.5);
     history.rewind(dice, bumps);
-    // Whoever is past the bump lists, whenever that is, and what is written meanwhile is newer than all that is known.
+    // A source that is past the bump lists at some time, and all changes that are written meanwhile are newer than any known one.
     if (bumps) {
       for (const source of this.process.sources.values()) source.disconnect();
       return;
@@ -168,7 +168,7 @@ class ScopedWorld {
     this.expect([...this.process.sources].every(isOnRecord), "that time went back is not on record");
   }
 
-  /** As they are on disk, by namespace. */
+  /** The epochs on disk, by namespace. */
   private epochs(): Map<string, number> {
     const [view] = this.disk.views.values();
     return new Map([...(view?.cursors ?? [])].map(([namespace, { epoch }]) => [namespace, epoch]));

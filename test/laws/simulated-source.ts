@@ -13,12 +13,12 @@ export class SimulatedSource {
   private readonly subscriber: Subscriber;
   private readonly dice: Dice;
   private readonly gap: () => void;
-  /** Up to here it has received everything; undefined before it has connected. */
+  /** The revision up to which it has received everything; `undefined` before it has connected. */
   private received: number | undefined;
   private connected = false;
-  /** The subscriber has given up its place until it has room again. */
+  /** True while the subscriber is suspended for lack of room. */
   private left = false;
-  /** It has come back since the last list. */
+  /** True if it has resumed since the last list. */
   private returned = false;
 
   constructor(history: History, subscriber: Subscriber, dice: Dice, gap: () => void) {
@@ -39,7 +39,7 @@ export class SimulatedSource {
     });
   }
 
-  /** Something that happens to a watch. */
+  /** Makes a random event happen to the watch. */
   step(): void {
     if (this.left || this.subscriber.congested) return;
     if (!this.connected) {
@@ -91,7 +91,7 @@ export class SimulatedSource {
       return;
     }
     for (const item of items) receiver.item(changeOf({ ...item, type: "Added" }));
-    // Whoever leaves while a list is read gets no end of it.
+    // A subscriber that leaves during a list does not receive the list's end.
     if (this.left) receiver.abort();
     else receiver.end(resourceVersion(String(history.now)));
     if (lost || this.returned) this.gap();
@@ -109,7 +109,7 @@ export class SimulatedSource {
     }
   }
 
-  /** A server may send again what the watch has passed. */
+  /** Repeats changes that the watch has passed, as a server may. */
   private replay(): void {
     const passed = this.history.log.filter((it) => it.rv <= (this.received ?? 0) && it.rv > this.history.compacted);
     for (const revision of passed.slice(-this.dice.below(5) - 1)) this.subscriber.change(changeOf(revision));

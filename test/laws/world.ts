@@ -23,7 +23,9 @@ export interface Setting {
   readonly initialEvents: "Deliver" | "Skip";
   readonly changedFields: readonly (readonly string[])[];
   readonly concurrency: number;
-  /** A label selector is set: objects may come and go without being created or deleted. */
+  /**
+   * True if a label selector is set, so that objects may enter and leave the selection without being created or deleted.
+   */
   readonly selective: boolean;
   readonly memoryEvents: number;
   readonly memoryBytes: number;
@@ -35,9 +37,9 @@ export interface Setting {
   readonly holdsQueues: boolean;
   readonly compactions: boolean;
   readonly crashes: boolean;
-  /** How often it is the first object that changes; undefined: as often as any. */
+  /** Share of the changes that affect the first object. Default: the same as for the others. */
   readonly hot?: number;
-  /** Handlers ask for events to come again. */
+  /** True if handlers ask for repetition of events. */
   readonly requeues: boolean;
   /**
    * The function is paused and resumed, its code is replaced, and people ask for objects to be redelivered and dead letters
@@ -68,15 +70,15 @@ export const settingOf = (dice: Dice): Setting => ({
   ]),
 });
 
-/** A store of a process that may end at any moment. */
+/** A store whose process may end at any moment. */
 export type WorldStore = Checkpoint & { readonly disk: MemoryDisk; dead: boolean };
 
 /** The store of a world, and the clock that it runs on. */
 export interface WorldPlace {
   readonly clock: VirtualClock;
-  /** Another of this setting, where the store decides something of it. */
+  /** Adapts the setting to the store. */
   setting(setting: Setting): Setting;
-  /** As a process does that begins. @param committed called after each commit */
+  /** Opens the store for a new process. @param committed called after each commit */
   open(dice: Dice, setting: Setting, committed: () => void): Promise<WorldStore>;
 }
 
@@ -89,7 +91,7 @@ const inMemory = (): WorldPlace => {
   };
 };
 
-/** One object changes far more often than the others, and there is little room for what waits. */
+/** Runs a world in which one object changes far more often than the others, with little room for waiting events. */
 export function runHotWorld(seed: number): ReturnType<typeof runWorld> {
   const dice = new Dice(-seed);
   return runWorld(seed, inMemory(), undefined, {
@@ -112,7 +114,9 @@ export function runShardWorld(seed: number): ReturnType<typeof runWorld> {
   return runWorld(seed, inMemory(), { number, spread: "3 by key", isFirst: number === 0, owns, mayOwnIn: () => true });
 }
 
-/** Handlers ask for events to come again, and people do; the function is held, released and given new code. */
+/**
+ * Runs a world in which handlers and people ask for repetition of events, and the function is paused, released and reloaded.
+ */
 export function runAskingWorld(seed: number, place: WorldPlace = inMemory()): ReturnType<typeof runWorld> {
   const dice = new Dice(-seed);
   return runWorld(seed, place, undefined, { requeues: dice.chance(0.7), errands: dice.chance(0.5) });
@@ -143,7 +147,7 @@ class World {
   private process!: { dispatcher: Dispatcher; store: WorldStore; source: SimulatedSource; loaded: FunctionDispatch };
   private isHeld = false;
   private executor!: ModelExecutor;
-  /** Handlers that run belong to a process; those of one that ended say nothing any more. */
+  /** Number of the process. Handlers of an earlier process have no effect any more. */
   private incarnation = 0;
   private calm = false;
 
@@ -197,7 +201,7 @@ class World {
         if (process !== this.incarnation) return;
         laws.ends(delivery, outcome);
         resolve(outcome);
-        // It may have been the executor that died, with what waited there.
+        // The executor may have died, with the deliveries that waited in it.
         if (outcome.type === "interrupted" && dice.chance(0.5)) laws.lost(this.executor.interrupt("copy"));
       };
       if (this.calm || dice.chance(0.5)) end();
@@ -260,7 +264,7 @@ class World {
     this.isHeld = false;
   }
 
-  /** The process ends without a word. */
+  /** Ends the process without draining. */
   private async crash(): Promise<void> {
     this.incarnation++;
     this.process.store.dead = true;
@@ -271,7 +275,7 @@ class World {
     await this.start(store);
   }
 
-  /** The process is asked to end. */
+  /** Drains the process. */
   private async restart(): Promise<void> {
     await this.patiently(this.process.dispatcher.drain(10_000));
     this.incarnation++;
@@ -297,7 +301,7 @@ class World {
     this.isHeld = !this.isHeld;
   }
 
-  /** Other code comes in its place while the process runs. */
+  /** Replaces the function's code while the process runs. */
   private async replace(): Promise<void> {
     const { mode, onFailure, concurrency } = this.setting;
     const usesOldObject = this.dice.chance(0.3);
@@ -313,7 +317,7 @@ class World {
     if (process.loaded.redeliver("settings", changeOf({ ...state, type: "Added" })) === "told") laws.toldAgain(state);
   }
 
-  /** A person puts an event back that was given up. */
+  /** Simulates a person who replays a dead letter. */
   private async replay(): Promise<void> {
     const { dice, laws } = this;
     const { loaded, store } = this.process;
@@ -325,7 +329,7 @@ class World {
     await this.patiently(loaded.replay(letter));
   }
 
-  /** Time passes until it is done: commits that fail are tried again, and handlers that run end. */
+  /** Advances time until the work is done: failed commits are repeated, and running handlers end. */
   private async patiently(work: Promise<unknown>): Promise<void> {
     let open = true;
     void work.then(() => {
@@ -334,7 +338,7 @@ class World {
     while (open) await this.clock.advance(10_000);
   }
 
-  /** No more faults: everything is received and handled. */
+  /** Ends all faults, and lets everything be received and handled. */
   private async settleDown(): Promise<void> {
     this.calm = true;
     if (this.isHeld) this.holdOrRelease();

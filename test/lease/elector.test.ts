@@ -30,13 +30,13 @@ class Candidate {
     return this;
   }
 
-  /** As it is believed while the process runs. */
+  /** The belief while the process runs. */
   get believes(): boolean {
     return !this.clock.stopped && this.elector.holds;
   }
 }
 
-/** As a pod of a StatefulSet has it. */
+/** The identity of a StatefulSet's pod. */
 const identityOf = (set: string, ordinal: number) => `${set}-${ordinal}_6f1c0e0a-1f2b-4c3d-8e4f-00000000000${ordinal}`;
 
 const world = () => {
@@ -363,7 +363,7 @@ const fateOf: fc.Arbitrary<Fate> = fc.record(
   },
   { requiredKeys: ["thereMs", "backMs"] },
 );
-/** Accidents come in bad times; in good ones every request is prompt. */
+/** Accidents happen only in bad phases; in good phases every request is prompt. */
 const stepOf = fc.record({
   process: fc.nat(2),
   what: fc.constantFrom(
@@ -413,7 +413,7 @@ test("two never believe at once that they hold it, whatever becomes of requests 
           for (let left = forMs; left > 0; left -= 100) {
             await clock.advance(Math.min(left, 100));
             look();
-            // A process that has lost it ends; another is started in its place.
+            // A process that has lost the Lease ends, and another one is started in its place.
             all.forEach((each, index) => {
               if (each.lostBecause !== undefined) all[index] = fresh();
             });

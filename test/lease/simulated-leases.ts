@@ -3,16 +3,16 @@ import type { LeaseApi } from "../../runtime/lease/lease-api.ts";
 import { changedLease, type LeaseRecord, microTime, readLease } from "../../runtime/lease/lease-record.ts";
 import type { VirtualClock } from "../virtual-clock.ts";
 
-/** What befalls one request. */
+/** The fate of one request. */
 export interface Fate {
-  /** Milliseconds until the server has it, and from there until the answer is back. */
+  /** Milliseconds until the request reaches the server, and from there until the answer is back. */
   readonly thereMs: number;
   readonly backMs: number;
-  /** It never arrives; or it arrives, and its answer does not; or the server says 500. */
+  /** `lost`: it never arrives. `answer lost`: it arrives, but its answer does not. `error`: the server answers 500. */
   readonly accident?: "lost" | "answer lost" | "error";
 }
 
-/** A request from one process: what becomes of it on the way, and back. */
+/** Sends a request from one process through the simulated network. */
 export const caller =
   (network: VirtualClock, clock: Clock, fate: () => Fate) =>
   async <T>(timeoutMs: number, work: () => T): Promise<T> => {
@@ -24,7 +24,7 @@ export const caller =
         say();
       };
       if (accident === "lost") return;
-      // The network goes on while a process stands still.
+      // The network continues while a process is stopped.
       network.after(thereMs, () => {
         if (accident === "error") return void clock.after(backMs, () => settle(() => reject(new Error("500"))));
         const answer = work();
@@ -33,23 +33,23 @@ export const caller =
     });
   };
 
-/** One Lease with etcd's compare-and-swap, behind a network in which anything may happen to a request. */
+/** One Lease with etcd's compare-and-swap, behind an unreliable network. */
 export class SimulatedLease {
   object: { metadata: Record<string, unknown>; spec: Record<string, unknown> } | undefined;
   private revision = 0;
   private uids = 0;
 
-  /** The holder as the server has it. */
+  /** The holder on the server. */
   get holder(): string {
     return String(this.object?.spec.holderIdentity ?? "");
   }
 
-  /** Somebody else writes an annotation. */
+  /** Writes an annotation as another client. */
   annotate(key: string, value: string): void {
     if (this.object) this.put({ ...this.object, metadata: { ...this.object.metadata, annotations: { [key]: value } } });
   }
 
-  /** Somebody who takes no part in the election writes himself into it. */
+  /** Writes another holder into the Lease, as a client that takes no part in the election. */
   seize(holderIdentity: string, leaseDurationSeconds: number): void {
     const renewTime = microTime(this.network.now());
     this.put({ metadata: { name: this.name, uid: "uid" }, spec: { holderIdentity, leaseDurationSeconds, renewTime } });
@@ -93,7 +93,7 @@ export class SimulatedLease {
   }
 }
 
-/** The clock of one process, which may be stopped, or asleep with its machine, and goes on late. */
+/** The clock of one process, which may be stopped, or suspended with its machine, and then continues late. */
 export class ProcessClock implements Clock {
   private readonly world: VirtualClock;
   private readonly due: (() => void)[] = [];
@@ -132,14 +132,14 @@ export class ProcessClock implements Clock {
     };
   }
 
-  /** `asleep`: the machine sleeps, so that its monotonic clock stands still; otherwise the process alone is stopped. */
+  /** `asleep`: the machine is suspended, so its monotonic clock stands still; otherwise only the process is stopped. */
   stop(asleep: boolean): void {
     if (this.stopped) return;
     this.stopped = true;
     if (asleep) this.asleepSince = this.world.monotonic();
   }
 
-  /** Goes on: what came due meanwhile happens now, but for what `first` looks at before. */
+  /** Continues: timers that became due meanwhile fire now, after `first`. */
   go(first: () => void): void {
     if (!this.stopped) return;
     this.stopped = false;

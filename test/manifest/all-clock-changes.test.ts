@@ -5,22 +5,25 @@ import { anyCron, type ClockChange, changesOf, daily, type KnownCron, MinuteScan
 
 const minute = 60_000;
 const around = 36 * 60 * minute;
-/** `npm run test:clocks` takes all, some 16 s of CPU each. */
+/** `npm run test:clocks` tests all years, which takes about 16 s of CPU each. */
 const years = process.env.ALL_YEARS === undefined ? [2026] : [2024, 2025, 2026, 2027, 2028, 2029, 2030];
 const zones = Intl.supportedValuesOf("timeZone");
-/** Expressions of any kind for each change, beside the schedules of one time a day. */
+/** Number of random expressions for each clock change, in addition to the schedules with one time a day. */
 const drawn = 2;
 
-/** Minutes after the last one before a change, of times that it skips or repeats, and of those just before and after them. */
+/**
+ * Offsets in minutes from the last minute before a change, for times that it skips or repeats, and for those just before and
+ * after.
+ */
 const near = [-120, -61, -60, -59, -31, -30, -29, -1, 0, 1, 2, 15, 29, 30, 31, 45, 59, 60, 61, 62, 120, 121, 720];
 
-/** One time a day. */
+/** Schedules with one time a day, near the change. */
 function dailyNear({ zone, at }: ClockChange): KnownCron[] {
   const last = wallReader(zone)(at - minute);
   return near.map((minutes) => daily(Math.floor((last + minutes) / 60) % 24, (last + minutes) % 60));
 }
 
-/** What is wrong with a schedule's times around a change; undefined if nothing is. */
+/** The fault of a schedule's times around a clock change; `undefined` if they are right. */
 function fault({ zone, at }: ClockChange, cron: KnownCron, expected: readonly number[]): string | undefined {
   const times = new CronTimes(cron.text, zone);
   const forward: number[] = [];

@@ -18,7 +18,9 @@ const day = 24 * hour;
 const quarter = 15 * minute;
 const minutesOfDay = 24 * 60;
 
-/** By an hour at 2:00, half an hour, two hours, at midnight, at the day's end, in Ramadan, with odd offsets. */
+/**
+ * Changes by an hour at 2:00, by half an hour, by two hours, at midnight, at the day's end, in Ramadan, and odd offsets.
+ */
 const zones = [
   ...["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Antarctica/Troll", "America/Santiago"],
   ...["Asia/Beirut", "Africa/Cairo", "America/Havana", "America/Nuuk", "Atlantic/Azores", "Africa/Casablanca"],
@@ -28,7 +30,7 @@ const changes = zones.flatMap((zone) => changesOf(zone, Date.UTC(2024, 0), Date.
 const anyChange = fc.constantFrom(...changes);
 
 const scans = new Map<ClockChange, MinuteScan>();
-/** The minutes of a day and a half before a change, and after it. */
+/** The minutes of a day and a half before and after a change. */
 function scanOf(change: ClockChange): MinuteScan {
   const found = scans.get(change) ?? new MinuteScan(change.zone, change.at - 1.5 * day, change.at + 1.5 * day);
   scans.set(change, found);
@@ -43,7 +45,7 @@ function timesIn({ text }: KnownCron, zone: string, from: number, to: number): n
   return found;
 }
 
-/** What clocks show at a schedule's times, as `day hour:minute`. */
+/** The local times of a schedule, as `day hour:minute`. */
 function shown(zone: string, cron: string, from: string, to: string): string[] {
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
   const known = { text: cron, minutes: [], hours: [], weekdays: [], startsWithStar: false };

@@ -65,7 +65,7 @@ it("a rename says that the trigger goes on", () => {
   ]);
 });
 
-/** Names of triggers after an edit, each with its name before where that is another one. */
+/** Names of triggers after an edit, each with its previous name if that differs. */
 function renamesBetween(before: Record<string, typeof made>, after: Record<string, typeof made>) {
   const of = (triggers: Record<string, typeof made>) =>
     recordsOf(

@@ -89,7 +89,7 @@ describe("loading a functions folder", () => {
     ]);
   });
 
-  /** Reads a folder whose inner folder `closed` the system answers with this. */
+  /** Loads a folder whose inner folder `closed` the system refuses to open with this code. */
   const loadWith = (folder: string, code: string) =>
     loadFunctions(folder, {
       readFolder: (path) => {

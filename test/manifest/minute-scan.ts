@@ -3,20 +3,23 @@ import fc from "fast-check";
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-/** A moment at which a zone's clocks change, to the minute, and by how many minutes: forward is positive. */
+/** A moment at which a zone's clocks change, to the minute, and the change in minutes: forward is positive. */
 export interface ClockChange {
   readonly zone: string;
   readonly at: number;
   readonly byMinutes: number;
 }
 
-/** Reads what a zone's clocks show from their digits, in minutes as if that were UTC. */
+/** Returns a function that reads a zone's local time, in minutes as if that were UTC. */
 export function wallReader(zone: string): (at: number) => number {
   const format = new Intl.DateTimeFormat("sv-SE", { timeZone: zone, dateStyle: "short", timeStyle: "short" });
   return (at) => Date.parse(`${format.format(at).replace(" ", "T")}Z`) / minuteMs;
 }
 
-/** All changes of a zone's clocks between two moments, found by looking at them every two days, then each hour, then each minute. */
+/**
+ * All changes of a zone's clocks between two moments. Found by comparing the clocks every two days, then each hour, then each
+ * minute.
+ */
 export function changesOf(zone: string, from: number, to: number): ClockChange[] {
   return changesIn(zone, wallReader(zone), [from, to], [48 * hourMs, hourMs, minuteMs]);
 }
@@ -40,7 +43,7 @@ function changesIn(
   return found;
 }
 
-/** A cron expression whose fields are known as numbers, without a reader of cron. */
+/** A cron expression whose fields are known as numbers, so that no cron parser is needed. */
 export interface KnownCron {
   readonly text: string;
   readonly minutes: readonly number[];
@@ -82,10 +85,10 @@ const cronOf = (minute: Field, hour: Field, weekdays: readonly number[]): KnownC
 
 const one = (value: number): Field => ({ text: `${value}`, values: [value] });
 
-/** A schedule of one time a day. */
+/** A schedule with one time a day. */
 export const daily = (hour: number, minute: number): KnownCron => cronOf(one(minute), one(hour), range(0, 6));
 
-/** A schedule of every so many minutes of each hour. */
+/** A schedule that runs every so many minutes of each hour. */
 export const everyMinutes = (step: number): KnownCron =>
   cronOf({ text: `*/${step}`, values: range(0, 59, step) }, { text: "*", values: range(0, 23) }, range(0, 6));
 
@@ -99,8 +102,8 @@ export const anyCron: fc.Arbitrary<KnownCron> = fc
   .map(([minute, hour, weekdays]) => cronOf(minute, hour, weekdays));
 
 /**
- * When a schedule runs, found by looking at a zone's clocks each minute: the reference for what `CronTimes` calculates.
- * The minute in which clocks show a time, or first show one that is later, is when that time runs.
+ * Finds the times of a schedule by reading a zone's local time each minute: the reference for `CronTimes`. A time runs in the
+ * minute in which the clocks show it, or first show a later one.
  */
 export class MinuteScan {
   private readonly walls: readonly number[];

@@ -55,7 +55,7 @@ const whole = {
 };
 const text = stringify(whole);
 
-/** Pieces that mean something to YAML, to the schema or to a decoder. */
+/** Texts with a meaning to YAML, to the schema or to a decoder. */
 const scraps = fc.oneof(
   fc.constantFrom(
     ..."{ } [ ] : - ? , # & * ! | > ' \" % @ ` ~ \t \n \r \0 \\ 0 --- ... &a *a <<: !!int !!binary !!set null .inf".split(" "),
@@ -64,7 +64,7 @@ const scraps = fc.oneof(
   fc.string({ maxLength: 4, unit: "binary" }),
 ); // biome-ignore format: tables
 
-/** Cuts a piece of a text out and puts another in. */
+/** Replaces a part of a text by another. */
 const edit = fc.record({ at: fc.double({ min: 0, max: 1, noNaN: true }), cut: fc.nat(40), put: scraps });
 const editedText = fc.array(edit, { minLength: 1, maxLength: 6 }).map((edits) =>
   edits.reduce((before, { at, cut, put }) => {
@@ -73,7 +73,7 @@ const editedText = fc.array(edit, { minLength: 1, maxLength: 6 }).map((edits) =>
   }, text),
 );
 
-/** Every place in a value, as a path. */
+/** The path of every value in a value. */
 const paths = (value: unknown, path: readonly string[] = []): (readonly string[])[] =>
   typeof value === "object" && value !== null
     ? [path, ...Object.entries(value).flatMap(([key, member]) => paths(member, [...path, key]))]
@@ -88,7 +88,7 @@ function replaced(value: unknown, [key, ...rest]: readonly string[], by: unknown
   return Object.fromEntries(entries.filter(([, member]) => member !== undefined));
 }
 
-/** One value of the manifest replaced, removed, or given another name. */
+/** A manifest with one value replaced, removed, or renamed. */
 const changedValue = fc
   .record({
     path: fc.constantFrom(...paths(whole)),
@@ -101,7 +101,7 @@ const changedValue = fc
   })
   .map(({ path, by, as }) => stringify(replaced(whole, path, by, as)) ?? "");
 
-/** Reads a text as a file beside a handler that exists. */
+/** Reads a text as a manifest next to an existing handler. */
 function reader() {
   const folder = folderOf({ "handler.ts": "" });
   return (manifest: string) => readManifests(manifest, "function.yaml", folder, checkExpression);

@@ -1,4 +1,4 @@
-// Whose the streams of a NATS are, on a real nats-server.
+// The ownership of the streams of a NATS, on a real nats-server.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { Checkpoint } from "../../runtime/journal/checkpoint.ts";
@@ -13,7 +13,9 @@ import { startNats } from "../tools/nats.ts";
 const refused = { code: "WF_CHECKPOINT_OTHER_CLUSTER" };
 const stream = "watchfire-apps_watchfire-log";
 
-/** A server, and the way in of a runtime of each cluster; undefined: of one that does not know its own, as an older runtime. */
+/**
+ * A server, with the connections of one runtime per cluster; `undefined` is an older runtime that does not know its cluster.
+ */
 async function place() {
   const server = await startNats();
   const said: string[] = [];
@@ -29,14 +31,14 @@ async function place() {
     JetstreamJournal.open({ nats: older, slot, clock: systemClock, log, onLost: () => {} }).then(
       (journal) => new Checkpoint(journal),
     );
-  /** A slot with positions of a cluster, as an older runtime has left it. */
+  /** A slot with checkpoints of a cluster, as an older runtime left it. */
   const fill = async (slot: string, cluster: string | undefined) => {
     const store = await open(slot);
     if (cluster !== undefined) await store.setCluster(cluster);
     await store.openView("copy", "settings", "/ConfigMap");
     await store.close(true);
   };
-  /** All that a runtime might change. */
+  /** Everything that a runtime might change. */
   const state = async () => {
     const { config, state } = await older.jsm.streams.info(stream);
     return { metadata: config.metadata?.["watchfire.dev/cluster"], last: state.last_seq };

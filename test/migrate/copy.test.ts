@@ -75,10 +75,10 @@ test("positions of many objects are carried over with the event loop turning, so
   const to = new MemoryStore();
   const lag = watchLoopLag();
   await copyJournal(from, to);
-  // So that a turn that was never had is seen, too.
+  // Waits, so that a missing turn would be noticed, too.
   await pause(systemClock, 2 * lookMs);
   const worst = lag.stop();
-  // Taken together it is more than half a second of work.
+  // All of it together is more than half a second of work.
   expect(worst).toBeLessThan(300);
   let found = 0;
   await to.known((await to.views())[0]?.id ?? 0, () => found++);

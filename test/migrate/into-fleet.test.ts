@@ -11,7 +11,7 @@ test("a replica waits for an API server that goes away, whichever of its request
   for (const missing of [1, 2, 3]) {
     const clock = new VirtualClock();
     let requests = 0;
-    // Another replica holds the Lease, and carries the positions over.
+    // Another replica holds the Lease and migrates the checkpoints.
     const json = async () => {
       requests++;
       if (requests === missing) throw new WatchfireError("WF_KUBE_UNREACHABLE", { what: "it does not answer" });

@@ -17,7 +17,7 @@ const ownSelection = selectionOf("app=web", "", undefined);
 const layout = (slots: number, spreads: Record<string, Sharding>): Layout =>
   layoutOf(slots, (name) => spreads[name] ?? whole);
 
-/** All stores of one layout become those of another. */
+/** Migrates all stores of one layout to those of another. */
 async function carried(
   stores: readonly MemoryStore[],
   from: Layout,
@@ -33,7 +33,7 @@ async function carried(
   return targets;
 }
 
-/** All that is kept, without the numbers that a store gives. */
+/** All stored data, without the numbers that a store assigns. */
 async function contents(store: MemoryStore) {
   const views = await store.views();
   const words = new Map(views.map((view) => [view.id, `${view.function}/${view.trigger}/${view.resource}`]));
@@ -76,7 +76,7 @@ const objectArbitrary = fc.record({
   kind: fc.constantFrom("known", "older", "deleted", "waits", "began", "letter"),
 });
 
-/** A runtime alone, with all kinds of rows. */
+/** A single runtime with all kinds of rows. */
 async function filled(
   objects: readonly { function: string; key: string; rv: number; kind: string }[],
 ): Promise<MemoryStore> {
@@ -149,7 +149,7 @@ test("what is split over slots is together again what it was, whole functions an
         const split = await carried([store], alone, fleet);
         const [merged = new MemoryStore()] = await carried(split, fleet, alone);
         const [before, after] = [await contents(store), await contents(merged)];
-        // A function in shards has no position then, and its schedule has.
+        // A function in shards then has no checkpoint, but its schedule does.
         const places = slotsOf("copy", shards, slots).length;
         const withoutMark = (row: string) =>
           places > 1 && row.startsWith('["copy/settings') ? row.replace('"lowWaterMark":"400",', "") : row;
@@ -270,7 +270,7 @@ test("an object that counts for keys of two shards is known in both, and where t
         },
       ],
     });
-  // Names that two shards of two have.
+  // Names that are in both shards.
   const owners = Array.from({ length: 9 }, (_, number) => `team-a/owner-${number}`);
   await put(store, view, "team-a/of-all", 5, owners);
   await put(store, view, "team-a/unnoted", 5);
@@ -286,7 +286,7 @@ test("an object that counts for keys of two shards is known in both, and where t
   const found = await Promise.all(shards.map(known));
   for (const keys of found) expect(keys).toEqual(expect.arrayContaining(["team-a/of-all 5", "team-a/unnoted 5"]));
   expect(found.flat().filter((key) => key.startsWith("team-a/of-one"))).toHaveLength(1);
-  // One of them has told its keys of a newer state.
+  // One shard has already delivered a newer state to its keys.
   const [ahead = new MemoryStore()] = shards;
   await put(ahead, (await ahead.views("copy"))[0]?.id ?? 0, "team-a/of-all", 9, owners);
   const [merged = new MemoryStore()] = await carried(split, fleet, alone, nature);

@@ -9,7 +9,7 @@ const [tarball = ""] = inject("tarballs").filter((each) => each.includes("create
 const packages = dirname(tarball);
 const comparison = readFileSync(join(import.meta.dirname, "../../runtime/docs/comparison.md"), "utf8");
 
-/** What `npm run dev` says once the sample of a template has been handled. */
+/** The output of `npm run dev` once a template's sample has been handled. */
 const firstEvents = {
   hello: /hello {2}Added v1\/ConfigMap demo\/app-settings {2}ok/,
   controller: /greeting {2}Reconcile example\.com\/v1\/Greeting demo\/morning {2}ok/,
@@ -49,7 +49,7 @@ it.each(Object.entries(firstEvents))(
     mine.run("npx", "tsc", "--noEmit", "--module", "esnext", "--moduleResolution", "bundler");
     expect(mine.run("npm", "run", "validate")).toContain("1 valid, 0 faults\n");
     mine.run("npm", "run", "build");
-    // What the Dockerfile copies.
+    // The file that the Dockerfile copies.
     expect(readFileSync(join(mine.folder, "Dockerfile"), "utf8")).toContain("COPY build/ ./");
     expect(readdirSync(join(mine.folder, "build"))).toContain("watchfire.lock.json");
     // The steps of the workflow are the project's own scripts.

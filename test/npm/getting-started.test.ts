@@ -9,7 +9,7 @@ const checkout = join(import.meta.dirname, "../..");
 const page = readFileSync(join(checkout, "runtime/docs/getting-started.md"), "utf8");
 const commands = [...page.matchAll(/^\$ (.+)$/gm)].map(([, command = ""]) => command);
 
-/** What this run has done already. */
+/** Commands that this run has already executed. */
 const done = ["npm ci", "npm run pack"];
 
 it("every command of the page works, in the order of the page", async () => {

@@ -4,11 +4,14 @@ import { describe, expect, inject, it } from "vitest";
 import { Project } from "./project.ts";
 
 const example = join(import.meta.dirname, "../../functions/hello");
-/** With CI set Yarn refuses to write its lock file, which these projects have not. */
+/** With CI set, Yarn refuses to create a lock file, which these projects lack. */
 const yarnSettings = "enableTelemetry: false\nenableScripts: false\nenableImmutableInstalls: false\n";
 const program = "node_modules/@watchfire/runtime/bin/watchfire.js";
 
-/** A project that depends on the tarballs, each of which also takes the place of the package that another asks npm for. */
+/**
+ * A project that depends on the tarballs. Each tarball also replaces the package of its name that another one would fetch from
+ * npm.
+ */
 function projectWith(files: Readonly<Record<string, string>> = {}): Project {
   const project = Project.empty();
   const tarballs = inject("tarballs").filter((each) => !each.includes("create-watchfire"));

@@ -12,7 +12,7 @@ let project: Project;
 
 const nameOf = (tarball: string): string => tarball.split("/").at(-1)?.replace(/-\d.*/, "") ?? "";
 
-/** Those that a program imports. */
+/** The packages that a program imports. */
 const libraries = tarballs.filter((tarball) => ["watchfire-sdk", "watchfire-cluster"].includes(nameOf(tarball)));
 
 beforeAll(() => {
@@ -32,7 +32,8 @@ describe("the packages, from their tarballs", () => {
     for (const tarball of libraries) {
       const analysis = await checkPackage(createPackageFromTarballData(readFileSync(tarball)));
       const problems = "problems" in analysis ? analysis.problems : [{ kind: "no types" }];
-      // ECMAScript modules alone, which `require` reaches by import() and the oldest way of resolving does not know.
+      // The packages contain only ECMAScript modules, which `require` cannot load directly and the oldest way of resolution does
+      // not support.
       const wrong = problems.filter(({ kind }) => kind !== "CJSResolvesToESM" && kind !== "NoResolution");
       expect(wrong, nameOf(tarball)).toEqual([]);
     }

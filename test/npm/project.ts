@@ -4,14 +4,17 @@ import { delimiter, dirname, join } from "node:path";
 import { inject } from "vitest";
 import { TalkingProcess } from "../tools/talking-process.ts";
 
-/** As a user's shell has it: nothing of this checkout, of npm's script or of vitest; first of all a Node, then the machine's npm. */
+/**
+ * The environment of a user's shell: without variables of this checkout, of npm's script or of vitest. PATH has a Node first,
+ * then the machine's npm.
+ */
 function environment(node: string): NodeJS.ProcessEnv {
   const own = Object.entries(process.env).filter(([name]) => !/^(npm_|vite|test$|node_env$|node_options$)/i.test(name));
   const folders = (process.env.PATH ?? "").split(delimiter).filter((each) => !each.includes("node_modules"));
   return { ...Object.fromEntries(own), PATH: [dirname(node), ...folders].join(delimiter) };
 }
 
-/** A user's project in a folder of its own, outside of the checkout. */
+/** A user's project in a separate folder, outside of the checkout. */
 export class Project {
   readonly folder: string;
   private readonly node: string;
@@ -24,19 +27,19 @@ export class Project {
     this.env = environment(node);
   }
 
-  /** With a package.json alone. */
+  /** A project with only a package.json. */
   static empty(node?: string): Project {
     const folder = mkdtempSync(join(inject("projects"), "project-"));
     writeFileSync(join(folder, "package.json"), JSON.stringify({ name: "project", type: "module", private: true }));
     return new Project(folder, node);
   }
 
-  /** The project in a folder below it, on the same machine. */
+  /** A project in a subfolder, on the same machine. */
   below(name: string): Project {
     return new Project(join(this.folder, name), this.node);
   }
 
-  /** Runs a command to its end, and gives what it prints; fails with all that it said. */
+  /** Runs a command to its end and returns its output. If it fails, throws with all its output. */
   run(command: string, ...words: string[]): string {
     try {
       return execFileSync(command, words, { cwd: this.folder, env: this.env, encoding: "utf8", stdio: "pipe" });
@@ -46,7 +49,9 @@ export class Project {
     }
   }
 
-  /** What is installed in it: megabytes on disk but for caches, which the runtime writes meanwhile, and packages. */
+  /**
+   * Size of the installed packages in megabytes, without caches (which the runtime writes meanwhile), and their number.
+   */
   installed(): { readonly megabytes: number; readonly packages: number } {
     const { packages } = JSON.parse(readFileSync(join(this.folder, "node_modules/.package-lock.json"), "utf8"));
     return {
@@ -55,7 +60,7 @@ export class Project {
     };
   }
 
-  /** Starts a command that goes on. */
+  /** Starts a long-running command. */
   start(command: string, ...words: string[]): TalkingProcess {
     return new TalkingProcess(command, words, { cwd: this.folder, env: this.env, patienceMs: 60_000 });
   }

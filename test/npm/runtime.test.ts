@@ -14,13 +14,16 @@ beforeAll(() => {
   cpSync(example, join(project.folder, "functions/hello"), { recursive: true });
 });
 
-/** The processes that a process started, and theirs: `pid name`. */
+/** The descendants of a process: `pid name`. */
 function startedBy(pid: number): string[] {
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
   return children === "" ? [] : children.split(" ").flatMap((child) => [child, ...startedBy(Number(child))]);
 }
 
-/** Builds the project's functions, and starts them on a cluster by `command`. Gives that once it is ready, and its endpoints' address. */
+/**
+ * Builds the project's functions and starts them on a cluster by `command`. Returns the process once it is ready, and the address
+ * of its endpoints.
+ */
 async function startBuilt(...command: readonly [string, ...string[]]) {
   project.run("npx", "watchfire", "build");
   const cluster = project.start("npx", "watchfire", "cluster", "--kubeconfig", "kubeconfig");

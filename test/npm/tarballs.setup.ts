@@ -8,12 +8,12 @@ declare module "vitest" {
   interface ProvidedContext {
     /** The paths of all packages' tarballs. */
     tarballs: string[];
-    /** Where users' projects are begun. */
+    /** The folder in which users' projects are created. */
     projects: string;
   }
 }
 
-/** Packs once for all files; removes at the end what they have made. */
+/** Packs once for all test files, and removes at the end what they created. */
 export default async function setup({ provide }: TestProject): Promise<() => void> {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-packages-"));
   const projects = join(folder, "projects");

@@ -220,7 +220,7 @@ describe("the endpoints", () => {
     await expect(serveEndpoints("127.0.0.1", port, inspection())).rejects.toMatchObject({ code: "WF_OBSERVE_LISTEN" });
   });
 
-  /** What a path answers to a request for a host. */
+  /** The answer of a path to a request for a host. */
   const answeredAs = async (path: string, host: string, over?: Partial<Inspection>) => {
     endpoints ??= await serveEndpoints("127.0.0.1", 0, inspection(over));
     const { port } = endpoints;

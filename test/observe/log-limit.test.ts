@@ -12,7 +12,7 @@ interface Line {
   readonly lines?: number;
 }
 
-/** A log, and handlers that write to it. */
+/** A log with handlers that write to it. */
 function fixture() {
   const written: Line[] = [];
   const clock = new VirtualClock();

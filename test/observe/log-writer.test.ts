@@ -9,7 +9,7 @@ const mebi = 2 ** 20;
 /** PIPE_BUF on Linux. */
 const atomic = 4096;
 
-/** A pipe with so much room, as Linux fills it: a small write goes in whole or not at all, a larger one in part. */
+/** A pipe with limited room, as on Linux: a small write is accepted completely or not at all, a larger one in part. */
 class Pipe {
   room = 0;
   isBroken = false;
@@ -33,7 +33,7 @@ class Pipe {
 
 type Kind = "run" | "own" | "alarm";
 
-/** A log into a pipe that nobody reads yet. */
+/** A log to a pipe that is not read yet. */
 function fixture() {
   const [pipe, clock] = [new Pipe(), new VirtualClock()];
   const writer = new LogWriter(pipe.write, clock);
@@ -41,7 +41,7 @@ function fixture() {
   writer.heardBy = (...what) => void dropped.push(what);
   const log = createLog("info", writer);
   let n = 0;
-  /** Writes a line that is longer than `length` by less than 300. */
+  /** Writes a line that exceeds `length` by less than 300 bytes. */
   const write = (kind: Kind, length: number) => {
     const fields = { n: n++, ...(kind === "run" && { function: "f", run: "1" }), pad: "x".repeat(length) };
     if (kind === "alarm") log.warn(fields, kind);

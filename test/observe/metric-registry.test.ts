@@ -4,7 +4,7 @@ import { Counter } from "../../runtime/observe/counter.ts";
 import { Histogram } from "../../runtime/observe/histogram.ts";
 import { MetricRegistry } from "../../runtime/observe/metric-registry.ts";
 
-/** As a Prometheus server reads a label's value. */
+/** Unescapes a label's value as a Prometheus server does. */
 const unescaped = (text: string): string => text.replace(/\\(.)/g, (_, each: string) => (each === "n" ? "\n" : each));
 
 it("a tally shows in every text all that was counted until then, under the labels it was counted with", async () => {

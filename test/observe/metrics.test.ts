@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { type Gauges, Metrics } from "../../runtime/observe/metrics.ts";
 
-/** The lines of a page that begin like this. */
+/** The lines of a page with this beginning. */
 const shown = async (metrics: Metrics, beginning: string): Promise<string[]> =>
   (await metrics.text()).split("\n").filter((line) => line.startsWith(beginning));
 

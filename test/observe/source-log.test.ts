@@ -6,7 +6,7 @@ import { notServedYet, sourceLog } from "../../runtime/observe/source-log.ts";
 
 const spec = { apiVersion: "v1", kind: "ConfigMap" };
 
-/** What is logged at the default level of a source that goes through these states. */
+/** The lines at the default log level for a source that goes through these states. */
 function told(...states: readonly SourceState[]) {
   const lines: Record<string, unknown>[] = [];
   const changed = sourceLog(createLog("info", { write: (line: string) => void lines.push(JSON.parse(line)) }));

@@ -5,7 +5,7 @@ import { createLog } from "../../runtime/observe/log.ts";
 import { MetricRegistry } from "../../runtime/observe/metric-registry.ts";
 import { UserMetrics } from "../../runtime/observe/user-metrics.ts";
 
-/** Lines of a page that begin so. */
+/** Lines of a page with this beginning. */
 const lines = async (page: MetricRegistry, beginning: string): Promise<string[]> =>
   (await page.text()).split("\n").filter((line) => line.startsWith(beginning));
 

@@ -1,5 +1,5 @@
-// Positions on their way into a fleet and out of it, with real processes and a real nats-server, while another process
-// writes. The auditor compares the cluster's history with the handlers' records.
+// Migrations of checkpoints into a fleet and out of it, with real processes and a real nats-server, while another process writes.
+// The auditor compares the cluster's history with the handlers' records.
 import { describe, expect, inject, test } from "vitest";
 import { describe as inWords } from "../audit/audit.ts";
 import { ReplicasFixture } from "../audit/replicas-fixture.ts";
@@ -29,13 +29,13 @@ const answer = async (replica: Replica) => (await replica.read("/readyz")).text(
 const isReady = (replica: Replica) =>
   until(`${replica.name} is ready`, 60_000, async () => (await replica.read("/readyz")).ok);
 
-/** Ends as a rollout ends it. */
+/** Ends a replica as a rollout does. */
 async function end(replica: Replica): Promise<void> {
   replica.signal("SIGTERM");
   expect(await replica.ended()).toBe(0);
 }
 
-/** Resolves when a replica says that it waits for positions, for this reason. */
+/** Resolves when a replica reports that it waits for checkpoints, for this reason. */
 const waitsFor = (replica: Replica, why: string) =>
   until(`${replica.name} waits for ${why}`, 30_000, async () => {
     const text = await answer(replica);
@@ -61,7 +61,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     expect(await near.log()).toContain('"checkpoints moved"');
     await on.load(100);
 
-    // Replicas of another number of slots wait until those of the first have gone.
+    // Replicas with another number of slots wait until those of the first number have ended.
     on.write(200);
     const wider = await on.start("nats", fleet(11));
     await waitsFor(wider, "replicas of a fleet of 8 slots still work");
@@ -107,7 +107,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     const verdict = await on.verdict();
     expect(verdict, inWords(verdict)).toMatchObject(noFault);
 
-    // Out of shards there is no position: what happens while nobody works is told as a list finds it.
+    // Without shards there is no checkpoint yet, so changes while no replica works are found by a list.
     await end(carrier);
     const out = await on.start("kubernetes", { nats });
     await isReady(out);
@@ -132,7 +132,7 @@ describe.skipIf(natsProgram === undefined)("positions", () => {
     expect([await shardsSeen(first), await shardsSeen(second)]).toEqual([4, 4]);
     expect(JSON.stringify((await second.status()).functions)).toContain("WF_LEASE_SHARDS");
     await on.load(50);
-    // What happens while nobody works comes as after a gap.
+    // Changes while no replica works are delivered as after a gap.
     expect(await on.verdict()).toMatchObject(noFault);
     await end(first);
     await end(second);

@@ -16,7 +16,7 @@ import { until } from "../tools/until.ts";
 const account = "watchfire";
 const commit = (store: Checkpoint<SecretsJournal>, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
 
-/** The Secrets in a namespace of their own, opened and killed at will, each time under the next fence. */
+/** The Secrets in a separate namespace, which a test opens and kills, each time with the next fence. */
 class Place {
   readonly namespace: string;
   readonly transport = new RecordingTransport(connectDirect({ server: admin.access.url, ...admin.access }));
@@ -138,7 +138,7 @@ describe("the store in Secrets", () => {
     const store = await place.open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
     let puts = 0;
-    // Every write of a Secret is a moment at which the process may end.
+    // The process may end at every write of a Secret.
     let killAt = Number.POSITIVE_INFINITY;
     const request = place.transport.json.bind(place.transport);
     place.transport.json = async (call, limit) => {
@@ -288,7 +288,7 @@ const cursor = (view: number, lowWaterMark: string) => ({
   initial: false,
 });
 
-/** Asks until it is refused, and gives that refusal. */
+/** Repeats the call until it is refused. Returns that refusal. */
 async function eventuallyRefused(ask: () => Promise<unknown>): Promise<unknown> {
   const deadline = AbortSignal.timeout(20_000);
   while (!deadline.aborted) {

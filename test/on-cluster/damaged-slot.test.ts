@@ -1,4 +1,4 @@
-// Replicas whose NATS has one slot that cannot be read, as processes of their own on a real nats-server.
+// Replicas whose NATS has one unreadable slot, in separate processes on a real nats-server.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -18,7 +18,7 @@ const { access } = inject("shared");
 const execute = promisify(execFile);
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-/** A fleet's NATS and its cluster; `shares`: how many functions. */
+/** A fleet with its NATS and its cluster; `shares`: number of functions. */
 async function fixture(slots: number, shares: number) {
   const server = await NatsServer.make();
   await server.start();
@@ -31,7 +31,7 @@ async function fixture(slots: number, shares: number) {
     const last = await lastOf(slot);
     await nats.jsm.streams.deleteMessage(nats.logStream, last?.note.after ?? 0);
   };
-  /** As the guide and the error have it. */
+  /** The repair that the guide and the error name. */
   const repair = (slot: number) => nats.jsm.streams.purge(nats.logStream, { filter: `${nats.logSubject}.${slot}` });
   const dispose = async () => {
     await on[Symbol.asyncDispose]();
@@ -41,7 +41,7 @@ async function fixture(slots: number, shares: number) {
   return { on, server, nats, start, lastOf, damage, repair, [Symbol.asyncDispose]: dispose };
 }
 
-/** By state, the slots as a replica sees them. */
+/** The slots by their state, as a replica reports them. */
 async function states(replica: Replica): Promise<Partial<Record<string, number[]>>> {
   const all = (await replica.status()).fleet?.slots ?? [];
   const grouped = Object.groupBy(all, ({ state }) => state);
@@ -64,7 +64,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     const slot = slotOf("recorder-0", slots);
     const former = await start();
     await until("it has all slots", 60_000, async () => (await states(former)).running?.length === slots);
-    // What comes and goes before the first list is told to nobody.
+    // Objects that are created and deleted before the first list are not delivered.
     await until("it is ready", 60_000, async () => (await readiness(former)) === "200 ok\n");
     await on.load(100);
     await former.kill();
@@ -92,7 +92,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
       const { stdout } = await execute(process.execPath, [bin, "slots", "--data", each.options.data]);
       expect(stdout).toContain(`\nslot ${slot} stands still: WF_CHECKPOINT_CORRUPT: `);
     }
-    // Each of the other functions is told what happens.
+    // Each of the other functions receives the changes.
     await on.load(100);
     const reports = (await Promise.all(both.map((each) => each.status()))).flatMap(({ functions }) => functions);
     for (const { name, ready, code } of reports) {
@@ -113,7 +113,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     });
     await until("it has said so", 30_000, async () => (await lines(other, "slot stands still")).length > 0);
     await on.load(100);
-    // Who takes it writes one message, and none while it stands still.
+    // A replica that acquires the slot writes one message, and no message while the slot is stopped.
     const taken = (await lastOf(slot))?.sequence ?? 0;
     expect(taken).toBeGreaterThan(left ?? 0);
     await on.load(20);

@@ -16,7 +16,7 @@ const definition = join(root, "deploy/chart/files/functions.watchfire.dev.yaml")
 
 const { access } = inject("shared");
 
-/** Runs a command of watchfire; gives its standard output. */
+/** Runs a watchfire command. Returns its standard output. */
 const watchfire = async (...args: string[]) => (await promisify(execFile)(process.execPath, [bin, ...args])).stdout;
 
 describe("a deployed function", () => {

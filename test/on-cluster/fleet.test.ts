@@ -1,5 +1,5 @@
-// Replicas that share the functions, as processes of their own, on a real nats-server: they come, go, are killed and
-// stopped while another process writes. The auditor compares the cluster's history with the handlers' records.
+// Replicas that share the functions, in separate processes on a real nats-server. They are added, removed, killed and stopped
+// while another process writes. The auditor compares the cluster's history with the handlers' records.
 import { execFile } from "node:child_process";
 import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -23,7 +23,7 @@ const execute = promisify(execFile);
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 const slots = 12;
 const noFault = { missed: [], unflagged: [], disordered: [], invented: [] };
-/** What a crash may take until every slot runs again, in milliseconds. */
+/** Limit of the time after a crash until every slot runs again, in milliseconds. */
 const takeoverMs = 15_000;
 
 const running = ({ fleet }: Status) => (fleet?.slots ?? []).filter(({ state }) => state === "running").length;
@@ -51,7 +51,7 @@ interface Held {
   readonly spec?: { readonly holderIdentity: string };
 }
 
-/** Makes the cluster serve Function objects, where it does not yet. */
+/** Makes the cluster serve Function objects, if it does not yet. */
 async function serveFunctions(): Promise<void> {
   const file = join(import.meta.dirname, "../../deploy/chart/files/functions.watchfire.dev.yaml");
   const made = await admin.reply("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {
@@ -62,7 +62,7 @@ async function serveFunctions(): Promise<void> {
   await until("functions are served", 20_000, served);
 }
 
-/** Milliseconds until all slots run, evenly. */
+/** Milliseconds until all slots run, evenly distributed. */
 async function balanced(...replicas: readonly Replica[]): Promise<number> {
   const from = performance.now();
   const counts = async () => Promise.all(replicas.map(async (each) => running(await each.status())));
@@ -74,11 +74,12 @@ async function balanced(...replicas: readonly Replica[]): Promise<number> {
   return Math.round(performance.now() - from);
 }
 
-/** Runs a command on one replica; gives what it prints. */
+/** Runs a command on one replica. Returns its output. */
 const command = (replica: Replica, words: string) =>
   execute(process.execPath, [bin, ...words.split(" "), "--data", replica.options.data]);
 
-// What a slot's first owner has not listed yet comes and goes untold: the writer begins once all are ready.
+// Objects that are created and deleted before a slot's first list are not delivered, so the writer starts once all replicas are
+// ready.
 describe.skipIf(natsProgram === undefined)("a fleet", () => {
   test("repeats nothing as replicas come and go, and flags what a kill and a stopped replica make it repeat", async () => {
     await using world = await fixture(10, 1);

@@ -1,4 +1,4 @@
-// Functions under accounts of their own: what becomes of one whose account lacks something, and of a watch that is revoked.
+// Functions with their own accounts: an account without some right, and a watch whose right is revoked.
 import { expect, inject, onTestFinished, test } from "vitest";
 import type { LoadedFunctions } from "../../runtime/manifest/load.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
@@ -10,7 +10,7 @@ import { Team } from "../tools/team.ts";
 
 const { url, ca, token: adminToken } = inject("shared").access;
 const account = "watchfire";
-/** How long a waiting function, a running one and a running watch go unasked, in milliseconds. */
+/** Intervals of the checks of a waiting function, a running one and a running watch, in milliseconds. */
 const looks = [8_000, 10_001] as const;
 
 const pathOf = ({ apiVersion, kind, metadata }: RbacObject, name = "") => {
@@ -30,7 +30,7 @@ async function remove(objects: readonly RbacObject[]): Promise<void> {
   for (const object of objects) await admin.delete(pathOf(object, object.metadata.name));
 }
 
-/** A runtime whose function `tag` hears of ConfigMaps in one namespace and annotates one in another. */
+/** A runtime whose function `tag` receives ConfigMaps of one namespace and annotates one in another. */
 async function install(token = adminToken) {
   const [namespace, from, to] = await Promise.all([createNamespace(), Team.create(admin), Team.create(admin)]);
   for (const { name } of [from, to]) removeAtEnd(`/api/v1/namespaces/${name}`);
@@ -52,7 +52,9 @@ async function install(token = adminToken) {
   const options = { namespace, account };
   const target = async () => (await admin.get(`${to.path}/target`)).data.last as string | undefined;
   const report = () => runtime.function("tag");
-  /** By a look that is over, with none begun after it: what a test takes away next is found out by nothing else. */
+  /**
+   * Waits until a check is complete and no other has begun, so that only the test's next check finds what it removes.
+   */
   const ready = () =>
     runtime.sees("it is ready", async () => {
       const isReady = (await report())?.ready ?? false;
@@ -128,7 +130,8 @@ test("the attempt that met the refusal is tried again as soon as it may, however
   const bindings = kindsOf(objects, "RoleBinding");
   await remove(bindings);
   await from.make("a");
-  // Its retry would be ten minutes away. The refusal is seen before its attempt has ended, and the grant may come back in between.
+  // Its retry would be ten minutes later. The refusal is visible before its attempt has ended, and the grant may be restored in
+  // between.
   await runtime.sees("it is forbidden", async () => (await report())?.reason === "Forbidden");
   await runtime.sees("the attempt has failed", async () => (await report())?.failures === 1);
   expect(runtime.told("tag")).toEqual(["Added a=1"]);
@@ -178,7 +181,7 @@ test("a function that needs no rights yet is forbidden once its account is gone"
   await runtime.sees("it lacks nothing but its kind", async () => (await reason()) !== "Forbidden");
 });
 
-/** A runtime as its own account with just its rights, whose function `hear` hears of ConfigMaps. */
+/** A runtime that acts as its own account with only its rights, whose function `hear` receives ConfigMaps. */
 async function installWithRights(watch: object, more: Pick<FunctionFiles, "spec" | "work"> = {}) {
   const namespace = await createNamespace();
   await admin.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: account } });
@@ -254,10 +257,10 @@ test("a namespace that is being deleted stops only what lies in it, and the end 
   await runtime.hears("hear", "Added a=1 initial");
 
   await admin.delete(`/api/v1/namespaces/${gone.name}`);
-  // The namespace's controller does the same, where there is one.
+  // The namespace's controller does the same, if there is one.
   const bindings = kindsOf(objects, "RoleBinding").filter(({ metadata }) => metadata.namespace === gone.name);
   for (const each of bindings) await admin.reply("DELETE", pathOf(each, each.metadata.name));
-  // The next wait of each begins when its look is over.
+  // The next wait of each begins when its check is complete.
   for (const ms of [8_000, 8_000, 8_000, 10_000, 10_000, 10_000]) {
     await runtime.sees("a look is over", () => runtime.clock.cutShort(ms, ms + 1) > 0);
   }

@@ -1,4 +1,4 @@
-// Positions on their way into slots on a real nats-server, and processes that end on the way.
+// Migrations of checkpoints into slots on a real nats-server, with processes that end during them.
 import { describe, expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
@@ -29,7 +29,7 @@ const names = ["copy", "audit", "label", "sync"];
 const log = createLog("error", { write: () => {} });
 const { signal } = new AbortController();
 
-/** What is read stands still before the body of one object, until it is let go. */
+/** A store that stops before it returns the body of one object, until it is released. */
 class Stuck extends MemoryStore {
   readonly reached = Promise.withResolvers<void>();
   readonly letGo = Promise.withResolvers<void>();
@@ -94,7 +94,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
     expect(await setsOn(nats)).toEqual(["leaseuid-3"]);
     store.isOpen = true;
     const { set, carried } = await fill(4);
-    // What the first had copied is gone, and all it writes from now on is in a set that nobody reads.
+    // The first copy is removed, and all its further writes go to a set that is not read.
     expect(await setsOn(nats)).toEqual([set]);
     store.letGo.resolve();
     await stopped.catch(() => undefined);
@@ -162,7 +162,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
       }).then((journal) => new Checkpoint(journal));
     const owner = await open(1);
     const { id: view } = await owner.openView("copy", "settings", "/ConfigMap");
-    // Whoever takes the slot to carry it away has a later term.
+    // A process that takes the slot to migrate it has a later term.
     const carrier = await open(2);
     const row = { view, namespace: "", selection: "", lowWaterMark: resourceVersion("9"), epoch: 0, initial: false };
     await expect(owner.commit({ ...emptyBatch, cursors: [row] })).rejects.toMatchObject({
@@ -178,7 +178,7 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
   });
 });
 
-/** A replica on its way into a fleet that began with nothing. */
+/** A replica that is about to join a fleet that started without checkpoints. */
 async function late() {
   const namespace = await createNamespace();
   const transport = connectDirect({ server: admin.access.url, ...admin.access });

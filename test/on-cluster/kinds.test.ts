@@ -1,4 +1,4 @@
-// Kinds as definitions may call them: whatever `kubectl api-resources` shows can be watched, kept and called.
+// Any names of kinds that definitions allow: whatever `kubectl api-resources` lists can be watched, stored and called.
 import { expect, inject, onTestFinished, test } from "vitest";
 import { Client } from "../target/client.ts";
 import { createNamespace, eventually, removeAtEnd, unique } from "../target/fixture.ts";
@@ -8,7 +8,7 @@ const { access } = inject("shared");
 const admin = new Client(access);
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/** Defines a namespaced kind in a group of its own; gives the API version. */
+/** Defines a namespaced kind in a new group. Returns its API version. */
 async function define(version: string, kind: string): Promise<string> {
   const group = `${unique("2group")}.v1.example.dev`;
   const plural = `${kind.toLowerCase()}x`;

@@ -19,7 +19,7 @@ beforeAll(async () => {
 
 const silent = { info: () => {}, warn: () => {} };
 
-/** A candidate for a Lease of the test's own. */
+/** A candidate for a Lease that only this test uses. */
 class Candidate extends Elector {
   private readonly stop = new AbortController();
 

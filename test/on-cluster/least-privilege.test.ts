@@ -1,4 +1,4 @@
-// The shipped functions with the rules that `watchfire rbac` prints, and with nothing else.
+// The shipped functions with only the rules that `watchfire rbac` prints.
 import { execFile, spawn } from "node:child_process";
 import { cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -36,7 +36,7 @@ let adminConfig: string;
 let runtimeConfig: string;
 let runtime: RuntimeProcess;
 
-/** What the command line says and with which status. */
+/** Runs the command line. Returns its output and its status. */
 async function watchfire(...args: string[]): Promise<{ status: number; stdout: string; stderr: string }> {
   const command = [join(root, "runtime/bin/watchfire.js"), ...args];
   const ran = promisify(execFile)(process.execPath, command, { maxBuffer: 1 << 24 });
@@ -46,7 +46,7 @@ async function watchfire(...args: string[]): Promise<{ status: number; stdout: s
   );
 }
 
-/** One line for each object. */
+/** Returns one line for each object. */
 function apply(yaml: string): Promise<string[]> {
   const kubectl = spawn(inject("kubectl"), ["--kubeconfig", adminConfig, "apply", "-f", "-"], { stdio: "pipe" });
   let said = "";
@@ -61,13 +61,13 @@ const rbac = (...more: string[]) => watchfire("rbac", "--functions", functions, 
 const doctor = (...more: string[]) =>
   watchfire("doctor", "--functions", functions, "--namespace", home, "--kubeconfig", adminConfig, ...more);
 
-/** A namespace, and the shipped functions for it. */
+/** Prepares a namespace, and the shipped functions for it. */
 async function prepare(): Promise<void> {
   home = await createNamespace();
   folder = await mkdtemp(join(tmpdir(), "watchfire-rbac-"));
   functions = join(folder, "functions");
   await cp(join(root, "functions"), functions, { recursive: true });
-  // The one namespace that a shipped function names is this test's own.
+  // The only namespace that a shipped function names is replaced by this test's.
   const hello = join(functions, "hello/function.yaml");
   await writeFile(hello, (await readFile(hello, "utf8")).replace("[demo]", `[${home}]`));
   adminConfig = join(folder, "admin.kubeconfig");
@@ -84,7 +84,7 @@ describe("without a cluster", () => {
     const [one, other] = await Promise.all([rbac(), rbac()]);
     expect(one).toEqual(other);
     expect(one.status).toBe(0);
-    // They write ConfigMaps, or delete Pods, in all namespaces, the runtime's among them.
+    // They write ConfigMaps, or delete Pods, in all namespaces, including the runtime's.
     const warned = one.stderr
       .trim()
       .split("\n")
@@ -118,15 +118,15 @@ describe("without a cluster", () => {
   });
 });
 
-/** What the runtime itself writes, beside the functions' tokens, by what it is asked to do. */
+/** Writes of the runtime itself, other than the functions' tokens, by its options. */
 const ownWrites = ["create leases", "update leases", "update secrets", "create functions", "patch functions/status"];
 
 interface Case {
   readonly who: string;
-  /** What the rules are asked for with, and the runtime started. */
+  /** Options of both `watchfire rbac` and the runtime. */
   readonly flags: readonly string[];
   readonly writesOfItsOwn: readonly string[];
-  /** Its replicas share the functions, over so many slots on NATS. */
+  /** Number of slots on NATS that its replicas share. */
   readonly slots?: number;
 }
 
@@ -303,7 +303,7 @@ for (const { who, flags: given, writesOfItsOwn, slots } of cases)
             details: { refusedBy: "apiserver" },
           },
         });
-        // Last of this file: the log has its first refusal now.
+        // Last test of this file, because the log now contains its first refusal.
         if (shared.auditLog) expect(await refusals()).toHaveLength(1);
       } finally {
         await transport.close();
@@ -326,7 +326,7 @@ for (const { who, flags: given, writesOfItsOwn, slots } of cases)
                 ({ verb, objectRef: of }) => `${verb} ${of?.resource}${of?.subresource ? `/${of.subresource}` : ""}`,
               ),
           );
-        // Those of its own come at their own time.
+        // The runtime's own writes occur at any time, so they are left out.
         expect([...by(account)].filter((write) => !writesOfItsOwn.includes(write))).toEqual([
           "create serviceaccounts/token",
         ]);
@@ -371,7 +371,7 @@ const entrySchema = z.looseObject({
 
 const userOf = (name: string) => `system:serviceaccount:${home}:${name}`;
 
-/** Every request of this test's accounts; none on a cluster that keeps no such log. */
+/** Every request of this test's accounts. Empty on a cluster without an audit log. */
 async function audit() {
   if (!shared.auditLog) return [];
   const lines = (await readFile(shared.auditLog, "utf8")).trim().split("\n");

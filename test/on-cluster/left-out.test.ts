@@ -10,7 +10,7 @@ import { eventually, startOwn, unique } from "../target/fixture.ts";
 
 const { access } = inject("shared");
 
-/** Sources of one replica, on a cluster. */
+/** The sources of one replica on a cluster. */
 function replica({ url, ca, token }: Access) {
   const transport = connectDirect({ server: url, ca, token });
   const discovery = new Discovery(transport, systemClock);
@@ -28,7 +28,10 @@ function replica({ url, ca, token }: Access) {
   return watches;
 }
 
-/** Two who want one namespace each, of which one has begun a new connection. Gives what it was told from then on, and why. */
+/**
+ * Two subscribers of one namespace each, one of which has opened a new connection. Returns the changes that it then received, and
+ * the reason.
+ */
 async function asksAgain(to: Access) {
   const client = new Client(to);
   afterAll(() => client.close());

@@ -1,4 +1,4 @@
-// What an explanation asks of an API server: with the rights of a source, and answered by the server's own selectors.
+// The requests of an explanation to an API server: with the rights of a source, and filtered by the server's own selectors.
 import { afterAll, expect, inject, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { type LiveObject, lookAt } from "../../runtime/control/explain/live-look.ts";
@@ -20,7 +20,7 @@ function lookingAs(token: string | undefined) {
 const short = (found: LiveObject) =>
   found.type === "there" ? [found.change.meta.name, { labels: found.labels, fields: found.fields }] : found.type;
 
-/** The token of an account that may list and watch ConfigMaps of one namespace, and nothing else. */
+/** The token of an account that may only list and watch ConfigMaps of one namespace. */
 async function sourceToken(namespace: string): Promise<string> {
   const metadata = { name: "source" };
   const group = "rbac.authorization.k8s.io";

@@ -1,4 +1,4 @@
-// Objects whose names are no DNS names, as RBAC's kinds have them: every door of the runtime takes what the API server takes.
+// Objects whose names are not DNS names, which RBAC's kinds allow: every part of the runtime accepts what the API server accepts.
 import { expect, inject, onTestFinished, test } from "vitest";
 import { Client } from "../target/client.ts";
 import { createNamespace } from "../target/fixture.ts";

@@ -1,11 +1,11 @@
-// Whole numbers beyond 2^53, through a whole runtime and its handlers to an API server and back.
+// Integers beyond 2^53, through a whole runtime and its handlers to an API server and back.
 import { beforeAll, describe, expect, inject, onTestFinished, test } from "vitest";
 import { type Definition, defineWidgets } from "../target/crd.ts";
 import { admin, createNamespace, eventually } from "../target/fixture.ts";
 import { Installation } from "../tools/installation.ts";
 
 const { access } = inject("shared");
-/** Beyond 2^53, and the number that JavaScript takes it for. */
+/** An integer beyond 2^53, and the number to which JavaScript rounds it. */
 const odd = "9007199254740993";
 const even = "9007199254740992";
 
@@ -28,7 +28,7 @@ beforeAll(async () => {
   widgets = await defineWidgets({ versions: [version] });
 });
 
-/** A runtime with one function, which watches the Widgets of a namespace and does this to each. */
+/** A runtime with one function, which watches the Widgets of a namespace and does `work` for each. */
 async function running(work: string) {
   const namespace = await createNamespace();
   const runtime = await Installation.on({ server: access.url, ca: access.ca, token: access.token });
@@ -57,7 +57,7 @@ async function running(work: string) {
     const body = `{${head},"spec":{"id":${odd},"ids":[${even},${odd}]}}`;
     return admin.reply("POST", widgets.in(namespace), { body });
   };
-  /** The object, as text, once the function has labelled it. */
+  /** The object as text, once the function has labelled it. */
   const labelled = async (at = path) => {
     const isLabelled = ({ body }: { body: { metadata?: { labels?: object } } }) =>
       "seen" in (body.metadata?.labels ?? {});

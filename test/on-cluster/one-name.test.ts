@@ -1,4 +1,5 @@
-// Rights to one object by its name: what the API server takes for a request about it, and what the runtime asks with no others.
+// Rights to one object by its name: the requests that the API server accepts for them, and those that the runtime sends with
+// them.
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import { systemClock } from "../../runtime/base/clock.ts";
 import { lookAt } from "../../runtime/control/explain/live-look.ts";
@@ -18,7 +19,7 @@ const roles: Resource = {
   ...{ group, version: "v1", kind: "Role", plural: "roles", namespaced: true },
   ...{ verbs: ["list", "watch"], subresources: [] },
 };
-/** Among them one that a selector has to escape, and one that is no DNS name. */
+/** Includes a name that a selector has to escape, and one that is not a DNS name. */
 const names = ["one", "a,b=c\\d", "Dev Team"];
 let namespace: string;
 let path: string;

@@ -1,4 +1,4 @@
-// Positions on their way between a data folder, Secrets and NATS, and processes that end on the way.
+// Migrations of checkpoints between a data folder, Secrets and NATS, with processes that end during them.
 import { join } from "node:path";
 import { jetstream } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";
@@ -65,7 +65,7 @@ class Pod {
     return new Pod(namespace, await startNats());
   }
 
-  /** As a container does that starts after another has ended. */
+  /** Opens the store as a container does that starts after another has ended. */
   open(store: StoreKind, over: { named?: boolean; data?: string } = {}): Promise<Checkpoint> {
     return this.hurried(this.opened(store, over));
   }
@@ -104,12 +104,12 @@ class Pod {
     return openStore(options, this.elector, signal);
   }
 
-  /** As a replica does that comes to its fleet. */
+  /** Joins the fleet as a new replica does. */
   enter(slots: number, manifests?: EntryOptions["manifests"]): Promise<void> {
     return this.hurried(this.entered(slots, manifests));
   }
 
-  /** The same, which waits for replicas at work as long as there may be some. */
+  /** The same without skipping the wait for replicas at work. */
   async entered(slots: number, manifests: EntryOptions["manifests"] = async () => []): Promise<void> {
     const { namespace, clock, transport, data, server } = this;
     await this.elector?.release();
@@ -120,13 +120,13 @@ class Pod {
     await entry.enter(new AbortController().signal);
   }
 
-  /** Waits for no replica at work: there is none. */
+  /** Skips the wait for replicas at work, because there are no others. */
   hurried<T>(work: Promise<T>): Promise<T> {
     const timer = setInterval(() => this.clock.cutShort(10_000, 10_001), 20);
     return work.finally(() => clearInterval(timer));
   }
 
-  /** By Lease, how many marks of slots it has. */
+  /** Number of slot marks of each Lease. */
   async marks(): Promise<readonly number[]> {
     const { items } = await admin.get(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`);
     return (items as { metadata: { annotations?: object } }[]).map(({ metadata }) => {
@@ -134,12 +134,12 @@ class Pod {
     });
   }
 
-  /** Writes into a Lease as somebody else does. */
+  /** Writes into a Lease as another client. */
   async patch(name: string, patch: object): Promise<void> {
     await admin.patch(`/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/${name}`, patch);
   }
 
-  /** Deletes all Leases, as somebody else does. */
+  /** Deletes all Leases as another client. */
   async deleteLeases(): Promise<void> {
     await this.elector?.release();
     const leases = `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases`;
@@ -148,7 +148,7 @@ class Pod {
       await admin.delete(`${leases}/${metadata.name}`);
   }
 
-  /** Takes one of the fleet's slots up, as a replica does; without a fence, as one that nobody fences. */
+  /** Opens one of the fleet's slots as a replica does; without a fence, nothing fences it. */
   async slot(slot: number, fence?: Fence, of?: string): Promise<Checkpoint> {
     const log = createLog("error", { write: () => {} });
     const nats = await this.connection();
@@ -171,10 +171,10 @@ class Pod {
   }
 }
 
-/** Of functions that are not spread. */
+/** The layout of functions without shards. */
 const layoutOf = (slots: number) => ({ slots, spreadOf: () => whole });
 
-/** All that a store is to keep on its way. */
+/** All data that a migration must keep. */
 async function contents(store: Checkpoint) {
   const [view] = await store.views("copy");
   const keys: string[] = [];
@@ -218,7 +218,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     const expected = await contents(folder);
     await folder.close(false);
     expect(expected).toMatchObject({ keys: ["team-a/web 5"], letters: ["no"], journal: [1], body: "{}" });
-    // Secrets keep no bodies.
+    // Secrets store no bodies.
     for (const [kind, body] of [
       ["nats", "{}"],
       ["kubernetes", "undefined"],
@@ -246,7 +246,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
       [[4], "nats", "{}"],
       [[3, 5], "sqlite", "{}"],
       [[1], "kubernetes", "{}"],
-      // Secrets keep no bodies.
+      // Secrets store no bodies.
       [[2], "nats", "undefined"],
       [[6], "sqlite", "undefined"],
     ] as const) {
@@ -354,7 +354,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
   test("stay those of the replicas at work where the Lease is deleted as one comes that asks for more slots", async () => {
     const one = await Pod.make();
     await fill(one.data);
-    // The function is in the same slot of so many, and of one more.
+    // The function is in the same slot with either number of slots.
     const placeOf = (slots: number) => placesOf(layoutOf(slots), "copy")[0] ?? 0;
     const slots = [3, 4, 5, 6, 7].find((each) => placeOf(each) === placeOf(each + 1)) ?? 0;
     await one.enter(slots);
@@ -372,7 +372,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     await one.hurried(entered);
     const after = await one.annotations();
     expect(after["watchfire.dev/positions"]).toBe(`fleet/${slots + 1}`);
-    // Nobody works with both numbers in one set.
+    // Replicas with different numbers never work in one set.
     expect(after["watchfire.dev/nats-set"]).not.toBe(place.set);
   });
 
@@ -422,7 +422,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     const before = await one.open("kubernetes");
     const expected = await contents(before);
     await before.close(true);
-    // Whoever carried them into a fleet ended after the first views.
+    // The process that migrated them into a fleet ended after the first views.
     const half = await one.slot(0, { lease: "carrier", number: 1 }, "carrier-1");
     await half.openView("another", "settings", "/ConfigMap");
     await half.close(false);

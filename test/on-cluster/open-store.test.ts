@@ -1,4 +1,4 @@
-// Positions on their way from a data folder into Secrets and back, and processes that end on the way.
+// Migrations of checkpoints from a data folder into Secrets and back, with processes that end during them.
 import { randomBytes } from "node:crypto";
 import { expect, onTestFinished, test } from "vitest";
 import { WatchfireError } from "../../runtime/base/errors.ts";
@@ -27,7 +27,7 @@ const pod = "watchfire-0";
 class Pod {
   readonly data = folderOf({});
   readonly transport = new RecordingTransport(connectDirect({ server: admin.access.url, ...admin.access }));
-  /** The number of the write at which the next process dies: that one is still made, and no later one. */
+  /** Number of the write at which the next process dies: that write is still made, later ones are not. */
   dies = Number.POSITIVE_INFINITY;
   readonly lines: string[] = [];
   private readonly clock = new ImpatientClock();
@@ -50,7 +50,7 @@ class Pod {
     return new Pod(namespace);
   }
 
-  /** As a container does that starts after another has ended. */
+  /** Opens the store as a container does that starts after another has ended. */
   async open(store: "sqlite" | "kubernetes", signal = new AbortController().signal): Promise<Checkpoint> {
     const { namespace, clock } = this;
     const transport = this.mortal();
@@ -100,7 +100,7 @@ class Pod {
     };
   }
 
-  /** Begins, and dies at this write. Returns `false` if it ended before that. */
+  /** Starts a process that dies at this write. Returns `false` if it ended before that. */
   async killed(store: "sqlite" | "kubernetes", write: number): Promise<boolean> {
     this.dies = write;
     const opening = this.open(store);
@@ -126,7 +126,7 @@ class Pod {
     return `/apis/coordination.k8s.io/v1/namespaces/${this.namespace}/leases/${account}`;
   }
 
-  /** The data folder of a runtime that ran without an election. */
+  /** Creates the data folder of a runtime that ran without an election. */
   async fill(more: (view: number) => Partial<Batch> = () => ({})): Promise<void> {
     const store = new Checkpoint(new SqliteJournal({ folder: this.data }));
     const { id } = await store.openView("copy", "settings", "/ConfigMap");
@@ -162,9 +162,9 @@ test("positions are whole at the next start, whichever write a process dies at o
     ["sqlite", "kubernetes", "kubernetes"],
     ["kubernetes", "sqlite", `sqlite/${pod}`],
   ] as const) {
-    // The first write takes the Lease.
+    // The first write acquires the Lease.
     for (let write = 2; await one.killed(to, write); write++) {
-      // Once they are there, the run that ended is that of the process that was killed. Secrets that it opened say so, too.
+      // Once they are migrated, the recorded last process is the killed one. Secrets that it opened record it, too.
       const isUntouched = from === "sqlite" && (await one.place) !== place;
       const ends = isUntouched ? ["clean"] : ["clean", "killed", "power-loss"];
       const store = await one.open(to);
@@ -219,7 +219,7 @@ test("of dead letters the Secrets keep as many bodies as are their share; all of
   const moved = await one.open("kubernetes");
   const dropped = (await moved.deadLetters()).map(({ bodyDropped }) => bodyDropped);
   expect(dropped).toHaveLength(20);
-  // The newest keep theirs.
+  // The newest keep their bodies.
   expect([dropped[0], dropped.at(-1)]).toEqual([true, false]);
   await moved.close(true);
 }, 40_000);

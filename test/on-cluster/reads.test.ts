@@ -1,4 +1,4 @@
-// `ctx.cache` of a whole runtime on an API server: what a handler sees of it, and what keeps a function from beginning.
+// `ctx.cache` of a whole runtime on an API server: what a handler sees in it, and what delays the start of a function.
 import { expect, inject, onTestFinished, test } from "vitest";
 import type { RuntimeOptions } from "../../runtime/host/components.ts";
 import { Client } from "../target/client.ts";
@@ -24,7 +24,7 @@ const readsOf = (team: Team, more: object = {}) => [
     ...more,
   },
 ];
-/** Shows what a look gives, or its error, as the handler's line. */
+/** Logs the result of a lookup, or its error, as the handler's line. */
 const shows = (look: string) => `
   let line;
   try { line = JSON.stringify(${look}); } catch (error) { line = error.name + ": " + error.message; }
@@ -60,7 +60,7 @@ test("a handler sees its own event and the other objects, by name, label and ind
   const { requests } = runtime.transport;
   expect(requests.filter(({ path }) => path.startsWith(`${team.path}/`))).toEqual([]);
   expect(runtime.transport.lists(team.path)).toBe(1);
-  // Both come by one watch.
+  // Both use one watch.
   expect((await runtime.sources("ConfigMap")).map(({ subscribers }) => subscribers)).toEqual([2]);
   expect((await runtime.function("f"))?.reads).toMatchObject([
     { kind: "ConfigMap", state: "watching", ready: true, objects: 3 },

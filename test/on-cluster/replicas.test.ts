@@ -1,5 +1,5 @@
-// Runtimes as processes of their own, killed, stopped and started again, while another process writes. The auditor then
-// compares the cluster's history with the handlers' records. `npm run audit:replicas` does it for longer.
+// Runtimes in separate processes that are killed, stopped and restarted while another process writes. The auditor then compares
+// the cluster's history with the handlers' records. `npm run audit:replicas` does the same for longer.
 import { describe, expect, inject, test } from "vitest";
 import { describe as inWords } from "../audit/audit.ts";
 import { revision } from "../audit/ledger.ts";
@@ -10,14 +10,14 @@ import { until } from "../tools/until.ts";
 
 const { access } = inject("shared");
 const noFault = { missed: [], unflagged: [], disordered: [], invented: [] };
-/** What takeover may take in all, in milliseconds. */
+/** Limit of the total time of a takeover, in milliseconds. */
 const takeoverMs = 15_000;
-/** After so long a Lease that was not let go of is taken, in milliseconds. */
+/** Time after which a Lease that was not released is taken over, in milliseconds. */
 const lapseMs = 10_000;
-/** How often the store in Secrets writes, in milliseconds. */
+/** Interval of writes of the store in Secrets, in milliseconds. */
 const writtenEveryMs = 5_000;
 
-/** Half a minute each where the machine has nothing else to do. */
+/** Timeout in milliseconds. Each test takes half a minute on an idle machine. */
 const limitMs = 240_000;
 
 const fixture = () => ReplicasFixture.set(admin, access, unique("replicas"));
@@ -29,7 +29,7 @@ async function faultless(on: ReplicasFixture, what: string): Promise<Verdict> {
   return found;
 }
 
-// Most of each is waiting for a Lease to lapse.
+// Most of the time is spent waiting for a Lease to lapse.
 describe.concurrent("replicas on one store", () => {
   test(
     "miss nothing and repeat nothing unflagged when the active one is killed, and the next told to end at once",
@@ -117,7 +117,7 @@ describe.concurrent("replicas on one store", () => {
       expect(await place()).toBe("sqlite/watchfire-a");
       await on.load(100);
       first.signal("SIGSTOP");
-      // The same pod's next container takes the Lease at once, and the process before it has the volume.
+      // The next container of the same pod acquires the Lease at once, while the previous process holds the volume.
       const alone = await on.start("sqlite", { pod: "watchfire-a", uid: first.options.uid });
       await until("it waits for the folder", 40_000, async () => (await alone.log()).includes("WF_CHECKPOINT_LOCKED"));
       expect((await alone.status()).role).toBe("standby");

@@ -56,7 +56,7 @@ afterAll(async () => {
   await transport?.close();
 });
 
-/** The guest's client over the parent's half, as the sandbox joins them. */
+/** The guest's client connected to the parent's half, as in the sandbox. */
 const call = (async (operation: string, args: unknown) => {
   const reply = await access.call(caller, operation, JSON.stringify(args), new AbortController().signal);
   if (!reply.ok) throw errorFrom(reply.error);

@@ -44,7 +44,7 @@ function connect({ url, ca, token }: Access) {
 const { access } = inject("shared");
 const { transport, watches, send } = connect(access);
 
-/** One turn of the event loop, for what no event tells of. */
+/** One turn of the event loop, for changes that no event reports. */
 const turn = () => new Promise<void>((resolve) => setTimeout(resolve, 5));
 const ended = async (subscriber: RecordingSubscriber) => {
   while (!subscriber.log.some((line) => line.startsWith("end"))) await turn();
@@ -123,7 +123,7 @@ describeHistory("a cluster whose history is gone", () => {
     const cluster = connect(own.access);
     const objects = [
       { kind: "ConfigMap", path: "/api/v1/namespaces/default/configmaps", body: configMap("third") },
-      // API servers keep no cache of events: it is etcd that says what is gone, and not how far its history reaches.
+      // API servers have no watch cache of Events: etcd reports what is gone, without the start of its history.
       {
         kind: "Event",
         path: "/api/v1/namespaces/default/events",

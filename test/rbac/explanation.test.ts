@@ -7,7 +7,7 @@ import { trigger } from "./trigger.ts";
 
 const runtime = { namespace: "watchfire", account: "watchfire" };
 
-/** What is said below a title, one line each. */
+/** The lines below a title of the explanation. */
 function said(manifest: Partial<FunctionManifest>, title: string, of = runtime): string[] {
   const lines = explanationOf(manifestOf(manifest), of).split("\n");
   const at = lines.findIndex((line) => line.startsWith(`  ${title}`));

@@ -10,7 +10,7 @@ import { trigger } from "./trigger.ts";
 const rule = { apiGroups: [""], resources: ["configmaps"], verbs: ["patch"] };
 const configMapPatcher = manifestOf({ permissions: [{ ...rule, namespaces: ["demo"] }] });
 
-/** How often a function is looked at, in milliseconds. */
+/** Interval of the checks of a function, in milliseconds. */
 const everyMs = 8_000;
 
 interface Review {
@@ -20,10 +20,10 @@ interface Review {
   };
 }
 
-/** A watch over a function, whose account has what `grant.rules` says; undefined: the API server fails. */
+/** A watch over a function whose account has the rights in `grant.rules`; `undefined`: the API server fails. */
 async function watching(manifest = configMapPatcher) {
   const grant: { rules: object[] | undefined; account: boolean } = { rules: [rule], account: true };
-  /** What the API server answers where a namespace is looked at; it is there where this says nothing. */
+  /** The API server's answers about namespaces. A namespace without an entry exists. */
   const namespaces = new Map<string, Answer>();
   const server = await apiServer(({ path, headers }) => {
     if (!grant.rules) return status(500, "InternalError");
@@ -51,13 +51,13 @@ async function watching(manifest = configMapPatcher) {
     absent: (name, gone) => told.push(`${name} without ${gone.join()}`),
   });
   onTestFinished(() => grants.close());
-  /** A round later, looked and at rest. */
+  /** Lets one round of checks complete. */
   const round = async (ms = everyMs) => {
     await clock.advance(ms);
     await expect.poll(() => clock.timers).toBe(1);
   };
   const looks = () => server.received.filter(({ path }) => path.endsWith("/selfsubjectrulesreviews")).length;
-  /** What was found missing, one line each: `create events @demo`. */
+  /** The missing grants that were found, one line each: `create events @demo`. */
   const missed = () =>
     server.received.flatMap(({ body }) => {
       const asked = (body as Review | undefined)?.spec.resourceAttributes;

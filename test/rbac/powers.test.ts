@@ -1,4 +1,5 @@
-// Which grants reach further than they say. The lists are written by hand, so that the table cannot lose a line unseen.
+// Grants that reach further than they say. The lists are written by hand, so that a line cannot disappear from the table
+// unnoticed.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Permission } from "../../runtime/manifest/function.ts";
@@ -26,7 +27,7 @@ const admission = "admissionregistration.k8s.io";
 
 type Grant = readonly [group: string, resource: string, verb: string, reached: RegExp];
 
-/** Warned of in all namespaces and in kube-system. */
+/** Grants with a warning in all namespaces and in kube-system. */
 const system: readonly Grant[] = [
   ["", "secrets", "get", /credentials in the namespace/],
   ["", "secrets", "list", /credentials in the namespace/],
@@ -62,7 +63,7 @@ const system: readonly Grant[] = [
   ["coordination.k8s.io", "leases", "update", /scheduler and of the controller manager/],
 ];
 
-/** Warned of in every namespace. */
+/** Grants with a warning in every namespace. */
 const anywhere: readonly Grant[] = [
   ["", "serviceaccounts/token", "create", /token of any account of the namespace/],
   ["", "serviceaccounts", "impersonate", /all that the accounts of the namespace may do/],
@@ -70,7 +71,7 @@ const anywhere: readonly Grant[] = [
   [rbac, "roles", "bind", /every right in the namespace/],
 ];
 
-/** Warned of where the rule is for the whole cluster: its objects lie in no namespace. */
+/** Grants with a warning if the rule is cluster-wide, because their objects are in no namespace. */
 const cluster: readonly Grant[] = [
   ["", "users", "impersonate", /system:masters/],
   ["", "groups", "impersonate", /system:masters/],

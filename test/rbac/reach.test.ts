@@ -1,4 +1,4 @@
-// Which permissions reach the runtime's own objects, and of which nobody need be warned.
+// Permissions that reach the runtime's own objects, and permissions that need no warning.
 import { describe, expect, it } from "vitest";
 import type { Permission } from "../../runtime/manifest/function.ts";
 import { reachWarnings } from "../../runtime/rbac/reach.ts";
@@ -17,7 +17,7 @@ const warningsOf = (permission: Permission, of: Parameters<typeof reachWarnings>
   reachWarnings(manifestOf({ permissions: [permission] }), of);
 
 const rbac = "rbac.authorization.k8s.io";
-/** One of each kind of right that leads to the runtime. */
+/** One example of each kind of right that leads to the runtime. */
 const reaching: [group: string, resource: string, verb: string][] = [
   ...["create", "update", "patch", "delete"].map((verb): [string, string, string] => ["", "configmaps", verb]),
   ...["get", "list", "create", "update"].map((verb): [string, string, string] => ["", "secrets", verb]),
@@ -74,7 +74,7 @@ describe("a permission", () => {
     expect(warningsOf(rule("", ["secrets"], ["list"], { resourceNames: ["watchfire-checkpoint-0"] }))[0]?.what).toMatch(
       /^list of secrets reaches /,
     );
-    // A rule with names grants no plain create.
+    // A rule with names does not grant a plain create.
     expect(warningsOf(rule("", ["pods/exec"], ["create"], { resourceNames: ["watchfire-0"] }))).toEqual([]);
   });
 

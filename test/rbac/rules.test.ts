@@ -15,7 +15,7 @@ const options: RulesOptions = { namespace: "wf", account: "watchfire" };
 const kinds: KnownKinds = (apiVersion, kind) =>
   kind === "MyApp" ? { plural: "myapps", namespaced: true } : builtInKinds(apiVersion, kind);
 
-/** One line a need: `list configmaps @demo`, `get secrets/slack @wf`, `@*` everywhere. */
+/** One line per need: `list configmaps @demo`, `get secrets/slack @wf`; `@*` is everywhere. */
 const lines = (rules: Parameters<typeof needsOf>[0]): string[] =>
   needsOf(rules)
     .map(({ verb, group, resource, name, namespace }) =>

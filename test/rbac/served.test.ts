@@ -19,7 +19,7 @@ afterAll(async () => {
 
 const shops = { group: "shop.example", kind: "Shop", plural: "shops", namespaced: true, versions: ["v1"] };
 
-/** The faults of a function with this `watch` and this permission, as a user reads them. */
+/** The faults of a function with this `watch` and this permission, as shown to a user. */
 async function faults({ watch, permission }: { watch?: string; permission?: string }): Promise<string[]> {
   const folder = folderOf({});
   define(folder, "f", "", manifest("f", permission === undefined ? "" : `  permissions:\n    - ${permission}`, watch));

@@ -1,6 +1,6 @@
 import type { Trigger } from "../../runtime/manifest/function.ts";
 
-/** A trigger on ConfigMaps everywhere, but for what differs. */
+/** A trigger on ConfigMaps everywhere, with the given differences. */
 export function trigger(more: Partial<Trigger> = {}): Trigger {
   const standard = { name: "t", apiVersion: "v1", kind: "ConfigMap", namespaces: { type: "all" } } as const;
   const selection = { labelSelector: "", fieldSelector: "", events: [], changedFields: [], matchConditions: [] };

@@ -9,7 +9,7 @@ export interface Block {
   readonly text: string;
 }
 
-/** Every page that a user reads. */
+/** Every page for users. */
 export const userPages: readonly string[] = [
   "README.md",
   ...globSync(["runtime/docs/*.md", "{sdk,runtime,runtime/cluster,deploy/create,deploy/chart}/README.md"], {
@@ -25,7 +25,7 @@ export const blocks: readonly Block[] = userPages.flatMap((page) =>
   })),
 );
 
-/** The commands of a page's consoles, without what is said behind `#`. */
+/** The commands in a page's consoles, without the comments after `#`. */
 export const commandsOf = (page: string): string[] =>
   blocks
     .filter((block) => block.page === page && block.language === "console")

@@ -1,4 +1,4 @@
-// The commands of the pages on deploying and on what to do in a pod, on an embedded cluster, by the real helm and kubectl.
+// Runs the commands of the pages on deploying and on work in a pod, on an embedded cluster, with the real helm and kubectl.
 import { cpSync, existsSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -9,7 +9,7 @@ import { Shell } from "./shell.ts";
 
 const root = join(import.meta.dirname, "../..");
 
-/** A shell with an empty cluster and the functions `hello` and `greet`, which `hello` is under another name. */
+/** A shell with an empty cluster and the functions `hello` and `greet`, a copy of `hello` with another name. */
 async function opened(texts: Readonly<Record<string, string>> = {}): Promise<Shell> {
   const shell = await Shell.open(texts);
   const hello = join(root, "functions/hello");
@@ -22,7 +22,7 @@ async function opened(texts: Readonly<Record<string, string>> = {}): Promise<She
 
 const isImages = (command: string) => command.includes("docker ");
 const needsRuntime = (command: string) => command.includes("--for=create");
-/** Of the section on accounts, which begins without the chart. */
+/** True for commands of the section on accounts, which does not use the chart. */
 const isOfAccounts = (command: string) => /doctor|create namespace watchfire/.test(command);
 
 test("a release is installed, functions are deployed to it, and its runtime says that they are ready", {
@@ -92,9 +92,9 @@ test("what the pages run in a pod works there, and the pod and its container are
   }
   const [doctor = "", logs = "", rights = ""] = inPods;
   expect(await shell.run(`${doctor} --namespace watchfire`)).toMatch(/has all that it needs/);
-  // There is no pod to have a log; kubectl understands the command, and asks for that pod.
+  // There is no pod with a log; kubectl understands the command, and requests that pod.
   await expect(shell.run(logs)).rejects.toThrow(/pods "watchfire-0" not found/);
-  // As the chart starts the two containers.
+  // Starts the two containers' commands as the chart does.
   shell.start("npx watchfire executor --socket executors.sock");
   const start = `npx watchfire start --executor-socket executors.sock --functions functions --listen 127.0.0.1:${port} --kubeconfig .kube/config --data data`;
   await shell.start(start).says(/"msg":"ready"/);

@@ -7,7 +7,7 @@ const isOurs = (file: string) => !/(^|\/)(node_modules|\.packages|\.image)(\/|$)
 const notes = globSync("{runtime,sdk,deploy,test}/**/DESIGN.md", { cwd: root }).filter(isOurs);
 const sources = globSync("{runtime,sdk,deploy,test,functions}/**/*.{ts,js}", { cwd: root }).filter(isOurs);
 
-/** Folders that are not in the checkout: those of a package, and of Helm. */
+/** Folders that exist only in a package, or in Helm. */
 const elsewhere = ["dist/", "src/", "crds/"];
 
 /** Files and folders that a note names. `./x.ts` and `.d.ts` are examples of a form. */
@@ -16,7 +16,10 @@ const namedIn = (note: string): string[] =>
     .map(([, path = ""]) => path)
     .filter((path) => !elsewhere.includes(path));
 
-/** A path starts at the note's folder, at the runtime or at the checkout; a bare name may lie deeper in the note's folder. */
+/**
+ * True if the path exists. It is relative to the note's folder, to the runtime or to the checkout; a bare name may be deeper in
+ * the note's folder.
+ */
 const isThere = (note: string, path: string): boolean => {
   const folder = dirname(note);
   const isBelow = (file: string) => file.startsWith(`${folder}/`) && basename(file) === path;

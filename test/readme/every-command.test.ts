@@ -6,7 +6,7 @@ import { read } from "./sections.ts";
 
 const tests = join(import.meta.dirname, "..");
 
-/** The tests that run a page's commands, as they read them from it. */
+/** The tests that run a page's commands, which they read from the page. */
 const runBy: Readonly<Record<string, string>> = {
   "README.md": "readme/first-function.test.ts",
   "deploy/chart/README.md": "readme/deploying.test.ts",
@@ -38,13 +38,13 @@ describe("the commands of the pages", () => {
   });
 });
 
-/** What the README has beside its first function. */
+/** Commands of the README other than those of its first function. */
 const others = commandsOf("README.md").filter((each) => !/watchfire validate|configmap ada/.test(each));
 
 describe("the README's other commands", () => {
   const guide = commandsOf("runtime/docs/getting-started.md");
   const scripts = Object.keys(JSON.parse(read("package.json")).scripts);
-  /** Why nothing runs the command as it stands; undefined where something does. */
+  /** The reason why no test runs the command as it is written; `undefined` if a test does. */
   const reason = (part: string): string | undefined => {
     if (guide.includes(part)) return undefined;
     const [, script = ""] = /^npm (?:run )?([\w:]+)$/.exec(part) ?? [];

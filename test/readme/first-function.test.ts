@@ -1,4 +1,4 @@
-// The README's first function, and every command about it on the README's page, in troubleshooting and in building.
+// Runs the README's first function, and every command about it in the README, in troubleshooting and in building.
 import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -13,10 +13,10 @@ import { Shell } from "./shell.ts";
 const root = join(import.meta.dirname, "../..");
 
 const files = blocks.filter(({ page, text }) => page === "README.md" && /^(?:#|\/\/) functions\//.test(text));
-/** A file's first line says where it is. */
+/** The file that a text's first line names. */
 const fileOf = (text: string) => /functions\/\S+/.exec(text)?.[0] ?? "";
 
-/** A text with its numbers and spaces as any other's: versions differ from run to run, and columns with them. */
+/** A text with uniform numbers and spaces, because versions differ from run to run, and columns with them. */
 const words = (text: string) => text.replace(/\d+/g, "N").replace(/\s+/g, " ").trim();
 
 test("the first function does what the README says, and troubleshooting's commands tell of it", {

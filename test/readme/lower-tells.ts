@@ -1,4 +1,4 @@
-// npm run tells: takes lower counts of hard turns of phrase into tells.json, and refuses higher ones.
+// npm run tells: writes lower counts of hard turns of phrase to tells.json, and refuses higher ones.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { read } from "./sections.ts";

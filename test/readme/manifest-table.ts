@@ -2,7 +2,7 @@ import { durationPattern } from "../../runtime/manifest/duration-schema.ts";
 import { type JsonSchema, jsonSchema } from "../../runtime/manifest/json-schema.ts";
 import { sizePattern } from "../../runtime/manifest/quantity.ts";
 
-/** A table of every field that a manifest may have, as its schema has them. */
+/** A table of every field of a manifest, generated from the schema. */
 export const manifestTable = (): string =>
   ["| field | value | default | meaning |", "| --- | --- | --- | --- |", ...rows(jsonSchema(), "")].join("\n");
 

@@ -1,13 +1,13 @@
 import { Metrics } from "../../runtime/observe/metrics.ts";
 
-/** A metric of the runtime's own. */
+/** One of the runtime's own metrics. */
 export interface Metric {
   readonly name: string;
   readonly type: string;
   readonly help: string;
 }
 
-/** Every metric that `/metrics` tells, but for those of Node. */
+/** Every metric in `/metrics`, except Node's own. */
 export async function metricsOf(): Promise<Metric[]> {
   const metrics = new Metrics();
   metrics.leader(() => true);

@@ -7,7 +7,7 @@ const root = join(import.meta.dirname, "../..");
 const threats = read("runtime/docs/threat-model.md");
 const guarantees = ["guarantees", "guarantees-work", "guarantees-edits"].map((page) => read(`runtime/docs/${page}.md`));
 
-/** Each test that a page names: its file below `test/`, and words of its law. */
+/** The tests that pages name: the file below `test/`, and words of the test's name. */
 const named = [threats, ...guarantees].flatMap((page) =>
   [...page.matchAll(/`([\w/-]+\.test\.ts)`: ([^|)\n]+)/g)].map(([, file = "", law = ""]) => ({
     file,
@@ -18,7 +18,7 @@ const named = [threats, ...guarantees].flatMap((page) =>
 it.each(named)("a page's promise is held by a test: $file, $law", ({ file, law }) => {
   const path = join(root, "test", file);
   expect(existsSync(path), path).toBe(true);
-  // A law may be put together of a suite's name and a test's.
+  // A law may consist of a suite's name and a test's name.
   expect(readFileSync(path, "utf8").toLowerCase()).toContain(law.toLowerCase());
 });
 

@@ -1,4 +1,5 @@
-// A cluster and a runtime apart, as the commands' page starts them, and the dead letters' commands of the page on operating.
+// Runs a cluster and a runtime separately, as the page on commands starts them, and the dead letters' commands of the page on
+// operating.
 import { expect, test } from "vitest";
 import { until } from "../tools/until.ts";
 import { freePort } from "../tools/watchfire-process.ts";

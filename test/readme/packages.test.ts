@@ -12,10 +12,10 @@ const patterns = [
 const excluded = /node_modules|\.packages|\.image|CHANGELOG\.md|test\/readme\/packages\.test\.ts/;
 const texts = globSync(patterns, { cwd: root, exclude: (name) => excluded.test(name) });
 
-/** Ours, which nobody has published: on the registry they are anybody's. */
+/** This project's packages. They are not published yet, so on the registry anybody could take the names. */
 const ours = ["@watchfire/sdk", "@watchfire/cluster", "@watchfire/runtime", "create-watchfire", "watchfire"];
 
-/** A command that fetches a package, and the package; `npm create x` fetches `create-x`. */
+/** Commands that fetch a package, with the package; `npm create x` fetches `create-x`. */
 const fetches =
   /\b(npx|npm (?:exec|create|init|install|i|add|ci)|yarn (?:add|create|dlx)|pnpm (?:add|create|dlx)|bunx?)((?: +-{1,2}[\w=.@-]+)*) +(@?[\w][\w./@-]*)/g;
 
@@ -29,7 +29,7 @@ const fetched = texts.flatMap((file) =>
 
 it("no text has anybody fetch a package of ours from npm before it is published", () => {
   expect(fetched.length).toBeGreaterThan(20);
-  // `npx watchfire` runs the command that the checkout or the project has; with a version or --yes it would be fetched.
+  // `npx watchfire` runs the command that the checkout or the project has installed; with a version or --yes it would be fetched.
   const isInstalled = ({ command, words, name }: (typeof fetched)[number]) =>
     command === "npx" && words === "" && name === "watchfire";
   const wrong = fetched.filter((each) => ours.includes(each.as) && !isInstalled(each));

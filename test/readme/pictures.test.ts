@@ -8,7 +8,7 @@ interface Segment {
   readonly to: readonly [x: number, y: number];
 }
 
-/** The box of a text, estimated: a character is 0.6 of the font size wide. */
+/** The estimated box of a text: a character is 0.6 of the font size wide. */
 interface TextBox {
   readonly text: string;
   readonly left: number;
@@ -46,7 +46,7 @@ function boxOf(text: string, attributes: Attributes): TextBox {
   return { text, left, right: left + width, top: base - size * 0.8, bottom: base + size * 0.25 };
 }
 
-/** Lines and texts of a picture, without what its `defs` hold. Groups hand their attributes down. */
+/** Lines and texts of a picture, without the content of its `defs`. Groups pass their attributes on. */
 function drawn(svg: string): { lines: Segment[]; texts: TextBox[] } {
   const lines: Segment[] = [];
   const texts: TextBox[] = [];
@@ -69,7 +69,7 @@ function drawn(svg: string): { lines: Segment[]; texts: TextBox[] } {
   return { lines, texts };
 }
 
-/** Whether a line meets the inside of a box, by the share of the line that lies between the box's sides. */
+/** True if a line crosses the inside of a box. Computed by the part of the line that is between the box's sides. */
 function crosses({ from, to }: Segment, { left, right, top, bottom }: TextBox): boolean {
   let [begin, end] = [0, 1];
   for (const [start, stop, low, high] of [

@@ -7,7 +7,7 @@ const places: Readonly<Record<Power["where"], string>> = {
   Cluster: "none",
 };
 
-/** A row for each grant that `validate`, `rbac` and `deploy` warn of. */
+/** A row for each grant for which `validate`, `rbac` and `deploy` print a warning. */
 export const powersTable = (): string =>
   [
     "| verbs | resources | namespace | reaches | source |",
@@ -23,7 +23,7 @@ const code = (resource: string, group: string): string => {
   return `\`${[group === "" ? plural : `${plural}.${group}`, ...subresource].join("/")}\``;
 };
 
-/** A link that is called after its last part; the name of a rule in another project as it is. */
+/** A link that is named after its last part; the name of another project's rule is unchanged. */
 function link(source: string): string {
   if (!/^https:|\.md$/.test(source)) return source;
   const name = source.split(/[/#]/).findLast((part) => part !== "") ?? source;

@@ -7,7 +7,7 @@ import { pages, read, refreshed } from "./sections.ts";
 const root = resolve(import.meta.dirname, "../..");
 const documents = ["README.md", ...globSync("runtime/docs/*.md", { cwd: root })];
 
-/** What else people read, and follow links in. */
+/** Other pages with links. */
 const others = globSync([".github/*.md", ".changeset/*.md", "{sdk,runtime,deploy,test}/**/README.md"], {
   cwd: root,
   exclude: (name) => /node_modules|\.packages|\.image|templates/.test(name),
@@ -43,7 +43,7 @@ describe("the docs", () => {
     const [guide = ""] = read("runtime/docs/README.md").split("\n## Reference");
     const named = [...guide.matchAll(/\]\((\w[\w-]*\.md)[)#]/g)].map(([, page = ""]) => `runtime/docs/${page}`);
     expect(named.length).toBeGreaterThan(25);
-    // The table of powers is made from code.
+    // The table of powers is generated from code.
     const linesOf = (page: string) =>
       read(page)
         .replace(/<!-- (\w+) -->[\s\S]*?<!-- \/\1 -->/g, "")

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 const root = join(import.meta.dirname, "../..");
 const page = readFileSync(join(root, ".github/CONTRIBUTING.md"), "utf8");
 
-/** Sources and pages. The embedded cluster and Kubernetes' own types know nothing of functions. */
+/** Files that are not searched. The embedded cluster and Kubernetes' own types do not deal with functions. */
 const notSearched = /(^|\/)(node_modules|\.packages|\.image|new-project\/templates|CHANGELOG\.md|DESIGN\.md)(\/|$)/;
 const files = globSync("{runtime,sdk,deploy}/**/*.{ts,js,yaml,md}", { cwd: root })
   .filter((file) => !notSearched.test(file) && !/^(runtime\/cluster|sdk\/kubernetes)\//.test(file))
@@ -14,9 +14,9 @@ const files = globSync("{runtime,sdk,deploy}/**/*.{ts,js,yaml,md}", { cwd: root 
 interface Recipe {
   /** The end of the heading "To add …". */
   readonly of: string;
-  /** Matches each file that names the example. */
+  /** Matches each file that mentions the example. */
   readonly example: RegExp;
-  /** Files that name the example, but that another one does not have to touch; each with the reason. */
+  /** Files that mention the example but need no change for another one, each with the reason. */
   readonly others: Readonly<Record<string, string>>;
 }
 

@@ -1,4 +1,4 @@
-// npm run docs: regenerates the sections of the docs that are made from code.
+// npm run docs: regenerates the sections of the docs that are generated from code.
 import { writeFileSync } from "node:fs";
 import { pages, refreshed } from "./sections.ts";
 

@@ -9,7 +9,7 @@ const page = read("runtime/docs/runbook.md");
 const errors = read("runtime/docs/runbook-errors.md");
 const metrics = await metricsOf();
 
-/** The rows of a section's table, each by its cells. */
+/** The rows of a section's table, as lists of cells. */
 function rowsOf(section: string, text = page): string[][] {
   const part = text.split(`\n## ${section}\n`)[1]?.split("\n## ")[0] ?? "";
   const rows = part.split("\n").filter((line) => line.startsWith("| "));
@@ -18,7 +18,7 @@ function rowsOf(section: string, text = page): string[][] {
     .map((line) => line.split(" | ").map((cell) => cell.replace(/^\| | \|$/g, "").replaceAll("`", "")));
 }
 
-/** Rooms whose failures a developer sees, before anything runs on a cluster. */
+/** Rooms whose failures a developer sees before anything runs on a cluster. */
 const beforehand = /^WF_(?:CLI|MANIFEST|BUNDLE|TYPES|FILTER|DEV)_/;
 
 it("the runbook has a row for every code that a running system shows, and none for another", () => {

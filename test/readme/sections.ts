@@ -28,7 +28,7 @@ export const pages = {
 /** Every command, in the order of the help. */
 export const commands = await Promise.all(Object.values(everyCommand).map((load) => load()));
 
-/** Generators of the sections that are made from code, by the name in their markers. */
+/** Generators of the sections that are generated from code, by the name in their markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   bounds: boundsTable,
   commands: () => `\`\`\`\n${commands.map(help).join("\n")}\`\`\``,
@@ -56,7 +56,7 @@ const sections: Readonly<Record<keyof typeof pages, () => string>> = {
 
 const cell = (text: string): string => text.replaceAll("|", "\\|");
 
-/** A template's manifest and handler. */
+/** The manifest and the handler of a template. */
 function wholeTemplate(name: keyof typeof templates): string {
   const [manifest, handler] = ["function.yaml", "handler.ts"].map((file) =>
     read(`runtime/cli/new-project/templates/${name}/functions/${name}/${file}`),

@@ -10,7 +10,7 @@ import { commandsOf } from "./blocks.ts";
 const root = join(import.meta.dirname, "../..");
 const bin = join(root, "runtime/bin/watchfire.js");
 
-/** A user's terminal, in a folder of its own within the checkout, where the SDK is found. */
+/** A user's terminal in a separate folder of the checkout, from which the SDK can be imported. */
 export class Shell {
   readonly folder: string;
   private readonly env: NodeJS.ProcessEnv;
@@ -31,12 +31,12 @@ export class Shell {
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const shell = new Shell(folder, texts);
     const shims = {
-      // This checkout's, as in the image.
+      // This checkout's command, as in the image.
       npx: `shift; exec ${process.execPath} ${bin} "$@"`,
       watchfire: `exec ${process.execPath} ${bin} "$@"`,
       node: `exec ${process.execPath} "$@"`,
       helm: `exec ${await helmPath()} "$@"`,
-      // The pods of this cluster do not run: what `kubectl exec` would run in one runs here.
+      // This cluster runs no pods, so a command of `kubectl exec` runs locally.
       kubectl: `[ "$1" != exec ] || { while [ "$1" != -- ]; do shift; done; shift; exec "$@"; }\nexec ${await kubectlPath()} "$@"`,
     };
     for (const [name, text] of Object.entries(shims)) {
@@ -44,7 +44,7 @@ export class Shell {
       chmodSync(join(folder, "bin", name), 0o755);
     }
     symlinkSync(join(root, "deploy"), join(folder, "deploy"));
-    // Of the checkout, no more than these functions are type-checked.
+    // Only these functions of the checkout are type-checked.
     shell.write("tsconfig.json", JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["functions"] }));
     return shell;
   }
@@ -54,21 +54,21 @@ export class Shell {
     writeFileSync(join(this.folder, file), text);
   }
 
-  /** Gives what a command prints; fails with what it complains of. */
+  /** Runs a command and returns its output. Rejects with its error output if it fails. */
   async run(command: string): Promise<string> {
     this.ran.push(command);
     const words = ["-ec", this.here(command)];
     return (await promisify(execFile)("sh", words, { cwd: this.folder, env: this.env })).stdout;
   }
 
-  /** Starts a command that goes on; it ends with the test. */
+  /** Starts a long-running command, which ends with the test. */
   start(command: string): TalkingProcess {
     this.ran.push(command);
     const words = ["-ec", `exec ${this.here(command).replace(/ &$/, "")}`];
     return new TalkingProcess("sh", words, { cwd: this.folder, env: this.env, patienceMs: 30_000 });
   }
 
-  /** The page's commands that were not run here, with more words or without. */
+  /** The page's commands that were not run here, with or without further arguments. */
   missed(page: string): string[] {
     return commandsOf(page).filter((command) => !this.ran.some((each) => each.startsWith(command)));
   }

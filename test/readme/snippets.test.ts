@@ -11,7 +11,7 @@ import { commands } from "./sections.ts";
 const root = join(import.meta.dirname, "../..");
 const cache = join(root, "node_modules/.cache/watchfire");
 
-/** Within the checkout, so that what snippets import is found. */
+/** A folder in the checkout, so that the snippets' imports are found. */
 let folder: string;
 beforeAll(() => {
   mkdirSync(cache, { recursive: true });

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { read } from "./sections.ts";
 import { countTells, tellsIn, tellsOfPages } from "./tells.ts";
 
-/** The counts that `npm run tells` wrote last: it writes lower counts, and refuses higher ones. */
+/** The counts of the last `npm run tells`, which writes lower counts and refuses higher ones. */
 const allowed: Readonly<Record<string, number>> = JSON.parse(read("test/readme/tells.json"));
 
 it("each room has as many hard turns of phrase as `test/readme/tells.json` says, and no new ones", () => {

@@ -5,7 +5,7 @@ import { read } from "./sections.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** Turns of phrase that make a text hard to read, each as it shows in one sentence. */
+/** Phrases that make a text hard to read, each as a pattern for one sentence. */
 const tells: readonly RegExp[] = [
   /^(?:What|Who|Whom|Of|Where|That which)\b(?!.*\?)/,
   /^Gives\b/,
@@ -19,13 +19,13 @@ const tells: readonly RegExp[] = [
   /\bso that\b.*\bso that\b/,
 ];
 
-/** Packages, copies that builds make, and changelogs, which are put together of `.changeset/*.md`. */
+/** Packages, copies that builds create, and changelogs, which are generated from `.changeset/*.md`. */
 const isNotWritten = /(^|\/)(node_modules|\.packages|\.image|\.watchfire|CHANGELOG\.md)(\/|$)/;
 
-/** Kubernetes' own words stand in its types. */
+/** These types contain Kubernetes' own comments. */
 const isKubernetes = /^sdk\/kubernetes\/types\.ts$/;
 
-/** A pattern with `*` sees no folder that begins with a dot. */
+/** The matching files. A pattern with `*` does not match a folder that begins with a dot. */
 const filesOf = (...patterns: string[]): string[] =>
   patterns
     .flatMap((pattern) => globSync(pattern, { cwd: root, exclude: (name) => isNotWritten.test(name) }))
@@ -52,7 +52,7 @@ const withoutCode = (text: string): string =>
     .replace(/<!--[\s\S]*?-->|<\/?[a-z][^>]*>/g, "")
     .replace(/\[([^\]]*)\]\([^)]*\)/g, "$1");
 
-/** A program's comments, each as a page: a docstring's tags are paragraphs, and its indented lines are code. */
+/** A program's comments, each as a page. The tags of a docstring begin paragraphs, and its indented lines are code. */
 const commentsOf = (source: string): string[] =>
   [
     ...[...source.matchAll(/^[ \t]*\/\*\*?([\s\S]*?)\*\//gm)].map(([, text = ""]) =>
@@ -62,19 +62,19 @@ const commentsOf = (source: string): string[] =>
     ...[...source.matchAll(/\S[ \t]+\/\/ (.*)$/gm)].map(([, text = ""]) => text),
   ].map((text) => text.replace(/^(?: {2,}|\t).*$/gm, "").replace(/^\s*@\w+/gm, "\n\n"));
 
-/** Sections that `npm run docs` and `npm run chart` make of texts in code. */
+/** Sections that `npm run docs` and `npm run chart` generate from texts in code. */
 const generated = /<!-- (\w+) -->[\s\S]*?<!-- \/\1 -->/g;
 
-/** The name of a test that a page cites for a promise; it is the test's wording. */
+/** The name of a test that a page cites for a promise; its wording is the test's. */
 const cited = /`[\w/-]+\.test\.ts`: [^|)\n]+/g;
 
-/** The sentences of a text in Markdown that have a tell, once for each. */
+/** The sentences of a Markdown text that match a pattern, once per match. */
 export const tellsIn = (page: string): string[] =>
   sentencesOf(page).flatMap((sentence) => tells.filter((tell) => tell.test(sentence)).map(() => sentence));
 
 const tellsOfSource = (file: string): string[] => commentsOf(read(file)).flatMap(tellsIn);
 
-/** Tells in what a user reads that is written by hand, each with its page. */
+/** Sentences with such a phrase in hand-written pages, each with its page. */
 export const tellsOfPages = (): string[] =>
   filesOf(...userPages, ".github/**/*.md", ".changeset/*.md").flatMap((file) =>
     tellsIn(read(file).replace(generated, "").replace(cited, "")).map((sentence) => `${file}: ${sentence}`),
@@ -83,10 +83,10 @@ export const tellsOfPages = (): string[] =>
 const tellsOfGenerated = (): number =>
   userPages.flatMap((page) => [...read(page).matchAll(generated)].flatMap(([text]) => tellsIn(text))).length;
 
-/** A folder of the runtime, or a folder at the top. */
+/** The room of a file: a folder of the runtime, or a top-level folder. */
 const roomOf = (file: string): string => /^(?:runtime\/[^/]+(?=\/)|[^/]+)/.exec(file)?.[0] ?? file;
 
-/** How many tells each room's comments and notes have, the pages, and the pages' generated sections. */
+/** Counts of such phrases by room (comments and notes), in the pages, and in the pages' generated sections. */
 export function countTells(): Record<string, number> {
   const counts = new Map<string, number>([
     ["generated sections", tellsOfGenerated()],

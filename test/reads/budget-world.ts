@@ -17,21 +17,23 @@ interface Followed {
   isListed: boolean;
 }
 
-/** Functions that share a limit, and the objects of kinds that a test adds and removes. Each source lists half a second late. */
+/**
+ * Functions that share a limit, and objects that a test adds and removes. Each source lists half a second after its start.
+ */
 export class BudgetWorld {
   readonly clock = new VirtualClock();
   readonly reads: Reads;
-  /** What the limit or an equal share forbids, in words. */
+  /** Violations of the limit or of the equal share, in words. */
   readonly broken: string[] = [];
-  /** By function, how often it was suspended. */
+  /** Number of suspensions of each function. */
   readonly suspensions = new Map<string, number>();
-  /** How many lists began, by kind. */
+  /** Number of started lists, by kind. */
   readonly lists = new Map<string, number>();
   readonly limit: number;
   private readonly functions = new Map<string, FunctionManifest>();
   private readonly followed = new Map<Subscriber, Followed>();
   private readonly kinds = new Map<string, Map<string, Change>>();
-  /** Sizes that a kind has had, and until when on the clock. */
+  /** Previous sizes of each kind, with the clock time until which each was valid. */
   private readonly sizes = new Map<string, { readonly until: number; readonly bytes: number }[]>();
   private version = 1;
 
@@ -63,7 +65,7 @@ export class BudgetWorld {
     this.reads.delete(name);
   }
 
-  /** Adds one object of so many bytes, or changes it. */
+  /** Adds or changes one object with so many bytes. */
   put(kind: string, name: string, bytes: number): void {
     this.note(kind);
     const meta = { namespace: "a", name, uid: name, resourceVersion: resourceVersion(String(++this.version)) };
@@ -95,7 +97,7 @@ export class BudgetWorld {
     return this.reads.of(name)?.isReady ?? false;
   }
 
-  /** Functions that stand still, though what they read would fit beside all that is kept. */
+  /** Suspended functions whose reads would fit into the limit together with all that are kept. */
   get leftOut(): readonly string[] {
     return [...this.functions.keys()].filter((name) => {
       const kept = [...this.functions.keys()].filter((other) => !this.isSuspended(other));
@@ -117,7 +119,7 @@ export class BudgetWorld {
     if (most <= this.limit / count) this.broken.push(`${name} is suspended with ${most} bytes, one of ${count}`);
   }
 
-  /** The largest size that a kind has had since lists began that may be under way: it is what they tell of. */
+  /** The largest size of a kind since the start of any list that may still be in progress, which reflects that size. */
   private largestOf(kind: string): number {
     const since = this.clock.monotonic() - 2 * listMs;
     const past = (this.sizes.get(kind) ?? []).filter(({ until }) => until >= since).map(({ bytes }) => bytes);

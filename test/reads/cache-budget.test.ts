@@ -5,7 +5,7 @@ import { BudgetWorld } from "./budget-world.ts";
 const limit = 100_000;
 const minute = 60_000;
 
-/** A hog with 95 % of the room, and an innocent with a little of it. */
+/** A hog with 95 % of the memory, and an innocent function with a little of it. */
 async function hogAndInnocent(): Promise<BudgetWorld> {
   const world = new BudgetWorld(limit);
   world.put("Fat", "one", 94_000);
@@ -42,7 +42,7 @@ it("a function that begins is counted before anybody stands still for it, whethe
   expect([world.isReady("small"), world.isSuspended("hog"), world.isReady("innocent")]).toEqual([true, true, true]);
 });
 
-/** A hog with 55 % of the room, which an innocent's growth has suspended. */
+/** A hog with 55 % of the memory, which was suspended when the innocent function grew. */
 async function suspendedHog(): Promise<BudgetWorld> {
   const world = new BudgetWorld(limit);
   world.put("Fat", "one", 55_000);
@@ -138,7 +138,7 @@ it("a hog that stays too large costs one list in five minutes, and nobody else a
 it("a hog that is suspended again and again rests twice as long each time, and less again after ten calm minutes", async () => {
   const world = await suspendedHog();
   for (let second = 0; second < 3_600; second++) {
-    // The innocent grows as soon as the hog is back, and shrinks at once.
+    // The innocent function grows as soon as the hog resumes, and shrinks at once.
     world.put("Lean", "one", world.isReady("hog") ? 46_000 : 10_000);
     await world.clock.advance(1_000);
   }
@@ -188,7 +188,7 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.tuple(fc.constant("wait"), fc.integer({ min: 100, max: 400_000 })) },
 );
 
-// RUNS=1000 tries that many, PROPERTY_SEED=random others.
+// RUNS=1000 runs that many, PROPERTY_SEED=random draws other cases.
 const { RUNS = "60" } = process.env;
 const runs = Number(RUNS);
 
@@ -216,6 +216,6 @@ it("however sources grow and shrink and functions come and go, the sum stays wit
     }),
     { numRuns: runs },
   );
-  // The runs are as hard as they are meant to be.
+  // Checks that the runs were demanding enough.
   expect(suspended).toBeGreaterThan(runs);
 }, 300_000);

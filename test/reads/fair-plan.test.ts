@@ -5,11 +5,11 @@ import { planFairly } from "../../runtime/reads/fair-plan.ts";
 const limit = 100;
 const bytes = fc.integer({ min: 0, max: 130 });
 const holderOf = (demand: Readonly<Record<string, number>>) => ({ demand: new Map(Object.entries(demand)) });
-/** Each has a source of its own. */
+/** Functions with one separate source each. */
 const apart = fc
   .array(bytes, { minLength: 1, maxLength: 8 })
   .map((sizes) => sizes.map((size, index) => holderOf({ [`s${index}`]: size })));
-/** Up to five sources, and who reads which of them. */
+/** Up to five sources, and the functions that read each of them. */
 const sharing = fc
   .array(bytes, { minLength: 1, maxLength: 5 })
   .chain((sizes) =>

@@ -7,7 +7,7 @@ test("an index tells whole numbers apart that JavaScript takes for one", () => {
     id,
     body: Buffer.from(`{"spec":{"id":${id}}}`),
   }));
-  // Of the second, the key is written with an escape.
+  // The second object's key is written with an escape.
   kept.push({ id: "9007199254740994", body: Buffer.from('{"sp\\u0065c":{"id":9007199254740994}}') });
   for (const each of kept) index.add(each);
   for (const each of kept) expect([...index.of(each.id)]).toEqual([each]);

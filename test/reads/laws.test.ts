@@ -17,7 +17,7 @@ it(`the cache shows the server's objects at its resourceVersion, and no handler 
     for (const law of world.broken.slice(0, 3)) failures.push(`SEED=${seed} ${law}`);
   }
   expect(failures.slice(0, 20)).toEqual([]);
-  // The worlds are as hard as they are meant to be.
+  // Checks that the worlds were demanding enough.
   expect(sums.runs).toBeGreaterThan(10 * count);
   expect(sums.waited).toBeGreaterThan(count);
   expect(sums.lists).toBeGreaterThan(2 * count);

@@ -2,7 +2,7 @@ import type { CachedRead, FunctionManifest } from "../../runtime/manifest/functi
 import { manifestOf } from "../access/api-server.ts";
 import { trigger } from "../rbac/trigger.ts";
 
-/** A read of all ConfigMaps, or of what is said. */
+/** A read of all ConfigMaps, with the given differences. */
 export const read = (more: Partial<CachedRead> = {}): CachedRead => ({
   apiVersion: "v1",
   kind: "ConfigMap",
@@ -14,6 +14,6 @@ export const read = (more: Partial<CachedRead> = {}): CachedRead => ({
   ...more,
 });
 
-/** A function `f` that is fired by all ConfigMaps, and has these reads. */
+/** A function `f` with a trigger on all ConfigMaps, and these reads. */
 export const reading = (reads: readonly CachedRead[], more: Partial<FunctionManifest> = {}): FunctionManifest =>
   manifestOf({ triggers: [trigger({ name: "t" })], reads, ...more });

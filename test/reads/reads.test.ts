@@ -13,7 +13,7 @@ import { trigger } from "../rbac/trigger.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { read, reading } from "./manifest.ts";
 
-/** Reads over sources that the test plays. */
+/** Reads with sources that the test controls. */
 function fixture(limit = 1 << 30) {
   const clock = new VirtualClock();
   const sources = new Map<Subscriber, SourceSpec>();
@@ -37,7 +37,7 @@ function fixture(limit = 1 << 30) {
     runs.push(id);
     return { type: "ok", durationMs: 0 };
   });
-  /** What begins attempts of one store's functions, where several share the reads. */
+  /** Starts attempts of one store's functions; several stores share the reads. */
   const another = () => new FreshRunner(inner, reads, clock);
   const runner = another();
   const eventOf = (name: string, version: number): Delivery => {
@@ -47,7 +47,7 @@ function fixture(limit = 1 << 30) {
     return { ...event, ...more, resourceVersion: String(version) };
   };
   const give = (name: string, version = 1) => run(runner, eventOf(name, version));
-  /** Each source that is followed, or that of one kind, lists so many objects of so many bytes. */
+  /** Completes lists of so many objects of so many bytes, for each followed source or for those of one kind. */
   const list = (count: number, bytes: number, kind?: string) => {
     for (const [subscriber, spec] of sources) {
       if (kind !== undefined && spec.kind !== kind) continue;
@@ -255,7 +255,7 @@ it("a run of a key waits until each change that woke it is there, and a deletion
   const object = (name: string) => ({ namespace: "a", name, uid: "u" });
   const seen = [
     { trigger: "pods", type: "Modified", object: object("o1"), resourceVersion: "12" },
-    // Found by a list: it carries the object's last resourceVersion.
+    // A deletion that a list found has the object's last resourceVersion.
     { trigger: "pods", type: "Deleted", object: object("o0"), resourceVersion: "1" },
   ] as const;
   const given = run(runner, { ...eventOf("f", 5), causes: [], seen });

@@ -67,13 +67,13 @@ it("a list that lacks most of many objects is believed only when a second one sa
   const replica = replicaWith(names, 10, clock);
   expect(replica.list("relist").end(at(20))).toBe("held");
   expect(namesOf(replica)).toHaveLength(200);
-  // The list of a kind whose definition was removed is empty, and true.
+  // The list of a kind whose definition was removed is empty, and valid.
   expect(replica.list("crd-removed").end(at(20))).toBe("counted");
   expect(namesOf(replica)).toEqual([]);
 });
 
 describe("after the cluster's state went back", () => {
-  /** It was at 100. Another source of the kind finds that the state went back, or its own does. */
+  /** A replica at 100, after its own source or another source of the kind has detected a restore. */
   function undone() {
     let rewinds = 0;
     const replica = replicaWith(["a"], 100, new VirtualClock(), () => rewinds);

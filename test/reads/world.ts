@@ -17,7 +17,7 @@ const spec = { apiVersion: "v1", kind: "ConfigMap" };
 
 type Told = Pick<Delivery, "type" | "resourceVersion"> & { readonly meta: ObjectMeta; readonly found: boolean };
 
-/** A trigger as simple as can be: it tells of changes, and of what a list brings that it did not know. */
+/** A minimal trigger: delivers changes, and objects in a list that it did not know. */
 class Teller implements Subscriber {
   readonly id: string;
   resumeFrom: ResourceVersion | undefined;
@@ -60,7 +60,7 @@ class Teller implements Subscriber {
   }
 }
 
-/** What `ctx.cache` says, held against what the cluster did. */
+/** Compares the results of `ctx.cache` with the changes of the cluster. */
 export interface ReadsWorld {
   readonly broken: readonly string[];
   readonly runs: number;
@@ -68,7 +68,7 @@ export interface ReadsWorld {
   readonly lists: number;
 }
 
-/** Functions that read what fires them, on a cluster whose history is short and whose connections break. */
+/** Functions that read the objects of their triggers, on a cluster with a short history and connections that break. */
 export async function runReadsWorld(seed: number): Promise<ReadsWorld> {
   const dice = new Dice(seed);
   const clock = new VirtualClock();
@@ -116,7 +116,7 @@ export async function runReadsWorld(seed: number): Promise<ReadsWorld> {
     return { type: "ok", durationMs: 0 };
   };
   const runner = new FreshRunner(promisedRunner(handle), reads, clock);
-  /** As the dispatcher does: what failed is tried again. */
+  /** Repeats failed deliveries, as the dispatcher does. */
   const give = async (delivery: Delivery): Promise<void> => {
     const outcome = await run(runner, delivery);
     if (outcome.type === "failed" && outcome.error.code === "WF_READS_BEHIND") return give(delivery);

@@ -8,7 +8,7 @@ const root = join(import.meta.dirname, "../..");
 const textOf = (file: string) => readFileSync(join(root, file), "utf8");
 const url = "https://github.com/advisories/GHSA-aaaa-bbbb-cccc";
 const via = (severity: string) => ({ name: "undici", title: "a request is smuggled", url, severity, range: "<8.0.0" });
-/** As npm tells of a package, and of one that depends on it. */
+/** npm's report of a package, and of one that depends on it. */
 const audit = (severity: string) => ({
   vulnerabilities: { undici: { via: [via(severity)] }, hono: { via: ["undici"] } },
 });
@@ -44,7 +44,7 @@ it("what is accepted says why, and until when", () => {
 it("users build their functions on an image that is named by its digest", () => {
   const digest = `sha256:${"a".repeat(64)}`;
   const text = textOf("deploy/functions.Dockerfile");
-  // No tag to fall back on: a build without a digest that somebody chose does not begin.
+  // There is no fallback tag: a build without an explicit digest does not start.
   expect(text).toMatch(/^ARG WATCHFIRE_IMAGE\nFROM \$\{WATCHFIRE_IMAGE\}$/m);
   expect(pinned(text, "1.2.3", digest)).toContain(`ARG WATCHFIRE_IMAGE=ghcr.io/watchfire/watchfire:1.2.3@${digest}\n`);
   expect(() => pinned(text, "1.2.3", "latest")).toThrow("no digest");

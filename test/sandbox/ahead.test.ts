@@ -3,14 +3,14 @@ import { run } from "../../runtime/engine/delivery/delivery.ts";
 import type { HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
-/** Says that it began, waits for an answer, and says that it ends. */
+/** Reports its start, waits for an answer, and reports its end. */
 const waiter = `export default async (event, ctx) => {
   ctx.log.info("begins " + event.id);
   await ctx.kube.get({ apiVersion: "v1", kind: "Pod", name: event.id });
   ctx.log.info("ends " + event.id);
 };`;
 
-/** A fixture whose calls are answered by hand, in the order in which they came. */
+/** A fixture whose calls the test answers by hand, in their order. */
 function patientFixture(): { fixture: SandboxFixture; answer: () => void; calls: () => number } {
   const fixture = fixtureForTest();
   const open: ((reply: HostReply) => void)[] = [];
@@ -42,7 +42,7 @@ describe("events that are sent ahead", () => {
 
   it("that end at once share an entry, however few may run at once", async () => {
     const fixture = fixtureForTest();
-    // A timer's turn comes between two entries alone.
+    // A timer's turn can only come between two entries.
     const counting = `let entry = 0; let due = false;
       export default async (event, ctx) => {
         if (!due) { due = true; setTimeout(() => { entry++; due = false; }, 1); }
@@ -126,7 +126,7 @@ describe("events that are sent ahead", () => {
       ...Array.from({ length: 5 }, () => fixture.run("f")),
     ]);
     expect(first).toMatchObject({ type: "failed" });
-    // A doomed executor gives back what it has not begun: it runs elsewhere.
+    // A doomed executor returns the events that it has not started; they run elsewhere.
     for (const other of others) expect(["ok", "interrupted"]).toContain(other.type);
   });
 });

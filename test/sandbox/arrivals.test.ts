@@ -10,7 +10,7 @@ interface Given {
   readonly old: string | undefined;
 }
 
-/** A frame's items and its body. */
+/** The items and the body of a frame. */
 function frameOf(given: readonly Given[]): { items: EventItem[]; body: Buffer } {
   const bytes = ({ head, object, old }: Given) => [head, object, old ?? ""].map((text) => Buffer.from(text));
   const items = given.map((event, index): EventItem => {

@@ -24,7 +24,7 @@ describe("an executor that is behind", () => {
       segments: Array(megabytes).fill(megabyte),
     });
   const take = () => takers.shift()?.();
-  /** Beats as an honest one does, for so long, whatever else it does not do. */
+  /** Sends heartbeats like a genuine executor for this time, whatever else it omits. */
   const beatFor = async (ms: number) => {
     for (let at = 0; at < ms; at += 200) {
       if (isReading) link.data(beat);
@@ -93,7 +93,7 @@ describe("an executor that is behind", () => {
     expect([process.isFull, isReading]).toEqual([false, true]);
     send(2);
     expect([process.isFull, isReading]).toEqual([true, false]);
-    // What nobody listens to is no silence.
+    // An executor that is not read is not considered silent.
     await clock.advance(5000);
     expect(death).toBeUndefined();
     take();
@@ -107,7 +107,7 @@ describe("an executor that is behind", () => {
     let spentMs = 0;
     while (clock.monotonic() - startedAt < 10_000) {
       if (isReading) {
-        // Each of its chunks costs 5 ms to read, and the next is there at once.
+        // Each of its chunks takes 5 ms to read, and the next is available at once.
         const before = cpuMs;
         const counting = process as unknown as { cpuMs: () => number };
         let asked = 0;

@@ -21,7 +21,7 @@ describe("one event", () => {
     expect(written).toBeLessThan(64 * 1024);
     expect(written).toBeGreaterThan(60 * 1024);
     expect(fixture.logs.at(-1)).toMatchObject({ level: "warn", message: /64 KiB/ });
-    // The next event has its own 64 KiB.
+    // The next event has a separate limit of 64 KiB.
     fixture.logs.length = 0;
     await fixture.run("f");
     expect(fixture.logs.length).toBeGreaterThan(60);
@@ -50,7 +50,7 @@ describe("one event", () => {
     );
     expect((await fixture.run("f")).type).toBe("ok");
     expect(fixture.metrics).toHaveLength(1000);
-    // The next event has its own.
+    // The next event has a separate limit.
     expect((await fixture.run("f")).type).toBe("ok");
     expect(fixture.metrics).toHaveLength(2000);
   });
@@ -134,7 +134,7 @@ describe("a Secret's value", () => {
       { env: { TOKEN: secret } },
     );
     const runner = loggedRunner(fixture.sandbox, log, redactor, "debug");
-    // What the dispatcher would write into a dead letter.
+    // The text that the dispatcher would write into a dead letter.
     const outcome = await run(runner, fixture.delivery("f"));
     expect(outcome.type).toBe("failed");
     expect(lines.length).toBeGreaterThanOrEqual(3);

@@ -26,7 +26,7 @@ const scenes: fc.Arbitrary<Scene> = fc
     return { ...rest, tenants, inside: entries, ran: new Set(ran), blamed: undefined };
   });
 
-/** Functions beside each other, with the laws of the pool: those that are alone have an executor each, all others share one. */
+/** Functions under the laws of the pool: each isolated function has its own executor, all others share one. */
 class World {
   now = 0;
   sharedDeaths = 0;
@@ -37,7 +37,7 @@ class World {
     this.blames = Array.from({ length: functions }, () => new CircuitBreaker());
   }
 
-  /** The executor where the first function is dies; `inside`: who else has code at work there. */
+  /** Kills the executor of the first function; `inside`: the other functions with running code there. */
   strike(reason: Scene["reason"], inside: readonly number[], isInside: boolean): void {
     const number = ++this.lastExecutor;
     const [killer] = this.blames;
@@ -87,7 +87,7 @@ function live(world: World, schedule: readonly Step[]): void {
     if ("waits" in step) world.now += step.waits;
     else if ("events" in step)
       for (let event = 0; event < step.events; event++) for (const blame of world.blames) blame.finished(world.now);
-    // By a hand of its own, or by memory that it left; where it is not inside, nobody else is to be found there alone.
+    // By its own action, or by memory that it left behind. If it is not inside, no other function is the only one there.
     else if (step.strike === "memory" || step.isInside)
       world.strike(step.strike as "memory", step.inside, step.isInside);
   }
@@ -134,7 +134,7 @@ describe("whatever the schedule of deaths,", () => {
         live(world, schedule);
         expect(world.sharedDeaths).toBeLessThanOrEqual(15);
         const seen = new World(5);
-        // As patient as it needs to be: it strikes when it is among the others again, if it ever is.
+        // A patient attacker: it strikes when it is again among the others, if it ever is.
         const patience: Step[] = [{ waits: 61 * minute }, { events: 300 }];
         live(
           seen,

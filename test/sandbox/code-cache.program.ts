@@ -1,5 +1,5 @@
-// Makes isolates with a bootstrap whose run calls many functions, under a flag of V8 and then under another. Prints the CPU
-// time of each as two lists, in milliseconds.
+// Creates isolates with a bootstrap script that calls many functions, with one V8 flag and then with another. Prints the CPU
+// times of each as two lists, in milliseconds.
 import { IsolateFactory } from "../../runtime/sandbox/executor/isolate.ts";
 import { CompilerPacing } from "../../runtime/v8/compiler-pacing.ts";
 

@@ -5,7 +5,7 @@ import { limitIn } from "../../runtime/sandbox/supervisor/container-memory.ts";
 it.each([
   ["1073741824\n", 2 ** 30],
   ["max\n", undefined],
-  // Version 1 without a limit.
+  // Version 1 of cgroups, without a limit.
   ["9223372036854771712\n", undefined],
   ["", undefined],
 ])("a container's limit is what the kernel says of it: %j", (text, bytes) => {

@@ -38,7 +38,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
   it("runs under Node's permission model, with the flags that isolates need", async () => {
     const pid = await executorPid(fixtureForTest());
     expect(readFileSync(`/proc/${pid}/cmdline`, "utf8").split("\0")[0]).toBe("watchfire executor");
-    // It has put its name over its arguments, and would have refused to start without these.
+    // It has overwritten its arguments with its name, and would have refused to start without these.
     const { flags } = executorProgram();
     expect(flags).toEqual(expect.arrayContaining(["--permission", "--no-node-snapshot", "--single-threaded"]));
     expect(flags.filter((flag) => /allow-(fs-write|child|worker)/.test(flag))).toEqual([]);
@@ -62,7 +62,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
       const said = await new Promise<Buffer>((found) => parent.stdout.once("data", found));
       const [pid, how] = String(said).trim().split(" ");
       onTestFinished(() => void (alive(Number(pid)) && process.kill(Number(pid), "SIGKILL")));
-      // Where there is no setpriv, a thread does what the kernel would.
+      // Without setpriv, a thread takes the place of the kernel's signal.
       if (existsSync("/usr/bin/setpriv")) expect(how).toBe(by);
       expect(alive(Number(pid))).toBe(true);
       parent.kill("SIGKILL");
@@ -103,7 +103,7 @@ describe.runIf(existsSync("/proc/self/environ"))("an executor process", () => {
   it("compiles no machine code with --jitless, and runs handlers all the same", async () => {
     const fixture = fixtureForTest({ launch: launchChild(executorProgram({ jitless: true })) });
     const pid = await executorPid(fixture);
-    // V8 keeps what it compiles in memory that can be written and run.
+    // V8 puts compiled code into memory that is writable and executable.
     const compiled = (pid: number) => /^\S+ rwxp/m.test(readFileSync(`/proc/${pid}/maps`, "latin1"));
     expect([compiled(pid), compiled(await executorPid(fixtureForTest()))]).toEqual([false, true]);
     expect((await fixture.run("f")).type).toBe("ok");
@@ -159,7 +159,7 @@ describe("the sandbox", () => {
     const stands = { state: "parked", kills: 2, detail: /^runs again in \d+ s: it brought 2 executors down$/ };
     expect(fixture.sandbox.status("bomb")).toMatchObject(stands);
     expect(fixture.sandbox.parked()).toMatchObject([{ name: "bomb" }]);
-    // It is not run, and no attempt of it counts.
+    // It is not run, and no attempt is counted.
     expect(await fixture.run("bomb")).toEqual({ type: "interrupted" });
     await expect
       .poll(() => fixture.sandbox.status("bomb"), { timeout: 10_000 })
@@ -169,7 +169,7 @@ describe("the sandbox", () => {
     expect(fixture.sandbox.status("calm")).toMatchObject({ state: "ready", kills: 0 });
     await fixture.load("bomb", "export default () => {};");
     expect(fixture.sandbox.status("bomb")).toMatchObject({ state: "ready", kills: 0 });
-    // The shared executor and the spare are left; quarantine's own has ended.
+    // The shared executor and the spare are left; that of quarantine has ended.
     await expect.poll(async () => (await fixture.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
   });
 
@@ -177,7 +177,7 @@ describe("the sandbox", () => {
     const fixture = fixtureForTest();
     await fixture.load("calm", "export default () => {};");
     const left = "Promise.resolve().then(() => (3n ** (10n ** 8n)).toString().length);";
-    // Where V8's timer comes late, the watchdog takes the isolate away before it comes to what was left.
+    // If V8's timer is late, the watchdog removes the isolate before it runs the remaining code.
     while (fixture.deaths.length === 0)
       await expect(fixture.load("bomb", `${left} for (;;); export default () => {};`)).rejects.toThrow();
     for (const death of fixture.deaths) expect(death).toEqual({ reason: "stuck", culprits: ["bomb"] });

@@ -6,17 +6,21 @@ import { encodeFrame, FrameReader, frameType, maxFrameDown } from "../../runtime
 import { until } from "../tools/until.ts";
 import { fixtureForTest } from "./fixture.ts";
 
-/** What a simulated executor does once it is told of functions' code. */
+/** Behaviour of a simulated executor when it receives functions' code. */
 interface Conduct {
-  /** Names of functions whose module takes the executor down when it is loaded. */
+  /** Names of functions whose module kills the executor when it is loaded. */
   readonly deadly: Set<string>;
-  /** Names of functions that load on an executor which says in the same breath that it ends, for the first function's sake. */
+  /**
+   * Names of functions that load on an executor which reports at the same time that it ends because of the first function.
+   */
   readonly late: Set<string>;
-  /** Whether executors end as soon as they have started. */
+  /** True if executors end as soon as they have started. */
   cannotStart: boolean;
 }
 
-/** An executor without a process: runs each module and each event at once, and all of them end well, but for its conduct. */
+/**
+ * An executor without a process: runs each module and each event at once and successfully, except as `conduct` says.
+ */
 function simulated(listener: LinkListener, { deadly, late, cannotStart }: Conduct): ReturnType<Launch> {
   const reader = new FrameReader(maxFrameDown);
   let isDead = false;
@@ -59,7 +63,7 @@ function simulated(listener: LinkListener, { deadly, late, cannotStart }: Conduc
   return {
     pid: undefined,
     peakMemory: 0,
-    // Later, as over a pipe; and not before everybody who is placed in this turn has been.
+    // Later, as over a pipe, and after all functions that are placed in this turn.
     write: (bytes, taken) =>
       setImmediate(() => {
         taken?.();
@@ -72,7 +76,7 @@ function simulated(listener: LinkListener, { deadly, late, cannotStart }: Conduc
   };
 }
 
-/** A fixture on simulated executors, where pauses take no time. */
+/** A fixture with simulated executors, in which pauses take no time. */
 function simulatedFixture() {
   const conduct: Conduct = { deadly: new Set(), late: new Set(), cannotStart: false };
   const living = new Set<ReturnType<Launch>>();
@@ -105,7 +109,7 @@ describe("while executors die one after another", () => {
     const endOf = async (name: string) => {
       for (;;) {
         const { type } = await fixture.run(name);
-        // Whose executor ended by another's code runs again, uncounted.
+        // An attempt whose executor ended because of another's code runs again, uncounted.
         if (type !== "interrupted") return type;
       }
     };
@@ -114,7 +118,7 @@ describe("while executors die one after another", () => {
     expect(ends.at(-1)).toBe("ok");
     expect(fixture.deaths.length).toBeGreaterThan(hostile.length);
     expect(fixture.sandbox.status("innocent")).toMatchObject({ kills: 0 });
-    // Its executor may have died of another's code once more since.
+    // Its executor may have ended once more because of another's code.
     await until("it is loaded", 10_000, async () => fixture.sandbox.status("innocent")?.state === "ready");
   });
 

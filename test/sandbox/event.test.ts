@@ -3,7 +3,7 @@ import { fixtureForTest } from "./fixture.ts";
 
 const object = { kind: "Pod", metadata: { name: "a" }, spec: { node: "n" } };
 const body = Buffer.from(JSON.stringify(object));
-/** Where the metadata is in `body`. */
+/** Position of the metadata in `body`. */
 const metadata = { at: body.indexOf('{"name"'), end: body.indexOf(',"spec"') };
 const oldObject = { kind: "Pod", metadata: { name: "old" } };
 const oldBody = Buffer.from(JSON.stringify(oldObject));
@@ -28,7 +28,7 @@ describe.each(given)("an event with %s", (_, delivery) => {
     ...(hasOld && { oldObject }),
   };
 
-  /** What a handler with this body logs, as JSON. */
+  /** The value that a handler with this body logs, as JSON. */
   async function seen(code: string): Promise<unknown> {
     const fixture = fixtureForTest();
     await fixture.load("f", `export default (event, ctx) => { ${code} };`);
@@ -106,7 +106,7 @@ it("an event that a handler keeps does not keep the others of its batch", async 
       if (count === 2000) ctx.log.info("all", { kept: kept.length });
     };`;
   await fixture.load("f", code, { memoryMb: 16 });
-  // 20 KB an event, and 1.3 MB a batch: 60 batches would be several times the limit.
+  // 20 KB per event and 1.3 MB per batch: 60 batches would be several times the limit.
   const large = Buffer.from(JSON.stringify({ metadata: { name: "a" }, big: "x".repeat(20_000) }));
   const place = { body: large, metadata: { at: 12, end: 24 } };
   const outcomes = await Promise.all(
@@ -139,6 +139,6 @@ it("events of one frame have their own objects each, those beyond ASCII beside t
     }),
   );
   expect(outcomes.filter(({ type }) => type !== "ok")).toEqual([]);
-  // A line has 4096 characters at most, and these are shorter.
+  // A line has at most 4096 characters, and these are shorter.
   expect(fixture.logs.map(({ message }) => message)).toEqual(sent.map((pair) => JSON.stringify(pair)));
 });

@@ -4,7 +4,7 @@ import { fixtureForTest } from "./fixture.ts";
 
 const url = "https://hooks.example.com/";
 
-/** Requests as a handler writes them. */
+/** Requests in the forms that a handler may use. */
 const inits = {
   "a text": `{ method: "POST", body: "a=1" }`,
   "a form": `{ method: "POST", body: new URLSearchParams({ a: "1" }) }`,

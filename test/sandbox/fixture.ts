@@ -8,26 +8,29 @@ import { Sandbox, type SandboxOptions } from "../../runtime/sandbox/host/sandbox
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { bundleFunction } from "../tools/bundle.ts";
 
-/** A handler that nothing can stop within one operation, and for whose sake its executor ends itself a second after its limit. */
+/**
+ * A handler that cannot be interrupted within one operation, and because of which its executor ends itself a second after the
+ * limit.
+ */
 export const unstoppable = "export default () => (3n ** (10n ** 8n)).toString().length;";
 
-/** One call that a guest made, as the parent saw it. */
+/** One call of a guest, as the parent saw it. */
 export interface SeenCall {
   readonly caller: Caller;
   readonly operation: string;
   readonly args: unknown;
-  /** The arguments as they came. */
+  /** The arguments as received. */
   readonly text: string;
   readonly signal: AbortSignal;
 }
 
-/** A sandbox on real processes, with a scripted answer to every call, and what its guests wrote. */
+/** A sandbox with real processes, a scripted answer to every call, and the output of its guests. */
 export class SandboxFixture {
   readonly calls: SeenCall[] = [];
   readonly logs: { level: string; message: string; fields: Record<string, unknown>; id: string }[] = [];
   readonly metrics: { type: string; name: string; value: number; labels: Record<string, string> }[] = [];
   readonly deaths: { reason: string; culprits: readonly string[] }[] = [];
-  /** What the sandbox logged of deaths. */
+  /** Deaths that the sandbox logged. */
   readonly notes: { reason: string; detail: string; functions: string[] }[] = [];
   readonly sandbox: Sandbox;
   answer: (call: SeenCall) => HostReply | Promise<HostReply> = () => ({ ok: true, json: "{}" });
@@ -108,7 +111,7 @@ export class SandboxFixture {
     return run(this.sandbox, this.delivery(name, over));
   }
 
-  /** Runs a function's event until an executor has died of it once more; gives the event's outcome. */
+  /** Runs a function's event until an executor has died of it once more. Returns the event's outcome. */
   async runToDeath(name: string) {
     const kills = this.sandbox.status(name)?.kills ?? 0;
     const outcome = await this.run(name, { timeoutMs: 30_000 });
@@ -122,7 +125,7 @@ export class SandboxFixture {
   }
 }
 
-/** A fixture that is closed with the test. */
+/** A fixture that is closed at the end of the test. */
 export function fixtureForTest(options?: Partial<SandboxOptions>): SandboxFixture {
   const fixture = new SandboxFixture(options);
   onTestFinished(() => fixture.close());

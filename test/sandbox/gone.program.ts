@@ -1,4 +1,5 @@
-// Reads the CPU time of isolates without a pause while each runs into its memory limit, and prints of how many it read some.
+// Reads the CPU time of isolates continuously while each reaches its memory limit. Prints the number of isolates of which it
+// could read some.
 import ivm from "isolated-vm";
 import { cpuMsOf, disposeOf } from "../../runtime/sandbox/executor/isolate.ts";
 

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 
 it("an isolate that disposes of itself does so under a look at its CPU time, and no fault comes of it", async () => {
   const program = join(import.meta.dirname, "gone.program.ts");
-  // As executors run; isolated-vm asks for the flag.
+  // With the flag of executors, which isolated-vm requires.
   const { stdout } = await promisify(execFile)(process.execPath, ["--no-node-snapshot", program]);
   expect(stdout).toBe("20");
 });

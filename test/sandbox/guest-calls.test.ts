@@ -3,7 +3,7 @@ import { GuestCalls } from "../../runtime/sandbox/host/guest-calls.ts";
 import type { Caller, HostReply } from "../../runtime/sandbox/host-calls.ts";
 import { settle } from "../virtual-clock.ts";
 
-/** A function's calls, whose answers the test gives. */
+/** The calls of a function, whose answers the test gives. */
 function callsOf() {
   const begun: ((reply: HostReply) => void)[] = [];
   const refused: number[] = [];
@@ -54,7 +54,7 @@ test("calls that wait and those that have begun hold 40 Mi characters of argumen
   expect((begun.length + (60 - begun.length - refused.length)) * args.length).toBeLessThan(42 * 2 ** 20);
   expect(begun.length).toBeGreaterThan(16);
   expect(refused.length).toBeGreaterThan(10);
-  // Each has its answer in the end, and those that waited are made.
+  // Each call is answered in the end, and calls that waited are made.
   for (let turn = 0; turn < 60; turn++) {
     for (const answer of begun) answer({ ok: true, json: "{}" });
     await settle();

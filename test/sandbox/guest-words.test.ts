@@ -5,7 +5,7 @@ import type { StackMapper } from "../../runtime/sandbox/positions/stack-mapper.t
 
 const thrown = { name: "Error", message: "the token is s3cr3t", stack: "Error\n    at f (app:///f:1:1)" };
 
-/** A function's words, whose stacks wait for a thread until the test lets them have their places. */
+/** The output of a function, whose stacks wait for a thread until the test resolves their positions. */
 function wordsOf() {
   const { promise: mapped, resolve } = Promise.withResolvers<string>();
   const lines: string[] = [];
@@ -22,7 +22,7 @@ function wordsOf() {
     unload: () => {
       isGone = true;
     },
-    /** The thread answers; resolves when all that waited for it has been done. */
+    /** Makes the thread answer. Resolves when all waiting output is processed. */
     async answer() {
       resolve("Error\n    at f (functions/f/handler.ts:1:1)");
       for (let turn = 0; turn < 10; turn++) await mapped;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { roomyIsolates } from "../../runtime/sandbox/executor/warmth.ts";
 import { fixtureForTest, type SandboxFixture } from "./fixture.ts";
 
-/** Tells what earlier events left behind, then leaves as much as it can. */
+/** Reports what earlier events left behind, then leaves as much as possible. */
 const litterer = `
 let moduleState = 0;
 class Counter { static count = 0; }
@@ -35,7 +35,7 @@ it.each(["Handler", "Event"] as const)(
     export default (event, ctx) => ctx.log.info([...first, "and", ...doors()].join(" "));`;
     await fixture.load("f", code, { isolation });
     for (let run = 0; run < 3; run++) expect((await fixture.run("f")).type).toBe("ok");
-    // The bundle's own, for its default export and what its top level throws, until that has run.
+    // The bundle's own globals for its default export and for the error of its top level, until that has run.
     expect(new Set(messages(fixture))).toEqual(new Set(["__watchfire_accept __watchfire_reject and"]));
   },
 );
@@ -136,7 +136,7 @@ describe("with isolation: Handler, an isolate", () => {
     const code = `const hoard = [];
       export default (e, ctx) => { hoard.push(new Array(1e4).fill(hoard.length)); ctx.log.info(String(hoard.length)); };`;
     await fixture.load("f", code, { memoryMb: 64 });
-    // 80 KB an event: the limit is reached after 800.
+    // 80 KB per event: the limit is reached after 800.
     let replaced = 0;
     for (let run = 0; run < 2000; run++) {
       expect((await fixture.run("f")).type).toBe("ok");

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fixtureForTest } from "./fixture.ts";
 
-/** Bytes of etcd's largest object, as JSON may have them. */
+/** Size of etcd's largest object, in bytes of JSON. */
 const largest = 1_500_000;
 
 describe("what goes to an executor is cut into frames that it can take:", () => {
@@ -75,7 +75,7 @@ it("calls that wait for another's answer hold no more than 16 MiB of arguments; 
   expect(fixture.calls).toHaveLength(2);
   answered.resolve();
   expect((await running).type).toBe("ok");
-  // One call of 1 MiB with its name is a little more: 15 waited.
+  // One call of 1 MiB is slightly larger with its name, so 15 waited.
   expect(fixture.calls).toHaveLength(2 + 15);
   expect(fixture.logs.at(-1)?.fields).toEqual({ refused: 25 });
 }, 60_000);

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isWhole } from "../../runtime/sandbox/executor/outbox.ts";
 import { fixtureForTest } from "./fixture.ts";
 
-/** What one event of a handler with this body logs. */
+/** The lines that one event of a handler with this body logs. */
 async function logsOf(body: string) {
   const fixture = fixtureForTest();
   await fixture.load("f", `export default (event, ctx) => {\n${body}\n};`);
@@ -11,7 +11,7 @@ async function logsOf(body: string) {
   return fixture.logs;
 }
 
-/** Neither the bundle's places nor the frames of the runtime. */
+/** Matches the bundle's positions and the runtime's frames, which must not appear. */
 const inside = /app:\/\/\/|watchfire:guest|<anonymous>/;
 
 describe("an error that a handler logs", () => {
@@ -107,7 +107,7 @@ it.each([
     for (let event = 1; event <= 5; event++) {
       const outcome = await fixture.run("f", over);
       expect(outcome).toMatchObject({ type: "failed", error: { code } });
-      // V8's timer comes late where others use both cores: then neither is known.
+      // V8's timer is late if other processes use both cores; then neither is known.
       if (outcome.type === "failed" && /^ +at .*f\.ts:1:/m.test(outcome.error.stack)) placed.push(`f-${event}`);
     }
     expect(placed.length).toBeGreaterThan(0);

@@ -43,7 +43,7 @@ it("an executor that is given many functions at once beats between them", async 
     link.write(Buffer.concat([...encodeFrame(frameType.hello, hello, [guest]), ...loads.flat()]));
   });
   await answered;
-  // Counted, not timed: this process may wait for a core while they come. 60 loads in one turn leave some 10.
+  // Counted instead of timed, because this process may wait for a core meanwhile. 60 loads in one turn leave about 10.
   expect(beats).toBeGreaterThan(functions / 4);
 });
 
@@ -78,7 +78,7 @@ it("functions and their events that come in one write, and in parts, are each th
   const guest = Buffer.from(await guestScript());
   const reader = new FrameReader(maxFrameUp);
   const said = new Map<number, string>();
-  // Larger than a pipe's reads, and of other sizes, so that each frame is put together from parts.
+  // Larger than a pipe's reads, and of different sizes, so that each frame is assembled from parts.
   const sizeOf = (tenant: number) => 90_000 + 7000 * ((tenant * 5) % 8);
   const tenants = Array.from({ length: 8 }, (_, index) => index + 1);
   const frames = tenants.map((tenant) => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { fixtureForTest } from "./fixture.ts";
 
-/** What a looping event may use: whoever waits for one to end waits as long. */
+/** CPU limit of a looping event, which is also how long others wait for its end. Milliseconds. */
 const budgetMs = 4000;
 
 describe("more loops at once than isolates may run", () => {

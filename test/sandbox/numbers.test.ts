@@ -7,7 +7,7 @@ const account = (id: string, more = "") =>
   `{"apiVersion":"big.example/v1","kind":"Account","metadata":{"name":"a","namespace":"n"},"count":${id},"spec":{"id":${id}${more}}}`;
 const ref = `{ apiVersion: "big.example/v1", kind: "Account", name: "a", namespace: "n" }`;
 
-/** Runs a handler of an Account whose id was changed; gives what it sent, and how its event ended. */
+/** Runs a handler of an Account whose id was changed. Returns what it sent, and the outcome of its event. */
 async function sent(code: string, answer = account(odd)) {
   const fixture = fixtureForTest();
   fixture.answer = () => ({ ok: true, json: answer });

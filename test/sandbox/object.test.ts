@@ -6,7 +6,7 @@ import { fixtureForTest } from "./fixture.ts";
 
 type Target = Record<string, unknown>;
 
-/** The JSON text of an object with these members, and where its metadata is. */
+/** The JSON text of an object with these members, and the position of its metadata. */
 function textOf(members: Target): readonly [text: string, at: number, end: number] {
   const text = JSON.stringify(members);
   const before = JSON.stringify(Object.fromEntries(Object.entries(members).slice(0, keysBefore(members))));
@@ -17,7 +17,7 @@ function textOf(members: Target): readonly [text: string, at: number, end: numbe
 const keysBefore = (members: Target) => Object.keys(members).indexOf("metadata");
 
 const names = fc.constantFrom("apiVersion", "metadata", "spec", "status", "toJSON", "more");
-/** Without the numbers whose text is kept: their fields have getters. */
+/** Without the numbers whose text is kept, because their fields have getters. */
 const value = fc.jsonValue({ maxDepth: 2 }).filter((each) => !/\d{16}/.test(JSON.stringify(each)));
 const objects = fc
   .record(
@@ -32,7 +32,7 @@ function selfOf(this: unknown): unknown {
   return this;
 }
 
-/** What a handler may do with an object; each gives what it sees. */
+/** Operations of a handler on an object. Each returns what the handler observes. */
 const acts: Readonly<Record<string, (object: Target, name: string, given: unknown) => unknown>> = {
   get: (object, name) => object[name],
   set: (object, name, given) => Reflect.set(object, name, given),

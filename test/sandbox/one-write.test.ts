@@ -3,7 +3,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { frameType } from "../../runtime/sandbox/wire.ts";
 import { fixtureForTest } from "./fixture.ts";
 
-/** Other sockets of the process may be written to meanwhile. */
+/** The process may write to other sockets meanwhile. */
 const hasEvents = (chunk: unknown): boolean => Buffer.isBuffer(chunk) && chunk[4] === frameType.events;
 
 it("what is delivered to several functions in one turn of the event loop leaves for their executor in one write", async () => {

@@ -1,4 +1,4 @@
-// A parent that will be killed: prints its executor's pid, and leaves a loop running in it.
+// A parent that the test kills. Prints its executor's pid, and leaves a loop running in the executor.
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -128,6 +128,6 @@ it("an attempt's duration begins when its handler does, not when it begins to wa
   const outcomes = await Promise.all(Array.from({ length: 4 }, () => fixture.run("f", { timeoutMs: 30_000 })));
   const durations = outcomes.map((outcome) => (outcome.type === "ok" ? outcome.durationMs : Number.NaN));
   const total = durations.reduce((sum, ms) => sum + ms, 0);
-  // Waiting for each other would make it 1 + 2 + 3 + 4 times as long as one.
+  // If they waited for each other, it would take 1 + 2 + 3 + 4 times as long as one.
   expect(total).toBeLessThan(5 * Math.max(...durations));
 });

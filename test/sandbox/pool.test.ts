@@ -10,7 +10,7 @@ const minute = 60_000;
 describe("a spare executor", () => {
   let clock: VirtualClock;
   let pool: ExecutorPool;
-  /** Of the executors that live, in the order in which they were started. */
+  /** Listeners of the live executors, in the order of their start. */
   let living: LinkListener[];
 
   beforeEach(() => {
@@ -32,7 +32,7 @@ describe("a spare executor", () => {
     listener.ended("exited", "SIGKILL");
   };
 
-  /** Time in which every executor says that it lives. */
+  /** Advances time while every executor sends heartbeats. */
   async function pass(ms: number): Promise<void> {
     for (let left = ms; left > 0; left -= 1000) {
       for (const listener of living) listener.data(beat);

@@ -1,7 +1,10 @@
 import { expect, it } from "vitest";
 import { fixtureForTest } from "./fixture.ts";
 
-/** Walks all that hangs from a handler's globals and arguments, and logs what has a method of an isolated-vm handle. */
+/**
+ * Visits everything reachable from a handler's globals and arguments, and logs the values that have a method of an isolated-vm
+ * handle.
+ */
 const walk = `
 const methods = ["applySync", "applyIgnored", "derefInto", "copySync", "createContextSync", "setSync", "getHeapStatisticsSync"];
 export default (event, ctx) => {

@@ -328,7 +328,7 @@ export default () => {};`,
   });
 });
 
-// esbuild looks into no regular expression.
+// esbuild does not parse regular expressions.
 it.each([undefined, "Event"] as const)(
   "what V8 alone finds malformed in a module is told as it is (%s)",
   async (isolation) => {

@@ -16,7 +16,7 @@ it("a signal that reaches the executors along with the parent, as Ctrl-C does, e
   const pids = (await fixture.sandbox.executors()).flatMap(({ pid }) => pid ?? []);
   expect(pids.length).toBeGreaterThan(0);
   for (const pid of pids) for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.kill(pid, signal);
-  // An executor that takes a signal for its end is gone by then.
+  // An executor that the signal ended would be gone by now.
   await fixture.load("g", "export default () => {};");
   expect((await fixture.run("g")).type).toBe("ok");
   answer();

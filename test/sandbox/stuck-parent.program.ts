@@ -1,4 +1,5 @@
-// A parent that will be killed: prints the pid of an executor that is stuck. `thread`: as on a platform without setpriv.
+// A parent that the test kills. Prints the pid of an executor whose main thread is stuck. `thread`: without setpriv, as on other
+// platforms.
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { Confinement } from "../../runtime/sandbox/confinement.ts";

@@ -1,4 +1,4 @@
-// An executor whose main thread is stuck: it says a word on descriptor 3, and does nothing else any more.
+// An executor whose main thread is stuck: it writes once on descriptor 3, and does nothing more.
 import { writeSync } from "node:fs";
 import { endWithStarter } from "../../runtime/sandbox/executor/lifeline.ts";
 import { lifelineArgument } from "../../runtime/sandbox/requirements.ts";

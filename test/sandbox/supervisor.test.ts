@@ -34,16 +34,16 @@ function startWarden(path: string) {
   return child;
 }
 
-// A warden whose executors have no user of their own, and that is not process 1, cannot vouch for the end of what they start.
+// A supervisor whose executors have no separate user, and which is not process 1, cannot ensure that all their children end.
 const mayComeAgain = ownConfinement().rights.user === "separate";
 if (!mayComeAgain)
   process.stdout.write("skipped: a warden that comes again; it takes root and a checkout that every user may read\n");
 
-/** The processes below one, by /proc. */
+/** The children of a process, by /proc. */
 const childrenOf = (pid: number | undefined): number[] =>
   readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ").filter(Boolean).map(Number);
 
-/** Whether a process runs; one that nobody has buried yet does not. */
+/** True if a process runs; a zombie does not. */
 function isAlive(pid: number): boolean {
   try {
     return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, "latin1"));
@@ -126,7 +126,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
     await expect.poll(() => fixture.calls.length).toBe(1);
     const executors = childrenOf(warden.pid);
     warden.kill("SIGTERM");
-    // A warden that took it for its end would have left nobody to load this.
+    // If the supervisor had taken it for its end, it could not load this.
     await fixture.load("g", "export default () => {};");
     expect((await fixture.run("g")).type).toBe("ok");
     answer();
@@ -194,7 +194,7 @@ describe.runIf(existsSync("/proc/self/task"))("executors in a container of their
 
 const frame = (type: number, header: unknown) => Buffer.concat(encodeFrame(type, header));
 
-/** What an honest warden finds in a container of the chart's. */
+/** The rights that an unmodified supervisor finds in the chart's container. */
 const rights = {
   user: "same",
   pidNamespace: "own",
@@ -207,7 +207,7 @@ const rights = {
   socketFolder: "read-only",
 };
 
-/** A connection that says something; `closed` resolves with its end. */
+/** Opens a connection and sends bytes; `closed` resolves with its end. */
 function speak(path: string, bytes: Buffer) {
   const socket = connect(path);
   socket.on("error", () => {});
@@ -217,7 +217,7 @@ function speak(path: string, bytes: Buffer) {
   return { socket, closed: new Promise((closed) => socket.once("close", closed)) };
 }
 
-/** A warden that has been taken for one. */
+/** A supervisor that was accepted as one. */
 async function attached(path: string, over: object = {}, memory?: number) {
   const key = readFileSync(`${path}.key`, "utf8");
   const greet = frame(wardenFrame.greet, { key, rights: { ...rights, ...over }, memory });
@@ -247,7 +247,7 @@ test("a link that was paused before its executor joined tells nothing until it i
   const { id, token } = start.parse(await asked);
   const words = Buffer.concat([frame(wardenFrame.join, { id, token }), Buffer.from("words")]);
   const { socket: executor } = speak(path, words);
-  // The parent has had a turn for the words, which came with the greeting, once its answer is here.
+  // Once the parent's answer arrives, it has had a turn for the message that was sent with the greeting.
   const answered = new Promise((resolve) => executor.once("data", resolve));
   link.write(Buffer.from("answer"));
   await answered;

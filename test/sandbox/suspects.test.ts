@@ -5,10 +5,10 @@ import type { Launch, LinkListener } from "../../runtime/sandbox/host/link.ts";
 import { encodeFrame, FrameReader, frameType, maxFrameUp } from "../../runtime/sandbox/wire.ts";
 import { fixtureForTest, unstoppable } from "./fixture.ts";
 
-/** Milliseconds inside an entry, and more, that make a function a suspect. */
+/** Time inside an entry from which a function is a suspect, in milliseconds. */
 const longMs = 100;
 
-/** A fixture that tells how many events' code executors have entered, on a clock that can be put forward. */
+/** A fixture that counts the entries of executors into events' code, with a clock that the test can advance. */
 function watchedFixture() {
   let entered = 0;
   const how: { reason?: "memory" } = {};
@@ -35,13 +35,13 @@ function watchedFixture() {
     skewMs += longMs;
   };
   const fixture = fixtureForTest({ launch, clock });
-  /** The executor's memory is over its cap, of all moments now. */
+  /** Makes the executor's memory exceed its cap at this moment. */
   const outgrow = async () => {
     how.reason = "memory";
     const [executor] = await fixture.sandbox.executors();
     process.kill(executor?.pid ?? expect.unreachable(), "SIGKILL");
   };
-  /** The first executor sends what none of ours would. */
+  /** The first executor sends a frame that no genuine executor sends. */
   const breach = () => listeners[0]?.data(Buffer.concat(encodeFrame(frameType.unload, { tenant: 1 })));
   const later = (ms: number) => {
     skewMs += ms;
@@ -49,7 +49,7 @@ function watchedFixture() {
   return { fixture, inside, outgrow, breach, later };
 }
 
-/** Holds its isolate's thread for long, in an entry that is allowed to. */
+/** Occupies its isolate's thread for a long time, in an entry that is allowed to. */
 const busyFor = (ms: number) =>
   `export default () => { const until = Date.now() + ${ms}; while (Date.now() < until); };`;
 const busy = busyFor(1500);
@@ -111,7 +111,7 @@ describe("when an executor dies with several functions inside", () => {
         { state: "ready", kills: 0 },
         { state: "ready", kills: 0 },
       ]);
-      // One that is shared, and the spare.
+      // The shared executor and the spare.
       await expect.poll(async () => (await fixture.sandbox.executors()).length, { timeout: 5000 }).toBe(2);
     },
   );

@@ -1,5 +1,5 @@
-// Runs an executor here, on a stream of its own, and gives it 600 events of a function that it does not have. It prints
-// what the executor says of itself at its first two heartbeats.
+// Runs an executor in this process, on a separate stream, and sends it 600 events of a function that it does not have. Prints the
+// executor's own figures at its first two heartbeats.
 import { Duplex } from "node:stream";
 import { Executor } from "../../runtime/sandbox/executor/executor.ts";
 import { guestScript } from "../../runtime/sandbox/host/guest-script.ts";

@@ -42,7 +42,7 @@ function watchedFixture(
     };
   };
   const fixture = fixtureForTest({ launch, ...options });
-  /** The functions that any executor was ever sent, executor by executor. */
+  /** The functions that were sent to each executor. */
   const shared = () => sent.map((names) => [...names].sort()).filter((names) => names.length > 0);
   return { fixture, shared };
 }
@@ -91,7 +91,7 @@ describe("a trust group", () => {
     for (const name of ["stays", "idles", "goes"]) expect((await fixture.run(name)).type).toBe("ok");
     const count = async () => (await fixture.sandbox.executors()).length;
     fixture.sandbox.unload("goes");
-    // The one that functions without a group share, and the spare.
+    // The executor that functions without a group share, and the spare.
     await expect.poll(count, { timeout: 10_000 }).toBe(2);
     expect(fixture.sandbox.status("idles")).toMatchObject({ state: "ready", detail: "" });
     expect((await fixture.run("idles")).type).toBe("ok");

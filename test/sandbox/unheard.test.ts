@@ -158,7 +158,7 @@ describe("after its handler has returned", () => {
       ),
     );
     expect((await fixture.run("f")).type).toBe("ok");
-    // Between events an isolate stands still: the timer fires beside this one.
+    // An isolate is frozen between events, so the timer fires during this event.
     const waits = fixture.run("f", { trigger: "waits" });
     await expect.poll(() => fixture.logs.length, { timeout: 10_000 }).toBe(1);
     resolve();
@@ -174,7 +174,7 @@ describe("what a handler did not wait for, and fails while its isolate stands st
   const forgotten = (ms: number) => `(async () => {\n${sleep(ms)}\nthrow new RangeError("late " + event.id);\n})();`;
   const waiting = `if (event.trigger === "waits") {\n${sleep(30)}\nreturn;\n}`;
 
-  /** Another function's handler waits so long. */
+  /** Waits for this time in another function's handler. */
   async function elapse(fixture: SandboxFixture, ms: number) {
     await fixture.load("clock", handler(sleep(ms)));
     expect((await fixture.run("clock")).type).toBe("ok");

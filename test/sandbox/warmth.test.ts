@@ -49,7 +49,7 @@ function fake({ isolates = 1, isUsed = true, idleFor }: Fake): Omit<Warm, "letGo
 const crowd = (size: number, of: (index: number) => Fake) =>
   Array.from({ length: size }, (_, index) => fake(of(index)));
 
-/** Gives the places of those that were let go of, in the order in which they were. */
+/** Returns the indexes of the released functions, in the order of their release. */
 function letGo(functions: readonly Omit<Warm, "letGo">[], forMs = idleMs): readonly number[] {
   const gone: number[] = [];
   const warm = functions.map((one, index) => ({ ...one, letGo: () => void gone.push(index) }));

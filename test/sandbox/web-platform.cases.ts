@@ -1,7 +1,7 @@
 /**
- * What the standards say of the globals that a handler finds, a case each. A case is an expression and its value as
- * JSON; or, for `throws`, the name of the error. After the areas of the web platform tests: url, encoding,
- * html/webappapis/atob and structured-clone, dom/abort, dom/events. Written from the standards.
+ * Requirements of the web standards for the globals of a handler, one case each. A case is an expression and its value as JSON;
+ * or, for `throws`, the name of the error. The areas are those of the web platform tests: url, encoding, html/webappapis/atob and
+ * structured-clone, dom/abort, dom/events. The cases were written from the standards.
  */
 export const cases: Readonly<Record<string, readonly (readonly [expression: string, value: unknown])[]>> = {
   url: [

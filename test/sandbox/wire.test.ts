@@ -14,7 +14,7 @@ const frames = fc.array(
   { maxLength: 8 },
 );
 
-/** Cuts bytes at the given places, whatever their order. */
+/** Splits bytes at the given positions, in any order. */
 function cut(bytes: Buffer, places: readonly number[]): Buffer[] {
   const sorted = [0, ...places.map((place) => place % (bytes.length + 1)), bytes.length].sort((a, b) => a - b);
   return sorted.slice(1).map((end, index) => bytes.subarray(sorted[index], end));

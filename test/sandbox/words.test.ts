@@ -6,7 +6,7 @@ import { bundleFunction } from "../tools/bundle.ts";
 import { fixtureForTest } from "./fixture.ts";
 
 const handler = (body: string) => `export default (event, ctx) => {\n${body}\n};`;
-/** Reads like a frame, of a place that no file has. */
+/** Texts that look like stack frames with positions that exist in no file. */
 const nowhere = ["app:///a:0:0", "app:///a:1:0", "app:///a:0:1", `app:///a:${"9".repeat(400)}:1`];
 const limits = { memoryBytes: 32 * 2 ** 20, cpuPerEventMs: 500 };
 

@@ -1,4 +1,4 @@
-// The rules of the runbook, held to what Prometheus sees of a runtime in which nothing has gone wrong yet.
+// Checks the alert rules of the runbook against the metrics of a healthy runtime.
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import { read } from "../readme/sections.ts";
@@ -9,10 +9,10 @@ const rules: readonly { alert: string; expr: string }[] = parse(yaml).groups.fla
   (group: { rules: object[] }) => group.rules,
 );
 
-/** The matchers between the braces of a selector; none where it has no braces. */
+/** The matchers between the braces of a selector; empty without braces. */
 const matchersOf = (selector = "") => [...selector.matchAll(/(\w+)(=~?)"([^"]*)"/g)];
 
-/** Whether a line of the page is of this metric, with labels that the selector's matchers fit. */
+/** True if a line of the metrics page has this name, and labels that match the selector. */
 function isSelected(line: string, name: string, selector: string | undefined): boolean {
   const [, found, labels = ""] = /^(\w+)(?:\{(.*)\})? \S+$/.exec(line) ?? [];
   if (found !== name) return false;

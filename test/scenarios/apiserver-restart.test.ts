@@ -10,13 +10,13 @@ test("an apiserver that restarts with empty history costs one list: unchanged ob
   stream.lines(event("MODIFIED", item("n0", 101, 2)));
   await runtime.hears("follower", 51);
   scripted.newest = 151;
-  // It goes: streams end in good order, and whoever comes meanwhile is told to wait.
+  // The server shuts down: streams end cleanly, and new requests are answered with a delay to wait.
   stream.end();
   for (const count of [1, 2, 3]) {
     (await scripted.following(count)).status(429, "TooManyRequests", {}, { "retry-after": "20" });
     await runtime.sees("it waits as long as it was told to", () => runtime.clock.cutShort(20_000, 20_001) > 0);
   }
-  // It is back, and remembers nothing of before.
+  // The server is back, without its earlier history.
   (await scripted.following(4)).stream().lines(expired());
   const again = [item("n0", 101, 2), ...objects.slice(1, 49), item("n49", 150, 2), item("new", 151)];
   await scripted.backedOff();

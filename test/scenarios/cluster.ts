@@ -1,4 +1,4 @@
-// The embedded cluster that a file's scenarios share; each has a namespace of its own.
+// The embedded cluster that the scenarios of a file share. Each scenario uses a separate namespace.
 
 import { type Cluster, startCluster } from "@watchfire/cluster";
 import { afterAll, onTestFinished } from "vitest";
@@ -18,12 +18,12 @@ afterAll(async () => {
   await cluster.close();
 });
 
-/** A runtime that ends with the test; with the administrator's token unless another is given. */
+/** A runtime that ends with the test. Default token: the administrator's. */
 export async function install(token: string = connection.token): Promise<Installation> {
   const made = await Installation.on({ ...connection, token });
   onTestFinished(() => made[Symbol.asyncDispose]());
   return made;
 }
 
-/** A namespace of the test's own. */
+/** A namespace that only this test uses. */
 export const createTeam = (labels: Record<string, string> = {}): Promise<Team> => Team.create(admin, labels);

@@ -9,7 +9,7 @@ import { admin, createTeam, install } from "./cluster.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-/** What the command prints, asked at the address that the runtime left in its data folder. */
+/** The output of the command, with the address that the runtime wrote to its data folder. */
 async function command(runtime: Installation, ...args: string[]): Promise<string> {
   return (await promisify(execFile)(process.execPath, [bin, "explain", ...args, "--data", runtime.data])).stdout;
 }
@@ -19,7 +19,7 @@ const check = ({ checks }: TriggerExplanation, name: string) => checks.find((eac
 const fails = `throw new Error("no");`;
 const once = (more: object) => ({ delivery: { retry: { maxAttempts: 1 }, ...more } });
 
-/** Functions that are not told of `a`, or do not come through with it, each for another reason. */
+/** Functions that do not receive `a`, or do not complete it, each for a different reason. */
 const define = (runtime: Installation, team: Team) =>
   Promise.all([
     runtime.define("elsewhere", { watch: team.watch() }),

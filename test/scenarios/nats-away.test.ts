@@ -22,7 +22,7 @@ test.skipIf(!natsProgram)(
     for (const name of ["audit", "audit-records"])
       await client.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
     const seed = join(folderOf({ seed: nkeys.createUser().getSeed() }), "seed");
-    // As the page has it, with the address and the credentials of here.
+    // The page's configuration, with the test's address and credentials.
     const page = readFileSync(join(root, "runtime/docs/nats.md"), "utf8");
     const options = /^\$ watchfire start --functions functions (.+)$/m.exec(page)?.[1]?.split(" ") ?? [];
     const named = options.map((each) =>

@@ -64,7 +64,7 @@ test.skipIf(!natsProgram)(
       const left = await letters();
       return left.length > 0 && !left.includes(first) && !left.includes(second) && (await runs()) >= 2;
     });
-    // What was said is done once, and once alone.
+    // A command that was accepted is executed exactly once.
     expect(await run("dead-letters", "drop", second)).toMatchObject({
       status: 1,
       stderr: expect.stringContaining("WF_CHECKPOINT_NO_DEAD_LETTER"),

@@ -43,7 +43,7 @@ interface Said {
   readonly redelivered: boolean;
 }
 
-/** What the reconciler said of its runs, of one key. */
+/** The lines that the reconciler logged of the runs of one key. */
 function said(logFile: string, name: string): Said[] {
   const lines = readFileSync(logFile, "utf8")
     .split("\n")
@@ -97,7 +97,7 @@ test("a reconciler is woken by its object and by what counts for it, fails and a
   await client.post(configMaps, shop("later", "later"));
   await runsOf("later", 1);
   const askedAt = Date.now();
-  // The wish is on record with the next commit, of which something that came after it is a part.
+  // The request to run later is on record with the next commit, which includes this later change.
   await client.post(configMaps, shop("next", "nothing"));
   await runsOf("next", 1);
   await client.post(configMaps, shop("after", "nothing"));

@@ -189,7 +189,7 @@ test("another cluster's data folder is refused, not read as if everything had be
   await expect(runtime.open()).rejects.toThrow(/WF_CHECKPOINT_OTHER_CLUSTER/);
 });
 
-/** A transport that may not read kube-system so many times. */
+/** A transport that may not read kube-system for so many requests. */
 function withhold(runtime: Installation, times: number): void {
   const { transport } = runtime;
   const json = transport.json.bind(transport);
@@ -224,7 +224,7 @@ test("an API server that refuses at its own start does not cost the positions th
   await expect(runtime.open()).rejects.toThrow(/WF_CHECKPOINT_OTHER_CLUSTER/);
 });
 
-/** Of one object's events the order is promised; of different objects' it is not. */
+/** Groups events by object, because the order is promised only within an object. */
 function byObject(told: readonly string[]): Partial<Record<string, string[]>> {
   return Object.groupBy(told, (line) => line.split(/[ =]/)[1] ?? "");
 }

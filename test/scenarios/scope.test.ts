@@ -47,7 +47,7 @@ test("a trigger on metadata is told of each change and deletion, also of those i
   await team.label("a", { step: "three" });
   await runtime.start();
   await runtime.hears("follower", "Deleted b=undefined");
-  // What ran when it was killed comes again, and says so.
+  // An event that was running at the kill is delivered again, flagged.
   const told = () => runtime.told("follower").filter((line) => !line.includes("redelivered"));
   await runtime.sees("both changes of labels", () => told().filter((line) => line.startsWith("Modified")).length >= 2);
   expect(

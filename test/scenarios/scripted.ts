@@ -1,4 +1,4 @@
-// A runtime on a scripted API server that serves one namespace's ConfigMaps and nothing else.
+// A runtime on a scripted API server that serves only one namespace's ConfigMaps.
 import { onTestFinished } from "vitest";
 import {
   bookmark,
@@ -20,7 +20,7 @@ const resources = {
 
 const isProbe = ({ query }: Exchange) => query.get("fieldSelector") === "metadata.name=-";
 const isCollection = (exchange: Exchange) => exchange.path === path && !isProbe(exchange);
-/** Asks for the newest resourceVersion alone. */
+/** Matches a request for only the newest resourceVersion. */
 const isListProbe = (exchange: Exchange) => exchange.path === path && exchange.query.get("limit") === "1";
 export const isInitial = (exchange: Exchange) => isCollection(exchange) && exchange.query.has("sendInitialEvents");
 export const isFollowing = (exchange: Exchange) =>
@@ -33,13 +33,15 @@ export function item(name: string, resourceVersion: number, v: string | number =
   return { kind: "ConfigMap", apiVersion: "v1", metadata, data: { v: String(v) } };
 }
 
-/** A source's wait after so many failures in a row: 0.8 s, doubled each time, and its jitter's middle. Milliseconds. */
+/**
+ * A source's wait after so many consecutive failures, in milliseconds: 0.8 s, doubled each time, at the middle of its jitter.
+ */
 const backOffMs = (failures: number): number => 800 * 2 ** (failures - 1) * 1.5;
 
 export class Scripted {
   readonly server: ScriptedServer;
   readonly runtime: Installation;
-  /** The newest resourceVersion, if somebody asks. */
+  /** The newest resourceVersion in answers to probes. */
   newest = 0;
 
   private constructor(server: ScriptedServer, runtime: Installation) {
@@ -56,11 +58,11 @@ export class Scripted {
     server.script(isProbe, (exchange) => {
       exchange.stream().lines(bookmark(this.newest, true));
     });
-    // What a test does not script waits for it.
+    // Requests that a test does not script stay open.
     server.script(isCollection, () => {});
   }
 
-  /** With one function, `follower`, on its ConfigMaps. */
+  /** Starts with one function, `follower`, on its ConfigMaps. */
   static async start(work?: string, spec: object = {}): Promise<Scripted> {
     const server = await ScriptedServer.start();
     const runtime = await Installation.on({ server: server.url });
@@ -75,14 +77,14 @@ export class Scripted {
     return scripted;
   }
 
-  /** Answers the `count`th request for initial events; the stream goes on. */
+  /** Answers the `count`th request for initial events; the stream stays open. */
   async initial(resourceVersion: number, items: readonly object[], count = 1): Promise<Stream> {
     this.newest = Math.max(this.newest, resourceVersion);
     const stream = (await this.server.request(isInitial, count)).stream();
     return stream.lines(...items.map((each) => event("ADDED", each)), bookmark(resourceVersion, true));
   }
 
-  /** Resolves once the source waits after `from` to `to` failures in a row; it need not wait to the end. */
+  /** Resolves once the source waits after `from` to `to` consecutive failures, and skips the wait. */
   async backedOff(from = 1, to = 3): Promise<void> {
     const waits = [backOffMs(from), backOffMs(to) + 1] as const;
     await this.runtime.sees("it backs off", () => this.runtime.clock.cutShort(...waits) > 0);

@@ -86,7 +86,7 @@ test("an object of over 1 MB arrives whole, however its line is cut, in the midd
   const line = Buffer.from(`${JSON.stringify(event("ADDED", item("big", 111, value)))}\n`);
   expect(line.length).toBeGreaterThan(1_000_000);
   const pieces = 7;
-  // An odd length: cuts fall inside characters of two and four bytes.
+  // An odd length, so that cuts fall inside characters of two and four bytes.
   const size = Math.ceil(line.length / pieces) | 1;
   for (let at = 0; at < line.length; at += size) stream.send(line.subarray(at, at + size));
   const { runtime } = scripted;

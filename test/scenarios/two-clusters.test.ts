@@ -1,4 +1,4 @@
-// Runtimes of two clusters under one namespace and account, on one NATS: the streams have the same names.
+// Runtimes of two clusters with the same namespace and account, on one NATS: their streams have the same names.
 import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -19,7 +19,7 @@ const bin = join(root, "runtime/bin/watchfire.js");
 const functions = join(root, "test/audit/functions");
 const execute = promisify(execFile);
 
-/** A cluster with the namespaces that the functions work in. */
+/** A cluster with the namespaces that the functions use. */
 async function startCluster(): Promise<ClusterProcess> {
   const cluster = await ClusterProcess.start(folderOf({}));
   onTestFinished(() => cluster.stop());
@@ -28,7 +28,7 @@ async function startCluster(): Promise<ClusterProcess> {
   return cluster;
 }
 
-/** Who has opened each slot that is on NATS. */
+/** The process that has opened each slot on NATS. */
 async function openers(url: string): Promise<string[]> {
   const log = { warn: () => {}, info: () => {} };
   const nats = await Nats.connect({ servers: [url], name: "default_watchfire", log });
@@ -61,7 +61,7 @@ test.skipIf(!natsProgram).each([
     const before = await openers(server.url);
 
     const data = folderOf({});
-    // The other's Lease says that a fleet has its positions once the first of these has come.
+    // After the first of these, the other's Lease says that a fleet has its checkpoints.
     for (const way of [["nats", "--slots", "4"], ["nats"], ["nats", "--slots", "2"], ["sqlite"], ["nats"]]) {
       const [store = "", ...more] = way;
       const options = ["--functions", functions, "--data", data, "--kubeconfig", theirs.kubeconfig];

@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { parseDuration } from "../../sdk/duration.ts";
 import * as errors from "../../sdk/errors.ts";
 
-/** The errors of a second copy of the package, as a handler's bundle brings one. */
+/** The errors of a second copy of the package, which a handler's bundle contains. */
 async function secondCopy(): Promise<typeof errors> {
   const entry = new URL("../../sdk/errors.ts", import.meta.url).pathname;
   const [output] = buildSync({

@@ -7,7 +7,7 @@ import { wholeNumber } from "../../sdk/index.ts";
 
 type Account = { spec: Record<string, unknown>; [more: string]: unknown };
 
-/** What one attempt reads of this text, and how it writes it. */
+/** The values that one attempt reads from these texts, and how it writes them. */
 function attempt(...texts: string[]) {
   const reader: NumbersReader = { numbers: undefined };
   const [object, ...others] = texts.map((text) => parseJson(text, reader) as Account);
@@ -18,7 +18,7 @@ const odd = "9007199254740993";
 const even = "9007199254740992";
 const account = (id: string) => `{"spec":{"id":${id},"name":"a"}}`;
 
-/** Whole numbers of 64 bits, most of them beyond 2^53, and some that share a double. */
+/** 64-bit integers, most of them beyond 2^53, and some that share a double. */
 const integer = fc.oneof(
   fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
   fc.bigInt({ min: 2n ** 53n - 4n, max: 2n ** 53n + 4n }),
@@ -39,7 +39,7 @@ const { tree } = fc.letrec<{ tree: unknown }>((tie) => ({
   ),
 }));
 
-/** JSON of a value in which whole numbers are BigInts. */
+/** JSON of a value whose integers are BigInts. */
 const textOf = (value: unknown): string => {
   if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return `[${value.map(textOf).join(",")}]`;

@@ -1,5 +1,5 @@
-// Makes sdk/kubernetes/: an interface for each stable (v1, v2) type of client-node, with Kubernetes' own words, and the map
-// from apiVersion and kind to them. After client-node was updated: node test/sdk/kubernetes-types.ts
+// Generates sdk/kubernetes/: an interface for each stable (v1, v2) type of client-node, with Kubernetes' own comments, and the
+// map from apiVersion and kind to them. Run it after an update of client-node: node test/sdk/kubernetes-types.ts
 import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
@@ -22,13 +22,13 @@ const declarations = join(dirname(createRequire(import.meta.url).resolve("@kuber
 const made = "made by test/sdk/kubernetes-types.ts; change that";
 const header = `// biome-ignore-all format: ${made}\n// biome-ignore-all assist/source/organizeImports: ${made}`;
 
-/** What a kind is served as: `apps/v1` and `Deployment`. */
+/** The served version and kind of a type: `apps/v1` and `Deployment`. */
 interface Served {
   readonly apiVersion: string;
   readonly kind: string;
 }
 
-/** The text of each file of sdk/kubernetes/ for the client-node that is installed. */
+/** The text of each file of sdk/kubernetes/ for the installed client-node. */
 export function render(): Record<"types.ts" | "served.ts", string> {
   const served = servedModels();
   const stable = [...models.keys()].filter((name) => /V[12][A-Z]/.test(name) && !name.endsWith("List")).sort();
@@ -53,7 +53,7 @@ export function render(): Record<"types.ts" | "served.ts", string> {
   };
 }
 
-/** The models of what is served at a path of its own, with the names that it is served by. */
+/** The models that are served at their own path, with their served names. */
 function servedModels(): Map<string, Served> {
   const found = new Map<string, Served>();
   for (const { group, version, kind } of builtInResources) {
@@ -67,7 +67,7 @@ function servedModels(): Map<string, Served> {
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
-/** One class of client-node as an interface: fields under their names in JSON, timestamps as text. */
+/** One class of client-node as an interface: fields by their names in JSON, timestamps as text. */
 function declared(name: string, served: ReadonlyMap<string, Served>): string {
   const text = readFileSync(join(declarations, `${name}.d.ts`), "utf8");
   const about = /\/\*\*\n\*([\s\S]*?)\*\/\nexport declare class/.exec(text)?.[1] ?? "";
@@ -99,7 +99,7 @@ function comment(words: string, indent: string): string {
   return text === "" ? "" : `${indent}/** ${text} */\n`;
 }
 
-/** A type as JSON has it. A kind within another object need not say its apiVersion and kind. */
+/** A type in its JSON form. A kind within another object may omit its apiVersion and kind. */
 function jsonType(type: string, served: ReadonlyMap<string, Served>): string {
   return type
     .replace(/\s+/g, " ")

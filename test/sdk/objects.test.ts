@@ -1,4 +1,4 @@
-// What a controller's author needs of one object; test/on-cluster/sdk-objects.test.ts runs the same on a cluster.
+// The SDK's helpers for one object in a controller; test/on-cluster/sdk-objects.test.ts runs the same on a cluster.
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Condition, setCondition } from "../../sdk/condition.ts";
@@ -17,7 +17,7 @@ const object = (name: string, more: object = {}): KubeObject & { data?: Record<s
   metadata: { name, namespace: "n", uid: `uid-of-${name}`, ...more },
 });
 
-/** Runs against objects in memory; gives what it returns, and the run. */
+/** Runs against objects in memory. Returns the result and the run. */
 async function on<R>(objects: readonly KubeObject[], work: (kube: Kube) => Promise<R>, kube: RunOptions["kube"] = {}) {
   let result: R | undefined;
   const handler = async (_event: unknown, ctx: { kube: Kube }) => {
@@ -105,7 +105,7 @@ describe("getOrUndefined", () => {
 describe("listAll", () => {
   const query = { apiVersion: "v1", kind: "ConfigMap", namespace: "n", labelSelector: "a=b" };
   const names = ["a", "b", "c", "d", "e"];
-  /** A list in pages of two, of which one may have expired. */
+  /** A list in pages of two, one of which may have expired. */
   const paged = (expiredAt?: string): NonNullable<RunOptions["kube"]>["list"] => {
     return async ({ limit, continue: from = "0", labelSelector }) => {
       expect(labelSelector).toBe("a=b");

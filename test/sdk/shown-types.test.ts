@@ -16,7 +16,7 @@ export const told = (event: WatchEvent<V1Deployment>) => event.object;
 
 it("an inferred type is shown by its name, as V1Deployment, and not by all its fields", () => {
   const folder = typedProject({ "handler.ts": code });
-  // A declaration has the words that an editor shows.
+  // A declaration contains the text that an editor shows.
   const words = ["-p", folder, "--noEmit", "false", "--declaration", "--emitDeclarationOnly", "--outDir"];
   execFileSync(process.execPath, [tsc, ...words, join(folder, "out")], { cwd: folder });
   const shown = readFileSync(join(folder, "out/handler.d.ts"), "utf8").replace(/import\("[^"]*"\)\./g, "");

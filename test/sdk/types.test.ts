@@ -27,7 +27,7 @@ declare module "../../sdk/kinds.ts" {
   }
 }
 
-/** Never called: the compiler alone checks what it says. */
+/** Never called: only the compiler checks it. */
 const calls = async (kube: Kube, ctx: Context): Promise<void> => {
   const ref = { name: "web", namespace: "shop" } as const;
 
@@ -92,7 +92,7 @@ const one = defineHandler<V1Deployment>(async ({ object }, { kube }) => {
   const got = await kube.get({ apiVersion: "apps/v1", kind: "Deployment", name: "web" });
   const { items } = await kube.list({ apiVersion: "apps/v1", kind: "Deployment" });
   const made = await kube.create({ ...object, metadata: { name: "copy" } });
-  // One type, however the object came, whose metadata is there.
+  // One type with metadata, in whichever way the object was read.
   expectTypeOf(got).toEqualTypeOf(object);
   expectTypeOf(items).toEqualTypeOf([object]);
   expectTypeOf(made).toEqualTypeOf(object);

@@ -84,6 +84,6 @@ test("64 slots take functions about evenly, and a function keeps its slot as lon
   }
   expect(counts.size).toBe(64);
   expect(Math.max(...counts.values())).toBeLessThan(150);
-  // On record: a change of the hash would leave every function's positions in another slot.
+  // Recorded values: a change of the hash would assign every function's checkpoints to another slot.
   expect(["greet", "copy-labels", "a"].map((name) => slotOf(name, 64))).toEqual([18, 52, 10]);
 });

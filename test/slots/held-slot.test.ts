@@ -5,7 +5,7 @@ import { HeldSlot } from "../../runtime/slots/held-slot.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { SimulatedFleet } from "./simulated-fleet.ts";
 
-/** A slot that a replica has, whose Lease takes no write while `refusal` says why. */
+/** A slot of a replica, whose Lease refuses writes while `refusal` is set. */
 async function held() {
   const clock = new VirtualClock();
   const lease = new SimulatedFleet(clock).lease("slot-0").api(clock, () => ({ thereMs: 5, backMs: 5 }));

@@ -15,7 +15,7 @@ const lease = (name: string, holderIdentity: string, annotations: Record<string,
     spec: { holderIdentity, leaseTransitions: 1 },
   });
 
-/** One replica, which has the one slot. */
+/** One replica, which holds the only slot. */
 const listed = new Map(
   [lease("replica-a", "a", { [readyKey]: "1" }), lease("slot-0", ownerOf("a", 1))].map((each) => [each.name, each]),
 );
@@ -28,7 +28,7 @@ test("a replica's silence counts from when its last sign was heard of, up to whe
     return { members, owners };
   };
   const alive = { members: [owner], owners: [owner] };
-  // It may have been renewed at any moment until the answer came, and from when the question was sent on.
+  // It may have been renewed at any moment between the request and the answer.
   expect(look(0, 2_000)).toEqual(alive);
   expect(look(2_000 + leaseMs - 1, 2_000 + leaseMs + 2_500)).toEqual(alive);
   expect(look(2_000 + leaseMs, 2_000 + leaseMs + 10)).toEqual({ members: [], owners: [undefined] });

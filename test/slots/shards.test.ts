@@ -49,7 +49,7 @@ test("shards are in slots of their own, the first in the function's own slot, an
   );
 });
 
-/** The shards of a function that has eight. */
+/** The shards of a function with eight. */
 const eight = (how: "key" | "name" | "namespace") =>
   slotsOf("hot", 8, 64).map((slot) => {
     const shard = shardIn(slot, "hot", { shards: 8, by: how }, 64);

@@ -10,7 +10,7 @@ import type { VirtualClock } from "../virtual-clock.ts";
 
 const silent = { info: () => {}, warn: () => {} };
 
-/** All Leases of a fleet, behind a network in which anything may happen to a request. */
+/** All Leases of a fleet, behind an unreliable network. */
 export class SimulatedFleet {
   readonly all = new Map<string, SimulatedLease>();
   readonly network: VirtualClock;
@@ -25,7 +25,7 @@ export class SimulatedFleet {
     return found;
   }
 
-  /** As one process reaches them. */
+  /** The Leases as one process reaches them. */
   leases(clock: Clock, fate: () => Fate): FleetLeases {
     const call = caller(this.network, clock, fate);
     const nameOfSlot = (slot: number) => `slot-${slot}`;
@@ -50,7 +50,9 @@ export class SimulatedFleet {
   }
 }
 
-/** One replica as a process that may be stopped, sleep, or be told to end; a slot's work takes `drainMs` to end. */
+/**
+ * One replica as a simulated process that the test can stop, suspend, or ask to end. A slot's work takes `drainMs` to end.
+ */
 export class SimulatedReplica {
   readonly clock: ProcessClock;
   readonly slots: SlotOwner;
@@ -111,18 +113,18 @@ export class SimulatedReplica {
     );
   }
 
-  /** The slots that it works on, as it believes while it runs. */
+  /** The slots that it believes to hold and works on while it runs. */
   get believes(): number[] {
     if (this.clock.stopped || this.isOver) return [];
     return [...this.working.values()].filter(({ holds }) => holds).map(({ slot }) => slot);
   }
 
-  /** The slots that it has taken and not let go of. */
+  /** The slots that it has acquired and not released. */
   get held(): HeldSlot[] {
     return [...this.working.values()];
   }
 
-  /** As by SIGTERM. */
+  /** Ends as after SIGTERM. */
   async end(): Promise<void> {
     this.stop.abort();
     await this.membership.retire().catch(() => {});

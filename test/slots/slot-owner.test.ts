@@ -7,7 +7,7 @@ import { SimulatedFleet, SimulatedReplica } from "./simulated-fleet.ts";
 const slots = 8;
 const runs = Number(process.env.RUNS ?? 30);
 const prompt: Fate = { thereMs: 5, backMs: 5 };
-/** A crash is over by then: a term of 10 s, a renewal and a look before it, and the requests. */
+/** Limit of the time after a crash: a term of 10 s, a renewal and a check before it, and the requests. Milliseconds. */
 const takenWithinMs = 15_000;
 
 const world = () => {
@@ -148,7 +148,7 @@ test("a slot that was let go of stays so, whatever a list says that was made bef
   const a = replica("a");
   await clock.advance(3_000);
   a.drainMs = 1_500;
-  // What is asked for while slots drain is answered once others have them.
+  // A list that is requested while slots drain is answered once others have acquired them.
   a.fate = () => (a.draining > 0 ? { thereMs: 5, backMs: 2_500 } : prompt);
   const b = replica("b");
   for (let step = 0; step < 80; step++) {
@@ -362,7 +362,7 @@ test("no slot ever has two owners, and each has one soon after faults end", asyn
           for (let left = ms; left > 0; left -= 100) {
             await clock.advance(Math.min(left, 100));
             look();
-            // A process that has ended is followed by another pod's.
+            // A process that has ended is replaced by that of another pod.
             all.forEach((each, index) => {
               if (each.isOver) all[index] = fresh();
             });
@@ -390,7 +390,7 @@ test("no slot ever has two owners, and each has one soon after faults end", asyn
           each.drainMs = 200;
           each.clock.go(look);
         }
-        // What was under way ends: requests of half a minute, and drains of a quarter.
+        // Lets pending work end: requests of half a minute, and drains of a quarter.
         await pass(45_000);
         await pass(takenWithinMs);
         const owners = look();

@@ -15,7 +15,7 @@ function world() {
   return { clock, fleet, replica: (identity: string) => new SimulatedReplica(fleet, identity, slots) };
 }
 
-/** A process that wants all slots, and what it says of them. */
+/** A process that tries to acquire all slots, with what it reports of them. */
 class Carrier {
   readonly clock: ProcessClock;
   readonly said: (string | undefined)[] = [];

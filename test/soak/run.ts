@@ -1,6 +1,6 @@
-// Holds the sandbox to flat memory over a long life: `npm run soak`, about 10 minutes on two cores. `-- --functions
-// 1000 --events 50000 --crash-every 1000 --resident 1000` make it shorter. Exit status 1 where a law does not hold.
-// Garbage is bounded as the runtime bounds its own.
+// npm run soak: checks that the sandbox's memory stays flat over a long life, in about 10 minutes on two cores. `-- --functions
+// 1000 --events 50000 --crash-every 1000 --resident 1000` make it shorter. Exit status 1 if a law does not hold. Garbage is
+// limited as in the runtime.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,7 +24,7 @@ const { values } = parseArgs({
 tuneEngine();
 const folder = mkdtempSync(join(tmpdir(), "watchfire-soak-"));
 const mebibytes = (bytes: number) => Math.round(bytes / 2 ** 20);
-/** Growth of the parent's resident memory, from after the warm-up to the end, that counts as flat. */
+/** Maximum growth factor of the parent's resident memory from the end of the warm-up, up to which it counts as flat. */
 const flat = 1.1;
 let faults = 0;
 
@@ -68,13 +68,13 @@ const deliver = (sandbox: Sandbox, name: string, trigger = "t"): Promise<Outcome
     timeoutMs: 30_000,
   });
 
-/** Resident memory of this process once garbage is gone, where `--expose-gc` lets it. */
+/** Resident memory of this process after a garbage collection, if `--expose-gc` is set. */
 function parentMemory(): number {
   globalThis.gc?.();
   return residentBytes(process.pid);
 }
 
-/** Functions loaded, run once and dropped, one after another. */
+/** Loads functions, runs them once and drops them, one after another. */
 async function churn(count: number): Promise<void> {
   const sandbox = makeSandbox();
   const bundle = await bundleOf("churn", "export default (event) => event.object.data.text.length;");
@@ -99,7 +99,7 @@ async function churn(count: number): Promise<void> {
   await sandbox.close(0);
 }
 
-/** Events without end; each so many an executor goes down, before the next events are sent. */
+/** Sends events continuously. After each `every` events, an executor is killed before the next are sent. */
 async function crashes(events: number, every: number): Promise<void> {
   const deaths: string[] = [];
   const sandbox = makeSandbox(deaths);
@@ -115,7 +115,7 @@ async function crashes(events: number, every: number): Promise<void> {
     while (outcome.type === "interrupted");
     endings[outcome.type] = (endings[outcome.type] ?? 0) + 1;
   };
-  /** An executor dies of another hand, or of a bomb: by turns. Resolves once it is gone. */
+  /** Kills an executor from outside or by a bomb, in turns. Resolves once it is gone. */
   const crash = async (turn: number) => {
     const before = deaths.length;
     if (turn % 10 === 0) {
@@ -139,7 +139,7 @@ async function crashes(events: number, every: number): Promise<void> {
       while (left-- > 0) await one();
     };
     const lanes = Array.from({ length: 64 }, lane);
-    // In the midst of them.
+    // In the middle of the events.
     while (left > every / 2) await new Promise((resolve) => setImmediate(resolve));
     await Promise.all([crash(turn), ...lanes]);
     if (turn % Math.ceil(total / 10) !== 0) continue;
@@ -159,7 +159,7 @@ async function crashes(events: number, every: number): Promise<void> {
   await sandbox.close(0);
 }
 
-/** Functions that all stay: what one costs, and how long until all are ready. */
+/** Loads functions that all stay: measures the cost of one, and the time until all are ready. */
 async function density(count: number): Promise<void> {
   const sandbox = makeSandbox();
   const bundle = await bundleOf("resident", "export default (event) => event.object.data.text.length;");
@@ -180,7 +180,7 @@ async function density(count: number): Promise<void> {
   await sandbox.close(0);
 }
 
-/** A fresh context for each of so many events: what the executors keep of a thousand. */
+/** Uses a new context for each of so many events, and measures what the executors keep of a thousand. */
 async function contexts(events: number): Promise<void> {
   const sandbox = makeSandbox();
   const bundle = await bundleOf("fresh", "export default (event) => event.object.data.text.length;");

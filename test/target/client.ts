@@ -1,7 +1,7 @@
 import { Agent, request } from "undici";
 import { type WatchQuery, WatchReader } from "./watch-reader.ts";
 
-/** How to reach a cluster as somebody. `ca`, `cert` and `key` are PEM. */
+/** Access to a cluster as one user. `ca`, `cert` and `key` are PEM. */
 export interface Access {
   readonly url: string;
   readonly ca: string;
@@ -42,7 +42,7 @@ export interface Reply {
   readonly status: number;
   readonly headers: Record<string, string | string[] | undefined>;
   readonly text: string;
-  /** The parsed body; an empty object where it is not JSON. */
+  /** The parsed body; an empty object if it is not JSON. */
   readonly body: Body;
 }
 
@@ -52,7 +52,7 @@ export interface RequestOptions {
   readonly query?: Query;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Content type of the body; default `application/json`. A string body goes out as it is. */
+  /** Content type of the body; default `application/json`. A string body is sent unchanged. */
   readonly type?: string;
 }
 
@@ -63,7 +63,9 @@ export const patchType = {
   apply: "application/apply-patch+yaml",
 } as const;
 
-/** A plain JSON client of one identity: `reply` gives any answer, the verbs throw unless it is a success. */
+/**
+ * A plain JSON client with one identity. `reply` returns any answer; the other methods throw unless it is a success.
+ */
 export class Client {
   readonly access: Access;
   private readonly agent: Agent;
@@ -124,7 +126,7 @@ export class Client {
     return this.patch(path, body, "apply", { fieldManager: manager, ...query });
   }
 
-  /** Opens a watch; an answer other than 200 is the reader's `status` and `refusal`. */
+  /** Opens a watch. If the answer is not 200, the reader has `status` and `refusal`. */
   watch(path: string, query: WatchQuery, headers?: Record<string, string>): Promise<WatchReader> {
     return WatchReader.open(this.access, path, query, { ...this.identity, ...headers });
   }
@@ -140,7 +142,7 @@ export class Client {
   }
 }
 
-/** Undici refuses undefined query values. */
+/** Removes undefined query values, which Undici refuses. */
 export function definedOf(query: Query = {}): Record<string, string> {
   return Object.fromEntries(Object.entries(query).flatMap(([k, v]) => (v === undefined ? [] : [[k, String(v)]])));
 }

@@ -1,4 +1,4 @@
-// Custom resources of the test's own: each in an API group that nobody else uses.
+// Custom resources in API groups that only one test uses.
 
 import type { Body } from "./client.ts";
 import { admin, eventually, removeAtEnd, unique } from "./fixture.ts";
@@ -112,7 +112,7 @@ export async function defineWidgets(options: DefinitionOptions = {}): Promise<De
   return { crd, group, apiVersion, in: at, widget };
 }
 
-/** Waits for the condition Established and gives the definition. */
+/** Waits for the condition Established. Returns the definition. */
 export function established(crd: string): Promise<Body> {
   return eventually(
     () => admin.get(crd),

@@ -5,7 +5,7 @@ import { startCluster } from "@watchfire/cluster";
 import { revisionBump } from "./recipe.ts";
 import type { OwnTarget } from "./target.ts";
 
-/** Starts the embedded cluster with its state in a file, so that it can be started again on it. */
+/** Starts the embedded cluster with its state in a file, so that it can be restarted on it. */
 export async function start(): Promise<OwnTarget> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-cluster-"));
   const stateFile = join(folder, "state");
@@ -40,7 +40,9 @@ export async function start(): Promise<OwnTarget> {
   };
 }
 
-/** Makes the cluster go on at a revision far beyond that of its state, as `etcdutl snapshot restore --bump-revision` does. */
+/**
+ * Makes the cluster continue at a revision far beyond that of its state, as `etcdutl snapshot restore --bump-revision` does.
+ */
 async function bump(stateFile: string): Promise<void> {
   const [header = "", ...records] = (await readFile(stateFile, "utf8")).split("\n");
   const state = JSON.parse(header);

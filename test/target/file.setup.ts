@@ -1,4 +1,4 @@
-// Runs for each file anew, where the modules that the files share are loaded once per worker.
+// Runs once for each file. Modules that the files share are loaded only once per worker.
 import { afterAll } from "vitest";
 import { endFile } from "./fixture.ts";
 

@@ -1,4 +1,4 @@
-// What every file of the suite works with: the project's shared cluster, and names of its own inside it.
+// Shared by every file of the suite: the project's cluster, and unique names in it.
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -20,7 +20,7 @@ export function unique(stem: string): string {
   return `${stem}-${randomBytes(4).toString("hex")}`;
 }
 
-/** Creates a namespace of the caller's own; gives its name. */
+/** Creates a namespace that only the caller uses. Returns its name. */
 export async function createNamespace(labels?: Record<string, string>): Promise<string> {
   const name = unique("suite");
   await admin.post("/api/v1/namespaces", { metadata: { name, labels } });
@@ -28,7 +28,7 @@ export async function createNamespace(labels?: Record<string, string>): Promise<
   return name;
 }
 
-/** Removes something cluster-wide when the file ends, where the cluster outlives the suite. */
+/** Removes a cluster-wide object at the end of the file, if the cluster outlives the suite. */
 export function removeAtEnd(path: string): void {
   if (!shared.disposable) onEnd(() => admin.reply("DELETE", path));
 }
@@ -37,18 +37,18 @@ const endings: (() => Promise<unknown>)[] = [];
 function onEnd(ending: () => Promise<unknown>): void {
   endings.push(ending);
 }
-/** Ends what the file has begun; the files of a worker share the administrator's connections. */
+/** Ends everything that the file has started. The files of a worker share the administrator's connections. */
 export async function endFile(): Promise<void> {
   for (const ending of endings.splice(0)) await ending();
 }
 
-/** Tests of what a controller-manager does; the run's first lines say so where they are skipped. */
+/** Tests that need a controller-manager. If they are skipped, the run's first lines say so. */
 export const describeControllers = describe.skipIf(!shared.controllers);
 
-/** Tests that need a cluster to disturb; the run's first lines say so where they are skipped. */
+/** Tests that disturb their cluster. If they are skipped, the run's first lines say so. */
 export const describeHistory = describe.skipIf(!inject("startable"));
 
-/** Starts a cluster of the project's kind that the test may disturb; it ends with the file. */
+/** Starts a cluster of the project's kind that the test may disturb. It ends with the file. */
 export async function startOwn(gates: readonly string[] = []): Promise<OwnTarget & { readonly admin: Client }> {
   const target = await startTarget(inject("target"), gates);
   const client = new Client(target.access);
@@ -59,7 +59,7 @@ export async function startOwn(gates: readonly string[] = []): Promise<OwnTarget
   return Object.assign(target, { admin: client });
 }
 
-/** Asks until `isDone` accepts the answer, at most 30 s; gives that answer. */
+/** Repeats the request until `isDone` accepts the answer, for at most 30 s. Returns that answer. */
 export async function eventually<T>(ask: () => Promise<T>, isDone: (answer: T) => boolean): Promise<T> {
   const deadline = AbortSignal.timeout(30_000);
   for (;;) {
@@ -78,7 +78,7 @@ export function gone(path: string): Promise<Reply> {
   );
 }
 
-/** A client that acts as a ServiceAccount by a token of TokenRequest. */
+/** A client that acts as a ServiceAccount with a token from TokenRequest. */
 export async function asServiceAccount(namespace: string, name: string): Promise<Client> {
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${name}/token`;
   const token: Body = await admin.post(path, {
@@ -97,7 +97,7 @@ export interface Run {
   readonly stderr: string;
 }
 
-/** The real kubectl as the administrator, with `namespace` as its own. */
+/** The real kubectl as the administrator, with `namespace` as its default. */
 export class Kubectl {
   readonly folder = mkdtempSync(join(tmpdir(), "watchfire-kubectl-"));
   private readonly kubeconfig = join(this.folder, "kubeconfig");
@@ -107,7 +107,7 @@ export class Kubectl {
     onEnd(async () => rmSync(this.folder, { recursive: true, force: true }));
   }
 
-  /** Runs it and gives its output line by line, until the caller returns. */
+  /** Runs kubectl and yields its output line by line, until the caller returns. */
   async *lines(args: readonly string[]): AsyncGenerator<string, void> {
     const child = spawn(inject("kubectl"), this.withAccess(args), {
       stdio: ["ignore", "pipe", "inherit"],
@@ -120,7 +120,7 @@ export class Kubectl {
     }
   }
 
-  /** Runs it with `input` as its standard input; never throws for its exit status. */
+  /** Runs kubectl with `input` as its standard input. Never throws because of its exit status. */
   run(args: readonly string[], input?: string): Promise<Run> {
     return new Promise((resolve) => {
       const child = execFile(inject("kubectl"), this.withAccess(args), { timeout: 40_000 }, (error, stdout, stderr) => {
@@ -132,7 +132,7 @@ export class Kubectl {
     });
   }
 
-  /** Runs it and gives its output; throws where it fails. */
+  /** Runs kubectl and returns its output. Throws if it fails. */
   async ok(args: readonly string[], input?: string): Promise<string> {
     const { status, stdout, stderr } = await this.run(args, input);
     if (status !== 0) throw new Error(`kubectl ${args.join(" ")}: exit status ${status}\n${stderr}${stdout}`);

@@ -2,8 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
 
-// The program's end is tied to a pipe that this process holds. Should we die in any way at all, the kernel closes the
-// pipe, `cat` returns, and the shell kills the program.
+// Ties the program's life to a pipe that this process holds. If this process ends in any way, the kernel closes the pipe, `cat`
+// returns, and the shell kills the program.
 const leash = 'exec 3<&0; "$@" </dev/null & pid=$!; { cat <&3 >/dev/null; kill -KILL $pid; } 2>/dev/null & wait $pid';
 
 /** A program that never outlives this process. */
@@ -12,7 +12,7 @@ export class LeashedProcess {
   private readonly shell: ChildProcess;
   private readonly over: Promise<unknown>;
 
-  /** Starts `path`; its output goes to `logFile`. `env` is set beside what this process has. */
+  /** Starts `path`; its output goes to `logFile`. `env` is added to the variables of this process. */
   constructor(path: string, args: readonly string[], logFile: string, env: Readonly<Record<string, string>> = {}) {
     this.name = path.split("/").at(-1) ?? path;
     this.shell = spawn("sh", ["-c", leash, "sh", path, ...args], {
@@ -26,7 +26,7 @@ export class LeashedProcess {
     this.shell.stdin?.on("error", () => {});
   }
 
-  /** Its exit status once it has ended by itself, or null. */
+  /** Its exit status if it has ended by itself; null otherwise. */
   get exitStatus(): number | null {
     return this.shell.exitCode;
   }

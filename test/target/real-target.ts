@@ -12,7 +12,7 @@ import { LeashedProcess } from "./leashed-process.ts";
 import { type Recipe, recipesOf, revisionBump } from "./recipe.ts";
 import type { OwnTarget } from "./target.ts";
 
-/** Those of the controller-manager's controllers that the suite speaks of; none needs a node. */
+/** The controllers of the controller-manager that the suite relies on. They need no node. */
 const controllers = [
   "namespace-controller",
   "garbage-collector-controller",
@@ -20,7 +20,7 @@ const controllers = [
   "root-ca-certificate-publisher-controller",
 ];
 
-/** Who asked for what and was answered how, of ServiceAccounts alone. */
+/** Audit policy: logs the user, the request and the response code, only for ServiceAccounts. */
 const auditPolicy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
@@ -28,13 +28,15 @@ const auditPolicy = {
   rules: [{ level: "Metadata", userGroups: ["system:serviceaccounts"] }, { level: "None" }],
 };
 
-/** Go's garbage collector runs when the heap has grown by so many per cent; at its 100 a start takes a third more CPU time. */
+/**
+ * Heap growth in per cent after which Go's garbage collector runs. With the default of 100 a start takes a third more CPU time.
+ */
 const gcPercent = "300";
 
-/** Also how it is backed up: by a snapshot, or by a copy of its files. */
+/** Also the way of the backup: by a snapshot, or by a copy of the files. */
 const [firstRecipe] = recipesOf("real");
 
-/** Start-up takes about 6 s on two idle cores; this is for busy ones. */
+/** Limit of the start in milliseconds. It takes about 6 s on two idle cores. */
 const startLimitMs = 90_000;
 
 /**
@@ -111,7 +113,8 @@ class RealTarget implements OwnTarget {
   async compact(): Promise<void> {
     const status = JSON.parse(await this.etcdctl("endpoint", "status", "-w", "json"));
     await this.etcdctl("compact", "--physical", String(status[0].Status.header.revision));
-    // etcd has forgotten; the API server's watch cache and list snapshots still answer for it until they start empty.
+    // After the compaction of etcd, the API server's watch cache and list snapshots would still answer, so it is restarted with
+    // empty ones.
     await this.restart();
   }
 
@@ -120,7 +123,10 @@ class RealTarget implements OwnTarget {
     await this.startApiserver();
   }
 
-  /** Where no snapshot can be made etcd is stopped for it: a database that is in use cannot be copied. The API server waits. */
+  /**
+   * Backs up etcd. If snapshots are not available, etcd is stopped meanwhile, because a database in use cannot be copied. The API
+   * server waits.
+   */
   async backUp(): Promise<void> {
     if (firstRecipe !== "copy") {
       await rm(this.file("snapshot"), { force: true });
@@ -191,7 +197,7 @@ class RealTarget implements OwnTarget {
     await this.ready(this.apiserver);
   }
 
-  /** Waits until the API server says that it is ready and the default namespace is there. */
+  /** Waits until the API server reports that it is ready and the default namespace exists. */
   private async ready(process: LeashedProcess): Promise<void> {
     const deadline = AbortSignal.timeout(startLimitMs);
     while (!deadline.aborted) {
@@ -228,7 +234,7 @@ class RealTarget implements OwnTarget {
   }
 }
 
-/** Ports of loopback that were free a moment ago, all different. */
+/** Different loopback ports that were free a moment ago. */
 async function freePorts(count: 3): Promise<[number, number, number]>;
 async function freePorts(count: number): Promise<number[]> {
   const servers = await Promise.all(

@@ -1,4 +1,4 @@
-// Before a cluster project runs: one cluster for all its files, and kubectl at hand.
+// Runs before a cluster project: starts one cluster for all its files, and provides kubectl.
 import type { TestProject } from "vitest/node";
 import { assetsFolder, natsProgram, realClusterConfigured, runningClusterKubeconfig } from "../tools/assets.ts";
 import { kubectlPath } from "../tools/kubectl.ts";
@@ -9,9 +9,9 @@ import { startTarget, type Target, type TargetName } from "./target.ts";
 declare module "vitest" {
   export interface ProvidedContext {
     target: TargetName;
-    /** `disposable`: it ends with the run, so that nothing has to be cleaned up in it. */
+    /** `disposable`: the cluster ends with the run, so its objects need not be removed. */
     shared: Target & { readonly disposable: boolean };
-    /** Whether a file can have a cluster of its own, to compact and to restart. */
+    /** Whether a file can start a separate cluster, to compact and to restart. */
     startable: boolean;
     kubectl: string;
   }

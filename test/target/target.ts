@@ -1,35 +1,35 @@
 import type { Access } from "./client.ts";
 import type { Recipe } from "./recipe.ts";
 
-/** A cluster under test, whichever it is. */
+/** A cluster under test, embedded or real. */
 export interface Target {
   /** Its administrator's access. */
   readonly access: Access;
-  /** Whether somebody removes owned objects and empties deleted namespaces, as a controller-manager does. */
+  /** True if owned objects are removed and deleted namespaces are emptied, as by a controller-manager. */
   readonly controllers: boolean;
-  /** Where it writes one JSON line for each request of a ServiceAccount; the embedded cluster keeps no such log. */
+  /** Path of the log with one JSON line for each request of a ServiceAccount. The embedded cluster has no such log. */
   readonly auditLog?: string;
 }
 
-/** A cluster of the test's own, which it may disturb. */
+/** A cluster that only one test uses and may disturb. */
 export interface OwnTarget extends Target {
-  /** Forgets all history up to now, on disk and in every cache; returns when the API serves again. */
+  /** Drops all history, on disk and in every cache. Resolves when the API serves again. */
   compact(): Promise<void>;
-  /** Stops the API server and starts it again on the same port with the same data; watches end. */
+  /** Restarts the API server on the same port with the same data. Watches end. */
   restart(): Promise<void>;
-  /** Copies everything that it stores, for `rewind`; watches go on. */
+  /** Copies all stored data for `rewind`. Watches continue. */
   backUp(): Promise<void>;
-  /** Stops, puts the last copy back by that recipe (default: the first of its kind), and starts on the same port. */
+  /** Stops, restores the last copy by that recipe (default: the first of its kind), and starts on the same port. */
   rewind(recipe?: Recipe): Promise<void>;
   /** Ends its processes and removes its files. */
   close(): Promise<void>;
 }
 
-/** Which kind of cluster a vitest project runs on. */
+/** The kind of cluster of a vitest project. */
 export type TargetName = "embedded" | "real";
 
 /**
- * Starts a cluster of the project's kind, or says why there can be none.
+ * Starts a cluster of the project's kind, or returns the reason why that is not possible.
  * @param gates features of a real API server that are off by default
  */
 export async function startTarget(name: TargetName, gates: readonly string[] = []): Promise<OwnTarget> {

@@ -9,10 +9,10 @@ export interface WatchEvent {
 /** Query of a watch without `watch=true`, which the reader adds. */
 export type WatchQuery = Query;
 
-/** How long a test waits for an event that must come, milliseconds. */
+/** How long a test waits for an event that must arrive, in milliseconds. */
 const patienceMs = 20_000;
 
-/** One open watch on a connection of its own: events are taken in the order they came. */
+/** One open watch on a separate connection. Events are read in the order of their arrival. */
 export class WatchReader {
   readonly status: number;
   /** The body of an answer other than 200. */
@@ -52,7 +52,7 @@ export class WatchReader {
     return reader;
   }
 
-  /** The next event; fails when the watch ends or stays silent instead. */
+  /** The next event. Fails if the watch ends or stays silent. */
   async next(): Promise<WatchEvent> {
     const event = await this.take();
     if (!event) throw new Error(`the watch ended (${this.state}) where an event was due`);
@@ -76,7 +76,7 @@ export class WatchReader {
     }
   }
 
-  /** Everything up to the server's end of the stream; fails when it ends otherwise than clean. */
+  /** All events up to the server's end of the stream. Fails if it does not end cleanly. */
   async untilEnd(): Promise<WatchEvent[]> {
     const events: WatchEvent[] = [];
     for (let event = await this.take(); event; event = await this.take()) events.push(event);
@@ -84,7 +84,7 @@ export class WatchReader {
     return events;
   }
 
-  /** Resolves when the stream is over, in whichever way. */
+  /** Resolves when the stream is over, with the way it ended. */
   async ended(): Promise<"clean" | "broken"> {
     while (await this.take());
     return this.state as "clean" | "broken";

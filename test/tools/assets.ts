@@ -1,4 +1,4 @@
-// The environment names the real cluster and the real NATS that the suite runs on; it is read here alone.
+// Reads the environment's variables that name the real cluster and the real NATS of the suite. No other file reads them.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { toolOf } from "./tool-of.ts";
@@ -9,17 +9,17 @@ export function assetsFolder(): string | undefined {
   return toolOf(process.env, "KUBEBUILDER_ASSETS");
 }
 
-/** The kubeconfig of a cluster that runs already, or undefined. */
+/** The kubeconfig of an existing cluster, or `undefined`. */
 export function runningClusterKubeconfig(): string | undefined {
   return process.env.KUBECONFIG_TEST || undefined;
 }
 
-/** Whether the cluster suite has a real kube-apiserver to run on. */
+/** True if the cluster suite can run on a real kube-apiserver. */
 export function realClusterConfigured(): boolean {
   return assetsFolder() !== undefined || runningClusterKubeconfig() !== undefined;
 }
 
-/** The path of one binary of the assets folder, or undefined where the folder or the binary is missing. */
+/** The path of a binary in the assets folder; `undefined` if the folder or the binary is missing. */
 export function asset(name: string): string | undefined {
   const folder = assetsFolder();
   if (!folder) return undefined;
@@ -27,8 +27,11 @@ export function asset(name: string): string | undefined {
   return existsSync(path) ? path : undefined;
 }
 
-/** The etcdutl that restores etcd's snapshots: the one that ETCDUTL names, or one beside etcd; undefined where neither is. */
+/**
+ * Path of the etcdutl that restores etcd's snapshots: the one that ETCDUTL names, or the one in etcd's folder; `undefined` if
+ * neither exists.
+ */
 export const etcdutl = process.env.ETCDUTL || asset("etcdutl");
 
-/** The nats-server that the tests start; undefined where NATS_SERVER names none. */
+/** Path of the nats-server that the tests start; `undefined` if NATS_SERVER is not set. */
 export const natsProgram = toolOf(process.env, "NATS_SERVER");

@@ -5,7 +5,9 @@ import type { Bundle } from "../../runtime/bundle/bundle.ts";
 
 const builders = new Map<string, Builders>();
 
-/** Builds one handler from its own folder and the packages above it, by builders that the next one of that folder uses as well. */
+/**
+ * Builds one handler from its own folder and the packages above it. Its builders are reused for the next handler of that folder.
+ */
 export function bundleFunction({ handler }: { readonly name?: string; readonly handler: string }): Promise<Bundle> {
   const folder = dirname(handler);
   const ofFolder = builders.get(folder) ?? new Builders({ folder, clock: systemClock });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { onTestFinished } from "vitest";
 
-/** A fresh folder of these files, outside the repository and removed after the test; gives its path. */
+/** Creates a folder with these files outside the repository. It is removed after the test. Returns its path. */
 export function folderOf(files: Readonly<Record<string, string | Uint8Array>>): string {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-test-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
 import { type Clock, systemClock, type Timer } from "../../runtime/base/clock.ts";
 
-/** The machine's clock, but for long waits, which a test may cut short: real processes take part, so time itself must pass. */
+/** The system clock, except that a test may skip long waits. Real processes take part, so time itself must pass. */
 export class ImpatientClock implements Clock {
   private readonly pending = new Map<Timer, { readonly delayMs: number; readonly end: () => void }>();
 
@@ -32,7 +32,7 @@ export class ImpatientClock implements Clock {
     return timer;
   }
 
-  /** Ends the waits that were begun for `from` milliseconds or more, and less than `to`; gives how many there were. */
+  /** Ends pending waits of at least `from` and less than `to` milliseconds. Returns their number. */
   cutShort(from: number, to: number): number {
     const due = [...this.pending.values()].filter(({ delayMs }) => delayMs >= from && delayMs < to);
     for (const { end } of due) end();

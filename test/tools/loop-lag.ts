@@ -1,9 +1,9 @@
-/** Milliseconds between two looks at the event loop. */
+/** Interval of the measurements of the event loop, in milliseconds. */
 export const lookMs = 5;
 
 /**
- * The longest that work kept this thread from its event loop, until `stop`; milliseconds. In CPU time of the thread: what the
- * machine does besides does not count.
+ * Measures the longest time that work kept this thread from its event loop, until `stop`, in milliseconds of the thread's CPU
+ * time, so that other work of the machine does not count.
  */
 export function watchLoopLag(): { stop(): number } {
   const cpuMs = () => {

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { natsProgram } from "./assets.ts";
 import { Hopeless, until } from "./until.ts";
 
-/** A nats-server of one's own, with files of its own; it never outlives this process. */
+/** A separate nats-server with its own files. It never outlives this process. */
 export class NatsServer {
   readonly url: string;
   readonly folder: string;
@@ -27,7 +27,7 @@ export class NatsServer {
     return new NatsServer(await freePort(), mkdtempSync(join(tmpdir(), "watchfire-nats-")), args);
   }
 
-  /** Three that are a cluster once they run, each of which has a copy of every stream. */
+  /** Three servers that form a cluster once they run. Each has a copy of every stream. */
   static async makeCluster(): Promise<NatsServer[]> {
     const routes = await Promise.all([freePort(), freePort(), freePort()]);
     const all = routes.map((port) => `nats://127.0.0.1:${port}`).join(",");
@@ -38,7 +38,7 @@ export class NatsServer {
     return Promise.all(routes.map((port, index) => NatsServer.make(argsOf(port, index))));
   }
 
-  /** Of the process that has the server as its child. It must run. */
+  /** Pid of the process that is the server's parent. The server must run. */
   get pid(): number {
     const { pid } = this.child ?? {};
     if (pid === undefined) throw new Error("the server does not run");
@@ -53,7 +53,7 @@ export class NatsServer {
   async start({ jetstream = true } = {}): Promise<void> {
     const stored = jetstream ? ["-js", "-sd", this.data] : [];
     const args = ["-a", "127.0.0.1", "-p", String(this.port), ...stored, ...this.args];
-    // The leash: should this process die in any way, the pipe closes and the server is killed.
+    // If this process ends in any way, the pipe closes and the server is killed.
     const leash =
       'exec 3<&0; "$@" </dev/null 3<&- & pid=$!; { cat <&3 >/dev/null; kill -KILL $pid; } 2>/dev/null & wait $pid';
     const child = spawn("sh", ["-c", leash, "sh", natsProgram ?? "", ...args], { stdio: ["pipe", "ignore", "pipe"] });
@@ -77,7 +77,7 @@ export class NatsServer {
     process.kill(server, signal);
   }
 
-  /** Ends it at once, as the kernel would. */
+  /** Kills it at once. */
   async kill(): Promise<void> {
     const { child } = this;
     this.child = undefined;
@@ -87,25 +87,25 @@ export class NatsServer {
     await over;
   }
 
-  /** Ends it, and its files go. */
+  /** Ends it and removes its files. */
   async remove(): Promise<void> {
     await this.kill();
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** A copy of its files as they are. It must not run. */
+  /** Copies its files. It must not run. */
   copy(): string {
     const copy = join(this.folder, `copy-${crypto.randomUUID()}`);
     cpSync(this.data, copy, { recursive: true });
     return copy;
   }
 
-  /** Takes its files away. It must not run. */
+  /** Removes its files. It must not run. */
   empty(): void {
     rmSync(this.data, { recursive: true, force: true });
   }
 
-  /** Puts a copy in the place of its files. It must not run. */
+  /** Replaces its files by a copy. It must not run. */
   restore(copy: string): void {
     rmSync(this.data, { recursive: true, force: true });
     cpSync(copy, this.data, { recursive: true });

@@ -9,7 +9,7 @@ export async function startNats(args: readonly string[] = []): Promise<NatsServe
   return server;
 }
 
-/** The same of three that are a cluster. */
+/** The same for three servers that form a cluster. */
 export async function startNatsCluster(): Promise<NatsServer[]> {
   const servers = await NatsServer.makeCluster();
   for (const server of servers) onTestFinished(() => server.remove());

@@ -1,6 +1,6 @@
 import type { KubeRequest, KubeResponse, KubeTransport } from "../../runtime/kube/transport.ts";
 
-/** Notes every request on its way to another transport. */
+/** Records every request before it passes the request to another transport. */
 export class RecordingTransport implements KubeTransport {
   readonly requests: KubeRequest[] = [];
   private inner: KubeTransport;
@@ -27,13 +27,15 @@ export class RecordingTransport implements KubeTransport {
     return this.inner.close();
   }
 
-  /** Sends what comes from now on elsewhere. */
+  /** Sends all further requests to another transport. */
   async replace(inner: KubeTransport): Promise<void> {
     await this.inner.close();
     this.inner = inner;
   }
 
-  /** How often a whole collection was read, as LIST or as a watch's initial events; the pages of one LIST count once. */
+  /**
+   * Number of reads of a whole collection, as a LIST or as a watch's initial events; the pages of one LIST count once.
+   */
   lists(path: string): number {
     return this.requests.filter((request) => request.path === path && readsWhole(request)).length;
   }

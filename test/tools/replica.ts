@@ -9,7 +9,7 @@ import type { Status } from "../../runtime/host/status.ts";
 import { Hopeless, until } from "./until.ts";
 import { freePort } from "./watchfire-process.ts";
 
-/** How often a replica that starts is asked, in milliseconds. */
+/** Polling interval of a starting replica, in milliseconds. */
 const pollMs = 50;
 
 /** The program of this checkout. */
@@ -21,7 +21,7 @@ process.on("exit", () => {
   for (const folder of buildFolders) rmSync(folder, { recursive: true, force: true });
 });
 
-/** What `watchfire build` makes of a functions folder; a pod takes nothing else. Built once, while a cluster of this process goes on. */
+/** The output of `watchfire build` for a functions folder, the only form that a pod loads. Built once per process. */
 function built(program: string, functions: string): Promise<string> {
   const key = `${program} ${functions}`;
   const build = builds.get(key) ?? buildOf(program, functions);
@@ -38,7 +38,7 @@ async function buildOf(bin: string, functions: string): Promise<string> {
 
 export interface ReplicaOptions {
   readonly kubeconfig: string;
-  /** Where the Lease and the Secrets are. */
+  /** Namespace of the Lease and the Secrets. */
   readonly namespace: string;
   readonly functions: string;
   /** The data folder. */
@@ -46,18 +46,20 @@ export interface ReplicaOptions {
   readonly pod: string;
   readonly uid: string;
   readonly store: "sqlite" | "kubernetes" | "nats";
-  /** Of a fleet's replica, in place of the election. */
+  /** Options of a fleet's replica, which replace the election. */
   readonly fleet?: { readonly nats: string; readonly slots: number };
-  /** Of a runtime alone: the NATS that keeps positions, or kept them before. */
+  /** For a single runtime: the NATS that stores the checkpoints, or stored them before. */
   readonly nats?: string;
-  /** Whether it keeps a Function object of each function. Default false. */
+  /** True to maintain a Function object for each function. Default false. */
   readonly functionStatus?: boolean;
   readonly logFile: string;
   /** `watchfire.js` of another checkout. Default: that of this one. */
   readonly program?: string;
 }
 
-/** `watchfire start --leader-elect`, or with `--slots`, as a process of its own, as in a pod. It ends with this process. */
+/**
+ * `watchfire start --leader-elect`, or with `--slots`, in a separate process, as in a pod. It ends with this process.
+ */
 export class Replica {
   readonly options: ReplicaOptions;
   readonly name: string;
@@ -84,7 +86,7 @@ export class Replica {
     const log = openSync(logFile, "a");
     const child = spawn(process.execPath, [program, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
       stdio: ["ignore", log, log, "pipe"],
-      // The descriptor closes with this process, and that ends it.
+      // The descriptor closes when this process ends, which ends the replica.
       env: { ...process.env, POD_NAMESPACE: namespace, POD_NAME: pod, POD_UID: uid, WATCHFIRE_LAUNCHER_FD: "3" },
     });
     closeSync(log);
@@ -114,7 +116,7 @@ export class Replica {
     return (await this.status()).role === "active";
   }
 
-  /** Its exit status, or null while it runs or where a signal ended it. */
+  /** Its exit status; null while it runs or if a signal ended it. */
   get exitStatus(): number | null {
     return this.child.exitCode;
   }
@@ -134,7 +136,7 @@ export class Replica {
     await this.ended();
   }
 
-  /** What it has logged so far, and those before it in this file. */
+  /** The log so far, including that of earlier replicas in the same file. */
   log(): Promise<string> {
     return readFile(this.options.logFile, "utf8");
   }

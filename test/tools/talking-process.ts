@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from "node:util";
 import { onTestFinished } from "vitest";
 import { Hopeless, until } from "./until.ts";
 
-/** What a person would wait for, in milliseconds, on a busy machine. */
+/** How long a person would wait on a busy machine, in milliseconds. */
 const patienceMs = 15_000;
 
 export interface TalkingProcessOptions {
@@ -14,7 +14,7 @@ export interface TalkingProcessOptions {
   readonly patienceMs?: number;
 }
 
-/** A program as a process of its own, with what it prints and how it ends; it does not outlive the test. */
+/** A program in a separate process, with its output and its exit. It does not outlive the test. */
 export class TalkingProcess {
   /** Both streams, as a terminal would show them. */
   output = "";
@@ -48,7 +48,9 @@ export class TalkingProcess {
     return this.child.pid ?? 0;
   }
 
-  /** Waits until `pattern` is in what came since the last call; gives what came up to the end of its line. */
+  /**
+   * Waits until `pattern` matches the output since the last call. Returns the output up to the end of the matching line.
+   */
   async says(pattern: RegExp): Promise<string> {
     return until(`${this.name} says ${pattern}`, this.patienceMs, async () => {
       const news = this.output.slice(this.read);
@@ -63,17 +65,17 @@ export class TalkingProcess {
     });
   }
 
-  /** As a person at its terminal does. */
+  /** Types text, as a person at its terminal. */
   type(text: string): void {
     this.child.stdin?.write(text);
   }
 
-  /** To all its processes, as a terminal does. */
+  /** Sends a signal to all its processes, as a terminal does. */
   signal(name: NodeJS.Signals): void {
     if (!this.hasEnded) process.kill(-this.pid, name);
   }
 
-  /** To the one process that was started, as a supervisor does. */
+  /** Sends a signal to the started process only, as a supervisor does. */
   signalAlone(name: NodeJS.Signals): void {
     this.child.kill(name);
   }
@@ -82,7 +84,7 @@ export class TalkingProcess {
     return this.child.exitCode !== null || this.child.signalCode !== null;
   }
 
-  /** Resolves with the exit status; null where a signal ended it. */
+  /** Resolves with the exit status; null if a signal ended it. */
   async end(): Promise<number | null> {
     await this.over;
     return this.child.exitCode;

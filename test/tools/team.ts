@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "../target/client.ts";
 
-/** A namespace with ConfigMaps whose one value is `v`. */
+/** A namespace with ConfigMaps whose only value is `v`. */
 export class Team {
   readonly name = `team-${randomBytes(4).toString("hex")}`;
   readonly path = `/api/v1/namespaces/${this.name}/configmaps`;
@@ -18,7 +18,7 @@ export class Team {
     return team;
   }
 
-  /** A trigger's `watch` of these ConfigMaps, without the one that each namespace has. */
+  /** A trigger's `watch` of these ConfigMaps, without the one that each namespace contains. */
   watch(more: object = {}): object {
     return {
       apiVersion: "v1",
@@ -37,7 +37,7 @@ export class Team {
     await this.admin.patch(`${this.path}/${name}`, { data: { v: String(v) } });
   }
 
-  /** Null takes a label away. */
+  /** Sets labels; null removes a label. */
   async label(name: string, labels: Record<string, string | null>): Promise<void> {
     await this.admin.patch(`${this.path}/${name}`, { metadata: { labels } });
   }

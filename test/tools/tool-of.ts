@@ -1,10 +1,10 @@
-/** Variables that name a tool from outside of npm, without which some tests are skipped. */
+/** Variables that name a tool from outside of npm. Without it some tests are skipped. */
 export type Tool = "KUBEBUILDER_ASSETS" | "NATS_SERVER";
 
 /**
- * The path that a variable names, or undefined where it names none: then the tests that need it are skipped. With `CI=true` that
- * is an error, unless `TESTS_WITHOUT` lists the variable: a job says which tests it leaves out.
- * @throws Error with what to set
+ * Returns the path in a variable, or `undefined` if it is not set; the tests that need the tool are then skipped. With `CI=true`
+ * a missing tool is an error, unless `TESTS_WITHOUT` lists the variable, so that a job states which tests it skips.
+ * @throws Error with the variable to set
  */
 export function toolOf(env: Readonly<Record<string, string | undefined>>, tool: Tool): string | undefined {
   const path = env[tool];

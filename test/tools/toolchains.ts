@@ -1,13 +1,15 @@
-// Programs in other languages that ours is measured beside. Whoever lacks Go or Python goes without them.
+// Programs in other languages that the benchmarks compare with. They are skipped without Go or Python.
 import { execFileSync } from "node:child_process";
 import { join } from "node:path";
 
-/** Builds the Go program of a folder into this file; undefined where Go is missing or refuses it. */
+/** Builds the Go program of a folder into this file; `undefined` if Go is missing or fails. */
 export function goProgram(folder: string, file: string): string | undefined {
   return succeeds("go", ["build", "-o", file, "."], folder) ? file : undefined;
 }
 
-/** Makes a Python environment with these requirements, and gives its `bin`; undefined where Python or pip is missing. */
+/**
+ * Creates a Python environment with these requirements. Returns its `bin` folder; `undefined` if Python or pip is missing.
+ */
 export function pythonPrograms(requirements: string, folder: string): string | undefined {
   const bin = join(folder, "bin");
   const isMade =

@@ -18,7 +18,10 @@ const settings = {
   },
 };
 
-/** A fresh project that has the SDK, and TypeScript unless it is told not to, removed after the test; gives its path. */
+/**
+ * Creates a project with the SDK, and with TypeScript unless `typescript` is false. It is removed after the test. Returns its
+ * path.
+ */
 export function typedProject(files: Readonly<Record<string, string>>, { typescript = true } = {}): string {
   const folder = folderOf({
     "tsconfig.json": JSON.stringify(settings),
@@ -31,7 +34,7 @@ export function typedProject(files: Readonly<Record<string, string>>, { typescri
   return folder;
 }
 
-/** What the compiler says of a project, a line for each fault. */
+/** The compiler's errors for a project, one line each. */
 export function compilerFaults(folder: string): string[] {
   try {
     execFileSync(process.execPath, [join(root, "node_modules/typescript/bin/tsc"), "-p", folder, "--pretty", "false"], {

@@ -1,12 +1,12 @@
-/** A condition that can no longer come true: waiting on is of no use. */
+/** A condition that can no longer become true, so waiting is pointless. */
 export class Hopeless extends Error {}
 
-/** How often a condition is looked at unless the caller says how often, in milliseconds. */
+/** Default polling interval in milliseconds. */
 const usualPollMs = 10;
 
 /**
- * Waits until `condition` gives something other than undefined or false, and gives that. What it throws counts as not yet,
- * unless it is Hopeless; the last of it is the cause when `limitMs` is over.
+ * Waits until `condition` returns something other than `undefined` or false, and returns that. If it throws, it is called again,
+ * unless the error is Hopeless. After `limitMs` the last error is the cause of the rejection.
  */
 export async function until<T>(
   what: string,

@@ -7,10 +7,10 @@ import { Hopeless, until } from "./until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
-/** `watchfire cluster` as a process of its own, its files in a folder. */
+/** `watchfire cluster` in a separate process, with its files in a folder. */
 export class ClusterProcess {
   readonly kubeconfig: string;
-  /** An administrator's. */
+  /** An administrator's client. */
   readonly client: Client;
   private readonly process: LeashedProcess;
 
@@ -38,7 +38,9 @@ export class ClusterProcess {
   }
 }
 
-/** `watchfire start` as a process of its own; killed and started again on the same folder as often as wanted. */
+/**
+ * `watchfire start` in a separate process, which can be killed and restarted on the same folder any number of times.
+ */
 export class RuntimeProcess {
   readonly logFile: string;
   private readonly folder: string;
@@ -57,7 +59,7 @@ export class RuntimeProcess {
     this.functions = functions;
   }
 
-  /** Resolves when it says that it is ready: its first list, or what it missed, is taken in. */
+  /** Resolves when it reports readiness: its first list, or what it missed, is received. */
   async start(): Promise<void> {
     this.address = `127.0.0.1:${await freePort()}`;
     const folders = ["--functions", this.functions, "--data", join(this.folder, "data")];
@@ -70,7 +72,7 @@ export class RuntimeProcess {
     });
   }
 
-  /** One of its endpoints. */
+  /** Reads one of its endpoints. */
   read(path: "/livez" | "/readyz" | "/status" | "/metrics"): Promise<Response> {
     return fetch(`http://${this.address}${path}`);
   }

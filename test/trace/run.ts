@@ -1,4 +1,5 @@
-// npm run trace [-- event|reconcile] [--all | --json]: how many files and functions of the parent one change passes, by room.
+// npm run trace [-- event|reconcile] [--all | --json]: prints the number of the parent's files and functions that one change
+// passes, by room.
 import { parseArgs } from "node:util";
 import { type Trace, trace, traced } from "./trace.ts";
 

@@ -1,4 +1,5 @@
-// Which functions of the runtime one change passes in the parent: V8's precise coverage around it, less what runs while nothing happens.
+// Finds the functions of the runtime that one change passes in the parent, by V8's precise coverage, minus those that run while
+// nothing happens.
 
 import type { Profiler } from "node:inspector";
 import { Session } from "node:inspector/promises";
@@ -10,27 +11,27 @@ import { Installation } from "../tools/installation.ts";
 import { Team } from "../tools/team.ts";
 import { until } from "../tools/until.ts";
 
-/** The ways through the parent that are traced: an event of `mode: All`, and a run of a reconciler. */
+/** The traced paths through the parent: an event of `mode: All`, and a run of a reconciler. */
 export const traced = ["event", "reconcile"] as const;
 export type Traced = (typeof traced)[number];
 
-/** What one change passed. */
+/** The functions and files that one change passed. */
 export interface Trace {
-  /** Calls by function, as `runtime/room/file.ts name@offset`. */
+  /** Number of calls by function, as `runtime/room/file.ts name@offset`. */
   readonly calls: ReadonlyMap<string, number>;
   /** The files of these functions, from the repository's root. */
   readonly files: ReadonlySet<string>;
 }
 
-/** Every timer of the runtime that goes off while nothing happens does so at least once in this time, in milliseconds. */
+/** Every timer of the idle runtime fires at least once in this time, in milliseconds. */
 const idleMs = 7_000;
-/** Changes before the one that is counted: lazily loaded modules are loaded, and code that runs once has run. */
+/** Number of changes before the counted one, so that lazily loaded modules are loaded and one-time code has run. */
 const warmUps = 8;
 const patienceMs = 20_000;
 
 const root = pathToFileURL(join(import.meta.dirname, "../..")).href;
 
-/** `runtime/` and `sdk/` without the embedded cluster, which is the API server here. */
+/** True for `runtime/` and `sdk/` except the embedded cluster, which acts as the API server here. */
 const isOurs = (path: string): boolean =>
   /^(runtime|sdk)\//.test(path) && !path.startsWith("runtime/cluster/") && !path.includes("node_modules");
 
@@ -43,7 +44,7 @@ class Coverage {
     await this.session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: false });
   }
 
-  /** Calls since this was asked last. */
+  /** The calls since the last call of this method. */
   async take(): Promise<Map<string, number>> {
     const { result } = await this.session.post("Profiler.takePreciseCoverage");
     return new Map(result.flatMap((script) => callsOf(script)));
@@ -64,7 +65,9 @@ function callsOf({ url, functions }: Profiler.ScriptCoverage): [string, number][
 
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Runs a whole runtime on an embedded cluster in this process, and traces one change of one ConfigMap on the way to its handler. */
+/**
+ * Runs a whole runtime on an embedded cluster in this process, and traces one change of one ConfigMap up to its handler.
+ */
 export async function trace(kind: Traced): Promise<Trace> {
   const cluster = await startCluster();
   const admin = new Client({ url: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
@@ -82,7 +85,7 @@ export async function trace(kind: Traced): Promise<Trace> {
       return ended > handled;
     });
     handled++;
-    // The end of its attempt is written, and acknowledged.
+    // Waits until the end of its attempt is written and acknowledged.
     await pause(500);
   };
   try {

@@ -7,7 +7,7 @@ import { compilerFaults, typedProject } from "../tools/typed-project.ts";
 
 const template = join(import.meta.dirname, "../../runtime/cli/new-project/templates/controller");
 
-/** A handler whose lines that end in `// wrong` must be the only ones that the compiler refuses. */
+/** A handler in which the compiler must refuse exactly the lines that end in `// wrong`. */
 const handler = `
 import { defineHandler, type Triggers } from "@watchfire/sdk";
 import type { V1Greeting } from "../types/greetings.example.com.ts";

@@ -20,7 +20,7 @@ const definitionOf = (kind: string, versions: Version[]): Definition => ({
 });
 const shops = (...versions: Version[]): Definition => definitionOf("Shop", versions);
 
-/** The lines of the one field `f` of this schema, without their indentation. */
+/** The lines of the field `f` with this schema, without their indentation. */
 async function field(schema: StructuralSchema): Promise<string> {
   const text = await declaration(shops(version("v1", { type: "object", properties: { f: schema } })));
   const [, lines = ""] = /\n {2}f\?: ([\s\S]*?);\n}\n/.exec(text) ?? [];

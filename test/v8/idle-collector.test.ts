@@ -10,7 +10,9 @@ const grown = { young: 16 * mebibyte, used: 40 * mebibyte };
 const busy = 0.5;
 const quiet = 0.01;
 
-/** Notes what a `IdleCollector` does to V8: its flags at each collection of young objects, and those that it leaves. */
+/**
+ * Records an `IdleCollector`'s effects on V8: its flags at each collection of young objects, and those that it leaves.
+ */
 class Noted {
   flags = "";
   readonly collectedUnder: string[] = [];

@@ -1,5 +1,5 @@
-// Receives events: at first many wait for their turn, then each is let go of at once. Prints how many megabytes the space of old
-// objects grew by then. With the word `bounded` V8 takes the runtime's bounds first.
+// Receives events: at first many of them wait, then each is released at once. Prints by how many megabytes the old space grew
+// meanwhile. With the argument `bounded`, V8 first gets the runtime's limits.
 import { getHeapSpaceStatistics } from "node:v8";
 import { setGarbageFlags } from "../../runtime/v8/garbage.ts";
 

@@ -1,5 +1,5 @@
-// Makes garbage of which some survives, and is quiet then. Prints the megabytes that young objects take of the system, before and
-// after the collection that follows.
+// Creates garbage, some of which survives, and is then idle. Prints the megabytes of the young space before and after the
+// following collection.
 import { getHeapSpaceStatistics } from "node:v8";
 import { IdleCollector } from "../../runtime/v8/idle-collector.ts";
 

@@ -1,4 +1,4 @@
-// Looks at its own memory where it may open no file, and then where it may. Says what was seen.
+// Reads its own memory usage while it may open no file, and then while it may. Prints the results.
 import { closeSync, openSync } from "node:fs";
 import { MemoryWatch } from "../../runtime/v8/resident-memory.ts";
 
@@ -16,7 +16,7 @@ openAll();
 const watch = new MemoryWatch(process.pid, Number.POSITIVE_INFINITY, () => {});
 let looks = 0;
 let without = 0;
-// As often as the watch looks, and set behind it: each turn comes after one of its looks.
+// Runs as often as the watch checks, and slightly later, so that each turn follows a check.
 setInterval(() => {
   looks++;
   if (looks === 3) {

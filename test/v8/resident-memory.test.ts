@@ -9,7 +9,7 @@ import { until } from "../tools/until.ts";
 
 const hasProc = existsSync("/proc/self/statm");
 
-/** Whether this process has a file of that one open. */
+/** True if this process has that process's file open. */
 const isOpen = (pid: number | undefined) =>
   readdirSync("/proc/self/fd").some((file) => {
     try {
@@ -23,7 +23,7 @@ test.runIf(hasProc)("a process that outgrows its cap is told of once, with what 
   const told: string[] = [];
   const watch = new MemoryWatch(process.pid, 1024 * 1024, (detail) => told.push(detail));
   await until("it is told of", 5_000, async () => told.length > 0);
-  // One that begins after that has looked: the first would have looked again by then.
+  // A watch that starts after the other has checked: by then the first would have checked again.
   const later = new MemoryWatch(process.pid, Number.POSITIVE_INFINITY, () => expect.unreachable());
   await until("another look was taken", 5_000, async () => later.peak > 0);
   later.stop();

@@ -1,4 +1,4 @@
-// Calls a function 10,000 times with time to spare, and then 10,000 times without. V8 prints what it compiles.
+// Calls a function 10,000 times with idle time in between, and then 10,000 times without. V8 prints what it compiles.
 import { CompilerPacing } from "../../runtime/v8/compiler-pacing.ts";
 
 function hot(value: number): number {
@@ -7,7 +7,7 @@ function hot(value: number): number {
   return sum;
 }
 
-/** Each call comes from a turn of its own, so that no loop around it takes it in. */
+/** Each call runs in a separate turn of the event loop, so that no loop around it is optimised. */
 async function callOften(): Promise<void> {
   for (let call = 0; call < 10_000; call++) await Promise.resolve(call).then(hot);
 }

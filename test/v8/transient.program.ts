@@ -1,4 +1,5 @@
-// Lets 20 MB of entries come and go, one at a time, in a Map or a line that is old. Prints how many megabytes became old.
+// Adds and removes 20 MB of entries, one at a time, in an old Map or queue. Prints how many megabytes were promoted to the old
+// space.
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { Fifo, type FifoItem } from "../../runtime/engine/work/ready-queue.ts";
@@ -24,7 +25,7 @@ for (let key = 0; key < 20_000; key++) {
     continue;
   }
   line.push({ entry, line: undefined, before: undefined, behind: undefined });
-  // The first leaves as the next has come, so that it is never empty.
+  // The first is removed when the next has been added, so that the queue is never empty.
   const { first } = line;
   if (first && first.entry !== entry) line.remove(first);
 }

@@ -1,5 +1,5 @@
-// Makes garbage of which some survives, first with no growth of the space of young objects and then with V8's own. Prints the
-// megabytes that it has each time.
+// Creates garbage, some of which survives, first without growth of the young space and then with V8's own. Prints the space's
+// megabytes each time.
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { youngGrowth } from "../../runtime/v8/garbage.ts";
 

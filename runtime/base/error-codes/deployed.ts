@@ -3,44 +3,44 @@ import { type ErrorEntry, user } from "./entry.ts";
 /** Errors of deploying functions to a cluster and of loading deployed functions. */
 export const deployedCodes = {
   WF_DEPLOYED_EMPTY: user(
-    "the functions folder holds no function to deploy",
-    "name the right folder with --functions; to remove a runtime's functions, delete what carries its labels",
+    "the functions folder contains no function to deploy",
+    "name the right folder with --functions; to remove a runtime's functions, delete the objects with its labels",
   ),
   WF_DEPLOYED_TOO_LARGE: user(
     "a function is too large for a ConfigMap",
-    "import less (`npx esbuild --analyze` shows what takes the room), or bring it in an image",
+    "import less (`npx esbuild --analyze` shows the sizes), or put it into an image",
   ),
   WF_DEPLOYED_REFUSED: user(
     "the API server refused an object of the deployment",
-    "do as it says and deploy again; the functions that run were left as they are",
+    "do as it says and deploy again; the running functions were not changed",
   ),
   WF_DEPLOYED_TAKEN: user(
-    "an object that is to be deployed would take the place of one that is not this runtime's",
-    "rename the function, or give the runtime an account of another name; nothing was written",
+    "an object of the deployment would replace one that does not belong to this runtime",
+    "rename the function, or give the runtime another account; nothing was written",
   ),
   WF_DEPLOYED_CONFLICT: user(
     "somebody else deployed to the same runtime at the same time",
-    "look at what they deployed, and deploy again",
+    "check what they deployed, and deploy again",
   ),
   WF_DEPLOYED_INDEX: user("the list of the deployed functions cannot be used", "run `watchfire deploy` again"),
   WF_DEPLOYED_KEY: user(
-    "a file holds no key that can sign, or be trusted",
+    "a file contains no key for signing, or no key to trust",
     "make one with `openssl genpkey -algorithm ed25519 -out watchfire.key`; runtime/docs/signing.md says more",
   ),
   WF_DEPLOYED_UNTRUSTED: user(
     "no key that the runtime trusts signed the deployed functions for it",
-    "run `watchfire deploy --sign KEY` with a trusted key; if they were signed before, look who wrote the ConfigMap",
+    "run `watchfire deploy --sign KEY` with a trusted key; if they were signed before, find out who wrote the ConfigMap",
   ),
   WF_DEPLOYED_REPLAYED: user(
-    "the deployed functions were signed before others that ran here",
-    "look who put them back; to go back yourself, run `watchfire deploy --sign KEY` with the older functions",
+    "the deployed functions are older than signed ones that ran here",
+    "find out who restored them; to go back yourself, run `watchfire deploy --sign KEY` with the older functions",
   ),
   WF_DEPLOYED_SERIAL: user(
     "the record of the newest signed functions cannot be read",
-    "look who changed the file, and put it back; without it, any index that a trusted key ever signed is taken up",
+    "find out who changed the file, and restore it; without it, any index that a trusted key ever signed is loaded",
   ),
   WF_DEPLOYED_DAMAGED: user(
-    "a deployed function's ConfigMap is missing, or not as it was written",
+    "a deployed function's ConfigMap is missing, or was changed after the deployment",
     "run `watchfire deploy` again",
   ),
 } as const satisfies Record<string, ErrorEntry>;

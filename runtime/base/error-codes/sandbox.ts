@@ -3,8 +3,8 @@ import { type ErrorEntry, system, user } from "./entry.ts";
 /** Errors of handlers and executors. */
 export const sandboxCodes = {
   WF_SANDBOX_MODE: user(
-    "the handler is made for another `delivery.mode` than its manifest has",
-    "make it with `defineReconciler` for `delivery.mode: Reconcile`, and with `defineHandler` for any other",
+    "the handler is written for another `delivery.mode` than its manifest has",
+    "use `defineReconciler` for `delivery.mode: Reconcile`, and `defineHandler` for any other",
   ),
   WF_SANDBOX_LOAD: user("the handler's module failed while it was loaded", "mend the code at this place"),
   WF_SANDBOX_LOAD_TIME: user(
@@ -25,15 +25,15 @@ export const sandboxCodes = {
     "hold less at once, or raise `resources.memory`; to see a line that is missing from the log, await a timer or a call behind it",
   ),
   WF_SANDBOX_OUTPUT: user(
-    "the handler asked for more at once than it may",
+    "the handler exceeded its limit of pending calls, or of their size",
     "await calls in smaller groups, and send less in one call",
   ),
   WF_SANDBOX_KILLED: user(
-    "the handler took its executor process down",
+    "the handler killed its executor process",
     "look for work that no limit can interrupt: huge arrays, BigInts, or strings",
   ),
   WF_SANDBOX_UNREADABLE: system(
-    "what the handler said cannot be read",
+    "the handler's output cannot be read",
     "report it with the log lines around it; what the handler logs, counts and throws may be to blame",
   ),
   WF_SANDBOX_BAD_EVENT: system("an event's body is not JSON", "report it with the log lines around it"),
@@ -51,14 +51,14 @@ export const sandboxCodes = {
   ),
   WF_SANDBOX_NO_WARDEN: system(
     "no `watchfire executor` is connected, so that no handler can run",
-    "look at the container `executor` of the pod, or start `watchfire executor --socket PATH` with the same path",
+    "check the container `executor` of the pod, or start `watchfire executor --socket PATH` with the same path",
   ),
   WF_SANDBOX_WARDEN_LOST: system(
-    "the `watchfire executor` is gone, and what its executors started may not be",
-    "end all processes of its container and restart both; run it as process 1, from a program it may not read, or as root",
+    "the `watchfire executor` is gone, but processes that its executors started may still run",
+    "end all processes of its container and restart both; run it as process 1, from a program that it may not read, or as root",
   ),
   WF_SANDBOX_IMPOSTOR: system(
-    "a process beside the executors poses as a warden or as an executor",
-    "a handler has left its isolate: look for what was deployed last, and update the image",
+    "a process in the executors' container poses as a supervisor or as an executor",
+    "a handler has left its isolate: check what was deployed last, and update the image",
   ),
 } as const satisfies Record<string, ErrorEntry>;

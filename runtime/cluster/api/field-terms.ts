@@ -5,7 +5,10 @@ export interface FieldTerm {
   equal: boolean;
 }
 
-/** The requirements of a selector, in the order of their texts; `\` escapes `,`, `=` and itself. A text is a term that is none. */
+/**
+ * Splits a field selector into its requirements, in the alphabetical order of their texts. `\` escapes `,`, `=` and itself. A
+ * part that is not a requirement is returned as its text.
+ */
 export function fieldTerms(selector: string): (FieldTerm | string)[] {
   const terms = selector.match(/(?:[^\\,]|\\.)+/gs) ?? [];
   return terms.sort().map((term) => {

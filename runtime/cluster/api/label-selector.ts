@@ -103,7 +103,10 @@ export function matchesLabels(selector: LabelSelector, labels: Labels | undefine
   });
 }
 
-/** Below zero if the first integer is less, above if it is more; 0 if they are equal, or one of the texts is none. */
+/**
+ * Compares two texts as integers. Negative if the first is less, positive if it is more; 0 if they are equal or if one of the
+ * texts is not an integer.
+ */
 function order(left = "", right = ""): number {
   if (![left, right].every((text) => /^[-+]?\d+$/.test(text))) return 0;
   const [a, b] = [left, right].map((text) => BigInt(text.replace(/^\+/, "")));

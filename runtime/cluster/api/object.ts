@@ -54,12 +54,12 @@ export function isFields(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value where it is an object, otherwise one without fields. */
+/** Returns the value if it is an object, otherwise an empty object. */
 export function fieldsOf(value: unknown): Fields {
   return isFields(value) ? value : {};
 }
 
-/** The value at a dotted path such as `spec.nodeName`; undefined where any step is missing. */
+/** Returns the value at a dotted path such as `spec.nodeName`; `undefined` if any step is missing. */
 export function at(object: unknown, path: string): unknown {
   let value = object;
   for (const step of path.split(".")) {
@@ -70,7 +70,7 @@ export function at(object: unknown, path: string): unknown {
   return value;
 }
 
-/** Sets the value at a dotted path, making the objects on the way; undefined removes it. */
+/** Sets the value at a dotted path and creates the missing objects along it; `undefined` removes the value. */
 export function put(object: Fields, path: string, value: unknown): void {
   const steps = path.split(".").filter((step) => step !== "");
   const last = steps.pop();

@@ -1,4 +1,4 @@
-/** What a path asks for, as apiserver's RequestInfo has it. */
+/** A parsed request path: the verb, resource and names it addresses. The same as apiserver's RequestInfo. */
 export interface RequestInfo {
   /** `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`; lower-case method otherwise. */
   verb: string;
@@ -25,7 +25,7 @@ const verbs: Record<string, string> = {
 /** The subresources of a namespace itself; anything else below a namespace is a resource in it. */
 const namespaceSubresources = new Set(["status", "finalize"]);
 
-/** Reads a request's path. Undecodable or empty parts make it no resource. */
+/** Reads a request's path. A path with a part that is empty or cannot be decoded is not a resource. */
 export function requestInfo(method: string, pathname: string, query: URLSearchParams): RequestInfo {
   const info: RequestInfo = {
     verb: method.toLowerCase(),

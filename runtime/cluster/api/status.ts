@@ -35,7 +35,7 @@ interface Named {
   plural: string;
 }
 
-/** `deployments.apps`; the core group adds nothing. */
+/** The resource's qualified name, such as `deployments.apps`; for the core group, the plain name. */
 function qualified(resource: Named): string {
   return resource.group === "" ? resource.plural : `${resource.plural}.${resource.group}`;
 }
@@ -127,11 +127,11 @@ export const tooLarge = (limit: number): ApiError =>
 export const expired = (message: string, resume?: string): ApiError =>
   new ApiError(410, "Expired", message, undefined, resume === undefined ? {} : { continue: resume });
 
-/** One fault of a field, as apimachinery's `field.Error` tells it. */
+/** One invalid field, as apimachinery's `field.Error` reports it. */
 export interface FieldFault {
   reason: string;
   field: string;
-  /** Without the field's path. */
+  /** The message, without the field's path. */
   message: string;
 }
 
@@ -148,7 +148,7 @@ export function invalid(type: { group: string; kind: string }, name: string, fau
   });
 }
 
-/** Shorthands for the field faults that the server itself makes. */
+/** Constructors of the field faults that the server itself reports. */
 export const fault = {
   required: (field: string, detail = ""): FieldFault => ({
     reason: "FieldValueRequired",
@@ -177,12 +177,12 @@ export const fault = {
   }),
 };
 
-/** A value as field errors show it. */
+/** Formats a value as field errors show it. */
 function quoted(value: unknown): string {
   return encodeJson(value) ?? "null";
 }
 
-/** The Status of a deletion that is done. */
+/** The Status that answers a completed deletion. */
 export function deleted(resource: Named, name: string, uid: string | undefined): Status {
   return {
     kind: "Status",

@@ -5,13 +5,13 @@ import { impersonated } from "./impersonation.ts";
 import { issuer, type ServiceAccountTokens } from "./service-account-tokens.ts";
 import { admin, anonymous, type User } from "./user.ts";
 
-/** Tells who makes a request by its bearer token. */
+/** Identifies the user of a request by its bearer token. */
 export class Authenticator {
   private readonly adminToken: Buffer;
   private readonly tokens: ServiceAccountTokens;
   private readonly mayImpersonate: (user: User, as: User) => void;
 
-  /** `mayImpersonate` throws a 403 where the user may not pose as another. */
+  /** `mayImpersonate` throws a 403 if the user may not impersonate the other. */
   constructor(adminToken: string, tokens: ServiceAccountTokens, mayImpersonate: (user: User, as: User) => void) {
     this.adminToken = Buffer.from(adminToken);
     this.tokens = tokens;
@@ -37,7 +37,7 @@ export class Authenticator {
     return user;
   }
 
-  /** The holder of a token, whomever it is meant for; undefined for a token that is not valid. */
+  /** Returns the holder of a token, for any audience; `undefined` if the token is not valid. */
   ofToken(token: string): User | undefined {
     const bytes = Buffer.from(token);
     if (bytes.length === this.adminToken.length && timingSafeEqual(bytes, this.adminToken)) return admin;

@@ -4,7 +4,7 @@ import { nameFaults } from "../kinds/names.ts";
 import type { Attributes, Rbac } from "./rbac.ts";
 import { mastersGroup, type User } from "./user.ts";
 
-/** Decides who may do what: the masters everything, others by RBAC. */
+/** Decides what a user may do. Members of `system:masters` may do everything; RBAC decides for all others. */
 export class Authorizer {
   readonly rbac: Rbac;
 
@@ -16,14 +16,17 @@ export class Authorizer {
     return user.groups.includes(mastersGroup) || this.rbac.allows(user, wanted);
   }
 
-  /** Why a request is refused, in the server's words; undefined where it is allowed. */
+  /** Returns the reason why a request is refused, in the server's words; `undefined` if it is allowed. */
   refusal(user: User, info: RequestInfo, query: URLSearchParams): string | undefined {
     const wanted = attributesOf(info, query);
     return this.allows(user, wanted) ? undefined : refusal(user, wanted);
   }
 }
 
-/** A request as authorization sees it. A list or a watch of `metadata.name=x` is about that name. */
+/**
+ * Converts a request to the attributes that authorization checks. A list or watch with the selector `metadata.name=x` is checked
+ * as a request for that name.
+ */
 function attributesOf(info: RequestInfo, query: URLSearchParams): Attributes {
   if (!info.isResource) return { verb: info.verb, path: info.path };
   return {
@@ -38,14 +41,17 @@ function attributesOf(info: RequestInfo, query: URLSearchParams): Attributes {
   };
 }
 
-/** Of several equations the first in the order of their texts; "" where there is none, or its value can be no name. */
+/**
+ * Returns the value of the selector's first equation, in the alphabetical order of the terms. Returns "" if the selector has no
+ * equation, or if the value cannot be a name.
+ */
 function selectedName(selector: string): string {
   const terms = fieldTerms(selector).filter((term) => typeof term !== "string");
   const name = terms.find(({ label, equal }) => label === "metadata.name" && equal)?.value ?? "";
   return nameFaults("segment", name).length === 0 ? name : "";
 }
 
-/** `User "x" cannot list resource "pods" in API group "" in the namespace "y"`. */
+/** The message of a refusal: `User "x" cannot list resource "pods" in API group "" in the namespace "y"`. */
 export function refusal(user: User, { verb, resource, path }: Attributes): string {
   const who = `User ${JSON.stringify(user.name)} cannot ${verb}`;
   if (!resource) return `${who} path ${JSON.stringify(path)}`;

@@ -9,14 +9,14 @@ const group = "rbac.authorization.k8s.io";
 const roleKinds = new Set(["Role", "ClusterRole"]);
 const bindingKinds = new Set(["RoleBinding", "ClusterRoleBinding"]);
 
-/** Who writes what, and where. */
+/** The user of a write, with its resource and its namespace. */
 interface Write {
   readonly type: ResourceType;
   readonly user: User;
   readonly namespace: string;
 }
 
-/** Nobody grants by a role or a binding what they may not do themselves, unless they may `escalate` or `bind`. Throws a 403. */
+/** Throws a 403 if a role or binding grants what its writer may not do, unless the writer may `escalate` or `bind`. */
 export function refuseEscalation(authorizer: Authorizer, write: Write, object: KubeObject): void {
   const { type, user, namespace } = write;
   if (type.group !== group || user.groups.includes(mastersGroup)) return;
@@ -39,7 +39,7 @@ export function refuseEscalation(authorizer: Authorizer, write: Write, object: K
   }
 }
 
-/** A rule of one verb on one resource or path: rules are compared piece by piece. */
+/** Splits a rule into rules of one verb on one resource or path, because rules are compared piece by piece. */
 function atoms(rule: PolicyRule): PolicyRule[] {
   const names = rule.resourceNames?.length ? rule.resourceNames.map((one) => [one]) : [[]];
   return rule.verbs.flatMap((verb) => [

@@ -3,7 +3,7 @@ import { authenticatedGroup, type User } from "./user.ts";
 
 const extraPrefix = "impersonate-extra-";
 
-/** The user that the Impersonate headers name, if any. */
+/** The user that the Impersonate headers name; `undefined` without such headers. */
 export function impersonated(headers: IncomingHttpHeaders): User | undefined {
   const name = headers["impersonate-user"];
   if (typeof name !== "string" || name === "") return undefined;
@@ -22,13 +22,13 @@ export function impersonated(headers: IncomingHttpHeaders): User | undefined {
   };
 }
 
-/** A ServiceAccount comes with its groups. */
+/** The groups that a ServiceAccount belongs to. */
 function accountGroups(name: string): string[] {
   const [, , namespace, account] = name.startsWith("system:serviceaccount:") ? name.split(":") : [];
   return namespace && account ? ["system:serviceaccounts", `system:serviceaccounts:${namespace}`] : [];
 }
 
-/** Node joins repeated headers by ", ". */
+/** The values of a header. Node joins repeated headers by ", ". */
 function listed(value: string | string[] | undefined): string[] {
   if (value === undefined) return [];
   return (Array.isArray(value) ? value : value.split(",")).map((one) => one.trim()).filter((one) => one !== "");

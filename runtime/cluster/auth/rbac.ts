@@ -11,12 +11,12 @@ export interface PolicyRule {
   nonResourceURLs?: string[];
 }
 
-/** What someone wants to do. */
+/** Attributes of a request: a verb, and either a resource or a path. */
 export interface Attributes {
   verb: string;
-  /** Of a resource: */
+  /** Set for a resource. */
   resource?: { group: string; plural: string; subresource: string; namespace: string; name: string };
-  /** Of anything else: */
+  /** Set for a path that is not a resource. */
   path?: string;
 }
 
@@ -25,7 +25,7 @@ const roles = "roles.rbac.authorization.k8s.io";
 const clusterRoleBindings = "clusterrolebindings.rbac.authorization.k8s.io";
 const roleBindings = "rolebindings.rbac.authorization.k8s.io";
 
-/** Reads roles and bindings as they are stored, at each question: a change counts from the next request on. */
+/** Evaluates the stored roles and bindings at each request, so a change takes effect with the next request. */
 export class Rbac {
   private readonly store: Store;
 
@@ -38,7 +38,7 @@ export class Rbac {
     return false;
   }
 
-  /** Every rule that holds for a user in a namespace ("" for the cluster alone). */
+  /** Yields every rule that holds for a user in a namespace ("" for cluster-wide rules only). */
   *rules(user: User, namespace: string): Generator<PolicyRule> {
     for (const [, { object }] of this.store.collection(clusterRoleBindings).current(""))
       if (binds(object, user, "")) yield* this.rulesOf(object, "");
@@ -74,7 +74,7 @@ function binds(binding: KubeObject, user: User, namespace: string): boolean {
 const has = (list: readonly string[] | undefined, value: string) =>
   list?.includes("*") || list?.includes(value) || false;
 
-/** Whether a rule allows something. */
+/** True if the rule allows the request. */
 export function covers(rule: PolicyRule, { verb, resource, path }: Attributes): boolean {
   if (!has(rule.verbs, verb)) return false;
   if (!resource) return (rule.nonResourceURLs ?? []).some((pattern) => matchesPath(pattern, path ?? ""));

@@ -4,17 +4,17 @@ import type { Clock } from "../clock.ts";
 import type { Store } from "../storage/store.ts";
 import { serviceAccountUser, type User } from "./user.ts";
 
-/** Who signs tokens, and for whom they are by default. */
+/** Issuer of the tokens, and their default audience. */
 export const issuer = "https://kubernetes.default.svc.cluster.local";
 
-/** An object that a token lives and dies with. */
+/** An object that a token is bound to: the token becomes invalid when the object is deleted. */
 export interface BoundObject {
   kind: "Pod" | "Secret" | "Node";
   name: string;
   uid: string;
 }
 
-/** What a token is made for. */
+/** Inputs for one token. */
 interface TokenClaims {
   account: KubeObject;
   audiences: readonly string[];
@@ -30,7 +30,9 @@ interface VerifiedToken {
 
 const collections = { Pod: "pods", Secret: "secrets", Node: "nodes" } as const;
 
-/** Signs and checks ServiceAccount tokens: JWTs, ES256, bound to their account and at will to one more object. */
+/**
+ * Signs and verifies ServiceAccount tokens: JWTs with ES256, bound to their account and optionally to one more object.
+ */
 export class ServiceAccountTokens {
   private readonly privateKey: KeyObject;
   private readonly publicKey: KeyObject;
@@ -49,7 +51,7 @@ export class ServiceAccountTokens {
     this.clock = clock;
   }
 
-  /** Gives the token and the time it expires, milliseconds since the epoch. */
+  /** Signs a token. Returns it with its expiry, in milliseconds since the epoch. */
   issue({ account, audiences, expirationSeconds, bound }: TokenClaims): { token: string; expires: number } {
     const seconds = Math.floor(this.clock.now() / 1000);
     const { namespace = "", name = "", uid = "" } = account.metadata;
@@ -72,7 +74,7 @@ export class ServiceAccountTokens {
     return { token: `${text}.${signature.toString("base64url")}`, expires: claims.exp * 1000 };
   }
 
-  /** Checks a token: its signature, its time, and that what it is bound to still exists. */
+  /** Verifies a token: its signature, its expiry, and that the objects it is bound to still exist. */
   verify(token: string): VerifiedToken | undefined {
     const [header, body, signature, rest] = token.split(".");
     if (!header || !body || !signature || rest !== undefined) return undefined;
@@ -104,7 +106,7 @@ export class ServiceAccountTokens {
   }
 }
 
-/** What the API server tells of a token's holder beyond its name. */
+/** The `extra` attributes that the API server reports for a token's holder. */
 function extraOf(claims: Record<string, unknown>, scope: unknown): Record<string, string[]> {
   const extra: Record<string, string[]> = {
     "authentication.kubernetes.io/credential-id": [`JTI=${String(claims.jti)}`],

@@ -1,4 +1,4 @@
-/** Who makes a request. */
+/** The authenticated user of a request. */
 export interface User {
   readonly name: string;
   readonly uid?: string;
@@ -6,25 +6,25 @@ export interface User {
   readonly extra: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Members may do everything, without asking RBAC. */
+/** Group whose members may do everything, without a check by RBAC. */
 export const mastersGroup = "system:masters";
 export const authenticatedGroup = "system:authenticated";
 const unauthenticatedGroup = "system:unauthenticated";
 
-/** The holder of the cluster's own kubeconfig. */
+/** The user of the cluster's generated kubeconfig. */
 export const admin: User = { name: "kubernetes-admin", groups: [mastersGroup, authenticatedGroup], extra: {} };
 
-/** A request without credentials. */
+/** The user of a request without credentials. */
 export const anonymous: User = { name: "system:anonymous", groups: [unauthenticatedGroup], extra: {} };
 
-/** The server's own controllers. */
+/** The user that the built-in controllers act as. */
 export const controllerUser: User = {
   name: "system:kube-controller-manager",
   groups: [mastersGroup, authenticatedGroup],
   extra: {},
 };
 
-/** A ServiceAccount, as RBAC knows it. */
+/** A ServiceAccount as a user: its name and groups as RBAC matches them. */
 export function serviceAccountUser(
   namespace: string,
   name: string,

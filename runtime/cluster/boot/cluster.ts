@@ -21,15 +21,15 @@ import { specialResources } from "../virtual/special-resources.ts";
 import { kubeconfigText, writePrivately } from "./kubeconfig.ts";
 import { seed } from "./seed.ts";
 
-/** How to start the embedded cluster. */
+/** Options of the embedded cluster. */
 export interface ClusterOptions {
-  /** The loopback port; 0, the default, takes any that is free. */
+  /** The loopback port. Default: 0, which takes any free port. */
   port?: number;
-  /** A file that keeps everything, across restarts and kills. Without it the cluster lives in memory. */
+  /** A file that keeps the state across restarts and kills. Default: the state is kept in memory only. */
   state?: string;
-  /** A file for the administrator's kubeconfig, readable by its owner alone. Default: none is written. */
+  /** A file for the administrator's kubeconfig, readable by its owner only. Default: no file is written. */
   kubeconfig?: string;
-  /** Default: the machine's. */
+  /** Default: the system clock. */
   clock?: Clock;
 }
 
@@ -39,13 +39,13 @@ export interface Cluster {
   readonly url: string;
   /** PEM. */
   readonly caCertificate: string;
-  /** A bearer token of `system:masters`. */
+  /** A bearer token of a member of `system:masters`. */
   readonly adminToken: string;
-  /** YAML; complete in itself. */
+  /** YAML with the certificates and the token embedded. */
   readonly kubeconfig: string;
   /** The resourceVersion of the newest write. */
   readonly revision: number;
-  /** Forgets all history: older resourceVersions and continue tokens are expired from now on. */
+  /** Drops all history: older resourceVersions and continue tokens become expired. */
   compact(): void;
   /** Ends watches cleanly and stops serving. */
   close(): Promise<void>;
@@ -53,7 +53,7 @@ export interface Cluster {
 
 /**
  * Starts the cluster; resolves once it serves.
- * @throws ClusterError if the port, the state file or the kubeconfig cannot be had
+ * @throws ClusterError if the port, the state file or the kubeconfig cannot be used
  */
 export async function startCluster(options: ClusterOptions = {}): Promise<Cluster> {
   const { clock = systemClock, state: stateFile, kubeconfig: kubeconfigFile } = options;
@@ -109,7 +109,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   };
 }
 
-/** What a restart finds again: who the cluster is, and its objects. */
+/** Reads the state that survives a restart: the cluster's identity and its objects. */
 async function openState(stateFile: string | undefined, clock: Clock) {
   if (stateFile === undefined) return { identity: await newIdentity(clock), restored: undefined, journal: undefined };
   const lock = FileLock.take(stateFile);
@@ -126,7 +126,7 @@ async function openState(stateFile: string | undefined, clock: Clock) {
 }
 
 async function newIdentity(clock: Clock): Promise<Identity> {
-  // Loading the certificate library costs more than the whole start: only for a cluster that has none yet.
+  // Loading the certificate library takes longer than the rest of the start, so only a cluster without certificates loads it.
   const { makeCertificates } = await import("../certificates.ts");
   const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   return {
@@ -136,7 +136,7 @@ async function newIdentity(clock: Clock): Promise<Identity> {
   };
 }
 
-/** Posing as someone needs the verb `impersonate` on them and on each of their groups. Throws a 403. */
+/** Throws a 403 unless the user has the verb `impersonate` on the other user and on each of its groups. */
 function mayImpersonate(authorizer: Authorizer, user: User, as: User): void {
   const need = (plural: string, name: string, namespace = "") => {
     const resource = { group: "", plural, subresource: "", namespace, name };

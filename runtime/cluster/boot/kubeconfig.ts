@@ -5,7 +5,7 @@ import { stringify } from "yaml";
 import { makeFolder } from "../storage/folder.ts";
 import { writing } from "../storage/writing.ts";
 
-/** The kubeconfig of the cluster's administrator, as YAML; nothing in it points at another file. */
+/** Returns the kubeconfig of the cluster's administrator as YAML. It refers to no other file. */
 export function kubeconfigText(cluster: { url: string; ca: string; token: string }): string {
   const name = "watchfire";
   return stringify({
@@ -23,7 +23,7 @@ export function kubeconfigText(cluster: { url: string; ca: string; token: string
   });
 }
 
-/** Writes a file that only its owner can read, all at once: a reader sees the old one or the new one. */
+/** Writes a file that only its owner can read. The write is atomic: a reader sees the old content or the new. */
 export function writePrivately(file: string, text: string): void {
   writing(file, () => {
     makeFolder(dirname(file));

@@ -31,7 +31,7 @@ const rule = (apiGroups: string[], resources: string[], verbs: string[]): Policy
   verbs,
 });
 
-/** What a namespace's users work with, by group. */
+/** The resources that the default `view`, `edit` and `admin` roles grant, by group. */
 const workloads: [string, string[]][] = [
   [
     "",
@@ -79,7 +79,7 @@ const edit = [
   ...workloads.map(([one, resources]) => rule([one], resources, write)),
 ];
 
-/** The ClusterRoles that people bind, and those that everyone has. */
+/** The default ClusterRoles: those that people bind, and those that every user has. */
 export const roles: KubeObject[] = [
   role("cluster-admin", [rule(["*"], ["*"], ["*"]), { nonResourceURLs: ["*"], verbs: ["*"] }]),
   role("admin", [
@@ -116,7 +116,7 @@ export const roles: KubeObject[] = [
   ]),
 ];
 
-/** Who has the latter. */
+/** Default bindings: the administrators, and the roles that every user has. */
 export const bindings: KubeObject[] = [
   binding("cluster-admin", ["system:masters"]),
   binding("system:basic-user", ["system:authenticated"]),

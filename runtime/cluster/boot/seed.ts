@@ -28,7 +28,10 @@ function objects(): KubeObject[] {
   ];
 }
 
-/** Makes what every cluster has: its namespaces, the `kubernetes` Service, the default roles. What exists stays as it is. */
+/**
+ * Creates the objects that every cluster has: its namespaces, the `kubernetes` Service and the default roles. Existing objects
+ * are not changed.
+ */
 export function seed(backend: Backend): void {
   for (const object of objects()) {
     const call = internalCall(backend, object);

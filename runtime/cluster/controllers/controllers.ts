@@ -4,14 +4,16 @@ import { GarbageCollector } from "./garbage-collector.ts";
 import { Namespaces } from "./namespaces.ts";
 import { WorkQueue } from "./queue.ts";
 
-/** The work that a real cluster's controller-manager does, and the API server on its own CRDs. */
+/** The built-in controllers: the work of a controller-manager, and of the API server on its CRDs. */
 interface Controllers {
-  /** Looks at everything that is stored, as after a start. */
+  /** Reconciles every stored object, as at a start. */
   settle(): void;
   stop(): void;
 }
 
-/** Starts the controllers: they follow every write, after the request that made it is answered or at the latest in the next turn. */
+/**
+ * Starts the controllers. They process a write after its request is answered, at the latest in the next turn of the event loop.
+ */
 export function startControllers(backend: Backend, ca: string): Controllers {
   const { store, clock } = backend;
   const definitions = new Definitions(backend);

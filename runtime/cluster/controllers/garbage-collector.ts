@@ -6,18 +6,18 @@ import { internalCall } from "../rest/internal-call.ts";
 import type { Change } from "../storage/change.ts";
 import type { Collection } from "../storage/collection.ts";
 
-/** Where an object is stored, as one text. */
+/** An object's storage location, its collection and key, as one text. */
 type Place = string;
 const place = (collection: string, key: string): Place => `${collection} ${key}`;
 
-/** Removes objects whose owners are gone, and lets owners go as their deletion's propagation asks. */
+/** Deletes objects whose owners are gone, and completes the deletion of owners by their propagation policy. */
 export class GarbageCollector {
   private readonly backend: Backend;
-  /** The places of the objects that name an owner, by the owner's uid. */
+  /** The locations of the dependents, by their owner's uid. */
   private readonly dependents = new Map<string, Set<Place>>();
   private readonly enqueue: (place: Place) => void;
 
-  /** `enqueue` has `reconcile` called with the place, later. */
+  /** `enqueue` schedules a later call of `reconcile` with the location. */
   constructor(backend: Backend, enqueue: (place: Place) => void) {
     this.backend = backend;
     this.enqueue = enqueue;
@@ -25,7 +25,7 @@ export class GarbageCollector {
       for (const [key, { object }] of collection.current("")) this.index(place(collection.id, key), undefined, object);
   }
 
-  /** Takes note of a write. */
+  /** Updates the index of dependents after a write, and enqueues the objects it affects. */
   observe(collection: Collection, { key, previous, current }: Change): void {
     const where = place(collection.id, key);
     this.index(where, previous?.object, current?.object);
@@ -35,14 +35,14 @@ export class GarbageCollector {
       return;
     }
     for (const dependent of this.dependents.get(previous?.object.metadata.uid ?? "") ?? []) this.enqueue(dependent);
-    // An owner in foreground deletion may have waited for this one.
+    // An owner in foreground deletion may have been waiting for this object.
     for (const { apiVersion, kind, name } of previous?.object.metadata.ownerReferences ?? []) {
       const owner = this.locate(apiVersion, kind, previous?.object.metadata.namespace, name);
       if (owner) this.enqueue(place(owner.collection, owner.key));
     }
   }
 
-  /** Decides what is to become of one object. */
+  /** Decides whether one object is deleted, released or kept. */
   reconcile(where: Place): void {
     const [collection = "", key = ""] = where.split(" ");
     const object = this.backend.store.get(collection, key)?.object;
@@ -54,7 +54,9 @@ export class GarbageCollector {
     } else if (metadata.ownerReferences?.length) this.judge(object);
   }
 
-  /** An object goes when every owner is gone, or when those left wait for it. */
+  /**
+   * Deletes a dependent when all its owners are gone, or when the remaining owners wait for it in foreground deletion.
+   */
   private judge(object: KubeObject): void {
     const { ownerReferences = [], namespace } = object.metadata;
     let waiting = false;
@@ -73,7 +75,7 @@ export class GarbageCollector {
     else if (solid.length < ownerReferences.length) this.keepOnly(object, solid);
   }
 
-  /** Takes off an object the references to owners that are gone or going. */
+  /** Removes the references to owners that are gone or being deleted. */
   private keepOnly(object: KubeObject, ownerReferences: OwnerReference[]): void {
     const type = internalCall(this.backend, object)?.type;
     if (!type) return;
@@ -115,7 +117,7 @@ export class GarbageCollector {
     if (blocking === 0) this.release(collection, key, owner, foregroundFinalizer);
   }
 
-  /** Takes a finalizer off an object in deletion; without any left it is gone. */
+  /** Removes a finalizer from an object in deletion; removing the last one deletes the object. */
   private release(collection: string, key: string, object: KubeObject, finalizer: string): void {
     const { finalizers = [], ...metadata } = object.metadata;
     const left = finalizers.filter((one) => one !== finalizer);
@@ -140,7 +142,7 @@ export class GarbageCollector {
       });
   }
 
-  /** Where an owner would be; undefined for a kind that is not served: its dependents are left alone. */
+  /** Returns the owner's location. `undefined` for a kind that is not served, whose dependents are left alone. */
   private locate(apiVersion: string, kind: string, namespace: string | undefined, name: string) {
     const { group, version } = groupVersion(apiVersion);
     const type = this.backend.registry.ofKind(group, version, kind);

@@ -6,10 +6,10 @@ import { internalCall } from "../rest/internal-call.ts";
 
 const accounts = "serviceaccounts";
 const configMaps = "configmaps";
-/** The ConfigMap by which pods trust the API server. */
+/** The ConfigMap with the CA by which pods trust the API server. */
 const rootCa = "kube-root-ca.crt";
 
-/** Gives every namespace its ServiceAccount and CA, and empties those in deletion. */
+/** Creates the ServiceAccount and CA ConfigMap of each namespace, and empties namespaces in deletion. */
 export class Namespaces {
   private readonly backend: Backend;
   private readonly ca: string;
@@ -52,7 +52,7 @@ export class Namespaces {
     if (call) create({ ...call, name: "", manager: "kube-controller-manager" }, object);
   }
 
-  /** Deletes what is in the namespace; once it is empty, the namespace. */
+  /** Deletes the objects in the namespace, and once it is empty the namespace itself. */
   private terminate(name: string, namespace: KubeObject): void {
     const { store, registry } = this.backend;
     let left = 0;
@@ -81,7 +81,7 @@ export class Namespaces {
       store.put("namespaces", name, { ...namespace, spec: { ...spec, finalizers } });
   }
 
-  /** Says in the status why the namespace stays. */
+  /** Reports in the status why the namespace is not deleted yet. */
   private report(name: string, namespace: KubeObject, left: number): void {
     const status = isFields(namespace.status) ? namespace.status : {};
     const conditions = Array.isArray(status.conditions) ? status.conditions.filter(isFields) : [];

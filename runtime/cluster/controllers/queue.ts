@@ -1,10 +1,10 @@
 import type { Clock } from "../clock.ts";
 import { ClusterError } from "../cluster-error.ts";
 
-/** Until a key is worked on again whose write was refused, as by a full disk. */
+/** Delay before a key is retried whose write was refused, for example by a full disk. Milliseconds. */
 const retryMs = 1_000;
 
-/** Keys to work on, each once however often it is added, off the stack of the write that added it. */
+/** A queue of distinct keys. A key is processed outside the call stack of the write that added it. */
 export class WorkQueue {
   private readonly pending = new Set<string>();
   private readonly work: (key: string) => void;
@@ -25,7 +25,7 @@ export class WorkQueue {
     setImmediate(() => this.drain());
   }
 
-  /** Does all that is pending, and what that adds. */
+  /** Processes all pending keys, and those that are added meanwhile. */
   drain(): void {
     this.scheduled = false;
     const refused: string[] = [];
@@ -41,7 +41,7 @@ export class WorkQueue {
     this.clock.after(retryMs, again, { unref: true });
   }
 
-  /** False where the journal refuses a write: nobody waits for an answer, so the key is tried again. */
+  /** False if the journal refused a write. No client waits for an answer, so the key is tried again. */
   private isDone(key: string): boolean {
     try {
       this.work(key);

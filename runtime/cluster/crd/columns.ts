@@ -7,7 +7,7 @@ import { jsonPath } from "./json-path.ts";
 
 const types = ["string", "integer", "number", "boolean", "date"] as const;
 
-/** The columns of a CRD version's `additionalPrinterColumns`; name and age where it has none. */
+/** The columns of a CRD version's `additionalPrinterColumns`. Default: name and age. */
 export function customColumns(definitions: unknown): Column[] {
   if (!Array.isArray(definitions) || definitions.length === 0) return [name, ageColumn];
   return [name, ...definitions.filter(isFields).map(column)];

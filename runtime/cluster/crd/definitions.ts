@@ -6,25 +6,25 @@ import { servedTypes } from "./served-types.ts";
 
 /** The collection of the CRDs themselves. */
 export const definitionsCollection = "customresourcedefinitions.apiextensions.k8s.io";
-/** Holds a CRD until its objects are gone. */
+/** Finalizer that keeps a CRD until its objects are deleted. */
 const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
-/** Keeps what is served in step with the stored CRDs: names, conditions, and their removal. */
+/** Keeps the served types in step with the stored CRDs: accepted names, conditions and removal. */
 export class Definitions {
   private readonly backend: Backend;
-  /** What of a CRD was last put into service, as text. */
+  /** The served parts of each CRD at its last registration, as text. */
   private readonly inService = new Map<string, string>();
 
   constructor(backend: Backend) {
     this.backend = backend;
   }
 
-  /** Puts every stored CRD into service, as after a restart. */
+  /** Registers every stored CRD, as after a restart. */
   restore(): void {
     for (const [name] of [...this.backend.store.collection(definitionsCollection).current("")]) this.reconcile(name);
   }
 
-  /** Brings one CRD up to date. */
+  /** Reconciles one CRD. */
   reconcile(name: string): void {
     const definition = this.backend.store.get(definitionsCollection, name)?.object;
     if (!definition) {
@@ -39,7 +39,7 @@ export class Definitions {
     if (current.metadata.deletionTimestamp) this.terminate(name, current);
   }
 
-  /** The CRDs whose objects a collection holds must be looked at again when one goes. */
+  /** Returns the CRD that owns a collection. It must be reconciled when an object of the collection is deleted. */
   ownerOf(collection: string): string | undefined {
     return this.backend.store.get(definitionsCollection, collection) ? collection : undefined;
   }
@@ -47,7 +47,7 @@ export class Definitions {
   private serve(name: string, definition: KubeObject): void {
     const state = encodeJson([definition.spec, at(definition, "status.acceptedNames"), definition.metadata.uid]);
     if (this.inService.get(name) === state) return;
-    // Any change of the spec ends the watches, as the real server rebuilds its storage.
+    // Any change of the spec ends the watches, as in the real server, which rebuilds its storage.
     if (this.inService.has(name)) this.backend.store.reset(storageOf(definition));
     this.inService.set(name, state);
     this.backend.registry.setCustom(name, servedTypes(definition));
@@ -57,11 +57,11 @@ export class Definitions {
     if (!this.inService.delete(name)) return;
     this.backend.registry.setCustom(name, []);
     this.backend.store.reset(name);
-    // Names that this CRD held may be free for another one.
+    // Names that this CRD held may now be free for another CRD.
     for (const [other] of [...this.backend.store.collection(definitionsCollection).current("")]) this.reconcile(other);
   }
 
-  /** Deletes the objects of a CRD in deletion, then the CRD. Objects with finalizers hold it. */
+  /** Deletes the objects of a CRD in deletion, then the CRD. Objects with finalizers delay it. */
   private terminate(name: string, definition: KubeObject): void {
     const { store, clock } = this.backend;
     const collection = storageOf(definition);
@@ -118,7 +118,7 @@ export class Definitions {
     };
   }
 
-  /** Another CRD of the group that has one of the names already. */
+  /** Returns the conflict with another CRD of the group that already has one of the names. */
   private clash(definition: KubeObject, names: Names): { reason: string; message: string } | undefined {
     for (const [name, { object: other }] of this.backend.store.collection(definitionsCollection).current("")) {
       if (name === definition.metadata.name || groupOf(other) !== groupOf(definition)) continue;

@@ -1,6 +1,6 @@
 import { isFields } from "../api/object.ts";
 
-/** One step: a member, an index, every item, or the items that have a value at a path. */
+/** One step of a path: a member, an index, every item, or the items with a value at a path. */
 type Step =
   | { kind: "member"; name: string }
   | { kind: "index"; index: number }
@@ -11,8 +11,8 @@ const stepPattern =
   /\.\*|\.([A-Za-z0-9_$/-]+(?:\\\.[A-Za-z0-9_$/-]+)*)|\[\*\]|\[(-?\d+)\]|\['([^']*)'\]|\["([^"]*)"\]|\[\?\(@([^=!<>)]+?)\s*(==|!=)\s*["']?([^"')]*)["']?\)\]/y;
 
 /**
- * Compiles the subset of JSONPath that printer columns use: members, indices, `*` and filters by (in)equality. Gives a
- * function to every match, first to last; undefined for a path that is not of the subset.
+ * Compiles the subset of JSONPath that printer columns use: members, indices, `*` and filters by (in)equality. Returns a function
+ * that finds every match in order; `undefined` for a path outside the subset.
  */
 export function jsonPath(path: string): ((value: unknown) => unknown[]) | undefined {
   const steps = parse(path.replace(/^\$/, ""));

@@ -8,7 +8,7 @@ import { customColumns } from "./columns.ts";
 /** Verbs in the order in which the real server lists them for custom resources. */
 const customVerbs = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
 
-/** What an established CRD serves: a resource per served version. */
+/** The resource types that an established CRD serves, one for each served version. */
 export function servedTypes(definition: KubeObject): ResourceType[] {
   const names = namesOf(definition);
   const group = groupOf(definition);
@@ -32,7 +32,7 @@ export function servedTypes(definition: KubeObject): ResourceType[] {
         columns: customColumns(version.additionalPrinterColumns),
         ...subresourcesOf(version),
         ...selectableFields(version),
-        // Objects stored before a default was declared show it as soon as it is.
+        // An object stored before a default was declared shows the default as soon as it is declared.
         fromStorage: (object) => withDefaults(schema(), { ...object, apiVersion }),
         toStorage: (object) => ({ ...object, apiVersion: `${group}/${storedVersion}` }),
         schema,
@@ -69,7 +69,7 @@ function warnings(version: Fields, name: string): Pick<ResourceType, "warn"> {
   return { warn: () => [text] };
 }
 
-/** The structural schema, compiled when it is first needed. */
+/** Compiles the structural schema when it is first needed. */
 function lazily(version: Fields): () => Schema | undefined {
   let compiled: { schema?: Schema } | undefined;
   return () => {

@@ -5,7 +5,7 @@ import type { Reply } from "../rest/respond.ts";
 import { aggregated, coreVersions, groupDocument, groupList, resourceList } from "./documents.ts";
 import { OpenApi } from "./open-api.ts";
 
-/** The Kubernetes release that this cluster speaks like. */
+/** The Kubernetes release whose API this cluster serves. */
 const version = {
   major: "1",
   minor: "36",
@@ -24,7 +24,7 @@ const version = {
 
 const health = new Set(["livez", "readyz", "healthz"]);
 
-/** Serves everything that is no resource: discovery, OpenAPI, version and health. */
+/** Serves the paths that are not resources: discovery, OpenAPI, version and health. */
 export class DiscoveryHandler {
   private readonly registry: Registry;
   private readonly openApi: OpenApi;
@@ -37,7 +37,7 @@ export class DiscoveryHandler {
     this.address = address;
   }
 
-  /** Throws PathNotFound where no document is. */
+  /** Throws PathNotFound if there is no document at the path. */
   handle(request: IncomingMessage, reply: Reply, pathname: string): void {
     const parts = pathname.split("/").filter((part) => part !== "");
     const [first = ""] = parts;

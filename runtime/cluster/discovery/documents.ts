@@ -18,7 +18,7 @@ export function groupList(registry: Registry): unknown {
   return { kind: "APIGroupList", apiVersion: "v1", groups: groups(registry).map(groupEntry) };
 }
 
-/** `/apis/<group>`; undefined where there is none. */
+/** `/apis/<group>`; `undefined` if the group does not exist. */
 export function groupDocument(registry: Registry, name: string): unknown {
   const group = groups(registry).find((one) => one.name === name);
   return group && { kind: "APIGroup", apiVersion: "v1", ...groupEntry(group) };
@@ -29,7 +29,7 @@ function groupEntry({ name, versions }: Group) {
   return { name, versions: entries, preferredVersion: entries[0] };
 }
 
-/** `/api/v1` and `/apis/<group>/<version>`; undefined where nothing is served. */
+/** `/api/v1` and `/apis/<group>/<version>`; `undefined` if the version is not served. */
 export function resourceList(registry: Registry, group: string, version: string): unknown {
   const types = registry.all().filter((type) => type.group === group && type.version === version);
   if (types.length === 0) return undefined;
@@ -97,7 +97,7 @@ export function aggregated(registry: Registry, core: boolean, version: string): 
 function aggregatedResource(type: ResourceType): unknown {
   const { group, version, plural, kind, namespaced, singular, verbs, shortNames, categories } = type;
   const subs = subresources(type);
-  // Custom resources name their kind in full; built-in ones leave the group and version empty.
+  // Custom resources state their group and version; built-in ones leave them empty, as in the real server.
   const own = type.custom ? { group, version } : { group: "", version: "" };
   return {
     resource: plural,

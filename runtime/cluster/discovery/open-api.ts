@@ -9,15 +9,15 @@ import type { Reply } from "../rest/respond.ts";
 import { type CustomResource, type JsonObject, openApiV2, openApiV3, openApiV3Index } from "../schema/index.ts";
 import { asksForMessage, messageMediaType, swaggerMessage } from "./swagger-message.ts";
 
-/** A document as it is sent. */
+/** A cached document, as it is sent. */
 interface Made {
-  /** The registry's version that it is of. */
+  /** The registry's version for which the document was made. */
   readonly version: number;
   readonly body: Buffer;
   readonly etag: string;
 }
 
-/** Serves `/openapi/v2` and `/openapi/v3`, made anew only when what is served has changed. */
+/** Serves `/openapi/v2` and `/openapi/v3`. A document is rebuilt only when the served types have changed. */
 export class OpenApi {
   private readonly registry: Registry;
   private readonly made = new Map<string, Made>();

@@ -1,7 +1,7 @@
 import type { Registry } from "../kinds/registry/registry.ts";
 import type { ResourceType } from "../kinds/resource-type.ts";
 
-/** A subresource as discovery tells of it. */
+/** A subresource as discovery lists it. */
 interface SubresourceType {
   name: string;
   kind: string;
@@ -13,7 +13,7 @@ interface SubresourceType {
 const objectVerbs = ["get", "patch", "update"];
 const own = { group: "", version: "" };
 
-/** Subresources that go with one resource alone, by `<plural>.<group>`. */
+/** Subresources of single resources, by `<plural>.<group>`. */
 const special: Record<string, SubresourceType[]> = {
   "serviceaccounts.": [
     { name: "token", kind: "TokenRequest", group: "authentication.k8s.io", version: "v1", verbs: ["create"] },
@@ -33,7 +33,7 @@ export function subresources(type: ResourceType): SubresourceType[] {
   return all;
 }
 
-/** A served group with its versions, best first. */
+/** A served group with its versions, in order of preference. */
 export interface Group {
   name: string;
   versions: string[];

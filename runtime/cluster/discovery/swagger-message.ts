@@ -13,20 +13,22 @@ import {
 } from "../protobuf/writer.ts";
 import type { Json, JsonObject } from "../schema/index.ts";
 
-/** What kubectl asks `/openapi/v2` for, in its old and its new spelling; answered in the new one. */
+/**
+ * Matches the media type that kubectl requests of `/openapi/v2`, in its old and its new spelling. The answer uses the new one.
+ */
 export const asksForMessage = /application\/com\.github\.proto-openapi\.spec\.v2[@.]v1\.0\+protobuf/;
 export const messageMediaType = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /**
- * An OpenAPI v2 document as the message `openapi.v2.Document`, which is the only form that kubectl reads.
- * The field numbers are those of gnostic's `OpenAPIv2.proto`.
+ * Encodes an OpenAPI v2 document as the message `openapi.v2.Document`, the only form that kubectl reads. The field numbers are
+ * those of gnostic's `OpenAPIv2.proto`.
  */
 export const swaggerMessage = (document: JsonObject): Buffer => alone(wholeDocument, document);
 
-/** Any value, in the message's YAML form; JSON is YAML. */
+/** Encodes any value in the message's YAML form; JSON is valid YAML. */
 const any: Encode = (value) => within(2, text)(encodeJson(value));
 
-/** Fields that begin with `x-` go by their names into field `number`. */
+/** Encodes the fields whose names begin with `x-` as named values in field `number`. */
 const extended = (fields: Fields, number: number): Encode =>
   message(fields, (name, value) => (name.startsWith("x-") ? entry(number, [name, value], any) : undefined));
 

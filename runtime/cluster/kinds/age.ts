@@ -1,4 +1,4 @@
-/** A span of time as kubectl writes it (apimachinery `duration.HumanDuration`): `5s`, `3m20s`, `4h`, `12d`, `2y30d`. */
+/** Formats a duration as kubectl does (apimachinery `duration.HumanDuration`): `5s`, `3m20s`, `4h`, `12d`, `2y30d`. */
 export function age(milliseconds: number): string {
   const seconds = Math.floor(milliseconds / 1000);
   if (seconds < -1) return "<invalid>";
@@ -17,7 +17,7 @@ export function age(milliseconds: number): string {
   return days < 2920 ? pair(years, "y", days % 365, "d") : `${years}y`;
 }
 
-/** The age of a timestamp, or `<unknown>` where there is none. */
+/** The age of a timestamp, or `<unknown>` without one. */
 export function since(timestamp: unknown, now: number): string {
   const then = typeof timestamp === "string" ? Date.parse(timestamp) : Number.NaN;
   return Number.isNaN(then) ? "<unknown>" : age(now - then);

@@ -4,7 +4,7 @@ import type { NameRule } from "./resource-type.ts";
 interface Rule {
   pattern: RegExp;
   limit: number;
-  /** What apimachinery's validation says of a name that does not match. */
+  /** The message of apimachinery's validation for a name that does not match. */
   message: string;
 }
 
@@ -25,7 +25,7 @@ const rules: Record<Exclude<NameRule, "segment">, Rule> = {
   label1035: { pattern: /^[a-z]([-a-z0-9]*[a-z0-9])?$/, limit: 63, message: label1035 },
 };
 
-/** What is wrong with a name, in apimachinery's words; empty when nothing is. */
+/** The faults of a name, in apimachinery's words; empty for a valid name. */
 export function nameFaults(rule: NameRule, name: string): string[] {
   if (rule === "segment") {
     if (name === "." || name === "..") return [`may not be '${name}'`];

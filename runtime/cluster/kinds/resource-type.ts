@@ -2,7 +2,7 @@ import { at, type KubeObject } from "../api/object.ts";
 import type { FieldFault } from "../api/status.ts";
 import type { Schema } from "../schema/index.ts";
 
-/** A printed column: a name and where its cell comes from. */
+/** A printed column: its name and the function that computes its cell. */
 export interface Column {
   name: string;
   type?: "string" | "integer" | "number" | "boolean" | "date";
@@ -13,7 +13,7 @@ export interface Column {
   cell: (object: KubeObject, now: number) => unknown;
 }
 
-/** Where a `/scale` subresource finds its numbers, as dotted paths. */
+/** The fields behind a `/scale` subresource, as dotted paths. */
 export interface ScalePaths {
   spec: string;
   status: string;
@@ -21,10 +21,12 @@ export interface ScalePaths {
   selector?: string;
 }
 
-/** What a name must be. */
+/** Syntax that a name must have. */
 export type NameRule = "subdomain" | "label" | "label1035" | "segment";
 
-/** What the server does with one kind beyond storing it. Everything is optional: without any it is plain storage. */
+/**
+ * The server's behaviour for one kind beyond storing it. Everything is optional: without traits, a kind is plainly stored.
+ */
 export interface Traits {
   nameRule?: NameRule;
   shortNames?: string[];
@@ -32,22 +34,22 @@ export interface Traits {
   /** Field selectors beyond metadata.name and metadata.namespace, by their dotted label. */
   fields?: Record<string, (object: KubeObject) => string>;
   columns?: Column[];
-  /** Has `/status`, which alone writes `.status`. */
+  /** Has a `/status` subresource, the only endpoint that writes `.status`. */
   status?: boolean;
   scale?: ScalePaths;
   /** Writes without a resourceVersion are refused. */
   needsResourceVersion?: boolean;
-  /** A PUT to a name that is free creates it. */
+  /** A PUT creates the object if it does not exist. */
   createOnUpdate?: boolean;
-  /** A deletion answers the object instead of a Status. */
+  /** A deletion answers with the object instead of a Status. */
   returnsDeleted?: boolean;
   /** metadata.generation counts changes outside metadata and status. */
   generation?: boolean;
-  /** Changes an object on its way in, in place. `old` is absent for a creation. */
+  /** Changes an incoming object in place. `old` is absent for a creation. */
   prepare?: (object: KubeObject, old: KubeObject | undefined) => void;
-  /** Faults that the schema cannot see. */
+  /** Faults that the schema cannot express. */
   check?: (object: KubeObject, old: KubeObject | undefined) => FieldFault[];
-  /** Seconds an object lingers after DELETE, if the caller names none. */
+  /** Grace period of a deletion in seconds, if the client does not set it. */
   grace?: (object: KubeObject) => number;
   /** Warnings for the client, as in the `Warning` header. */
   warn?: (object: KubeObject) => string[];
@@ -62,16 +64,18 @@ export interface ResourceType extends Traits {
   plural: string;
   singular: string;
   namespaced: boolean;
-  /** The collection that holds its objects: shared by all versions, and by resources that are views of one another. */
+  /**
+   * The collection that holds its objects. All versions share it, and so do resources that are views of one another.
+   */
   storage: string;
   /** A custom resource: `custom` is the CRD that defines it. */
   custom?: KubeObject;
-  /** Turns a stored object into this version and back. Without: only apiVersion differs. */
+  /** Convert a stored object to this version and back. Default: only apiVersion differs. */
   fromStorage?: (object: KubeObject) => KubeObject;
   toStorage?: (object: KubeObject) => KubeObject;
   verbs: readonly string[];
   schema: () => Schema | undefined;
-  /** The schema of the stored form, where that has other fields than the served one. */
+  /** The schema of the stored form, if its fields differ from those of the served form. */
   storageSchema?: () => Schema | undefined;
 }
 
@@ -83,7 +87,7 @@ export function servedVersion(type: ResourceType): string {
   return type.group === "" ? type.version : `${type.group}/${type.version}`;
 }
 
-/** A stored object in the version that was asked for. */
+/** Converts a stored object to the requested version. */
 export function present(type: ResourceType, object: KubeObject): KubeObject {
   if (type.fromStorage) return type.fromStorage(object);
   const apiVersion = servedVersion(type);
@@ -95,7 +99,7 @@ export function keyOf(namespace: string | undefined, name: string): string {
   return namespace ? `${namespace}/${name}` : name;
 }
 
-/** A field selector on a string at a path. */
+/** A field selector on the string at a path. */
 export const field =
   (path: string) =>
   (object: KubeObject): string => {

@@ -12,13 +12,13 @@ import {
 import { labelFaults, nameFaults, qualifiedNameFaults } from "./names.ts";
 import type { ResourceType } from "./resource-type.ts";
 
-/** A stored object as the schema functions take it. */
+/** Casts a stored object to the type that the schema functions take. */
 export const asJson = (object: KubeObject): JsonObject => object as unknown as JsonObject;
 
-/** And back: what they give is an object of the API still. */
+/** Casts the result of a schema function back to an object of the API. */
 export const asObject = (json: JsonObject): KubeObject => json as unknown as KubeObject;
 
-/** Any value as JSON. */
+/** Casts any value to JSON. */
 export const json = (value: unknown): Json => value as Json;
 
 const metadataFields = new Set([
@@ -39,7 +39,7 @@ const metadataFields = new Set([
   "managedFields",
 ]);
 
-/** Drops what the kind's schema does not know; tells the dropped paths. */
+/** Drops the fields that the kind's schema does not know; `unknown` lists their paths. */
 export function pruned(type: ResourceType, object: KubeObject): { object: KubeObject; unknown: string[] } {
   const unknown: string[] = [];
   let metadata = object.metadata;
@@ -58,7 +58,7 @@ export function pruned(type: ResourceType, object: KubeObject): { object: KubeOb
   };
 }
 
-/** Fills in the defaults of the kind's schema and of its traits. The result is the caller's own. */
+/** Fills in the defaults of the kind's schema and of its traits. The result may be changed by the caller. */
 export function defaulted(type: ResourceType, object: KubeObject, old: KubeObject | undefined): KubeObject {
   const schema = (type.storageSchema ?? type.schema)();
   const filled = schema ? asObject(applyDefaults(schema, asJson(object))) : object;
@@ -68,7 +68,7 @@ export function defaulted(type: ResourceType, object: KubeObject, old: KubeObjec
   return own;
 }
 
-/** Everything wrong with an object that is about to be stored. */
+/** All faults of an object that is about to be stored. */
 export function faultsOf(type: ResourceType, object: KubeObject, old: KubeObject | undefined): FieldFault[] {
   const schema = (type.storageSchema ?? type.schema)();
   const errors: FieldError[] = schema ? validate(schema, asJson(object), old && asJson(old)) : [];
@@ -118,7 +118,7 @@ function ownerFaults(owners: readonly unknown[]): FieldFault[] {
   return faults;
 }
 
-/** What of the metadata an update may not touch. */
+/** Faults of an update that changes immutable metadata. */
 function changeFaults(object: KubeObject, old: KubeObject): FieldFault[] {
   const faults: FieldFault[] = [];
   if (old.metadata.deletionTimestamp) {
@@ -135,7 +135,10 @@ function changeFaults(object: KubeObject, old: KubeObject): FieldFault[] {
   return faults;
 }
 
-/** Labels and annotations are maps of strings; other values cannot be read at all. Gives what is wrong. */
+/**
+ * Checks that labels and annotations are maps of strings; other values cannot be decoded at all. Returns the fault, if there is
+ * one.
+ */
 export function unreadableMetadata(metadata: Fields): string | undefined {
   for (const map of ["labels", "annotations"]) {
     const value = metadata[map];

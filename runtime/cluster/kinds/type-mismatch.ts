@@ -3,8 +3,9 @@ import { isNumber, WrittenNumber } from "../exact-json.ts";
 import { goKind, type Json, type Schema } from "../schema/index.ts";
 
 /**
- * The first value that Go could not read into a built-in kind, in the words of its JSON decoder; undefined where all
- * fit. Custom resources have no Go type: their schema tells. Numbers may be WrittenNumbers: Go reads no `1.0` into an int.
+ * Finds the first value that Go could not decode into a built-in kind, and returns the message of Go's JSON decoder; `undefined`
+ * if all values fit. Custom resources have no Go type: their schema is checked instead. Numbers may be WrittenNumbers, because Go
+ * does not decode `1.0` into an int.
  */
 export function typeMismatch(schema: Schema, value: unknown, path: string): string | undefined {
   if (value === null || value === undefined || schema["x-kubernetes-int-or-string"]) return undefined;
@@ -28,7 +29,7 @@ export function typeMismatch(schema: Schema, value: unknown, path: string): stri
   });
 }
 
-/** A number as Go's decoder shows it; undefined for any other value. */
+/** Formats a number as Go's decoder shows it; `undefined` for any other value. */
 function shownNumber(value: unknown, expected: Schema["type"]): string | undefined {
   if (!isNumber(value) && !(value instanceof WrittenNumber)) return undefined;
   if (expected !== "integer") return "number";

@@ -1,9 +1,9 @@
 /**
- * Rewrites kubernetes.json, what the embedded API server knows of the built-in kinds, from a running kube-apiserver:
+ * Regenerates kubernetes.json, the embedded API server's data of the built-in kinds, from a running kube-apiserver:
  *
  *     KUBECONFIG=... node runtime/cluster/openapi/refresh.ts
  *
- * Takes the schemas that the served kinds reach, without their prose, and the resources that discovery lists.
+ * It contains the schemas that the served kinds use, without their prose, and the resources in discovery.
  * Run it by hand when the Kubernetes version changes; it needs `kubectl` on the PATH.
  */
 import { execFileSync } from "node:child_process";
@@ -56,7 +56,9 @@ function get(path: string): unknown {
   return JSON.parse(execFileSync("kubectl", ["get", "--raw", path], { encoding: "utf8", maxBuffer: 1 << 28 }));
 }
 
-/** The schema without prose, `description` being a keyword or, under `properties`, a field's name. */
+/**
+ * Removes the prose from a schema. With `names`, the keys are field names, so a key `description` is a field and stays.
+ */
 function trim(value: Node, names: boolean): Node {
   if (Array.isArray(value)) return value.map((item) => trim(item, false));
   if (value === null || typeof value !== "object") return value;
@@ -64,7 +66,7 @@ function trim(value: Node, names: boolean): Node {
   return Object.fromEntries(kept.map(([key, child]) => [key, trim(child, !names && key === "properties")]));
 }
 
-/** Collects the schema of that name and all that it refers to. */
+/** Collects the schema of that name and all schemas it refers to. */
 function reach(name: string, from: Record<string, Node>, into: Record<string, Node>): void {
   const schema = from[name];
   if (schema === undefined || into[name] !== undefined) return;

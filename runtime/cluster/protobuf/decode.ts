@@ -3,12 +3,14 @@ import { int64, parseJson } from "../exact-json.ts";
 import { type MessageField, messageFields, messageOf } from "./messages.ts";
 import { ProtobufReader } from "./reader.ts";
 
-/** The media type by which Go clients send built-in kinds. */
+/** The media type in which Go clients send built-in kinds. */
 export const protobufMediaType = "application/vnd.kubernetes.protobuf";
 
 const magic = Buffer.from("k8s\0");
 
-/** Reads an object in Kubernetes' protobuf envelope as its JSON form. Throws an Error that says what is wrong. */
+/**
+ * Decodes an object in Kubernetes' protobuf envelope into its JSON form. Throws an Error with the cause if the bytes are invalid.
+ */
 export function decodeProtobuf(bytes: Buffer): Fields {
   if (!bytes.subarray(0, magic.length).equals(magic))
     throw new Error("provided data does not appear to be a protobuf message, expected prefix [107 56 115 0]");
@@ -39,7 +41,7 @@ function typeMeta(bytes: Buffer): { apiVersion: string; kind: string } {
   return meta;
 }
 
-/** A message as JSON; most are objects, some have a JSON form of their own. */
+/** Decodes a message into JSON. Most messages become objects; some have a special JSON form. */
 function message(name: string, bytes: Buffer): unknown {
   const fields = messageFields(name);
   const values: Fields = {};
@@ -53,7 +55,7 @@ function message(name: string, bytes: Buffer): unknown {
   return jsonForm(name, values);
 }
 
-/** Fields of the messages that only have a JSON form of their own, and so are not in the table. */
+/** Fields of the messages with a special JSON form, which are not in the table. */
 function opaque(name: string, field: number): MessageField | undefined {
   const plain = { repeated: false, map: false, inline: false, dropZero: false };
   if (name === "resource.Quantity" && field === 1) return { ...plain, json: "string", type: "string" };

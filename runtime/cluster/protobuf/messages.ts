@@ -1,16 +1,16 @@
 import { readFileSync } from "node:fs";
 
-/** One field of a message: where it lands in the JSON form. */
+/** One field of a message, with its place in the JSON form. */
 export interface MessageField {
   json: string;
-  /** A scalar's name, or a message's such as `core.v1.Pod`. */
+  /** The name of a scalar, or of a message such as `core.v1.Pod`. */
   type: string;
   repeated: boolean;
   /** A map from strings to `type`. */
   map: boolean;
   /** The message's fields belong to the outer object. */
   inline: boolean;
-  /** Go leaves this field out of JSON when it is zero, but writes it to protobuf. */
+  /** Go omits this field from JSON when it is zero, but writes it to protobuf. */
   dropZero: boolean;
 }
 
@@ -41,7 +41,7 @@ export function messageFields(name: string): Map<number, MessageField> | undefin
   return fields;
 }
 
-/** The message of a kind, such as `core.v1.Pod`. */
+/** The name of a kind's message, such as `core.v1.Pod`. */
 export function messageOf(group: string, version: string, kind: string): string {
   if (kind.endsWith("Options") && group !== "") return `meta.v1.${kind}`;
   const own = `${group === "" ? "core" : (group.split(".")[0] ?? "")}.${version}.${kind}`;

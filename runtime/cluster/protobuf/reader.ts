@@ -1,4 +1,7 @@
-/** Reads protobuf's wire format: varints, fixed numbers and length-delimited bytes. Throws a RangeError at a cut. */
+/**
+ * Reads protobuf's wire format: varints, fixed-size numbers and length-delimited bytes. Throws a RangeError if the input is
+ * truncated.
+ */
 export class ProtobufReader {
   private readonly bytes: Buffer;
   private offset = 0;
@@ -11,7 +14,7 @@ export class ProtobufReader {
     return this.offset >= this.bytes.length;
   }
 
-  /** The next field's number and wire type. */
+  /** Reads the next field's number and wire type. */
   tag(): { field: number; wire: number } {
     const tag = Number(this.varint());
     return { field: tag >>> 3, wire: tag & 7 };
@@ -33,7 +36,7 @@ export class ProtobufReader {
     return value;
   }
 
-  /** A length-delimited field. */
+  /** Reads a length-delimited field. */
   delimited(): Buffer {
     const length = Number(this.varint());
     if (length < 0 || this.offset + length > this.bytes.length) throw new RangeError("a field is cut short");
@@ -42,7 +45,7 @@ export class ProtobufReader {
     return value;
   }
 
-  /** Passes over a field that is not known. */
+  /** Skips an unknown field. */
   skip(wire: number): void {
     if (wire === 0) this.varint();
     else if (wire === 1) this.offset += 8;

@@ -1,5 +1,5 @@
 /**
- * Makes `messages.json`, the table by which protobuf bodies are read, from the Go modules of a Kubernetes release:
+ * Generates `messages.json`, the table for decoding protobuf bodies, from the Go modules of a Kubernetes release:
  *
  *     node runtime/cluster/protobuf/refresh.ts "$(go env GOMODCACHE)/k8s.io" v0.36.3
  *
@@ -11,7 +11,7 @@ import { join } from "node:path";
 
 const [modules = "", release = ""] = process.argv.slice(2);
 
-/** Packages of the served kinds, and of what their objects are made of: short name and folder. */
+/** Packages of the served kinds and of the types that they use: short name and folder. */
 const packages: [string, string][] = [
   ["core.v1", `api@${release}/core/v1`],
   ["apps.v1", `api@${release}/apps/v1`],
@@ -36,7 +36,7 @@ const packages: [string, string][] = [
   ["meta.v1", `apimachinery@${release}/pkg/apis/meta/v1`],
 ];
 
-/** What a struct's tags say of one protobuf field. */
+/** A struct field's tags: its protobuf number and its JSON name. */
 interface Tag {
   json: string;
   inline: boolean;
@@ -93,7 +93,7 @@ for (const [name, path] of packages) {
   }
 }
 
-/** Only what the stored and virtual kinds and the request options reach. */
+/** The messages that the stored and virtual kinds and the request options use. */
 function reachable(): Record<string, string[]> {
   const wanted = new Set<string>();
   const visit = (name: string) => {

@@ -22,21 +22,21 @@ export const double: Encode = (value) => {
   return { wire: 1, bytes };
 };
 
-/** A message with one field, which holds the value; of a list, each of its items. */
+/** Encodes a message with one field, which holds the value; if it is a list, one field for each item. */
 export const within = (number: number, encode: Encode): Encode => {
   return (value) => delimited(Buffer.concat([value].flat().map((one) => field(number, encode(one)))));
 };
 
-/** A message that lists an object's entries in field `number`, each a message of name and value. */
+/** Encodes a message that lists an object's entries in field `number`, each as a message of name and value. */
 export const entries = (number: number, encode: Encode): Encode => {
   return (value) =>
     delimited(Buffer.concat(Object.entries(value as JsonObject).map((each) => entry(number, each, encode))));
 };
 
-/** The fields of a message by their JSON name: number, encoding, and whether a list is a field for each item. */
+/** The fields of a message by their JSON name: number, encoding, and whether a list becomes one field per item. */
 export type Fields = Readonly<Record<string, readonly [number: number, encode: Encode, each?: "each"]>>;
 
-/** A message with an object's fields. What is not in the table goes to `others`, or is left out. */
+/** Encodes an object's fields as a message. Fields outside the table go to `others`, or are omitted. */
 export const message = (fields: Fields, others?: (name: string, value: Json) => Buffer | undefined): Encode => {
   return (value) =>
     delimited(
@@ -50,11 +50,11 @@ export const message = (fields: Fields, others?: (name: string, value: Json) => 
     );
 };
 
-/** One name and its value, as field `number` of a message. */
+/** Encodes one name and its value as field `number` of a message. */
 export const entry = (number: number, [name, value]: readonly [string, Json], encode: Encode): Buffer =>
   field(number, delimited(Buffer.concat([field(1, text(name)), field(2, encode(value))])));
 
-/** The bytes of a message that stands alone. */
+/** Encodes a top-level message. */
 export const alone = (encode: Encode, value: Json): Buffer => {
   const { bytes } = encode(value);
   return bytes.subarray(varintLength(bytes));

@@ -7,7 +7,7 @@ import { trackUpdate } from "../schema/index.ts";
 import { handled } from "./body.ts";
 import type { Call } from "./call.ts";
 
-/** Drops unknown fields and tells of them as the request asked. Throws a 400 under Strict. */
+/** Drops unknown fields, and reports them as the request's `fieldValidation` asks. Throws a 400 under Strict. */
 export function admitFields(call: Call, object: KubeObject, duplicates: readonly string[] = []): KubeObject {
   const wrong = unreadableMetadata(object.metadata as Record<string, unknown>);
   if (wrong) throw badRequest(handled(call.type, `json: cannot unmarshal into Go struct field ${wrong}`));
@@ -26,7 +26,7 @@ export function admitFields(call: Call, object: KubeObject, duplicates: readonly
   return outcome.object;
 }
 
-/** A new object needs a namespace that exists and stays. Throws 404 or 403. */
+/** Checks that a new object's namespace exists and is not in deletion. Throws 404 or 403. */
 export function admitNamespace(call: Call, name: string): void {
   if (!call.type.namespaced) return;
   const namespaces = { group: "", plural: "namespaces" };
@@ -47,13 +47,13 @@ export function admitNamespace(call: Call, name: string): void {
   );
 }
 
-/** Throws a 422 if the object is not fit to be stored. */
+/** Validates an object before it is stored. Throws a 422. */
 export function admitObject(call: Call, object: KubeObject, old: KubeObject | undefined): void {
   const faults = faultsOf(call.type, object, old);
   if (faults.length > 0) throw invalid(call.type, object.metadata.name ?? "", faults);
 }
 
-/** The name and namespace in a body must be those of the URL. Throws a 400. */
+/** Checks that the name and namespace in a body are those of the URL. Throws a 400. */
 export function admitIdentity(call: Call, object: KubeObject): KubeObject {
   const { metadata } = object;
   if (call.type.namespaced && metadata.namespace && metadata.namespace !== call.namespace)
@@ -66,7 +66,7 @@ export function admitIdentity(call: Call, object: KubeObject): KubeObject {
   return { ...object, metadata: own };
 }
 
-/** The object with its managedFields after a write that is no apply. */
+/** Returns the object with its managedFields updated, after a write other than an apply. */
 export function withManagedFields(call: Call, object: KubeObject, old: KubeObject | undefined): KubeObject {
   const view = (one: KubeObject) => asJson(present(call.type, one));
   const managedFields = trackUpdate({
@@ -86,14 +86,14 @@ export function withManagedFields(call: Call, object: KubeObject, old: KubeObjec
   return { ...object, metadata };
 }
 
-/** The fields that an endpoint does not let a client set, so that nobody owns them by it. */
+/** The fields that a client cannot set at this endpoint. A write through it does not acquire them. */
 export function resetFields(call: Call): string[][] {
   if (!call.type.status) return [];
   if (call.subresource === "status") return call.type.custom ? [["spec"], ["metadata"]] : [["spec"]];
   return [["status"]];
 }
 
-/** Throws a 422 where a resourceVersion is a must. */
+/** Throws a 422 if the kind requires a resourceVersion and the object lacks it. */
 export function admitResourceVersion(call: Call, object: KubeObject): void {
   if (object.metadata.resourceVersion || !(call.type.needsResourceVersion || call.type.custom)) return;
   const faults: FieldFault[] = [

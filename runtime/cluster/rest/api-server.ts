@@ -11,7 +11,7 @@ import type { Identity } from "../storage/state-file.ts";
 import { systemReason } from "../storage/system-reason.ts";
 import { Reply } from "./respond.ts";
 
-/** Who answers a request that is authenticated and allowed. */
+/** Handlers of requests that are authenticated and authorized. */
 interface Handlers {
   resource(
     request: IncomingMessage,
@@ -20,18 +20,18 @@ interface Handlers {
     query: URLSearchParams,
     user: User,
   ): Promise<void>;
-  /** Everything that is no resource. */
+  /** Handles the paths that are not resources. */
   other(request: IncomingMessage, reply: Reply, pathname: string): void;
   /** The administrator's `POST /watchfire.dev/compact`. */
   compact(): void;
 }
 
-/** The path, of our own, that forgets the history. */
+/** The cluster's one additional path, which drops the history. */
 const compactPath = "/watchfire.dev/compact";
 /** How long an idle connection stays open, milliseconds: longer than Go's clients keep theirs (90 s). */
 const keepAliveMs = 120_000;
 
-/** HTTPS on loopback: authenticates, authorizes and hands on. */
+/** HTTPS server on loopback: authenticates and authorizes requests, and passes them to the handlers. */
 export class ApiServer {
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
@@ -54,7 +54,7 @@ export class ApiServer {
     this.server.on("tlsClientError", (_error, socket) => socket.destroy());
   }
 
-  /** Listens on loopback; gives the port. Rejects with WF_DEV_CLUSTER_PORT if it cannot be had. */
+  /** Listens on loopback and returns the port. Rejects with WF_DEV_CLUSTER_PORT if the port cannot be used. */
   listen(port: number): Promise<number> {
     return new Promise((resolve, reject) => {
       const refuse = (cause: Error) => reject(portRefused(port, cause));
@@ -70,7 +70,8 @@ export class ApiServer {
     return new Promise((resolve) => {
       this.server.close(() => resolve());
       this.server.closeIdleConnections();
-      // What is open now are answers on their way, watches, which the store has ended, and clients still shaking hands.
+      // The connections that are still open carry responses in progress, watches, which the store has ended, or unfinished
+      // handshakes.
       setImmediate(() => {
         for (const socket of this.sockets) socket.destroy();
       });

@@ -8,15 +8,15 @@ import { typeMismatch } from "../kinds/type-mismatch.ts";
 import { decodeProtobuf, protobufMediaType } from "../protobuf/decode.ts";
 import { parseYaml } from "./yaml.ts";
 
-/** A request's body may have this many bytes, as at the real server (`DefaultMaxRequestSizeBytes`). */
+/** Maximum size of a request's body in bytes, as in the real server (`DefaultMaxRequestSizeBytes`). */
 const bodyLimit = 3 * 1024 * 1024;
 
 const accepted = ["application/json", "application/yaml", protobufMediaType];
 
-/** A body, not parsed yet. */
+/** A body that is not parsed yet. */
 export interface Body {
   readonly bytes: Buffer;
-  /** Without parameters, lower case; "" where none was sent. */
+  /** In lower case, without parameters; "" if the request has no Content-Type. */
   readonly mediaType: string;
 }
 
@@ -24,7 +24,7 @@ export interface Body {
 export async function readBody(request: IncomingMessage): Promise<Body> {
   const pieces: Buffer[] = [];
   let size = 0;
-  // The request is left open when it is too large, so that the answer can still be sent.
+  // Keeps a request with a too large body open, so that the answer can still be sent.
   const stream: AsyncIterable<Buffer> = request.iterator({ destroyOnReturn: false });
   for await (const piece of stream) {
     size += piece.length;
@@ -45,7 +45,10 @@ function unpacked(bytes: Buffer): Buffer {
   }
 }
 
-/** Parses a body as JSON or YAML, by its media type. Throws 400 or 415; `unreadable` words the 400 for a number such as 1e400. */
+/**
+ * Parses a body as JSON or YAML, by its media type. Throws 400 or 415. `unreadable` makes the message of the 400 for a number
+ * such as 1e400.
+ */
 export function parseBody(body: Body, unreadable = ({ message }: UnreadableNumber) => message): unknown {
   if (body.mediaType !== "" && !accepted.includes(body.mediaType)) throw unsupportedMediaType(accepted);
   try {
@@ -58,21 +61,21 @@ export function parseBody(body: Body, unreadable = ({ message }: UnreadableNumbe
   }
 }
 
-/** Reads an object of a resource from a body; its apiVersion and kind may be left out. Throws 400 or 415. */
+/** Reads an object of a resource from a body. Its apiVersion and kind are optional. Throws 400 or 415. */
 export function objectOf(body: Body, type: ResourceType): KubeObject {
   if (!type.custom && (body.mediaType === "" || body.mediaType === "application/json")) admitNumbers(body, type);
   const value = parseBody(body, ({ message }) => handled(type, message));
   return asObjectOf(value, type);
 }
 
-/** A field of a built-in kind that is an integer takes a number that is written as one. Throws a 400. */
+/** Checks that integer fields of a built-in kind are written as integers. Throws a 400. */
 function admitNumbers(body: Body, type: ResourceType): void {
   const schema = type.schema();
   const mismatch = schema && typeMismatch(schema, parseWritten(body.bytes.toString("utf8")), type.kind);
   if (mismatch) throw badRequest(handled(type, mismatch));
 }
 
-/** Says that an object cannot be read, in the API server's words. */
+/** The API server's message for an object that cannot be read. */
 export function handled(type: ResourceType, why: string): string {
   return `${type.kind} in version "${type.version}" cannot be handled as a ${type.kind}: ${why}`;
 }
@@ -93,7 +96,7 @@ export function asObjectOf(value: unknown, type: ResourceType): KubeObject {
   return { ...value, apiVersion, kind, metadata };
 }
 
-/** A custom resource must tell its type in full. Throws 400 or 422. */
+/** Checks that a custom resource states its apiVersion and kind. Throws 400 or 422. */
 function admitCustomType(value: Fields, type: ResourceType): void {
   for (const name of ["Kind", "apiVersion"])
     if (!value[name === "Kind" ? "kind" : name]) {
@@ -117,7 +120,7 @@ function wrongKind(kind: string, apiVersion: string, type: ResourceType): string
   return `${kind} in version "${version}" cannot be handled as a ${type.kind}: converting (${version}.${kind}) to (${internal}): unknown conversion`;
 }
 
-/** What Go's decoder calls a JSON value. */
+/** The name of a JSON value's type in the messages of Go's decoder. */
 function goType(value: unknown): string {
   if (Array.isArray(value)) return "array";
   return typeof value === "boolean" ? "bool" : isNumber(value) ? "number" : typeof value;

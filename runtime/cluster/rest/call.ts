@@ -5,30 +5,30 @@ import type { Registry } from "../kinds/registry/registry.ts";
 import { keyOf, type ResourceType } from "../kinds/resource-type.ts";
 import type { Store } from "../storage/store.ts";
 
-/** What every request works on. */
+/** Services that every request uses. */
 export interface Backend {
   readonly store: Store;
   readonly registry: Registry;
   readonly clock: Clock;
-  /** Refuses, by throwing, what a user may not write although they may write the kind. */
+  /** Throws if the user may not write the object, although they may write its kind. */
   readonly admit: (call: Call, object: KubeObject) => void;
 }
 
-/** How strictly unknown and duplicate fields are taken. */
+/** Handling of unknown and duplicate fields. */
 export type FieldValidation = "Strict" | "Warn" | "Ignore";
 
-/** One request on one resource, understood and allowed. */
+/** One request on one resource, parsed and authorized. */
 export interface Call {
   readonly backend: Backend;
   readonly type: ResourceType;
-  /** "" where the resource has none, or the request spans all. */
+  /** "" if the resource has no namespace, or if the request covers all namespaces. */
   readonly namespace: string;
-  /** "" for requests on the collection. */
+  /** "" for requests on a collection. */
   readonly name: string;
   readonly subresource: string;
   readonly user: User;
   readonly query: URLSearchParams;
-  /** Who owns the fields that the request sets. */
+  /** Field manager that will own the fields the request sets. */
   readonly manager: string;
   readonly dryRun: boolean;
   readonly fieldValidation: FieldValidation;

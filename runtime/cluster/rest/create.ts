@@ -7,19 +7,21 @@ import { Revision } from "../storage/revision.ts";
 import { admitIdentity, admitNamespace, admitObject, withManagedFields } from "./admission.ts";
 import type { Call } from "./call.ts";
 
-/** The letters of a generated name's end: no vowels, so no words (apimachinery `util/rand`). */
+/**
+ * Letters of a generated name's suffix. There are no vowels, so the suffix forms no words (apimachinery `util/rand`).
+ */
 const letters = "bcdfghjklmnpqrstvwxz2456789";
 const suffixLength = 5;
-/** A generated name leaves room for its suffix. */
+/** Maximum length of a generated name's prefix, which leaves room for the suffix. */
 const generatedLimit = 63 - suffixLength;
 
-/** Stores a new object. The body's unknown fields are gone already. Throws 4xx. */
+/** Stores a new object. The body's unknown fields are already dropped. Throws 4xx. */
 export function create(call: Call, body: KubeObject): Revision {
   const object = prepareNew(call, body);
   return store(call, withManagedFields(call, object, undefined));
 }
 
-/** A new object as it will be stored, but for its managedFields. Throws 4xx. */
+/** Prepares a new object for storage, except for its managedFields. Throws 4xx. */
 export function prepareNew(call: Call, body: KubeObject): KubeObject {
   const { type, backend } = call;
   if (body.metadata.resourceVersion)
@@ -52,7 +54,7 @@ export function prepareNew(call: Call, body: KubeObject): KubeObject {
   return object;
 }
 
-/** Puts a prepared new object into the store. Throws a 409 when the name is taken. */
+/** Stores a prepared new object. Throws a 409 if the name is taken. */
 export function store(call: Call, object: KubeObject): Revision {
   const { type, backend, dryRun } = call;
   const name = object.metadata.name ?? "";
@@ -68,12 +70,12 @@ function generatedName(prefix: string | undefined): string {
   return prefix.slice(0, generatedLimit) + suffix;
 }
 
-/** A stored object as the client sees it, as JSON: what patches work on. */
+/** Converts a stored object to the served JSON form, on which patches work. */
 export function seen(call: Call, object: KubeObject) {
   return asJson(present(call.type, object));
 }
 
-/** And what a patch made of it, back in the stored form. */
+/** Converts a patched object back to the stored form. */
 export function kept(call: Call, patched: ReturnType<typeof asJson>): KubeObject {
   const object = asObject(patched);
   return call.type.toStorage ? call.type.toStorage(object) : object;

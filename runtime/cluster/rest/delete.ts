@@ -16,24 +16,24 @@ import { type Call, callKey } from "./call.ts";
 import { selected } from "./list.ts";
 import type { ListOptions } from "./list-options.ts";
 
-/** What becomes of an object's dependents. */
+/** Handling of an object's dependents when it is deleted. */
 type Propagation = "Orphan" | "Background" | "Foreground";
 
 /** metav1.DeleteOptions, checked. */
 interface DeleteOptions {
   gracePeriodSeconds?: number;
   propagationPolicy?: Propagation;
-  /** The client used the deprecated orphanDependents=false: a deletion under way then answers 202. */
+  /** True if the client used the deprecated orphanDependents=false. A deletion in progress then answers 202. */
   accepted: boolean;
   uid?: string;
   resourceVersion?: string;
 }
 
-/** The finalizers by which the garbage collector holds an object. */
+/** The finalizers by which the garbage collector delays a deletion. */
 export const orphanFinalizer = "orphan";
 export const foregroundFinalizer = "foregroundDeletion";
 
-/** Reads the options from a body, or without one from the query. Throws 400 or 422. */
+/** Reads the options from the body, or from the query if there is no body. Throws 400 or 422. */
 export function deleteOptions(body: unknown, query: URLSearchParams): DeleteOptions {
   const given = isFields(body) ? body : fromQuery(query);
   const { propagationPolicy, orphanDependents, gracePeriodSeconds } = given;
@@ -77,16 +77,16 @@ function fromQuery(query: URLSearchParams): Record<string, unknown> {
   };
 }
 
-/** The outcome of a deletion: the object as it is now, and whether it is gone. */
+/** The outcome of a deletion: the current object, and whether it is gone. */
 interface Deleted {
   revision: Revision;
   gone: boolean;
 }
 
-/** The namespaces without which a cluster is none. */
+/** Namespaces that every cluster needs and that cannot be deleted. */
 const immortal = new Set(["default", "kube-system", "kube-public"]);
 
-/** Deletes one object, or marks it where something must happen first. Throws 404 or 409. */
+/** Deletes one object, or marks it for deletion if finalizers or a grace period delay it. Throws 404 or 409. */
 export function remove(call: Call, options: DeleteOptions): Deleted {
   const { type, backend } = call;
   const existing = backend.store.get(type.storage, callKey(call));
@@ -94,7 +94,7 @@ export function remove(call: Call, options: DeleteOptions): Deleted {
   if (type.storage === "namespaces" && immortal.has(call.name))
     throw forbidden(type, call.name, "this namespace may not be deleted");
   const { metadata } = existing.object;
-  // A precondition that fails names the kind where other conflicts name the resource.
+  // The conflict of a failed precondition names the kind; other conflicts name the resource.
   const named = { group: type.group, plural: type.kind };
   if (options.uid !== undefined && options.uid !== metadata.uid)
     throw conflict(
@@ -119,7 +119,7 @@ export function remove(call: Call, options: DeleteOptions): Deleted {
   return { revision: backend.store.put(type.storage, callKey(call), marked), gone: false };
 }
 
-/** The object with its deletion begun; undefined where nothing keeps it. */
+/** Returns the object marked for deletion; `undefined` if nothing delays the deletion. */
 function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObject | undefined {
   const { type, backend } = call;
   const { metadata } = object;
@@ -159,7 +159,7 @@ function mark(call: Call, object: KubeObject, options: DeleteOptions): KubeObjec
 }
 
 const customResourceDefinitions = "customresourcedefinitions.apiextensions.k8s.io";
-/** Holds a CRD until its objects are gone. */
+/** Finalizer that keeps a CRD until its objects are deleted. */
 const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io";
 
 function withPropagation(finalizers: readonly string[], policy: Propagation | undefined): string[] {
@@ -169,13 +169,13 @@ function withPropagation(finalizers: readonly string[], policy: Propagation | un
   return policy === "Foreground" ? [...others, foregroundFinalizer] : others;
 }
 
-/** What a DELETE answers: the object while it lingers or where its kind says so, else a Status. */
+/** The answer to a DELETE: the object if it still exists or its kind has `returnsDeleted`, else a Status. */
 export function deletionAnswer(call: Call, { revision, gone }: Deleted): Revision | Status {
   if (!gone || call.type.returnsDeleted) return revision;
   return deletedStatus(call.type, call.name, revision.object.metadata.uid);
 }
 
-/** Deletes every object that the selectors match; gives them as they were. */
+/** Deletes every object that the selectors match. Returns the objects before their deletion. */
 export function removeAll(call: Call, list: ListOptions, options: DeleteOptions): Revision[] {
   const { type, backend } = call;
   const prefix = call.namespace === "" ? "" : `${call.namespace}/`;

@@ -1,8 +1,8 @@
 import type { Body } from "./body.ts";
 
 /**
- * Paths of the fields that a JSON body gives twice; JSON.parse keeps the last one silently. The text is valid JSON
- * already. YAML refuses duplicates by itself.
+ * Returns the paths of fields that a JSON body contains twice; JSON.parse silently keeps the last one. The text must be valid
+ * JSON. YAML's parser refuses duplicates itself.
  */
 export function duplicateFields(body: Body): string[] {
   if (body.mediaType !== "" && body.mediaType !== "application/json") return [];
@@ -30,7 +30,7 @@ export function duplicateFields(body: Body): string[] {
 
 interface Level {
   path: string;
-  /** Absent in arrays. */
+  /** Absent for arrays. */
   keys: Set<string> | undefined;
   key: string;
   index: number;

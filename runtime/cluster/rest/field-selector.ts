@@ -7,10 +7,10 @@ interface Requirement extends FieldTerm {
   read: (object: KubeObject) => string;
 }
 
-/** A field selector on one kind. Empty matches everything. */
+/** A field selector for one kind. Empty matches everything. */
 export type FieldSelector = readonly Requirement[];
 
-/** Parses `a=b,c!=d` for a kind. Throws a 400 for a label the kind does not have. */
+/** Parses `a=b,c!=d` for a kind. Throws a 400 for a label that the kind does not support. */
 export function parseFieldSelector(text: string, type: ResourceType): FieldSelector {
   if (text === "") return [];
   const requirements: Requirement[] = [];
@@ -23,7 +23,7 @@ export function parseFieldSelector(text: string, type: ResourceType): FieldSelec
   return requirements;
 }
 
-/** Whether an object satisfies every requirement. */
+/** True if an object satisfies every requirement. */
 export function matchesFields(selector: FieldSelector, object: KubeObject): boolean {
   return selector.every(({ read, value, equal }) => (read(object) === value) === equal);
 }

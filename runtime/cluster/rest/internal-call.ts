@@ -2,7 +2,7 @@ import { groupVersion, type KubeObject } from "../api/object.ts";
 import { controllerUser } from "../auth/user.ts";
 import type { Backend, Call } from "./call.ts";
 
-/** A call of the server's own on a kind. */
+/** Creates a call by which the server itself writes an object. */
 export function internalCall(backend: Backend, object: KubeObject): Call | undefined {
   const { group, version } = groupVersion(object.apiVersion);
   const type = backend.registry.ofKind(group, version, object.kind);

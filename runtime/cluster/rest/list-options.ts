@@ -3,13 +3,13 @@ import { type ApiError, badRequest, type FieldFault, fault, invalid } from "../a
 import type { ResourceType } from "../kinds/resource-type.ts";
 import { type FieldSelector, parseFieldSelector } from "./field-selector.ts";
 
-/** metav1.ListOptions of one request, checked. */
+/** metav1.ListOptions of one request, validated. */
 export interface ListOptions {
   labels: LabelSelector;
   fields: FieldSelector;
   limit: number;
   continue: string;
-  /** Absent where the client gave none. */
+  /** Absent if the client did not send it. */
   resourceVersion?: number;
   match?: "Exact" | "NotOlderThan";
   sendInitialEvents: boolean | undefined;
@@ -39,7 +39,7 @@ export function listOptions(query: URLSearchParams, type: ResourceType, watch: b
   return version === undefined ? options : { ...options, resourceVersion: version };
 }
 
-/** Whether the query asks for a watch. */
+/** True if a boolean query parameter is set. */
 export const truth = (value: string | null): boolean =>
   value === "" || value === "1" || value?.toLowerCase() === "true";
 

@@ -8,23 +8,23 @@ import type { Store } from "../storage/store.ts";
 import { matchesFields } from "./field-selector.ts";
 import type { ListOptions } from "./list-options.ts";
 
-/** How long a read waits for a revision that is yet to come, milliseconds (`blockTimeout` of cacher/watch_cache.go). */
+/** How long a read waits for a future revision, in milliseconds (`blockTimeout` of cacher/watch_cache.go). */
 const freshnessTimeoutMs = 3000;
 
-/** One page. */
+/** One page of a list. */
 interface Page {
   items: Revision[];
   metadata: { resourceVersion: string; continue?: string; remainingItemCount?: number };
 }
 
-/** Which objects at which revision. */
+/** The objects of a list at one revision. */
 interface Snapshot {
   revision: number;
   exact: boolean;
   start: string;
 }
 
-/** Lists a resource under a namespace ("" for all) as the options ask. */
+/** Lists a resource in a namespace ("" for all) with the given options. */
 export async function list(store: Store, type: ResourceType, namespace: string, options: ListOptions): Promise<Page> {
   const collection = store.collection(type.storage);
   const snapshot = await snapshotOf(store, collection, options);
@@ -51,7 +51,7 @@ export async function list(store: Store, type: ResourceType, namespace: string, 
   return { items, metadata };
 }
 
-/** Whether an object satisfies both selectors. */
+/** True if an object satisfies both selectors. */
 export function selected(entry: Revision, { labels, fields }: Pick<ListOptions, "labels" | "fields">): boolean {
   return matchesLabels(labels, entry.object.metadata.labels) && matchesFields(fields, entry.object);
 }
@@ -60,7 +60,7 @@ async function snapshotOf(store: Store, collection: Collection, options: ListOpt
   if (options.continue !== "") return continued(store, collection, options);
   const asked = options.resourceVersion ?? 0;
   if (asked > 0) await fresh(store, asked);
-  // A revision with a limit and no match is read as exact: the rule from before resourceVersionMatch existed.
+  // A revision with a limit and without a match is read as exact: the rule from before resourceVersionMatch existed.
   const exact = asked > 0 && (options.match === "Exact" || (options.match === undefined && options.limit > 0));
   if (!exact) return { revision: store.revision, exact: false, start: "" };
   if (asked < collection.compacted) throw expired(`The resourceVersion for the provided list is too old.`);
@@ -80,7 +80,7 @@ function continued(store: Store, collection: Collection, options: ListOptions): 
 const continueExpired =
   "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.";
 
-/** Waits until the store has reached a revision. Throws a 504 when it has not in 3 seconds. */
+/** Waits until the store has reached a revision. Throws a 504 after 3 seconds. */
 export async function fresh(store: Store, revision: number): Promise<void> {
   if (await store.reached(revision, freshnessTimeoutMs)) return;
   throw new ApiError(504, "Timeout", `Timeout: Too large resource version: ${revision}, current: ${store.revision}`, {

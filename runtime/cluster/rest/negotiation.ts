@@ -1,11 +1,11 @@
 import { ApiError } from "../api/status.ts";
 import type { Form } from "./representation.ts";
 
-/** What the client accepts, as far as we can give it. */
+/** The representation chosen from those that the client accepts. */
 export interface Accepted {
   form: Form;
   mediaType: "application/json" | "application/yaml";
-  /** The full Content-Type to answer with. */
+  /** The complete Content-Type of the answer. */
   contentType: string;
 }
 
@@ -17,7 +17,7 @@ const forms: Record<string, { form: Form; versions: readonly string[] }> = {
   PartialObjectMetadataList: { form: "metadata", versions: ["v1", "v1beta1"] },
 };
 
-/** Picks the first media type of an Accept header that we can give. Throws a 406. */
+/** Picks the first supported media type of an Accept header. Throws a 406. */
 export function negotiate(accept: string | undefined): Accepted {
   const clauses = (accept ?? "").split(",").map((clause) => clause.trim());
   for (const clause of clauses) {

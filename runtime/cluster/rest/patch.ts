@@ -18,7 +18,7 @@ import { type Call, callKey } from "./call.ts";
 import { kept, prepareNew, seen, store } from "./create.ts";
 import { replace, type Updated } from "./update.ts";
 
-/** The media types of a PATCH; custom resources have no strategic merge. */
+/** The media types of a PATCH. Custom resources do not support strategic merge. */
 const patchTypes = {
   json: "application/json-patch+json",
   merge: "application/merge-patch+json",
@@ -49,7 +49,7 @@ function unsupportedPatch(call: Call, allowed: readonly string[]): ApiError {
   return new ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {});
 }
 
-/** The object with the patch applied, whichever of the three types it is. */
+/** Returns the object with the patch applied, for each of the three types other than apply. */
 export function patchedJson(call: Call, original: JsonObject, body: Body): JsonObject {
   const value = json(parsePatch(body));
   try {
@@ -78,7 +78,7 @@ function patchFailure(error: unknown): unknown {
   return new ApiError(error.code, error.reason, error.message, error.code === 422 ? {} : undefined);
 }
 
-/** Server-side apply: what the manager wants, merged with what others own. */
+/** Server-side apply: merges the manager's configuration with the fields that others own. */
 function apply(call: Call, body: Body, force: boolean): Updated {
   const { type, backend } = call;
   if (!call.query.get("fieldManager"))

@@ -4,10 +4,10 @@ import { present, type ResourceType, servedVersion } from "../kinds/resource-typ
 import type { Revision } from "../storage/revision.ts";
 import { columnDefinitions, metadataOnly, tableRow } from "./table.ts";
 
-/** The forms in which a client may ask for objects. */
+/** The forms in which a client may request objects. */
 export type Form = "object" | "metadata" | "table";
 
-/** How a response shows objects of one resource. */
+/** Encodes objects of one resource in the form that the client asked for. */
 export class Representation {
   readonly type: ResourceType;
   readonly form: Form;
@@ -15,7 +15,7 @@ export class Representation {
   private readonly include: string;
   private readonly render: (object: KubeObject) => unknown;
   private readonly id: string;
-  /** How long the beginning of an object is that tells its type. */
+  /** Length in bytes of the object's beginning that states its type. */
   private readonly typeBytes: number;
   private described = false;
 
@@ -31,19 +31,19 @@ export class Representation {
     );
   }
 
-  /** One object; tables show ages, so they are made anew each time. */
+  /** Encodes one object. Tables are rebuilt each time, because they show ages. */
   bytes(revision: Revision): Buffer {
     if (this.form !== "table") return revision.bytes(this.id, this.render);
     return Buffer.from(encodeJson(this.table([revision.object], { resourceVersion: String(revision.revision) })));
   }
 
-  /** One object that is not stored, such as the outcome of a dry run. */
+  /** Converts one object that is not stored, such as the outcome of a dry run. */
   one(object: KubeObject): unknown {
     if (this.form !== "table") return this.render(object);
     return this.table([object], { resourceVersion: object.metadata.resourceVersion ?? "" });
   }
 
-  /** A list, as pieces to send one after the other. */
+  /** Encodes a list as pieces to send one after the other. */
   *list(items: readonly Revision[], metadata: Record<string, unknown>): Generator<Buffer> {
     if (this.form === "table") {
       yield Buffer.from(
@@ -72,7 +72,7 @@ export class Representation {
     yield end;
   }
 
-  /** Items of a built-in kind leave out their type, which is the list's; those of custom resources tell it. */
+  /** Items of a built-in kind omit their type, because the list states it; those of custom resources include it. */
   private *item(item: Revision): Generator<Buffer> {
     const bytes = this.bytes(item);
     if (this.form === "metadata" || this.type.custom) yield bytes;
@@ -82,7 +82,7 @@ export class Representation {
     }
   }
 
-  /** What a bookmark carries: a resourceVersion, and nothing else of an object. */
+  /** The object of a bookmark: a resourceVersion and no other content. */
   bookmark(revision: number, annotations?: Record<string, string>): unknown {
     const metadata = { resourceVersion: String(revision), ...(annotations ? { annotations } : {}) };
     if (this.form === "object") return { kind: this.type.kind, apiVersion: servedVersion(this.type), metadata };
@@ -91,7 +91,7 @@ export class Representation {
     return this.table([object], { resourceVersion: String(revision) });
   }
 
-  /** In a watch only the first table describes its columns. */
+  /** In a watch, only the first table describes its columns. */
   private table(objects: readonly KubeObject[], metadata: Record<string, unknown>): unknown {
     const describe = !this.described;
     this.described = true;
@@ -106,7 +106,7 @@ export class Representation {
   }
 }
 
-/** The order in which the real server writes, which lets an item be cut out of the object's bytes. */
+/** Puts the type first, as the real server does, so that an item can be cut out of the object's bytes. */
 function typeFirst({ kind, apiVersion, metadata, ...rest }: KubeObject): KubeObject {
   return { kind, apiVersion, metadata, ...rest };
 }

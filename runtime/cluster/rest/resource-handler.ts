@@ -22,17 +22,20 @@ import type { Reply } from "./respond.ts";
 import { update } from "./update.ts";
 import { Watcher } from "./watch.ts";
 
-/** A watch without timeoutSeconds lives between 30 and 60 minutes (`MinRequestTimeout`, handlers/get.go). Seconds. */
+/**
+ * Lifetime of a watch without timeoutSeconds: a random one between 30 and 60 minutes, in seconds (`MinRequestTimeout`,
+ * handlers/get.go).
+ */
 const watchLifetime = { least: 1800, most: 3600 };
 
-/** A subresource that is not the object itself, such as `scale`, `token` or `eviction`. */
+/** Handler of a subresource that is not the object itself, such as `scale`, `token` or `eviction`. */
 export type Subresource = (
   call: Call,
   verb: string,
   body: () => Promise<Body>,
 ) => Promise<{ code: number; value: unknown }>;
 
-/** A request, and what is known of it. */
+/** A request with its parsed parts. */
 interface Asked {
   readonly type: ResourceType;
   readonly info: RequestInfo;
@@ -218,7 +221,7 @@ async function optionalBody(request: IncomingMessage): Promise<unknown> {
   return body.bytes.length === 0 ? undefined : parseBody(body);
 }
 
-/** A manager's name has at most this many characters (`FieldManagerMaxLength`). */
+/** Maximum length of a field manager's name, in characters (`FieldManagerMaxLength`). */
 const managerLimit = 128;
 
 function managerOf(query: URLSearchParams, request: IncomingMessage): string {

@@ -4,13 +4,13 @@ import { stringify as toYaml } from "yaml";
 import { ApiError, PathNotFound, type Status } from "../api/status.ts";
 import { encodeJson, parseJson } from "../exact-json.ts";
 
-/** Answers smaller than this are not worth packing (`defaultGzipThresholdBytes`). */
+/** Smaller answers are not compressed (`defaultGzipThresholdBytes`). */
 const gzipFrom = 128 * 1024;
 
-/** Header texts may not break the line they are in. */
+/** Formats a `Warning` header. Its text must not contain line breaks. */
 const warningText = (text: string) => `299 - ${JSON.stringify(text.replace(/[^\x20-\x7e]/g, " ").slice(0, 256))}`;
 
-/** One answer on its way out. */
+/** One response. */
 export class Reply {
   private readonly request: IncomingMessage;
   readonly response: ServerResponse;
@@ -21,7 +21,7 @@ export class Reply {
     this.response = response;
   }
 
-  /** Sends JSON bytes that exist already. */
+  /** Sends existing JSON bytes. */
   bytes(code: number, pieces: Iterable<Buffer>, contentType = "application/json"): void {
     const body = Buffer.concat([...pieces]);
     const yaml = contentType.startsWith("application/yaml");
@@ -44,7 +44,7 @@ export class Reply {
     this.json(status.code ?? 200, status);
   }
 
-  /** Answers what a request failed with. */
+  /** Answers a request that failed with `error`. */
   failure(error: unknown): void {
     if (this.response.headersSent) {
       this.response.destroy();
@@ -60,7 +60,7 @@ export class Reply {
     }
   }
 
-  /** Writes the headers of a stream; the body follows from elsewhere. */
+  /** Writes the headers of a stream; the caller sends the body. */
   stream(contentType: string): void {
     this.header(contentType);
     this.response.writeHead(200);

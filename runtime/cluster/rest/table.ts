@@ -19,7 +19,7 @@ export function columnDefinitions(type: ResourceType): unknown[] {
   }));
 }
 
-/** metav1.TableRow of one object; `include` says what of the object comes with it. */
+/** metav1.TableRow of one object. `include` selects how much of the object the row contains. */
 export function tableRow(type: ResourceType, object: KubeObject, now: number, include: string): unknown {
   const cells = columnsOf(type).map((column) => column.cell(object, now));
   if (include === "None") return { cells, object: null };

@@ -6,15 +6,15 @@ import { admitIdentity, admitObject, admitResourceVersion, withManagedFields } f
 import { type Call, callKey } from "./call.ts";
 import { create } from "./create.ts";
 
-/** What an update gave. */
+/** The outcome of an update. */
 export interface Updated {
   revision: Revision;
   created: boolean;
-  /** The write took the last finalizer of an object in deletion: it is gone. */
+  /** True if the write removed the last finalizer of an object in deletion, so that the object is gone. */
   deleted?: boolean;
 }
 
-/** Replaces an object by a PUT's body, in the stored form. Throws 4xx. */
+/** Replaces an object by a PUT's body, which is in the stored form. Throws 4xx. */
 export function update(call: Call, body: KubeObject): Updated {
   const { type, backend } = call;
   const existing = backend.store.get(type.storage, callKey(call));
@@ -28,10 +28,10 @@ export function update(call: Call, body: KubeObject): Updated {
   return replace(call, existing, body, withManagedFields);
 }
 
-/** How the managedFields of the object to store are made. */
+/** Computes the managedFields of the object to store. */
 type Track = (call: Call, object: KubeObject, old: KubeObject) => KubeObject;
 
-/** Stores `body` in the place of `existing`, as far as the endpoint lets a client change it. Throws 4xx. */
+/** Stores `body` in place of `existing`, as far as the endpoint allows a client to change it. Throws 4xx. */
 export function replace(call: Call, existing: Revision, body: KubeObject, track: Track): Updated {
   const { type } = call;
   const old = existing.object;
@@ -52,7 +52,7 @@ export function replace(call: Call, existing: Revision, body: KubeObject, track:
   return commit(call, existing, track(call, object, old));
 }
 
-/** Puts a new state of an object into the store, or removes it when its last finalizer went. */
+/** Stores a new state of an object, or removes the object if its last finalizer was removed. */
 export function commit(call: Call, existing: Revision, object: KubeObject): Updated {
   const { type, backend, dryRun } = call;
   if (equal(object, existing.object)) return { revision: existing, created: false };
@@ -72,7 +72,7 @@ function hasNamespaceFinalizers({ spec }: KubeObject): boolean {
   return Array.isArray(finalizers) && finalizers.length > 0;
 }
 
-/** System fields stay as they are, whatever the client sends. */
+/** Restores the system fields, which a client cannot change. */
 function keptMetadata(metadata: ObjectMeta, old: ObjectMeta): ObjectMeta {
   const kept: ObjectMeta = { ...metadata };
   for (const field of [
@@ -93,7 +93,10 @@ function keptMetadata(metadata: ObjectMeta, old: ObjectMeta): ObjectMeta {
   return kept;
 }
 
-/** `/status` changes the status (and, of built-in kinds, annotations and finalizers), the resource itself all but it. */
+/**
+ * Restores what the endpoint cannot change. `/status` changes the status (and, for built-in kinds, annotations and finalizers);
+ * the resource itself changes everything else.
+ */
 function withKept(call: Call, object: KubeObject, old: KubeObject): KubeObject {
   const { type, subresource } = call;
   if (!type.status) return object;
@@ -111,7 +114,10 @@ function withKept(call: Call, object: KubeObject, old: KubeObject): KubeObject {
   return result;
 }
 
-/** metadata.generation counts changes of what is asked for: all but metadata and, where it is its own endpoint, status. */
+/**
+ * Increases metadata.generation if the write changes the desired state: everything but metadata and, if it is a separate
+ * endpoint, status.
+ */
 function withGeneration(call: Call, object: KubeObject, old: KubeObject): KubeObject {
   const { type } = call;
   if (!type.generation && !type.custom) return object;

@@ -9,36 +9,40 @@ import { fresh, selected } from "./list.ts";
 import type { ListOptions } from "./list-options.ts";
 import type { Representation } from "./representation.ts";
 
-/** Bookmarks come about this often, milliseconds (`bookmarkFrequency` of cacher.go), */
+/** Interval of bookmarks, approximately, in milliseconds (`bookmarkFrequency` of cacher.go). */
 const bookmarkEveryMs = 60_000;
-/** and this long before the watch's own deadline (cache_watcher.go). */
+/** A last bookmark is sent this long before the watch's own deadline, in milliseconds (cache_watcher.go). */
 const bookmarkBeforeEndMs = 2000;
-/** A watcher whose socket has taken nothing while this many further changes arrived is closed, */
+/**
+ * A watcher is closed if its socket has taken nothing while this many further changes arrived, but not before `stallMs`.
+ */
 const lagLimit = 1000;
-/** but not before this long, milliseconds: the log holds its events, so a short stall costs nothing. */
+/**
+ * Minimum stall before a watcher is closed, in milliseconds. The log holds its events, so a short stall costs nothing.
+ */
 const stallMs = 1000;
-/** Bytes of events joined into one write to the socket. */
+/** Maximum size of the events that are joined into one write to the socket, in bytes. */
 const batchBytes = 64 * 1024;
 
 const initialEventsEnd = { "k8s.io/initial-events-end": "true" };
 const newline = Buffer.from("}\n");
 
-/** What one watch wants to see. */
+/** Inputs of one watch. */
 interface WatchRequest {
   store: Store;
   collection: Collection;
   clock: Clock;
-  /** Keys begin with this: `namespace/`, or "" for all. */
+  /** Prefix of the keys: `namespace/`, or "" for all. */
   prefix: string;
   options: ListOptions;
-  /** The watch's length, milliseconds. */
+  /** Duration of the watch, in milliseconds. */
   lifetimeMs: number;
   representation: Representation;
 }
 
 /**
- * One open watch. It holds no queue: its place in the collection's log is all it remembers. So a slow client costs no
- * memory, and one that is too slow is sent away with a clean end.
+ * One open watch. It has no queue and remembers only its position in the collection's log, so a slow client costs no memory. A
+ * client that falls too far behind is disconnected with a clean EOF.
  */
 export class Watcher {
   private readonly request: WatchRequest;
@@ -56,7 +60,7 @@ export class Watcher {
     this.response = response;
   }
 
-  /** Serves the watch; the headers must be set. Returns once it runs. */
+  /** Serves the watch. The headers must be set. Resolves once the watch runs. */
   async start(): Promise<void> {
     const { store, collection, clock, options } = this.request;
     const asked = options.resourceVersion ?? 0;
@@ -82,7 +86,7 @@ export class Watcher {
     this.pump();
   }
 
-  /** Reads the log to its end before it is dropped; a stalled watch stays behind, and ends. */
+  /** Reads the log to its end before it is dropped. A stalled watch cannot, and ends later. */
   private catchUp(): void {
     this.pump();
     if (!this.stalled) this.revision = Math.max(this.revision, this.request.store.revision);
@@ -109,7 +113,7 @@ export class Watcher {
     });
   }
 
-  /** Sends what the log holds beyond our place, until the socket is full. */
+  /** Sends the changes after the watch's position, until the socket is full. */
   private pump(): void {
     if (this.done) return;
     const { collection, clock } = this.request;
@@ -141,7 +145,7 @@ export class Watcher {
     if (collection.ended) this.stop();
   }
 
-  /** The event of a change as this watch sees it; empty where it sees none. */
+  /** Encodes the event of a change as this watch sees it; empty if the watch does not see the change. */
   private event(change: Change): Buffer[] {
     const { prefix, options } = this.request;
     if (!change.key.startsWith(prefix)) return [];
@@ -185,7 +189,7 @@ export class Watcher {
     next();
   }
 
-  /** A bookmark tells the newest revision of the cluster, once everything before it is sent. */
+  /** Sends a bookmark with the newest revision of the cluster, once all earlier events are sent. */
   private bookmark(): void {
     this.pump();
     const { store, representation } = this.request;

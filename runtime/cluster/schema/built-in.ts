@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { isObject, type Json, type JsonObject } from "./json.ts";
 import type { Schema } from "./schema.ts";
 
-/** A resource as discovery lists it; `name` holds a slash for a subresource (`deployments/scale`). */
+/** A resource in discovery. The `name` of a subresource contains a slash (`deployments/scale`). */
 export interface BuiltInResource {
   readonly name: string;
   readonly singularName: string;
   readonly namespaced: boolean;
   readonly kind: string;
-  /** Of the kind, where they are not the list's own: `autoscaling` and `v1` for a Scale. */
+  /** Group and version of the kind, if they differ from the list's: `autoscaling` and `v1` for a Scale. */
   readonly group?: string;
   readonly version?: string;
   readonly verbs: readonly string[];
@@ -30,15 +30,15 @@ let data: Data | undefined;
 let namesByKind: Map<string, string> | undefined;
 const linked = new Map<string, Draft>();
 
-/** What openapi/refresh.ts took from a real API server; read and parsed on first use (about 3 ms). */
+/** The data that openapi/refresh.ts extracted from a real API server; read and parsed on first use (about 3 ms). */
 export function builtInData(): Data {
   data ??= JSON.parse(readFileSync(new URL("../openapi/kubernetes.json", import.meta.url), "utf8")) as Data;
   return data;
 }
 
 /**
- * The resources that the real API server serves in that group-version (`v1`, `apps/v1`), subresources included;
- * none for a group-version it does not have.
+ * The resources that the real API server serves in a group-version (`v1`, `apps/v1`), subresources included. Empty for an unknown
+ * group-version.
  */
 export function builtInResources(groupVersion: string): readonly BuiltInResource[] {
   return builtInData().resources[groupVersion] ?? [];
@@ -58,13 +58,15 @@ export function builtInSchemaName(group: string, version: string, kind: string):
   return namesByKind.get(`${group}/${version}/${kind}`);
 }
 
-/** The schema of a kind that the real API server has; undefined for any other. `group` is "" for core. */
+/** The schema of a kind that the real API server has; `undefined` for any other. `group` is "" for core. */
 export function builtInSchema(group: string, version: string, kind: string): Schema | undefined {
   const name = builtInSchemaName(group, version, kind);
   return name === undefined ? undefined : namedSchema(name);
 }
 
-/** The schema of that OpenAPI name, its references followed (to itself, too). Throws if there is none. */
+/**
+ * The schema with that OpenAPI name. Its references, which may lead back to it, are resolved. Throws if there is no such schema.
+ */
 export function namedSchema(name: string): Schema {
   const postponed: (() => void)[] = [];
   const schema = link(name, postponed);
@@ -81,7 +83,7 @@ function link(name: string, postponed: (() => void)[]): Draft {
   linked.set(name, schema);
   Object.assign(schema, convert(source, postponed), freeForm(name, source));
   if (name.endsWith(schemaOrBool)) {
-    // The data says nothing of it: it is a boolean, or has the fields of a schema.
+    // The data does not describe this type: a boolean, or an object with the fields of a schema.
     const target = link(name.slice(0, -"OrBool".length), postponed);
     postponed.push(() => Object.assign(schema, target.properties && { properties: target.properties }));
   }
@@ -90,7 +92,7 @@ function link(name: string, postponed: (() => void)[]): Draft {
 
 const schemaOrBool = ".JSONSchemaPropsOrBool";
 
-/** Structures whose fields the schema does not list are kept whole. */
+/** Structures whose fields the schema does not list preserve unknown fields. */
 function freeForm(name: string, source: JsonObject): Draft {
   const open = source.properties === undefined && (source.type === "object" || Object.keys(source).length === 0);
   const typed = name.endsWith(schemaOrBool) || name.endsWith(".CustomResourceSubresourceStatus");
@@ -102,13 +104,13 @@ function convert(source: JsonObject, postponed: (() => void)[]): Draft {
   const { allOf, oneOf, ...rest } = source;
   const schema: Draft = { ...(rest as Draft), builtIn: true };
   if (oneOf) {
-    // IntOrString and Quantity, the only unions there are.
+    // IntOrString and Quantity are the only unions.
     if (source.format === "int-or-string") schema["x-kubernetes-int-or-string"] = true;
     else schema.format = "quantity";
   }
   const [reference] = Array.isArray(allOf) ? allOf : [];
   if (isObject(reference) && typeof reference.$ref === "string") {
-    // A reference with keywords beside it: copied once all of its target is there, which may hold this very schema.
+    // A reference that has further keywords. It is copied once its target, which may contain this schema, is complete.
     const target = link(reference.$ref.slice(2), postponed);
     const own = { ...schema };
     postponed.push(() => Object.assign(schema, target, own));

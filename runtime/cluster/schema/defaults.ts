@@ -2,9 +2,9 @@ import { isObject, type Json, type JsonObject, member, setMember } from "./json.
 import type { Schema } from "./schema.ts";
 
 /**
- * Fills in the schema's defaults, top down, so that a default may fill in more inside another. A null where the schema
- * allows none counts as absent. A built-in kind's defaults are the values that Go writes out for a field that was not
- * given (`status: {}`). The values that the real server computes for a kind are not in its schema.
+ * Fills in the schema's defaults from the top down, so that a default may receive further defaults inside. A null is treated as
+ * absent if the schema does not allow null. For a built-in kind, the defaults are the values that Go writes for a field that was
+ * not set (`status: {}`). Values that the real server computes for a kind are not in its schema.
  */
 export function applyDefaults(schema: Schema, object: JsonObject): JsonObject {
   return fillObject(object, schema);
@@ -40,7 +40,7 @@ function fillObject(object: JsonObject, schema: Schema): JsonObject {
   return filled;
 }
 
-/** A built-in time's default is `{}` in the schema, which is no time. */
+/** False for the default of a built-in time, which is `{}` in the schema and not a time. */
 function fits(field: Schema): boolean {
   return !(field.builtIn && isObject(field.default) && field.type !== "object");
 }

@@ -13,7 +13,7 @@ const reasons = {
   Unknown: "FieldValueInvalid",
 } as const;
 
-/** One thing wrong with an object. */
+/** One fault of an object. */
 export interface FieldError {
   readonly type: keyof typeof reasons;
   /** `spec.containers[0].name`, `metadata.labels[a.b/c]`; `<nil>` for the object as a whole. */
@@ -23,7 +23,7 @@ export interface FieldError {
   readonly value?: unknown;
 }
 
-/** The error with its path, as a Status message holds it. */
+/** Formats the error with its path, as a Status message shows it. */
 export function fieldErrorText(error: FieldError): string {
   return `${error.path}: ${error.message}`;
 }

@@ -1,6 +1,6 @@
 /**
- * What the embedded API server knows of schemas: pure functions over JSON, no I/O but the lazily read data file of the
- * built-in kinds. Nothing here changes its arguments; results may share parts with them, so treat both as immutable.
+ * Schemas of the embedded API server: pure functions over JSON. The only I/O is the data file of the built-in kinds, which is
+ * read on first use. Arguments are never changed; results may share parts with them, so treat both as immutable.
  */
 export { type ApplyRequest, type ApplyResult, serverSideApply } from "./apply/apply.ts";
 export type { Conflict } from "./apply/conflict.ts";

@@ -1,4 +1,4 @@
-/** Any JSON value; `exact-json.ts` says which numbers are bigints. */
+/** Any JSON value; `exact-json.ts` defines which numbers are bigints. */
 export type Json = null | boolean | number | bigint | string | Json[] | JsonObject;
 
 /** A JSON object; a Kubernetes object on the wire is one. */
@@ -6,12 +6,12 @@ export interface JsonObject {
   [key: string]: Json;
 }
 
-/** Whether the value is a JSON object: not null, not an array. */
+/** True for a JSON object: neither null nor an array. */
 export function isObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** Equality of JSON values: the order of members does not count, the order of items does. */
+/** Equality of JSON values. The order of members is ignored, the order of items is not. */
 export function jsonEqual(left: Json | undefined, right: Json | undefined): boolean {
   if (left === right) return true;
   if (Array.isArray(left)) {
@@ -27,7 +27,7 @@ export function jsonEqual(left: Json | undefined, right: Json | undefined): bool
   );
 }
 
-/** The member of that name, of the object's own: `__proto__` and `constructor` are names as any other. */
+/** Returns the object's own member of that name. `__proto__` and `constructor` are ordinary names. */
 export function member(object: JsonObject, name: string): Json | undefined {
   return Object.hasOwn(object, name) ? object[name] : undefined;
 }

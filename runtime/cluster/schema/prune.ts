@@ -5,8 +5,8 @@ import type { Schema } from "./schema.ts";
 const anything: Schema = { "x-kubernetes-preserve-unknown-fields": true };
 
 /**
- * Drops the fields that the schema does not know. `apiVersion`, `kind` and `metadata` are always known, at the top and
- * in an embedded resource. `unknown` lists what was dropped as `fieldValidation` names it: `spec.containers[0].x`.
+ * Drops the fields that the schema does not know. `apiVersion`, `kind` and `metadata` are always known, at the top and in an
+ * embedded resource. `unknown` lists the dropped fields as `fieldValidation` names them: `spec.containers[0].x`.
  */
 export function prune(schema: Schema, object: JsonObject): { object: JsonObject; unknown: string[] } {
   const unknown: string[] = [];
@@ -20,7 +20,7 @@ function pruneValue(value: Json, schema: Schema, path: string, unknown: string[]
     return items ? value.map((item, index) => pruneValue(item, items, `${path}[${index}]`, unknown)) : value;
   }
   if (isObject(value)) return pruneObject(value, schema, path, unknown, false);
-  // Go has the field as a float64.
+  // Go holds the field as a float64.
   return typeof value === "bigint" && schema.builtIn && schema.type === "number" ? Number(value) : value;
 }
 
@@ -41,12 +41,12 @@ function resourceField(name: string): Schema | undefined {
   return name === "metadata" ? objectMeta() : undefined;
 }
 
-/** The schema of metadata, which a custom resource's own schema says nothing of. */
+/** The schema of metadata, which the schema of a custom resource does not describe. */
 export function objectMeta(): Schema {
   return namedSchema("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 }
 
-/** The schema of an object's field; undefined where the field is not allowed. */
+/** The schema of an object's field; `undefined` if the field is not allowed. */
 export function fieldSchema(schema: Schema, name: string): Schema | undefined {
   if (schema.properties && Object.hasOwn(schema.properties, name)) return schema.properties[name];
   const { additionalProperties } = schema;

@@ -18,8 +18,8 @@ export interface SchemaKind {
 }
 
 /**
- * A schema with every reference followed: of a built-in kind, or of a custom resource.
- * May be cyclic (`JSONSchemaProps` holds itself), so it is never written out whole.
+ * The schema of a built-in kind or a custom resource, with every reference resolved. It may be cyclic (`JSONSchemaProps` contains
+ * itself), so it is never printed as a whole.
  */
 export interface Schema {
   readonly type?: "object" | "array" | "string" | "integer" | "number" | "boolean";
@@ -60,6 +60,8 @@ export interface Schema {
   readonly "x-kubernetes-patch-merge-key"?: string;
   readonly "x-kubernetes-validations"?: readonly ValidationRule[];
   readonly "x-kubernetes-group-version-kind"?: readonly SchemaKind[];
-  /** True in the schema of a built-in kind: its defaults are what Go writes for a field that was not given. */
+  /**
+   * True in the schema of a built-in kind, whose defaults are the values that Go writes for a field that was not set.
+   */
   readonly builtIn?: true;
 }

@@ -8,7 +8,7 @@ export class Change {
   readonly previous: Revision | undefined;
   /** After the write; absent for a deletion. */
   readonly current: Revision | undefined;
-  /** Monotonic time in milliseconds, by which history ages. */
+  /** Monotonic time in milliseconds, from which the age of the history is computed. */
   readonly at: number;
   private gone: Revision | undefined;
 
@@ -26,7 +26,9 @@ export class Change {
     this.at = change.at;
   }
 
-  /** What a watcher that loses sight of the object is shown: the previous content with this write's revision. */
+  /**
+   * The object that a watcher receives when its selector no longer matches: the previous content with this write's revision.
+   */
   get lost(): Revision {
     if (!this.gone) {
       if (!this.previous) throw new Error("a creation hides nothing");

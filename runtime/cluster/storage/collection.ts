@@ -2,18 +2,18 @@ import type { Change } from "./change.ts";
 import type { Revision } from "./revision.ts";
 
 /**
- * Changes kept per resource. kube-apiserver's ring grows to 102,400 (watch_cache_history.go); ours holds whole objects
- * in a developer's process, so it is a third of that.
+ * Maximum number of changes kept per resource. kube-apiserver's ring grows to 102,400 (watch_cache_history.go); this one holds
+ * whole objects in a developer's process, so it is a third of that.
  */
 const historyLimit = 32_768;
 
-/** Changes older than this go too: etcd is compacted every 5 minutes (storagebackend/config.go). Milliseconds. */
+/** Older changes are dropped: etcd is compacted every 5 minutes (storagebackend/config.go). Milliseconds. */
 const historyAgeMs = 300_000;
 
-/** How many expired changes may stay at the head of the array before it is cut. */
+/** Number of expired changes that may remain at the head of the array before it is cut. */
 const slack = 1024;
 
-/** All objects of one resource, and what happened to them lately. */
+/** All objects of one resource, and their recent changes. */
 export class Collection {
   /** `configmaps`, `deployments.apps`. */
   readonly id: string;
@@ -23,7 +23,7 @@ export class Collection {
   private head = 0;
   private floor: number;
   private readonly listeners = new Set<Listener>();
-  /** Set when the collection is no longer served: its watches end. */
+  /** True once the collection is no longer served, which ends its watches. */
   ended = false;
 
   constructor(id: string, revision: number) {
@@ -31,7 +31,7 @@ export class Collection {
     this.floor = revision;
   }
 
-  /** Changes up to this revision are forgotten; reading at an older one is "expired". */
+  /** Changes up to this revision are dropped; a read at an older revision is "expired". */
   get compacted(): number {
     return this.floor;
   }
@@ -54,7 +54,7 @@ export class Collection {
     for (const listener of this.listeners) listener.changed();
   }
 
-  /** Puts an object in its place without any history. */
+  /** Stores an object without a history entry. */
   load(key: string, current: Revision | undefined): void {
     if (current) {
       if (!this.entries.has(key)) this.insert(key);
@@ -62,7 +62,7 @@ export class Collection {
     } else if (this.entries.delete(key)) this.remove(key);
   }
 
-  /** Forgets all history: every revision before `revision` is expired. */
+  /** Drops all history: every revision before `revision` is expired. */
   compact(revision: number): void {
     for (const listener of this.listeners) listener.compacting();
     this.log = [];
@@ -70,13 +70,13 @@ export class Collection {
     this.floor = revision;
   }
 
-  /** Ends every watch; the collection is about to be replaced or removed. */
+  /** Ends every watch, because the collection is about to be replaced or removed. */
   end(): void {
     this.ended = true;
     for (const listener of this.listeners) listener.changed();
   }
 
-  /** Keys in storage order that begin with `prefix`, from `start` on. */
+  /** Yields the keys that begin with `prefix`, in storage order, from `start` on. */
   *keys(prefix: string, start = ""): Generator<string> {
     const sorted = this.order();
     const from = start > prefix ? start : prefix;
@@ -87,7 +87,7 @@ export class Collection {
     }
   }
 
-  /** The objects under `prefix` from `start` on, as they are now. */
+  /** Yields the current objects under `prefix`, from `start` on. */
   *current(prefix: string, start = ""): Generator<[string, Revision]> {
     for (const key of this.keys(prefix, start)) {
       const entry = this.entries.get(key);
@@ -95,7 +95,7 @@ export class Collection {
     }
   }
 
-  /** The objects under `prefix` from `start` on, as they were at `revision`, which must not be expired. */
+  /** Yields the objects under `prefix` from `start` on, in their state at `revision`, which must not be expired. */
   *past(revision: number, prefix: string, start = ""): Generator<[string, Revision]> {
     const undone = new Map<string, Revision | undefined>();
     for (let index = this.log.length - 1; index >= this.head; index--) {
@@ -116,12 +116,12 @@ export class Collection {
     return new ChangeCursor(this.log, this.firstAfter(revision));
   }
 
-  /** The revision of the newest change kept; 0 where there is none. */
+  /** The revision of the newest change kept; 0 if there is no change. */
   get lastRevision(): number {
     return this.log.at(-1)?.revision ?? 0;
   }
 
-  /** How many changes came after `revision`. */
+  /** The number of changes after `revision`. */
   countAfter(revision: number): number {
     return this.log.length - this.firstAfter(revision);
   }
@@ -170,14 +170,14 @@ export class Collection {
   }
 }
 
-/** Told that something changed; reads the collection itself. */
+/** Callbacks of a collection's change. The listener reads the collection itself. */
 interface Listener {
   changed(): void;
-  /** History is about to go: the last moment to read it. */
+  /** Called before history is dropped: the last moment to read it. */
   compacting(): void;
 }
 
-/** A reader's place in a log. It stays valid while the log is only appended to. */
+/** A reader's position in a log. It stays valid while the log is only appended to. */
 class ChangeCursor {
   private readonly log: readonly Change[];
   private index: number;

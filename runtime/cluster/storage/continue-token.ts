@@ -1,10 +1,10 @@
 import { badRequest } from "../api/status.ts";
 
-/** Where a paged list goes on. */
+/** The position at which a paged list continues. */
 interface ContinueToken {
-  /** The snapshot's revision; -1 goes on with whatever is current. */
+  /** The snapshot's revision; -1 continues with the current state. */
   revision: number;
-  /** The first key that was not shown. */
+  /** The first key that the previous pages did not contain. */
   start: string;
 }
 

@@ -4,13 +4,18 @@ import { ClusterError } from "../cluster-error.ts";
 import { makeFolder } from "./folder.ts";
 import { writing } from "./writing.ts";
 
-/** Locks of this process, which its own pid cannot tell apart; however it ends by itself, none stays behind. */
+/**
+ * Locks that this process holds. Its pid alone cannot distinguish them from those of an earlier process with the same pid. All
+ * are removed when the process exits by itself.
+ */
 const held = new Set<string>();
 process.on("exit", () => {
   for (const path of held) rmSync(path, { force: true });
 });
 
-/** Keeps a second process away from a file: `<file>.lock` holds the owner's pid. A dead owner's lock is taken over. */
+/**
+ * Prevents a second process from using a file: `<file>.lock` holds the owner's pid. A dead owner's lock is taken over.
+ */
 export class FileLock {
   private readonly path: string;
 
@@ -18,7 +23,7 @@ export class FileLock {
     this.path = path;
   }
 
-  /** @throws ClusterError STATE_LOCKED while another owner lives, FILE_REFUSED where no file can be made */
+  /** @throws ClusterError STATE_LOCKED if a live owner holds it, FILE_REFUSED if the lock file cannot be created */
   static take(file: string): FileLock {
     const path = resolve(`${file}.lock`);
     writing(file, () => makeFolder(dirname(path)));
@@ -39,7 +44,7 @@ export class FileLock {
   }
 }
 
-/** False where there is a lock already. */
+/** Creates the lock file. False if it exists already. */
 function claimed(path: string): boolean {
   try {
     writeFileSync(path, String(process.pid), { flag: "wx", mode: 0o600 });

@@ -2,10 +2,10 @@ import { mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 
 /**
- * Makes a folder and those above it; one that is there stays as it is. Node's own `recursive` never returns for a path
+ * Creates a folder and its missing parents; an existing folder is not changed. Node's own `recursive` never returns for a path
  * below /proc (Node 24.21).
- * @param mode of the folders that are made
- * @throws the file system's error, with its code; ENOTDIR where a file is in the way
+ * @param mode of the folders that are created
+ * @throws the file system's error, with its code; ENOTDIR if a file is in the way
  */
 export function makeFolder(folder: string, mode = 0o777): void {
   const path = resolve(folder);
@@ -17,7 +17,7 @@ export function makeFolder(folder: string, mode = 0o777): void {
   try {
     mkdirSync(path, { mode });
   } catch (error) {
-    // Somebody else may have made it meanwhile.
+    // Another process may have created it meanwhile.
     if (!statSync(path, { throwIfNoEntry: false })?.isDirectory()) throw error;
   }
 }

@@ -1,12 +1,12 @@
 import type { KubeObject } from "../api/object.ts";
 import { encodeJson } from "../exact-json.ts";
 
-/** How an object is told apart on the wire: its apiVersion, whole or its metadata alone. */
+/** Identifies an encoding of an object: its apiVersion, and whether it is the whole object or its metadata. */
 type Representation = string;
 
 /**
- * One object as one write left it. It never changes, so its JSON is made once per representation and shared by every
- * list and every watcher.
+ * One object in the state that one write left. It never changes, so its JSON is encoded once per representation and shared by
+ * every list and every watcher.
  */
 export class Revision {
   readonly revision: number;
@@ -18,7 +18,7 @@ export class Revision {
     this.object = object;
   }
 
-  /** The JSON bytes in a representation, made by `render` the first time. */
+  /** Returns the JSON bytes in a representation; `render` builds it the first time. */
   bytes(representation: Representation, render: (object: KubeObject) => unknown): Buffer {
     let bytes = this.encoded.get(representation);
     if (!bytes) {
@@ -29,7 +29,10 @@ export class Revision {
   }
 }
 
-/** The same content under another resourceVersion: what a deletion, or leaving a selector, shows of an object. */
+/**
+ * The same content under another resourceVersion, as a deletion shows the object, or a change after which a selector no longer
+ * matches.
+ */
 export function atRevision(object: KubeObject, revision: number): Revision {
   return new Revision(revision, {
     ...object,

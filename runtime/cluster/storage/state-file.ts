@@ -17,7 +17,7 @@ import type { FileLock } from "./file-lock.ts";
 import type { Journal, JournalRecord } from "./store.ts";
 import { writing } from "./writing.ts";
 
-/** What a cluster is, beyond its objects: kept, so that an old kubeconfig works after a restart. */
+/** A cluster's identity, which is kept so that an old kubeconfig works after a restart. */
 const identitySchema = z.strictObject({
   ca: z.string(),
   certificate: z.string(),
@@ -40,27 +40,27 @@ const recordSchema = z.object({
   object: z.looseObject({}).optional(),
 });
 
-/** The file is rewritten when it holds this many lines that later ones made void, and more of them than live objects. */
+/** The file is rewritten when it holds this many obsolete lines, and more of them than live objects. */
 const voidLimit = 20_000;
 
-/** What a state file held. */
+/** The content of a state file. */
 interface Restored {
   identity: Identity;
   revision: number;
   records: JournalRecord[];
 }
 
-/** The open file. */
+/** The open state file. */
 interface Log {
   readonly descriptor: number;
-  /** Bytes of whole lines: the next one begins there, whatever a failed write left behind them. */
+  /** Bytes of complete lines. The next line begins there, even if a failed write left bytes behind. */
   length: number;
 }
 
 /**
- * The cluster's state as a file: a header line, then one JSON line per write. A write is handed to the kernel before it
- * is acknowledged, so killing the process loses none. A line cut short, by a crash or a full disk, was never
- * acknowledged, and is dropped.
+ * Stores the cluster's state in a file: a header line, then one JSON line per write. A write is passed to the kernel before it is
+ * acknowledged, so killing the process loses no write. A line that a crash or a full disk cut short was never acknowledged, and
+ * is dropped.
  */
 export class StateFile implements Journal {
   private readonly file: string;
@@ -71,7 +71,10 @@ export class StateFile implements Journal {
   private voided = 0;
   private revision: number;
 
-  /** Reads the file and leaves it as it is; undefined where there is none. @throws ClusterError STATE_DAMAGED when it is not one of ours */
+  /**
+   * Reads the file without changing it; `undefined` if it does not exist. @throws ClusterError STATE_DAMAGED if it is not a valid
+   * state file
+   */
   static read(file: string): Restored | undefined {
     if (!existsSync(file)) return undefined;
     const bytes = readFileSync(file);
@@ -95,7 +98,7 @@ export class StateFile implements Journal {
     return { identity: head.data.identity, revision, records: [...live.values()] };
   }
 
-  /** Starts a fresh file with what is live. */
+  /** Replaces the file by one with only the live objects. */
   constructor(file: string, lock: FileLock, restored: Restored) {
     this.file = file;
     this.lock = lock;
@@ -105,7 +108,7 @@ export class StateFile implements Journal {
     this.log = this.rewrite();
   }
 
-  /** @throws ClusterError FILE_REFUSED where the line cannot be written whole: the file is as it was */
+  /** @throws ClusterError FILE_REFUSED if the line cannot be written as a whole; the file is then unchanged */
   append(record: JournalRecord): void {
     writing(this.file, () => this.write(Buffer.from(`${encodeJson(record)}\n`)));
     this.revision = record.revision;
@@ -136,7 +139,7 @@ export class StateFile implements Journal {
     try {
       this.log = this.rewrite();
     } catch {
-      return; // The write is done, in a file that is whole as it is. As many lines later this is tried again.
+      return; // The write itself succeeded, and the old file is complete. The next attempt follows after as many obsolete lines.
     }
     closeSync(descriptor);
   }
@@ -159,7 +162,7 @@ export class StateFile implements Journal {
   }
 }
 
-/** Applies a record to the live ones; true if it made an earlier one void. */
+/** Applies a record to the live ones; true if it made an earlier one obsolete. */
 function keep(live: Map<string, JournalRecord>, record: JournalRecord): boolean {
   const id = `${record.collection} ${record.key}`;
   const had = live.delete(id);

@@ -4,7 +4,7 @@ import { Change } from "./change.ts";
 import { Collection } from "./collection.ts";
 import { Revision } from "./revision.ts";
 
-/** A write as it goes to the journal; no object means a deletion. */
+/** A write as the journal records it. A record without an object is a deletion. */
 export interface JournalRecord {
   revision: number;
   collection: string;
@@ -12,21 +12,21 @@ export interface JournalRecord {
   object?: KubeObject;
 }
 
-/** Where writes go before they are acknowledged. */
+/** Persists writes before they are acknowledged. */
 export interface Journal {
   append(record: JournalRecord): void;
   close(): void;
 }
 
-/** Told of every write, after it is visible. */
+/** Called after every write, once it is visible. */
 type CommitListener = (collection: Collection, change: Change) => void;
 
 /** The first revision of a new cluster, as of a new etcd. */
 const firstRevision = 1;
 
 /**
- * Every object of the cluster, under one revision that grows by one with each write. All writes are synchronous: what
- * a request read is still so when it writes, in the same turn.
+ * Every object of the cluster, under one revision that grows by one with each write. All writes are synchronous: what a request
+ * has read cannot change before it writes in the same turn of the event loop.
  */
 export class Store {
   private readonly collections = new Map<string, Collection>();
@@ -76,26 +76,26 @@ export class Store {
     return stored;
   }
 
-  /** Removes an object; gives the content it had, with the deletion's revision. */
+  /** Removes an object. Returns its content with the deletion's revision. */
   delete(id: string, key: string): Revision | undefined {
     const collection = this.collection(id);
     if (!collection.get(key)) return undefined;
     return this.commit(collection, { revision: this.last + 1, key, current: undefined }).lost;
   }
 
-  /** Ends the watches of a resource that is no longer served as it was, and forgets its history. */
+  /** Ends the watches of a resource whose definition changed or was removed, and drops its history. */
   reset(id: string): void {
     const old = this.collections.get(id);
     if (!old) return;
     old.end();
     const fresh = new Collection(id, this.last);
-    // Fresh revisions, as the bytes that the old ones keep may not be what is served now.
+    // Creates new revisions, because the cached bytes of the old ones may differ from what is served now.
     for (const [key, { revision, object }] of old.current("")) fresh.load(key, new Revision(revision, object));
     if (fresh.size > 0) this.collections.set(id, fresh);
     else this.collections.delete(id);
   }
 
-  /** Forgets all history of all resources. */
+  /** Drops all history of all resources. */
   compact(): void {
     for (const collection of this.collections.values()) collection.compact(this.last);
     this.compactedAll = this.last;
@@ -108,7 +108,7 @@ export class Store {
     this.listeners.add(listener);
   }
 
-  /** Resolves when the revision is reached: true; or after `timeoutMs`: false. */
+  /** Resolves to true when the revision is reached, or to false after `timeoutMs`. */
   reached(revision: number, timeoutMs: number): Promise<boolean> {
     if (this.last >= revision) return Promise.resolve(true);
     return new Promise((resolve) => {

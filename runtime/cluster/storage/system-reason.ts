@@ -1,4 +1,4 @@
-/** The system's codes that a user meets, in words. */
+/** Descriptions of common system error codes. */
 const codes: Readonly<Record<string, string>> = {
   EACCES: "permission is denied",
   EPERM: "permission is denied",
@@ -10,7 +10,7 @@ const codes: Readonly<Record<string, string>> = {
   EADDRINUSE: "another process listens there",
 };
 
-/** Why the operating system refused something, with its code. */
+/** Returns the reason why the operating system refused an operation, with its code. */
 export function systemReason(error: Error): string {
   const code = "code" in error ? String(error.code) : "";
   const words = codes[code];

@@ -1,7 +1,7 @@
 import { ClusterError } from "../cluster-error.ts";
 import { systemReason } from "./system-reason.ts";
 
-/** Does `write`. @throws ClusterError FILE_REFUSED in place of what the file system says of `file` */
+/** Runs `write`. @throws ClusterError FILE_REFUSED instead of the file system's error for `file` */
 export function writing<T>(file: string, write: () => T): T {
   try {
     return write();

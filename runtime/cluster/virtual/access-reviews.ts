@@ -9,7 +9,7 @@ import type { Services } from "./services.ts";
 
 const group = "authorization.k8s.io";
 
-/** "May I, may they": the reviews of authorization.k8s.io. */
+/** The reviews of authorization.k8s.io, which answer whether a user may do something. */
 export function accessReviews({ authorizer }: Services): [string, Subresource][] {
   const decide = (user: User, spec: unknown) => {
     const allowed = authorizer.allows(user, attributesIn(spec));
@@ -49,7 +49,7 @@ export function accessReviews({ authorizer }: Services): [string, Subresource][]
   ];
 }
 
-/** Answers a review by its status. */
+/** Creates a handler that answers a review with its status. */
 export function review(statusOf: (call: Call, object: KubeObject) => Fields): Subresource {
   return async (call, verb, body) => {
     if (verb !== "create") throw methodNotAllowed();

@@ -7,7 +7,7 @@ import type { Services } from "./services.ts";
 
 const group = "authentication.k8s.io";
 
-/** "Who am I, whose is this token": the reviews of authentication.k8s.io. */
+/** The reviews of authentication.k8s.io, which identify the client or the holder of a token. */
 export function identityReviews({ authenticator, tokens, clock }: Services): [string, Subresource][] {
   const selfReview: Subresource = async (call, verb, body) => {
     const answer = await review((own) => ({ userInfo: userInfo(own.user) }))(call, verb, body);

@@ -10,7 +10,7 @@ import { commit } from "../rest/update.ts";
 
 const success: Status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" };
 
-/** `pods/eviction`: a deletion; budgets are not kept, as nothing here runs pods. */
+/** `pods/eviction`: deletes the pod. Disruption budgets are not enforced, because nothing here runs pods. */
 export const evict: Subresource = async (call, verb, body) => {
   if (verb !== "create") throw methodNotAllowed();
   const eviction = parseBody(await body());
@@ -18,7 +18,7 @@ export const evict: Subresource = async (call, verb, body) => {
   return { code: 201, value: { ...success, code: 201 } };
 };
 
-/** `pods/binding`: names the node of a pod. */
+/** `pods/binding`: assigns a pod to a node. */
 export const bind: Subresource = async (call, verb, body) => {
   if (verb !== "create") throw methodNotAllowed();
   const binding = parseBody(await body());
@@ -32,7 +32,9 @@ export const bind: Subresource = async (call, verb, body) => {
   return { code: 201, value: { ...success, code: 201 } };
 };
 
-/** `namespaces/finalize`: writes a namespace's `spec.finalizers`; without any, a namespace in deletion goes. */
+/**
+ * `namespaces/finalize`: writes a namespace's `spec.finalizers`. A namespace in deletion without finalizers is removed.
+ */
 export const finalize: Subresource = async (call, verb, body) => {
   if (verb !== "update") throw methodNotAllowed();
   const wanted: KubeObject = kept(call, asJson(asObjectOf(parseBody(await body()), call.type)));

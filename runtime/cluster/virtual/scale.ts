@@ -9,7 +9,7 @@ import { patchedJson } from "../rest/patch.ts";
 import type { Subresource } from "../rest/resource-handler.ts";
 import { replace } from "../rest/update.ts";
 
-/** `/scale` of any resource that has one: autoscaling/v1 Scale, read from the object and written to it. */
+/** `/scale` of any resource that supports it: autoscaling/v1 Scale, read from the object and written to it. */
 export const scale: Subresource = async (call, verb, body) => {
   const { type, backend } = call;
   const find = () => {
@@ -33,7 +33,7 @@ export const scale: Subresource = async (call, verb, body) => {
     ]);
   const changed = structuredClone(existing.object) as KubeObject & Fields;
   put(changed, type.scale?.spec ?? "spec.replicas", replicas);
-  // The scale is written as the object itself is: only its owner in managedFields tells of the subresource.
+  // The scale is written through the object itself; only its owner in managedFields names the subresource.
   const main: Call = { ...call, subresource: "" };
   const { revision } = replace(main, existing, changed, (_, object, old) => withManagedFields(call, object, old));
   return { code: 200, value: scaleOf(call, revision.object) };

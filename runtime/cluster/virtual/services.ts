@@ -3,7 +3,7 @@ import type { Authorizer } from "../auth/authorizer.ts";
 import type { ServiceAccountTokens } from "../auth/service-account-tokens.ts";
 import type { Clock } from "../clock.ts";
 
-/** What the resources that are answered, not stored, work on. */
+/** Services that the handlers of virtual resources use. */
 export interface Services {
   authenticator: Authenticator;
   authorizer: Authorizer;

@@ -7,8 +7,8 @@ import type { Services } from "./services.ts";
 import { tokenRequest } from "./token-request.ts";
 
 /**
- * Resources and subresources that are answered, not stored: `<plural>.<group>` for a resource, `<plural>/<subresource>`
- * for a subresource of one, `/<subresource>` for one of any.
+ * Handlers of resources and subresources that are not stored. Keys: `<plural>.<group>` for a resource, `<plural>/<subresource>`
+ * for a subresource of one resource, `/<subresource>` for a subresource of all.
  */
 export function specialResources(services: Services): Map<string, Subresource> {
   return new Map<string, Subresource>([

@@ -7,10 +7,10 @@ import { type Call, callKey } from "../rest/call.ts";
 import type { Subresource } from "../rest/resource-handler.ts";
 import type { Services } from "./services.ts";
 
-/** Seconds: the least, the default and the most that a token may live (authentication/validation). */
+/** Lifetime of a token in seconds: the minimum, the default and the maximum (authentication/validation). */
 const lifetime = { least: 600, usual: 3600, most: 2 ** 32 };
 
-/** `serviceaccounts/token`: a signed token of the account. */
+/** `serviceaccounts/token`: issues a signed token of the account. */
 export function tokenRequest({ tokens, clock }: Services): Subresource {
   return async (call, verb, body) => {
     if (verb !== "create") throw methodNotAllowed();

@@ -4,20 +4,20 @@ import { parse, stringify } from "yaml";
 
 const functions = join(import.meta.dirname, "functions");
 
-/** The reconciler's manifest as it is edited: what differs from the file. */
+/** One version of the reconciler's manifest: its differences from the file. */
 export interface Shape {
-  /** How much of an owner its trigger asks for. Default all of it. */
+  /** How much of an owner its trigger requests. Default: all of it. */
   readonly object?: "Metadata";
-  /** Selects the keys that a child wakes. Default: its owner. */
+  /** The keys that a change of a child wakes. Default: its owner. */
   readonly key?: { readonly expression: string };
   /** Set if the edit replaces the handler by one that receives each event. Default: Reconcile. */
   readonly mode?: "All";
 }
 
-/** The owner's name is the beginning of a child's. */
+/** A child's name begins with its owner's name. */
 const key = { expression: "object.metadata.name.substring(0, object.metadata.name.lastIndexOf('-'))" };
 
-/** One for each kill. The last one goes back to the file. */
+/** One edit for each kill. The last one returns to the file. */
 export const edits: readonly [Shape, ...Shape[]] = [
   { key },
   { key, object: "Metadata" },
@@ -29,7 +29,7 @@ export const edits: readonly [Shape, ...Shape[]] = [
   {},
 ];
 
-/** Writes the reconciler into a folder of functions, with its manifest as it is after an edit. */
+/** Writes the reconciler into a folder of functions, with its manifest after an edit. */
 export async function writeReconciler(into: string, { object, key: rule, mode }: Shape = {}): Promise<void> {
   await cp(functions, into, { recursive: true });
   const file = join(into, "owners/function.yaml");

@@ -1,6 +1,5 @@
-// npm run audit:reconcile: 200 owners with two children each, random writes, kills by SIGKILL, each with an edit of the manifest.
-// Then a wish of 10,000 keys across a kill.
-// AUDIT_SEED makes another run, or the same writes again.
+// npm run audit:reconcile: 200 owners with two children each, random writes, and kills by SIGKILL, each with an edit of the
+// manifest. Then 10,000 keys ask to be run later, across a kill. AUDIT_SEED selects a run; the same seed repeats the writes.
 import { readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -16,7 +15,10 @@ const owners = 200;
 const writes = 4_000;
 const kills = edits.length;
 const keys = 10_000;
-/** The first of these keys asks for so long that all of them have asked before the kill. Each next one asks for more. */
+/**
+ * The delay that the first of these keys asks for: long enough that all keys have asked before the kill. Each further key asks
+ * for a longer one.
+ */
 const wishMs = 90_000;
 const spreadMs = 7;
 const patienceMs = 180_000;
@@ -29,16 +31,16 @@ interface Begins {
   readonly msg: "begins";
   readonly at: number;
   readonly name: string;
-  /** The number that the object of the run carries. */
+  /** The number in the object that the run received. */
   readonly number: string;
   readonly redelivered: boolean;
 }
 interface Ends {
   readonly msg: "ends";
   readonly name: string;
-  /** The numbers of the owner and its children. */
+  /** The numbers that the run saw of the owner and its children. */
   readonly seen: readonly string[];
-  /** The number in the object's data; `none` where it has no data. */
+  /** The number in the object's data; `none` if it has no data. */
   readonly data: string;
 }
 /** An event, in mode All. */
@@ -48,14 +50,14 @@ interface Event {
   readonly number: string;
   readonly redelivered: boolean;
 }
-/** A process was killed; the next one has this manifest. */
+/** Marks the kill of a process. The next process has this manifest. */
 interface Killed {
   readonly msg: "killed";
   readonly next: Shape;
 }
 type Line = Begins | Ends | Event | Killed;
 
-/** The lines that the function logged, and where processes ended in between. */
+/** The lines that the function logged, and the kills between them. */
 class Told {
   private readonly file: string;
   private read = 0;
@@ -83,9 +85,9 @@ class Told {
   }
 }
 
-/** Writes owners and children at random; knows how each stands. */
+/** Writes owners and children at random, and records the state of each. */
 class Writer {
-  /** The number of each object that stands. */
+  /** The number of each existing object. */
   readonly numbers = new Map<string, number>();
   private readonly client: Client;
   private readonly dice: Dice;
@@ -125,7 +127,7 @@ class Writer {
   }
 }
 
-/** An owner's data has its number as well. */
+/** An owner's data also contains its number. */
 const dataOf = (child: string, number: number) => (child === "" ? { data: { number: String(number) } } : {});
 
 async function race(client: Client, runtime: RuntimeProcess, told: Told): Promise<boolean> {
@@ -170,8 +172,9 @@ async function race(client: Client, runtime: RuntimeProcess, told: Told): Promis
 const family = (owner: string) => [owner, `${owner}-x`, `${owner}-y`];
 
 /**
- * Counts, from the lines in their order, runs that begin while another of their key goes on, and those that kills cut off. It
- * counts objects that are absent, or are not whole where the manifest asks for that, or are where it does not.
+ * Counts, in the order of the lines, runs that begin while another run of their key is in progress, and runs that kills
+ * interrupted. Also counts runs in which an object was absent, or whose object was not complete although the manifest wants that,
+ * or complete although it does not.
  */
 function verdict(lines: readonly Line[]) {
   const open = new Map<string, Begins>();
@@ -199,7 +202,7 @@ function verdict(lines: readonly Line[]) {
       counts.events++;
       const state = `${line.name}@${line.number}`;
       const repeats = events.has(state) || lost.get(line.name)?.number === line.number;
-      // A name is gone more often than once.
+      // The same name can be deleted more than once.
       if (repeats && line.number !== "gone" && !line.redelivered) counts.unflagged++;
       events.add(state);
     }
@@ -216,7 +219,7 @@ async function wishes(client: Client, runtime: RuntimeProcess, told: Told): Prom
     const some = Array.from({ length: 50 }, (_, index) => at + index);
     await Promise.all(
       some.map(async (index) => {
-        // Spread, since a function's log takes 200 lines a second.
+        // The wakes are spread over time, since a function's log takes 200 lines a second.
         const laterMs = wishMs + index * spreadMs;
         const name = `later-${index}`;
         const metadata = { name, labels: { audited: "yes" } };
@@ -241,13 +244,13 @@ async function wishes(client: Client, runtime: RuntimeProcess, told: Told): Prom
   const started = performance.now();
   await runtime.start();
   say(`ready again ${((performance.now() - started) / 1000).toFixed(1)} s after the kill`);
-  // Owners may still be running, since the race.
+  // Owners may still be running after the first part.
   const isWish = (line: Line): line is Begins => line.msg === "begins" && due.has(line.name);
   const runs = () => told.look().slice(before).filter(isWish);
   const patience = wishMs + keys * spreadMs + patienceMs;
   const names = () => new Set(runs().map(({ name }) => name));
   await until("all ran again", patience, async () => names().size >= keys).catch(() => {});
-  // Reckoned from before the object was made, of which its handler had yet to hear.
+  // Measured from before the object was created, because its handler had not received it yet.
   const late = runs().map(({ name, at }) => at - (due.get(name) ?? 0));
   late.sort((a, b) => a - b);
   const early = late.filter((ms) => ms < 0).length;

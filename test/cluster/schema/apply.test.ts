@@ -14,7 +14,7 @@ const configMap = builtInSchema("", "v1", "ConfigMap") ?? {};
 const deployment = builtInSchema("apps", "v1", "Deployment") ?? {};
 const later = (seconds: number): number => Date.UTC(2026, 0, 1, 0, 0, seconds);
 
-/** An object that managers apply to, one after the other. */
+/** An object to which managers apply in turn. */
 class Store {
   live: JsonObject | undefined;
   readonly #schema: Schema;
@@ -26,7 +26,7 @@ class Store {
     this.#apiVersion = apiVersion;
   }
 
-  /** Applies; gives the object, or the message of the refusal. */
+  /** Applies a configuration. Returns the object, or the message of the refusal. */
   apply(manager: string, applied: JsonObject, force = false): JsonObject | string {
     const now = later(this.#seconds++);
     const request = {

@@ -19,7 +19,7 @@ const widgets: CustomResource = {
   openAPIV3Schema: widgetSchema,
 };
 
-/** Every reference of a document, as a pointer's steps. */
+/** Every reference of a document, as the steps of a pointer. */
 function* references(node: Json): Generator<string> {
   if (Array.isArray(node)) for (const item of node) yield* references(item);
   else if (typeof node === "object" && node !== null) {

@@ -19,7 +19,7 @@ const formats = [
   "hexcolor",
 ];
 
-/** The fields of a spec that has a field for each thing that a schema can say. */
+/** The fields of a spec with one field for each feature of a schema. */
 export const probeFields: JsonObject = {
   int: { ...int, minimum: 0, maximum: 10 },
   int32: { ...int, format: "int32" },
@@ -71,7 +71,7 @@ export const probeFields: JsonObject = {
   "a-b": { ...int, default: 1 },
 };
 
-/** Specs to send to it. */
+/** Specs to send with that schema. */
 export const probes: JsonObject[] = [
   { int: 11 },
   { int: -1 },
@@ -156,7 +156,7 @@ export const probes: JsonObject[] = [
   { rule: 1, int: "x" },
 ];
 
-/** Updates, from and to. */
+/** Updates: the spec before and after. */
 export const probeUpdates: [JsonObject, JsonObject][] = [
   [{ fixed: "a" }, { fixed: "b" }],
   [{ fixed: "a" }, {}],
@@ -177,7 +177,7 @@ export const probeUpdates: [JsonObject, JsonObject][] = [
   ],
 ];
 
-/** Schemas of one field, most of them not to be taken. */
+/** Schemas of one field, most of them invalid. */
 export const fieldSchemas: JsonObject[] = [
   {},
   { type: "foo" },
@@ -325,10 +325,10 @@ export const jsonPatches: Json[] = [
   [{ op: "remove", path: "" }],
 ];
 
-/** One write of a history: an apply by a manager, forced or not, or an update (a merge patch). */
+/** One write in a history: an apply by a manager, forced or not, or an update (a merge patch). */
 export type Write = { by: string; spec: JsonObject; force?: true; update?: true };
 
-/** Writes to one custom resource, one after the other. */
+/** Consecutive writes to one custom resource. */
 export const history: Write[] = [
   { by: "m1", spec: { int: 1, keyed: [{ n: "x", v: 1 }], set: ["b", "a"], map: { a: "1" } } },
   { by: "m1", spec: { int: 1, keyed: [{ n: "x", v: 1 }], set: ["b", "a"], map: { a: "1" } } },

@@ -47,7 +47,7 @@ const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const probes = "/apis/a.b/v1/namespaces/default/probes";
 const dryRun = { dryRun: "All" };
 
-/** A 422's causes as text, in an order of their own: the real server's is that of a Go map. */
+/** A 422's causes as sorted text, because the real server's order is that of a Go map. */
 const causes = (all: unknown): string[] =>
   ((all ?? []) as { reason: string; field: string; message: string }[])
     .map(({ reason, field, message }) => `${reason} ${field}: ${message}`)
@@ -181,7 +181,7 @@ describe.skipIf(!folder)("a real kube-apiserver", () => {
   });
 });
 
-/** What a patch is about: the spec, the data and those parts of metadata that clients write. */
+/** The parts of an object that a patch changes: the spec, the data and the metadata that clients write. */
 function withoutSystemFields(object: JsonObject): JsonObject {
   const { labels, annotations, finalizers } = (object.metadata ?? {}) as JsonObject;
   return JSON.parse(
@@ -189,10 +189,10 @@ function withoutSystemFields(object: JsonObject): JsonObject {
   );
 }
 
-/** What the server's code, not the schema, gives a container. */
+/** Fields of a container whose defaults come from the server's code, not from the schema. */
 const computed = ["imagePullPolicy", "terminationMessagePath", "terminationMessagePolicy"];
 
-/** Without what Go does not write (empty lists and maps that may be left out), and what the server computes. */
+/** Removes what Go does not write (optional empty lists and maps), and what the server computes. */
 function withoutEmpty(value: Json): Json {
   if (Array.isArray(value)) return value.map(withoutEmpty);
   if (typeof value !== "object" || value === null) return value;

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { fieldErrorText, type Json, type JsonObject, validate } from "../../../runtime/cluster/schema/index.ts";
 import { schemaOf, structural, widgetOf } from "./widget.ts";
 
-/** What `spec.value` breaks, under its type and one rule. */
+/** The violations of `spec.value` under its type and one rule. */
 function broken(type: JsonObject, rule: JsonObject, value: Json, old?: Json): string[] {
   const schema = structural(schemaOf({ ...type, "x-kubernetes-validations": [rule] }));
   return validate(schema, widgetOf({ value }), old === undefined ? undefined : widgetOf({ value: old })).map(

@@ -1,6 +1,6 @@
 import { type JsonObject, type Schema, structuralSchema } from "../../../runtime/cluster/schema/index.ts";
 
-/** The schema of a custom resource that uses what schemas can say. */
+/** The schema of a custom resource that uses all features of a schema. */
 export const widgetSchema: JsonObject = {
   type: "object",
   properties: {

@@ -8,7 +8,7 @@ const trigger = { name: "settings", apiVersion: "v1", kind: "ConfigMap", state: 
 
 const report = (more: Partial<FunctionReport> = {}) => reportOf({ name: "greet", triggers: [trigger], ...more });
 
-/** `Ready=False/KindMissing …`. */
+/** The condition in short: `Ready=False/KindMissing …`. */
 const said = (of: FunctionReport) =>
   statusOf(of, [], noon).conditions.map(({ type, status, reason }) => `${type}=${status}/${reason}`);
 

@@ -4,7 +4,7 @@ import { reasonOfCode } from "../../../runtime/control/function-status/reason.ts
 
 const codes = Object.keys(errorCodes) as ErrorCode[];
 
-/** Rooms that a function passes until its handler is loaded and its events are taken. */
+/** Rooms that a function passes before its handler is loaded and receives events. */
 const passed =
   /^WF_(?:KUBE|MANIFEST|BUNDLE|BUILD|FILTER|SANDBOX|DEPLOYED|READS|CHECKPOINT|ACCESS_ENV|ACCESS_OWN_OBJECT)/;
 

@@ -1,4 +1,4 @@
-// Replicas that have shards of one function, and the object that they keep together.
+// Replicas with shards of one function, and the object that they maintain together.
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -28,13 +28,16 @@ const report = (more: Partial<FunctionReport> = {}) =>
     ...more,
   });
 
-/** A replica that publishes whatever it is given, round by round. */
+/** A replica that publishes the given status in rounds. */
 class Teller {
   private readonly clock = new ImpatientClock();
   private rounds = 0;
   publication: Publication = { functions: [], isGone: () => false };
 
-  /** `warn` hears of each warning; default: there is to be none. `denied`: of a request that an admission webhook denies. */
+  /**
+   * `warn` is called for each warning; by default a warning fails the test. `denied` selects the requests that an admission
+   * webhook denies.
+   */
   constructor(
     account: string,
     warn = (fields: object): void => expect.unreachable(JSON.stringify(fields)),
@@ -72,7 +75,7 @@ class Teller {
     };
   }
 
-  /** A round that begins now is over. `longestMs`: how long it may have been waited for. */
+  /** Resolves when a round that begins now is complete. `longestMs`: maximum length of the waits that are skipped. */
   async round(longestMs = 5_000): Promise<void> {
     const before = this.rounds;
     await until("another round has begun, and is over", 20_000, async () => {
@@ -98,13 +101,13 @@ test("an object tells of a whole function while its shards are with two replicas
   expect(await ready()).toMatchObject({ status: "True" });
   expect((await admin.get(`${root}/hot`)).status).toMatchObject({ failures: 3, deadLetters: 4 });
 
-  // Somebody deletes it: both write their parts again, though nothing of them has changed.
+  // The object is deleted: both replicas write their parts again, though nothing of them has changed.
   await admin.delete(`${root}/hot`);
   for (const each of [one, two, one, one]) await each.round();
   expect((await admin.get(`${root}/hot`)).status).toMatchObject({ failures: 3, deadLetters: 4 });
   expect(await ready()).toMatchObject({ status: "True" });
 
-  // The first shard moves to the other: each has the other's part now.
+  // The first shard moves to the other replica, so each now has the other's part.
   one.publication = { functions: [], isGone: () => false, held: "" };
   await one.round();
   two.tells({ replica: "two", isFirst: true, here: [1, 5] }, report({ failures: 7 }));
@@ -181,7 +184,7 @@ test("a status that the server refuses keeps no other function's from being writ
     const functions = [report({ name: "odd", failures }), report({ name: "sound" })];
     teller.publication = { functions: functions.map((of) => ({ report: of, origin })), isGone: () => false };
   };
-  // The definition asks for whole numbers.
+  // The definition requires integers.
   tell(1.5);
   await teller.round();
   await teller.round();
@@ -229,7 +232,7 @@ test("where nothing may be written that is told of once for all functions", asyn
   teller.publication = { functions, isGone: () => false };
   await teller.round(60_000);
   await teller.round(60_000);
-  // An API server is not to be asked for each of them, for ever.
+  // An API server must not be asked forever for each of them.
   expect(asked.size).toBe(20);
   expect(warnings).toEqual([{ error: expect.stringContaining("denied the request") }]);
 });

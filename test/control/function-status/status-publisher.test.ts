@@ -34,7 +34,7 @@ test("without its definition the runtime warns once and works; the objects come 
   for (const waitMs of [5_000, 10_000, 20_000, 40_000, 60_000, 60_000]) {
     const before = tries();
     await runtime.sees("it tries again, ever less often", () => {
-      // Others may wait as long.
+      // Other waits may have the same length.
       runtime.clock.cutShort(waitMs, waitMs + 1);
       return tries() > before;
     });

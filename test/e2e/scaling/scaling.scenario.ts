@@ -1,7 +1,7 @@
-// npm run bench:fleet: how many events a second a fleet handles, by its replicas. It has many functions, or one in 8 shards,
-// by the keys of its objects or by their namespaces.
-// Each replica is limited to SCALING_CPU thousandths of a core, 300 where it is not given. The objects are there before, so that no
-// writer takes part. Functions come to a fleet that waits for them, and are told of all objects.
+// npm run bench:fleet: measures the events per second of a fleet by its number of replicas. The load is many functions, or one
+// function in 8 shards, assigned by the objects' keys or by their namespaces. Each replica is limited to SCALING_CPU thousandths
+// of a core (default 300). The objects exist before, so no writer takes CPU time. The functions are added to a running fleet, and
+// receive all objects.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { cpus, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -14,11 +14,11 @@ import { say } from "../ledger.ts";
 import { NatsCluster } from "../nats-cluster.ts";
 import { admin, ensureNamespace, metricsOf, Release, removeNamespace, statusOf } from "../release.ts";
 
-/** Of each replica, two thirds for the runtime. */
+/** CPU of each replica in thousandths of a core; two thirds are for the runtime. */
 const cpu = Number(process.env.SCALING_CPU ?? 300);
 const limits = [`resources.limits.cpu=${(cpu * 2) / 3}m`, `executor.resources.limits.cpu=${cpu / 3}m`];
 const requests = ["resources.requests.cpu=10m", "executor.resources.requests.cpu=10m"];
-/** The shards of the one function lie evenly: a replica has as many as any other. */
+/** The shards of the single function are distributed evenly over the replicas. */
 const loads = [
   { what: "48 functions", functions: 48, objects: 3_000, namespaces: 1, shards: 1, slots: 64 },
   { what: "one function in 8 shards", functions: 1, objects: 60_000, namespaces: 1, shards: 8, slots: 8 },
@@ -29,9 +29,9 @@ const sampleMs = 1_000;
 
 interface Sample {
   readonly atMs: number;
-  /** Events that are done, of each pod. */
+  /** Number of handled events of each pod. */
   readonly done: readonly number[];
-  /** CPU time of the whole machine that nobody used, in milliseconds. */
+  /** Idle CPU time of the whole machine, in milliseconds. */
   readonly idleMs: number;
 }
 
@@ -69,7 +69,7 @@ describe.skipIf(natsProgram === undefined)(`a fleet of replicas with ${cpu}m CPU
     const rates = new Map<number, number>();
 
     test.each([1, 2, 4])("of %d", async (replicas) => {
-      // A namespace of its own has positions of its own. Leases of a run before would speak of streams that are gone.
+      // A new namespace has no checkpoints. Leases of an earlier run would refer to streams that are gone.
       const namespace = `scaling-${of}-${replicas}`;
       await removeNamespace(namespace);
       const release = await Release.into(namespace);
@@ -119,7 +119,9 @@ async function sample(pods: readonly Body[]): Promise<Sample> {
   return { atMs: performance.now(), done, idleMs: sum(cpus().map(({ times }) => times.idle)) };
 }
 
-/** Events a second while every pod worked: from when each has done 2% of its share until the first has done 98%. */
+/**
+ * Events per second while every pod worked: from the time when each has done 2 % of its share until the first has done 98 %.
+ */
 function rateOf(samples: readonly Sample[]): { rate: number; seconds: number; idle: number } {
   const shares = samples.at(-1)?.done ?? [];
   const isAmid = ({ done }: Sample) =>
@@ -133,7 +135,7 @@ function rateOf(samples: readonly Sample[]): { rate: number; seconds: number; id
   return { rate, seconds: ms / 1_000, idle: (last.idleMs - first.idleMs) / (ms * cpus().length) };
 }
 
-/** Functions that do nothing, each told of all objects. */
+/** Writes functions that do nothing and receive all objects. */
 function writeFunctions(folder: string, places: readonly string[], { functions, namespaces, shards }: Load): void {
   for (let number = 0; number < functions; number++) {
     const name = `nothing-${number}`;

@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// Takes the whole machine for minutes: a command of its own.
+// A separate command, because it uses the whole machine for minutes.
 export default defineConfig({
   test: {
     include: ["test/e2e/scaling/*.scenario.ts"],

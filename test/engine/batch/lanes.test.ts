@@ -14,7 +14,7 @@ interface Told {
 const eventsOf = ({ body }: Delivery): Told[] => JSON.parse(body.toString());
 const batching = (maxSize: number, policy = {}) => manifest({ batch: { maxSize, maxWaitMs: 100 }, ...policy });
 
-/** A dispatcher that delivers in batches, and what each of them held. */
+/** A dispatcher that delivers in batches, with the content of each. */
 async function open(maxSize: number, policy = {}, answer: (events: readonly Told[]) => Outcome = () => done) {
   const fixture = await (await DispatchFixture.open({ manifest: batching(maxSize, policy) })).listed();
   fixture.runner.answer = (delivery) => answer(eventsOf(delivery));
@@ -43,7 +43,7 @@ test("a poison event ends in the dead letters, and the healthy ones of its batch
       ["dead_letter", 1],
     ]),
   );
-  // Its later attempts were its own alone.
+  // Its later attempts were alone.
   const later = batches(fixture).filter((batch) => batch.some(({ attempt }) => attempt > 1));
   expect(later.map((batch) => batch.map(({ object }) => object.metadata.name))).toEqual([["n7"], ["n7"]]);
 });

@@ -5,7 +5,7 @@ import type { Trigger } from "../../../runtime/manifest/function.ts";
 import { change, DispatchFixture, failure, manifest, quiet, trigger } from "../fixture.ts";
 import { byOwner, owned, withPods } from "../reconcile/fixture.ts";
 
-/** The object as version `v` of its kind has it. */
+/** The object in version `v` of its kind. */
 const inVersion = (v: string, given: Change): Change => ({
   ...given,
   body: Buffer.from(given.body.toString().replace('"apiVersion":"v1"', `"apiVersion":"${v}"`)),
@@ -175,7 +175,7 @@ describe("an event that waits on disk while its manifest is edited", () => {
 
   it("is not told where the trigger selects its object no more", async () => {
     const found = await told({}, { namespaces: { type: "names", names: ["team-b"] } });
-    // The deletion alone: a handler had seen the object.
+    // Only the deletion, because a handler had seen the object.
     expect(found.told.map(({ metadata }) => metadata.name)).toEqual(["shop"]);
   });
 

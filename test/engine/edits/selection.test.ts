@@ -113,7 +113,7 @@ describe("an edit before the first list is done", () => {
 });
 
 describe("a state that is told again, since nothing proves that its events have ended", () => {
-  /** Nothing but positions fits: they are held while anything before them runs. */
+  /** A store without room for events, so that checkpoints wait while an earlier event runs. */
   class CrampedStore extends MemoryStore {
     constructor(disk: MemoryDisk) {
       super(disk, { spillLimit: 0, holdsQueues: false });

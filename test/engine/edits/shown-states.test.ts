@@ -22,7 +22,7 @@ const away: Look = () => Promise.reject(new Error("away"));
 const versionOf = (body: Buffer | undefined): string | undefined =>
   body && JSON.parse(body.toString()).metadata.resourceVersion;
 
-/** A key waits for its first run, woken by its object. */
+/** A key that waits for its first run, woken by its object. */
 async function waitingKey() {
   const first = await open({ manifest: reconciling, ...held });
   first.subscription.change(change("Added", "shop", 11));
@@ -152,7 +152,7 @@ describe("a state that a handler was shown by an event of an earlier one", () =>
 });
 
 describe("a state that a run was cut off with", () => {
-  /** A run has begun with a newer state than the one on record, and is cut off. */
+  /** A run has started with a newer state than the recorded one, and is interrupted. */
   async function cutOff(options: { readonly selection?: string } = {}) {
     const first = await open({ manifest: reconciler({}, byOwner) });
     first.runner.answer = () => done;
@@ -299,7 +299,7 @@ describe("an event made of a key, which waits while its function reconciles agai
   it("is flagged where a run of the key was cut off meanwhile", async () => {
     const second = await next(await waitingKey(), { manifest: inAll, ...held });
     second.runner.answer = () => undefined;
-    // Its body is left out, and cannot be had.
+    // Its body is not stored, and cannot be read.
     const third = await next(second, { manifest: reconciling, look: away });
     third.pods.change(owned("Added", "web", 12, "shop"));
     await third.clock.advance(10_000);

@@ -6,7 +6,7 @@ import type { FunctionManifest, Trigger } from "../../../runtime/manifest/functi
 import { change, DispatchFixture, failure, manifest, quiet, trigger } from "../fixture.ts";
 import { byLabel, byOwner, open, owned, reconciler, runs, withPods } from "../reconcile/fixture.ts";
 
-/** Ends the process, and loads the function from another manifest on the same disk. */
+/** Ends the process, and loads the function with another manifest on the same disk. */
 async function restarted(it: DispatchFixture, to: FunctionManifest) {
   it.kill();
   await quiet(it.runner);
@@ -93,7 +93,7 @@ describe("a trigger that is renamed", () => {
 
   it.each([
     ["", async (_: Checkpoint) => {}],
-    // There the process died: the view is in the store, and nothing is noted of it.
+    // The process was killed there: the view is in the store, and nothing else is recorded of it.
     [
       ", though the process dies while the view of that one is made",
       (store: Checkpoint) => store.openView("copy", "settings", "/ConfigMap"),
@@ -222,7 +222,7 @@ describe("a trigger that is renamed", () => {
 });
 
 describe("a `key` that is edited", () => {
-  /** A Pod that a shop owns and that names one. */
+  /** A Pod that is owned by one shop and names another. */
   const child = (type: "Added" | "Modified" | "Deleted", rv: number, owner: string, of: string) => {
     const made = owned(type, "web", rv, owner);
     const object = { ...JSON.parse(made.body.toString()), spec: { of } };

@@ -12,9 +12,9 @@ const near = (centre: bigint) =>
     return value < least ? least : value > most ? most : value;
   });
 
-/** Ints of 64 bits, many of them where doubles begin to have gaps, and at the ends. */
+/** 64-bit integers, many of them around the point where doubles have gaps, and at the limits. */
 const int64 = fc.oneof(fc.bigInt({ min: least, max: most }), ...[0n, 2n ** 53n, -(2n ** 53n), least, most].map(near));
-/** Two of them, often next to each other. */
+/** Two such integers, often adjacent. */
 const pair = fc.oneof(
   fc.tuple(int64, int64),
   int64.chain((one) => near(one).map((other) => [one, other] as [bigint, bigint])),
@@ -22,7 +22,7 @@ const pair = fc.oneof(
 
 const body = (n: string | bigint, text = "") => Buffer.from(`{"kind":"Account","spec":{"n":${n},"text":"${text}"}}`);
 
-/** The answer to one condition on an object and the one before; a message where it has no value. */
+/** The result of one condition on an object and its previous state; a message if it has no value. */
 function answer(expression: string, object: string | bigint, old: string | bigint = 0n): boolean | string {
   const errors: ConditionError[] = [];
   const conditions = new MatchConditions([{ name: "c", expression }]);
@@ -66,7 +66,7 @@ describe("a condition", () => {
   });
 
   it.each([
-    // As Kubernetes decodes JSON: an int64 where the number is written as one and fits, else a float64.
+    // As Kubernetes decodes JSON: an int64 if the number is written as one and fits, else a float64.
     ["1", "int"],
     ["1.0", "double"],
     ["1e3", "double"],

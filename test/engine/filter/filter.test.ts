@@ -21,7 +21,7 @@ function judge(over: Partial<FilterRules>, object: unknown, type: ChangeType = "
   return new Filter(rules(over)).judge(type, json(object), unknown, old === undefined ? undefined : json(old));
 }
 
-/** Judges a deletion that a list found. */
+/** Evaluates a deletion that a list found. */
 function judgeDeletion(filter: Filter, ...of: Parameters<Filter["deletionPieces"]>): Verdict {
   const pieces = filter.deletionPieces(...of);
   for (;;) {
@@ -163,7 +163,7 @@ describe("filters", () => {
       filter.judge("Modified", json({ spec: { n } }), before, old === undefined ? undefined : json(old)).deliver;
     expect([told(2), told(1)]).toEqual([true, false]);
     expect([told(2, { spec: { n: 2 } }), told(2, { spec: { n: 3 } })]).toEqual([false, true]);
-    // As `lastBody: Metadata` keeps it.
+    // In the form that `lastBody: Metadata` keeps.
     expect([told(2, { metadata: { name: "a" } }), told(1, { metadata: { name: "a" } })]).toEqual([true, false]);
   });
 

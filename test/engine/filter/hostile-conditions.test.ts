@@ -4,7 +4,7 @@ import { expressionLimit, Meter } from "../../../runtime/cel/meter.ts";
 import { Expression } from "../../../runtime/engine/filter/expression.ts";
 import { Filter, type FilterRules } from "../../../runtime/engine/filter/filter.ts";
 
-/** As large as etcd takes one, and made to be expensive. */
+/** An object of the maximum size in etcd, made to be expensive to evaluate. */
 function hostileObject(): object {
   const count = 6_000;
   const many = <T>(item: (index: number) => T): T[] => Array.from({ length: count }, (_, index) => item(index));
@@ -31,7 +31,7 @@ function hostileObject(): object {
   };
 }
 
-/** Each takes time without end, or as good as, where nothing bounds it. */
+/** Conditions that would run practically forever without a limit. */
 const expensive = [
   "object.long.matches('^(a+)+$') || object.long.matches('(x+x+)+y')",
   "object.ab.matches('[ab]*a[ab]{20}c')",
@@ -64,7 +64,7 @@ const expensive = [
   "object.deep == object.deep || object.deep != null",
 ];
 
-/** Each costs little once, and comes 60 times: what it takes beyond what it pays adds up. */
+/** Conditions that are cheap once and are repeated 60 times, so that any uncharged time adds up. */
 const underpaid = [
   "object.clauses.format([1]) == ''",
   "object.percents.format([]) == ''",
@@ -81,7 +81,7 @@ const rulesOf = (expressions: readonly string[]): FilterRules => ({
 
 const nothing = { hash: undefined, matched: undefined, doubted: false };
 
-/** CPU time of this process in milliseconds: the machine may be busy with others. */
+/** CPU time of this process in milliseconds, independent of other processes. */
 function cpuMs(run: () => void): number {
   const before = process.cpuUsage();
   run();
@@ -89,7 +89,7 @@ function cpuMs(run: () => void): number {
   return (user + system) / 1000;
 }
 
-/** The least of a few times: the first warms the code up, and collecting garbage may fall into another. */
+/** The minimum of a few runs: the first warms up the code, and another may contain a garbage collection. */
 const leastMs = (run: () => void): number => Math.min(...Array.from({ length: 4 }, () => cpuMs(run)));
 
 const nested = (levels: number, json: string): string => `${'{"d":'.repeat(levels)}${json}${"}".repeat(levels)}`;

@@ -15,5 +15,8 @@ const { value } = fc.letrec<{ value: string; object: string; array: string }>((t
   array: fc.array(tie("value"), { maxLength: 3 }).map((items) => `[${items.join(", ")}]`),
 }));
 
-/** JSON as servers could write it: any order, keys twice, with and without escapes, with white space. Keys are a, b, ü, 0, __proto__ and "". */
+/**
+ * JSON as servers may write it: in any order, with duplicate keys, with and without escapes, with white space. Keys are a, b, ü,
+ * 0, __proto__ and "".
+ */
 export const jsonTexts: fc.Arbitrary<string> = value;

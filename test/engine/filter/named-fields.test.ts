@@ -8,7 +8,7 @@ import type { ObjectText } from "../../../runtime/engine/filter/raw-fields.ts";
 import { ObjectScanner } from "../../../runtime/informer/scan/object-scan.ts";
 import { jsonTexts } from "./json-texts.ts";
 
-/** Each reads an object, and what was there before, in another way. */
+/** Each reads the object and its previous state in a different way. */
 const expressions = [
   "object.a == 1",
   "object.a == 'x'",
@@ -49,7 +49,7 @@ function verdict(texts: readonly string[], object: string, old: string | undefin
   const scanner = new ObjectScanner();
   scanner.scan(body, 0, body.length);
   const verdict = judge({ body });
-  // Another buffer: of one and the same it would be read once.
+  // A separate buffer, because the same one would be read only once.
   expect(judge({ body: Buffer.from(object), members: scanner.members(0) })).toEqual(verdict);
   return verdict;
 }
@@ -65,7 +65,7 @@ describe("the fields that conditions name", () => {
     const chosen = fc.uniqueArray(fc.constantFrom(...expressions, many), { minLength: 1, maxLength: 3 });
     const isObject = (json: string) => json.startsWith("{");
     const objects = jsonTexts.filter(isObject);
-    // Kept in part, it would be doubted where it gives no value.
+    // A partially stored object would be uncertain if it has no value.
     const olds = fc.option(
       objects.map((json) => json.replace("{", '{"spec":1,').replace(",  }", "}")),
       { nil: undefined },

@@ -12,7 +12,7 @@ const body = Buffer.from(JSON.stringify({ n: 1 }));
  */
 const mostUnits = 1_101_000;
 
-/** So dear in units, about; one of more than 150,000 loops in loops. */
+/** An expression that costs about so many units; above 150,000, nested loops. */
 const costing = (thousands: number, ends: string) =>
   `lists.range(${Math.max(1, Math.round(Math.sqrt(thousands * 60)))}).all(a, lists.range(${Math.max(1, Math.round(Math.sqrt(thousands * 60)))}).all(b, a + b < 100000)) && ${ends}`;
 
@@ -26,7 +26,7 @@ function filterOf(costs: readonly (readonly [number, string])[]) {
   return { filter: new Filter(rules, ({ condition }) => heard.push(condition)), heard };
 }
 
-/** Units of each piece of work until it is judged. */
+/** Records the units of each slice of work until the evaluation is complete. */
 function spyOnPieces() {
   const pieces = [0];
   const { evaluate } = Expression.prototype;

@@ -38,7 +38,7 @@ describe("a key", () => {
     await first.clock.advance(1_000);
     expect(runs(first)).toEqual(["shop@11 <- Replay", "shop@11 <- Replay"]);
     expect(first.function.redeliver("settings", change("Modified", "shop", 99))).toBe("news");
-    // Once it is saved a kill does not undo it.
+    // Once it is saved, a kill does not undo it.
     first.dispatcher.hold("copy", "command");
     first.function.redeliver("settings", shop);
     await first.function.saved();

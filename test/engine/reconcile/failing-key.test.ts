@@ -4,7 +4,7 @@ import type { DeliverySettings } from "../../../runtime/manifest/function.ts";
 import { change, done, failure, quiet } from "../fixture.ts";
 import { open, reconciler, runs, withPods } from "./fixture.ts";
 
-/** A key whose only run failed, and whose dead letter somebody replayed. */
+/** A key whose only run failed, and whose dead letter was replayed. */
 async function givenUpAndReplayed(retry: DeliverySettings["retry"]) {
   const fixture = await open({ manifest: reconciler({ retry }) });
   fixture.runner.answer = () => failure();
@@ -63,7 +63,7 @@ describe("a key", () => {
         const write = () => fixture.subscription.change(change("Modified", "shop", ++rv));
         fixture.runner.answer = () => {
           begunAt.push(fixture.clock.monotonic());
-          // Enough to tell a loop without end.
+          // Enough to recognise an endless loop.
           if (begunAt.length > 40) return done;
           if (meanwhile) write();
           return outcome;
@@ -77,7 +77,7 @@ describe("a key", () => {
         const rests = begunAt.slice(1).map((at, index) => at - (begunAt[index] ?? 0));
         for (const [index, rest] of rests.entries())
           expect(rest).toBeGreaterThanOrEqual(Math.min(30_000, 1_000 * 2 ** index));
-        // Someone who mends the object waits no longer.
+        // A fix of the object does not have to wait longer.
         expect(Math.max(...rests)).toBeLessThanOrEqual(31_000);
         expect(begunAt.length).toBeGreaterThan(6);
       });

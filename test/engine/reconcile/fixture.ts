@@ -17,7 +17,7 @@ export async function open(
   return withPods(fixture);
 }
 
-/** Brings the subscription to Pods, which is listed unless said otherwise. */
+/** Opens the subscription to Pods, by default with a complete list. */
 export async function withPods(fixture: DispatchFixture, list = true) {
   const children = fixture.function.subscription("pods", { selection: "all", namespace: "" });
   if (list) {
@@ -29,7 +29,7 @@ export async function withPods(fixture: DispatchFixture, list = true) {
   return Object.assign(fixture, { pods: children });
 }
 
-/** A Pod that these ConfigMaps own. */
+/** A Pod that is owned by these ConfigMaps. */
 export function owned(type: "Added" | "Modified" | "Deleted", name: string, rv: number, ...owners: string[]) {
   const made = change(type, name, rv);
   const object = JSON.parse(made.body.toString());
@@ -37,7 +37,7 @@ export function owned(type: "Added" | "Modified" | "Deleted", name: string, rv: 
   return { ...made, body: Buffer.from(JSON.stringify(object)) };
 }
 
-/** Runs in short: the key, the object's resourceVersion, and what woke it. */
+/** Runs in short: the key, the object's resourceVersion, and the causes. */
 export const runs = ({ runner }: DispatchFixture) =>
   runner.deliveries.map(({ object, body, causes = [], attempt, redelivered }) => {
     const state = body.length === 0 ? "gone" : JSON.parse(body.toString()).metadata.resourceVersion;

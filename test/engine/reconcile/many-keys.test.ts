@@ -3,16 +3,16 @@ import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { change, type DispatchFixture, done, manifest, quiet, trigger } from "../fixture.ts";
 import { byLabel, open, reconciler, withPods } from "./fixture.ts";
 
-/** Keys without an object that a function may have, where there is memory for them. */
+/** Limit of a function's keys without an object, if there is memory for them. */
 const bound = 10_000;
-/** Tests with so many take their time where others use the machine, in milliseconds. */
+/** Timeout of tests with this many keys on a busy machine, in milliseconds. */
 const timeout = 120_000;
 /** Memory for some 800 keys, in bytes. */
 const memoryBudget = 1024 * 1024;
 const day = 24 * 60 * 60 * 1_000;
 const hoarder = reconciler({ concurrency: 1_000 }, byLabel);
 
-/** A change of a Pod that wakes 100 keys which no change before it has woken. */
+/** A change of a Pod that wakes 100 keys which no earlier change has woken. */
 const invents = (number: number, version = 100 + number) =>
   change("Added", `p${number}`, version, {
     spec: { of: Array.from({ length: 100 }, (_, each) => `k${number}-${each}`) },
@@ -21,7 +21,7 @@ const invents = (number: number, version = 100 + number) =>
 /** The keys that ran. */
 const ran = ({ runner }: DispatchFixture) => new Set(runner.deliveries.map(({ object }) => object.name));
 
-/** Takes its changes and runs its keys, as far as may be. */
+/** Continues the source and runs the keys, as far as possible. */
 async function goOn(fixture: DispatchFixture): Promise<void> {
   for (let seen = -1; seen !== fixture.runner.deliveries.length; ) {
     seen = fixture.runner.deliveries.length;
@@ -30,7 +30,7 @@ async function goOn(fixture: DispatchFixture): Promise<void> {
   }
 }
 
-/** A function whose keys without an object use up the memory, with some of 15 changes still to be taken. */
+/** A function whose keys without an object use up the memory, with some of 15 changes not accepted yet. */
 async function atBound() {
   const fixture = await open({ manifest: hoarder, memoryBudget });
   fixture.runner.answer = () => ({ ...done, requeueAfterMs: day });

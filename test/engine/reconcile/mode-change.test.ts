@@ -10,7 +10,7 @@ import { open, owned, pods, reconciler, runs, withPods } from "./fixture.ts";
 describe("a key", () => {
   const events = manifest({}, [trigger(), pods(undefined)]);
 
-  /** Keys of an object and of its Pod wait: their handler fails. */
+  /** The keys of an object and of its Pod wait, because their handler fails. */
   async function failing() {
     const fixture = await open();
     fixture.runner.answer = () => failure();
@@ -22,7 +22,7 @@ describe("a key", () => {
     return fixture;
   }
 
-  /** The Pod as the API server has it. */
+  /** The Pod on the API server. */
   const webAt = (rv: number) => {
     const { meta, body } = owned("Modified", "web", rv, "shop");
     return { ...meta, body };
@@ -32,7 +32,7 @@ describe("a key", () => {
     const first = await failing();
     first.runner.deliveries.length = 0;
     first.runner.answer = () => done;
-    // Only the metadata of Pods was kept, which names their owners.
+    // Only the Pods' metadata was kept, which contains their owners.
     const look = async () => webAt(12);
     const second = await withPods(await first.restart({ manifest: events, look }), false);
     await second.clock.advance(1_000);
@@ -192,7 +192,7 @@ describe("the keys of many objects", () => {
   const events = manifest({ concurrency: 1_000 }, [trigger(), pods(undefined)]);
   const count = 500;
 
-  /** A store whose process ends after so many commits: what it takes then is nowhere. */
+  /** A store whose process ends after so many commits: later ones are lost. */
   class EndingStore extends MemoryStore {
     readonly sizes: number[] = [];
     private readonly most: number;
@@ -208,7 +208,7 @@ describe("the keys of many objects", () => {
     }
   }
 
-  /** They wait, and were never run. */
+  /** Keys that wait and have never run. */
   async function waiting() {
     const disk = new MemoryDisk();
     const fixture = await open({ disk, manifest: reconciler({ concurrency: 1 }) });

@@ -11,13 +11,13 @@ import { open, reconciler, runs, withPods } from "./fixture.ts";
 
 const minute = 60_000;
 const hour = 60 * minute;
-/** The longest time between two looks for keys whose moment has passed. */
+/** The maximum time between two checks for due keys. */
 const longestLook = 1.5 * minute;
 
 const every = (resyncMs: number | undefined) => reconciler(resyncMs === undefined ? {} : { resyncMs });
 const named = (count: number) => Array.from({ length: count }, (_, index) => `shop-${index}`);
 
-/** A reconciler whose objects are known and were run once each. */
+/** A reconciler whose objects are known and have each run once. */
 async function opened(count: number, resyncMs: number | undefined, options: Parameters<typeof open>[0] = {}) {
   const fixture = await open({ manifest: every(resyncMs), ...options });
   for (const [index, name] of named(count).entries()) fixture.subscription.change(change("Added", name, 11 + index));
@@ -27,7 +27,7 @@ async function opened(count: number, resyncMs: number | undefined, options: Para
   return fixture as DispatchFixture;
 }
 
-/** Kills the process, and starts another after a time. */
+/** Kills the process, and starts another one after a time. */
 async function downFor(fixture: DispatchFixture, ms: number, resyncMs: number | undefined): Promise<DispatchFixture> {
   fixture.kill();
   await fixture.clock.advance(ms);
@@ -35,7 +35,7 @@ async function downFor(fixture: DispatchFixture, ms: number, resyncMs: number | 
   return withPods(next, false);
 }
 
-/** How many runs each object had, without those that a kill cut off and that came again, flagged. */
+/** Number of runs of each object, without those that a kill interrupted and that were repeated with a flag. */
 function counts({ runner }: DispatchFixture, objects: number): number[] {
   const found = new Map<string, number>();
   for (const { object, redelivered } of runner.deliveries)
@@ -59,7 +59,7 @@ describe("a resync", () => {
         }
         await fixture.clock.advance(hour);
         const passed = fixture.clock.now() - from;
-        // A process that lives for minutes alone may leave more than a round to make up for: each key then gets one for all.
+        // A process that lives only minutes may have more than one round to catch up on: each key then gets one run for all.
         const least = spells.every(([up, down]) => 9 * up >= down + 20) ? Math.floor((passed - longestLook) / hour) : 1;
         for (const count of counts(fixture, 20)) {
           expect(count).toBeGreaterThanOrEqual(least);
@@ -159,7 +159,7 @@ describe("a resync", () => {
 });
 
 describe("a resync of many keys at once", () => {
-  /** A resync of 20,000 keys by itself. */
+  /** A resync of 20,000 keys alone. */
   function alone(share: { isSpent: boolean; soon: (work: () => void) => void }, round: number) {
     const clock = new BusyClock();
     const time = new LoopTime(clock).account("copy");
@@ -237,7 +237,7 @@ describe("a time that a reconciler asks for", () => {
       await first.clock.advance(1_000);
       first.runner.answer = () => done;
       first.clock.step(step);
-      // Nobody can tell how long it was down where wall time was set back: at most the time asked for is waited once more.
+      // If wall time was set back, the downtime is unknown: at most one further interval is waited.
       const second = await downFor(first, 2 * hour, undefined);
       await second.clock.advance(step === 0 ? 1_000 : hour);
       expect(runs(second)).toEqual(["shop-0@50 <- Modified settings shop-0", "shop-0@50 <- Requeue"]);

@@ -7,7 +7,7 @@ import { MemoryStore } from "../../journal/memory-store.ts";
 import { change, type DispatchFixture, done, quiet } from "../fixture.ts";
 import { byLabel, open, reconciler, runs, withPods } from "./fixture.ts";
 
-/** Counts the rows of each commit. */
+/** Records the number of rows of each commit. */
 class CountingStore extends MemoryStore {
   readonly sizes: number[] = [];
   keyRows = 0;
@@ -38,7 +38,7 @@ test("a function's keys share out what they write, so that no commit is long", a
   }
   expect(new Set(runs(fixture).map((run) => run.split("@")[0])).size).toBe(2_000);
   const { sizes } = fixture.store as CountingStore;
-  // A change is not divided between two commits, where it wakes no more than a hundred keys.
+  // A change that wakes at most a hundred keys is not split between two commits.
   expect(Math.max(...sizes)).toBeLessThanOrEqual(mostRows + 100);
 });
 
@@ -168,7 +168,7 @@ test("a key whose row has as many causes as there may be is not written for one 
     }
     return store.keyRows;
   };
-  // The first begins a run, which goes on.
+  // The first starts a run that continues.
   expect(await wake(0, 1)).toBe(1);
   expect(await wake(1, 16)).toBe(16);
   expect(await wake(17, 50)).toBe(0);

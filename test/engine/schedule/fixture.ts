@@ -24,7 +24,7 @@ export class ScheduleFixture {
 
   static async open(of: Schedule = schedule(), options: DispatchOptions = {}): Promise<ScheduleFixture> {
     const inner = await DispatchFixture.open({ ...options, manifest: { ...manifest(), schedules: [of] } });
-    // Its position is on disk from here on.
+    // Its checkpoint is on disk from here on.
     await inner.clock.advance(1_000);
     return new ScheduleFixture(inner);
   }
@@ -59,14 +59,14 @@ export class ScheduleFixture {
     await quiet(this.inner.runner);
   }
 
-  /** Ends the process without a word, lets `downMs` pass, and starts another. */
+  /** Ends the process without draining, waits `downMs`, and starts another one. */
   async killed(downMs: number, of?: Schedule): Promise<void> {
     this.inner.kill();
     await this.clock.advance(downMs);
     await this.again(of);
   }
 
-  /** Ends the process in good order, lets `downMs` pass, and starts another. */
+  /** Drains the process, waits `downMs`, and starts another one. */
   async stopped(downMs: number, of?: Schedule): Promise<void> {
     await this.inner.drain();
     await this.inner.store.close(true);

@@ -14,7 +14,7 @@ const nothing: ShardingLookup = async () => undefined;
 const { signal } = new AbortController();
 const silent = { info: () => {}, warn: () => {} };
 
-/** The runtime's Lease; each write is refused where another came first. */
+/** The runtime's Lease. A write is refused if another one came first. */
 function runtimeLease(): LeaseApi & { conflicts: number; isAway: boolean } {
   let lease = readLease({ metadata: { name: "watchfire", uid: "1", resourceVersion: "1" } });
   const api = {
@@ -37,7 +37,7 @@ function runtimeLease(): LeaseApi & { conflicts: number; isAway: boolean } {
   return api;
 }
 
-/** The one function, or another in its file. */
+/** The function `copy`, or another one in its file. */
 const offerOf = (delivery: Partial<DeliverySettings>, name = "copy"): FunctionOffer => ({
   manifest: { ...manifest(delivery), name },
   origin: { type: "folder", manifest: "functions/copy/function.yaml" },
@@ -57,7 +57,7 @@ async function replica(
   const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
   await catalogue.read(signal);
   const has = async (recorded = nothing) => {
-    // The first slot's word comes before the others read.
+    // The first slot reports before the others read.
     await catalogue.of(places[0] ?? -1, recorded).read(signal);
     const found: number[] = [];
     for (let slot = 0; slot < slots; slot++) {
@@ -196,7 +196,7 @@ test("a function goes on in its slots while its file declares another one instea
   await catalogue.read(signal);
   set = { ...set, rejected: [other] };
   expect([await here(), await here(), catalogue.names.includes("copy")]).toEqual([true, true, true]);
-  // What is left out of a file goes, though something else in it be refused.
+  // A function that is removed from a file is removed, even if another part of the file is invalid.
   set = { ...set, functions: [offerOf({}, "other"), offer], rejected: [] };
   expect(await here()).toBe(true);
   set = { ...set, functions: [], rejected: [other] };

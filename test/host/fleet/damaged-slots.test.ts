@@ -7,7 +7,7 @@ import { VirtualClock } from "../../virtual-clock.ts";
 
 const names = { logStream: "watchfire-apps_watchfire-log", logSubject: "watchfire.apps_watchfire.log" };
 
-/** A slot whose positions are as `state` says, and what was done with it. */
+/** A slot whose checkpoints are in the given `state`, with a record of what was done with it. */
 function slot() {
   const clock = new VirtualClock();
   const said: string[] = [];

@@ -15,7 +15,7 @@ interface Server extends LeaseApi {
   writes: number;
 }
 
-/** One Lease on an API server; `lease` is what is there. */
+/** One Lease on an API server; `lease` is its content. */
 function server(annotations?: Readonly<Record<string, string>>): Server {
   let version = 0;
   const put = (object: { metadata: object }, change: LeaseChange): LeaseRecord => {
@@ -65,7 +65,7 @@ test("replicas that know of different functions write what each knows, and none 
   await other.read();
   await spreads.read();
   for (const each of [spreads, other]) expect([each.of("copy"), each.of("label")]).toEqual([wide, wide]);
-  // What was agreed is right for good.
+  // A sharding that was agreed does not change any more.
   await new Shardings(replica(api, new Map([["label", whole]])), silent).read();
   await spreads.read();
   expect(spreads.of("label")).toEqual(wide);

@@ -3,21 +3,21 @@ import { Reloads } from "../../../runtime/host/fleet/reloads.ts";
 import { createLog } from "../../../runtime/observe/log.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
-/** Reloads of one slot, with everything at hand that decides how they go. */
+/** Reloads of one slot, with everything that decides their outcome under the test's control. */
 function world() {
   const clock = new VirtualClock();
   const stopping = new AbortController();
   const lines: string[] = [];
   const steps: string[] = [];
   const state = {
-    /** What a reading of the functions waits for. */
+    /** Awaited by each reading of the functions. */
     reading: Promise.resolve(),
     unsettled: [] as string[],
     agreed: 0,
-    /** Why a slot cannot take up what was read. */
+    /** The reason why a slot cannot load what was read. */
     fault: undefined as Error | undefined,
     slots: 1,
-    /** Whether the first slot of all functions stands still. */
+    /** True if the first slot of all functions is stopped. */
     stuck: false,
   };
   const reloads = new Reloads({

@@ -1,4 +1,4 @@
-// Stands in for an executor that a guest has taken over: speaks over descriptor 3, and does what its argument says.
+// Stands in for an executor that a guest has taken over: uses the protocol on descriptor 3, and misbehaves as its argument says.
 import { randomBytes } from "node:crypto";
 import { Socket } from "node:net";
 import { encodeFrame, frameType } from "../../../runtime/sandbox/wire.ts";
@@ -8,7 +8,7 @@ const write = (...parts: Buffer[]) => stream.write(Buffer.concat(parts));
 const say = (type: number, header: unknown, body = "") => write(...encodeFrame(type, header, [Buffer.from(body)]));
 const empty = "[[],[],[],[],-1,[],0]\n";
 
-/** Speaks as an honest one until an event has come: with tenant 1 loaded, inside realm 1, event 1 running. */
+/** Behaves honestly until an event has arrived: with tenant 1 loaded, inside realm 1, and event 1 running. */
 function honest(then: () => void): void {
   let heard = 0;
   const beat = setInterval(() => say(frameType.beat, {}), 100);
@@ -31,7 +31,7 @@ function honest(then: () => void): void {
   });
 }
 
-/** Says the same for ever, as fast as it is read. */
+/** Sends the same bytes forever, as fast as they are read. */
 function flood(bytes: Buffer): void {
   const more = () => {
     while (stream.write(bytes));
@@ -54,7 +54,7 @@ const metrics = (count: number, name: string) => {
   const samples = Array.from({ length: count }, () => [1, "increment", name.length, 1, 0]);
   return `${JSON.stringify([[], [], [], samples, -1, [], 0])}\n${name.repeat(count)}`;
 };
-/** A question of the cache, whose asker stands still. */
+/** Sends a cache lookup, which blocks its caller. */
 const ask = (more: object = {}, args = "{}") =>
   say(frameType.asking, { tenant: 1, realm: 1, call: 1, no: 1, operation: "cache.list", ...more }, args);
 const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);

@@ -1,5 +1,5 @@
-// Stands in for a guest that has left its isolate, in native code: a process of the executors' user, in their container. Does
-// what its arguments name, one after the other, and prints a line of JSON on each: what it gained, or why it gained nothing.
+// Stands in for a guest that has left its isolate in native code: a process of the executors' user, in their container. Performs
+// the deeds that its arguments name, in order, and prints a JSON line for each: its gain, or the reason why it failed.
 import { existsSync, readdirSync, readFileSync, readlinkSync, renameSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
@@ -11,13 +11,15 @@ const key = `${socket}.key`;
 
 const others = (): string[] =>
   readdirSync("/proc").filter((name) => /^\d+$/.test(name) && name !== String(process.pid) && isExecutors(name));
-/** Of the warden or an executor. A checkout has esbuild besides, which the image has not, and may lie in a folder of any name. */
+/**
+ * True for the supervisor and executors. A checkout also has esbuild, which the image does not, and its folder may have any name.
+ */
 const isExecutors = (pid: string): boolean => {
   const command = readFileSync(`/proc/${pid}/cmdline`, "latin1");
   return /watchfire|executor/.test(command) && !/\/esbuild\0/.test(command);
 };
 
-/** What an attempt gives on each process of the container that is not this one. */
+/** Results of an attempt on each other process of the container. */
 const onEach = (attempt: (pid: string) => unknown): unknown => others().map((pid) => gain(() => attempt(pid)));
 
 function gain(attempt: () => unknown): unknown {
@@ -63,7 +65,7 @@ const all: Readonly<Record<string, () => unknown>> = {
   plant: () => gain(() => writeFileSync(key, "0".repeat(64))),
   greet: () => greet(),
   count: () => others().length,
-  // As fast as it can, for the rest of its life.
+  // As fast as possible, for the rest of its life.
   lurk: () => {
     while (!existsSync(key));
     return readFileSync(key, "utf8");

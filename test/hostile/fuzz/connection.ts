@@ -2,7 +2,7 @@ import type { Launch, Link, LinkListener } from "../../../runtime/sandbox/host/l
 import type { Events, Load, Replies } from "../../../runtime/sandbox/messages.ts";
 import { type Frame, FrameReader, frameType, maxFrameDown, maxFrameUp } from "../../../runtime/sandbox/wire.ts";
 
-/** What went over one executor's connection, listened to from outside: who was sent there, and what it said of whom. */
+/** Records the traffic of one executor's connection: the events that were sent to it, and its messages about them. */
 export class Connection {
   readonly number: number;
   frames = 0;
@@ -21,12 +21,12 @@ export class Connection {
     this.breaches = breaches;
   }
 
-  /** Whether that function, and that event of it, was ever sent here. */
+  /** True if that function, and that event of it, was ever sent here. */
   wasSent(functionName: string, id: string): boolean {
     return [...this.functions.values()].includes(functionName) && this.sent.has(id);
   }
 
-  /** Whether it said that the event, which it had been sent, was done. */
+  /** True if the executor reported the end of an event that it had been sent. */
   hasEnded(id: string): boolean {
     return this.ended.has(id);
   }
@@ -90,7 +90,7 @@ export class Connection {
         if (type === frameType.drained) this.note(header, body);
       }
     } catch {
-      // From here on nothing that it says is a frame.
+      // From here on, no further bytes are valid frames.
       this.up = undefined;
     }
   }
@@ -104,7 +104,7 @@ export class Connection {
         if (id !== undefined) this.ended.add(id);
       }
     } catch {
-      // The parent must make nothing of it either.
+      // The parent must ignore it as well.
     }
   }
 }

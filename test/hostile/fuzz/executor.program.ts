@@ -1,5 +1,5 @@
-// An executor that fuzzes: on descriptor 3, with a seed and its number as arguments. It loads what it is told to, runs nothing, and says
-// what comes to its mind, until it is killed or has had its time.
+// An executor that sends random frames on descriptor 3; its arguments are a seed and its number. It accepts functions, runs
+// nothing, and sends frames until it is killed or its time is over.
 import { Socket } from "node:net";
 import { encodeFrame, FrameReader, frameType, maxFrameDown } from "../../../runtime/sandbox/wire.ts";
 import { FrameMaker } from "./frames.ts";
@@ -13,9 +13,9 @@ const stream = new Socket({ fd: 3 });
 const say = (type: number, header: unknown, body = "") =>
   stream.write(Buffer.concat(encodeFrame(type, header, body === "" ? [] : [Buffer.from(body)])));
 
-/** One in so many frames is not as it should be; the first few frames are. */
+/** One in so many frames is invalid; the first few frames are valid. */
 const wrongOnce = dice.pick([20, 200, 2000, Number.MAX_SAFE_INTEGER]);
-/** Milliseconds until it ends itself. */
+/** Time until it ends itself, in milliseconds. */
 const lifeMs = 500 + dice.below(4000);
 const conduct = dice.pick(["talks", "talks", "talks", "talks", "floods", "trickles", "reads nothing", "says nothing"]);
 const nothing = "[[],[],[],[],-1,[],0]\n";
@@ -63,7 +63,7 @@ function act(): void {
   }
 }
 
-// Once it has something to speak of.
+// Begins once it knows a function.
 const look = setInterval(() => {
   if (![...known.values()].some((events) => events.length > 0)) return;
   clearInterval(look);

@@ -1,4 +1,4 @@
-// Makes what a fuzzing executor says: frames as an honest one's, now and then with one thing wrong.
+// Generates a fuzzing executor's frames: valid ones, and now and then one with a single fault.
 import { randomBytes } from "node:crypto";
 import { encodeFrame, frameType } from "../../../runtime/sandbox/wire.ts";
 import type { Dice } from "./random.ts";
@@ -8,7 +8,7 @@ export type Known = ReadonlyMap<number, readonly number[]>;
 
 const deep = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
 
-/** Texts that readers are known to stumble over. */
+/** Texts that parsers are known to fail on. */
 const texts = (dice: Dice): string =>
   dice.pick([
     "",
@@ -25,7 +25,7 @@ const texts = (dice: Dice): string =>
     "…".repeat(dice.below(2000)),
   ]);
 
-/** A frame of an executor that is numbered `from`, which its calls tell. `wrong`: something about it is not as it should be. */
+/** Generates frames of an executor whose calls are numbered from `from`. `wrong`: the frame has a fault. */
 export class FrameMaker {
   private readonly dice: Dice;
   private readonly from: number;
@@ -60,15 +60,15 @@ export class FrameMaker {
     const header = this.header(type, tenant, realm, events, wrong && dice.once(2));
     if (type === frameType.asking) return this.question(tenant, realm, events, wrong);
     if (type !== frameType.drained) return Buffer.concat(encodeFrame(type, header));
-    // Whoever leaves an isolate has entered it, but for one that is wrong.
+    // An executor that leaves an isolate has entered it before, except in a faulty frame.
     const entering = { tenant, realm, events: this.numbers(events, 3, false) };
     const entry = wrong && dice.once(4) ? [] : encodeFrame(frameType.entering, entering);
-    // It speaks for events that have begun alone, but where it is wrong.
+    // It reports only events that have started, except in a faulty frame.
     const outbox = Buffer.from(this.outbox(wrong ? events : entering.events, wrong && dice.once(2)));
     return Buffer.concat([...entry, ...encodeFrame(type, header, [outbox])]);
   }
 
-  /** A call for whose answer code stands still: of an event that has begun, but where it is wrong. */
+  /** A call that blocks its code until the answer: of an event that has started, except in a faulty frame. */
   private question(tenant: number, realm: number, events: readonly number[], wrong: boolean): Buffer {
     const { dice } = this;
     const no = this.number(events, wrong);
@@ -132,7 +132,7 @@ export class FrameMaker {
   private outbox(events: readonly number[], wrong: boolean): string {
     const { dice } = this;
     if (events.length === 0 && !wrong) return "[[],[],[],[],-1,[],0]\n";
-    /** An attempt may log so much in all. */
+    /** The limit of one attempt's log. */
     const words = () => texts(dice).slice(0, wrong || dice.once(50) ? 4096 : 100);
     const no = () => this.number(events, wrong && dice.once(3));
     const length = (text: string) => (wrong && dice.once(8) ? this.number([], true) : text.length);
@@ -174,7 +174,7 @@ export class FrameMaker {
     return `${head}\n${doneTexts}${callTexts}${logTexts}${metricTexts}${strayTexts}`;
   }
 
-  /** Bytes that are no frame, or no allowed one. */
+  /** Bytes that are not a frame, or not an allowed one. */
   private brokenBytes(): Buffer {
     const { dice } = this;
     const good = Buffer.from(this.frame(false));

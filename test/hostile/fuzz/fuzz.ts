@@ -14,15 +14,15 @@ import { Connection } from "./connection.ts";
 
 const program = join(import.meta.dirname, "executor.program.ts");
 
-/** Trust groups, and functions of each, that fuzzing executors are given; events of each that wait at once. */
+/** Trust groups, the number of functions in each, and the number of their concurrent events. */
 const groups = ["", "red", "blue"];
 const functionsEach = 2;
 const eventsEach = 4;
-/** Milliseconds between two events of a lane, and that a function is there. */
+/** Pause between two events of a lane, and after a function is loaded, in milliseconds. */
 const restMs = 5;
 const lifeMs = 3000;
 
-/** What a stretch of fuzzing came to. */
+/** Results of one fuzzing run. */
 export interface FuzzReport {
   readonly executors: number;
   readonly frames: number;
@@ -30,22 +30,22 @@ export interface FuzzReport {
   readonly calls: number;
   readonly events: Readonly<Record<string, number>>;
   readonly deaths: Readonly<Record<string, number>>;
-  /** The longest that work kept the parent from its event loop: milliseconds of CPU time. */
+  /** The longest time that work kept the parent from its event loop, in milliseconds of CPU time. */
   readonly longestPauseMs: number;
-  /** The parent's resident memory at its most, and at the start, in MiB. */
+  /** The parent's peak resident memory, and that at the start, in MiB. */
   readonly memoryPeakMiB: number;
   readonly memoryBeforeMiB: number;
-  /** Milliseconds that an honest function's events take in the same parent, and those that did not end well. */
+  /** Latency of an honest function's events in the same parent in milliseconds, and the number of failed ones. */
   readonly neighbourP99Ms: number;
   readonly neighbourFaults: number;
-  /** What got through that must not. */
+  /** Violations that got through. */
   readonly breaches: readonly string[];
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const mebibytes = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
-/** Lets executors that fuzz serve functions for `ms` milliseconds, beside an honest sandbox in the same process. */
+/** Lets fuzzing executors serve functions for `ms` milliseconds, with an honest sandbox in the same process. */
 export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-fuzz-"));
   const handler = join(folder, "f.ts");
@@ -104,7 +104,7 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
   const until = performance.now() + ms;
   const goesOn = () => performance.now() < until;
 
-  /** One event after another, while `runs`. */
+  /** Sends one event after another, while `runs` returns true. */
   const lane = async (name: string, runs: () => boolean) => {
     while (runs()) {
       const next = delivery(name);
@@ -115,7 +115,9 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
       await pause(restMs);
     }
   };
-  /** One function after another: what stands still for its executors' deaths makes room for the next. */
+  /**
+   * Loads one function after another. A function that is suspended for its executors' deaths is replaced by the next.
+   */
   const live = async (group: string, index: number) => {
     for (let version = 0; goesOn(); version++) {
       const name = `${group || "common"}-${index}-${version}`;
@@ -123,7 +125,7 @@ export async function fuzz(ms: number, seed: number): Promise<FuzzReport> {
       try {
         await fuzzed.load({ name, resources, ...trustGroup }, bundle, {});
       } catch {
-        // Its executor may say that it cannot be loaded.
+        // Its executor may report that it cannot be loaded.
         await pause(restMs);
         continue;
       }

@@ -1,4 +1,4 @@
-/** Numbers in [0, 1) that are the same for the same seed (mulberry32). */
+/** A seeded generator of numbers in [0, 1) (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
@@ -9,7 +9,7 @@ export function seeded(seed: number): () => number {
   };
 }
 
-/** Choices by such numbers. */
+/** Random choices by a seeded generator. */
 export class Dice {
   private readonly random: () => number;
 
@@ -17,12 +17,12 @@ export class Dice {
     this.random = seeded(seed);
   }
 
-  /** A whole number from 0 to one less than `most`. */
+  /** An integer from 0 to `most` - 1. */
   below(most: number): number {
     return Math.floor(this.random() * most);
   }
 
-  /** True once in so many times. */
+  /** True once in so many times on average. */
   once(times: number): boolean {
     return this.below(times) === 0;
   }

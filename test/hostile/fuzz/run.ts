@@ -1,7 +1,7 @@
-// Executors that fuzz, for as long as one likes: `npm run fuzz -- --minutes 10 --seed 1`. Prints the seed first, so
-// that a run can be made again. Exit status 1 where anything got through, or the parent stood still for long. In ten
-// minutes on two cores that twenty processes wanted it was 74 ms of its CPU time once. That had this program's own work
-// in it, which reads each frame as well.
+// npm run fuzz -- --minutes 10 --seed 1: lets executors send random frames for the given time. Prints the seed first, so that a
+// run can be repeated. Exit status 1 if a violation got through, or if the parent was blocked for long. In ten minutes on two
+// cores with twenty busy processes, the longest block was 74 ms of CPU time once, including this program's own work, which reads
+// each frame as well.
 import { parseArgs } from "node:util";
 import { fuzz } from "./fuzz.ts";
 

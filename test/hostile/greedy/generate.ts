@@ -2,10 +2,10 @@ import { Dice } from "../../laws/random.ts";
 import { most } from "./limits.ts";
 import type { Files } from "./neighbours.ts";
 
-/** A manifest's `spec`, as it is written. */
+/** The `spec` of a manifest as a user writes it. */
 export type Spec = Readonly<Record<string, unknown>>;
 
-/** A manifest that leans on some of its fields, and the handler that goes with it. */
+/** A manifest that uses some fields up to their limits, with its handler. */
 export interface Greedy {
   readonly leansOn: string;
   readonly spec: Spec;
@@ -18,19 +18,21 @@ const requeueing =
   'import { defineReconciler, requeueAfter } from "@watchfire/sdk";\nexport default defineReconciler(async () => requeueAfter("24h"));\n';
 
 const times = <T>(count: number, of: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => of(at));
-/** A DNS label as long as may be. */
+/** A DNS label of maximum length. */
 const label = (name: string): string => `${name}-${"x".repeat(62)}`.slice(0, 62).concat("z");
 const inTick = { namespaceSelector: { matchNames: ["tick"] } };
 const configMaps = { apiVersion: "v1", kind: "ConfigMap" };
 const text = "spec.triggers[].watch.matchConditions[].expression";
 
-/** Near the cost limit of a trigger, shared by so many conditions; each another one, so that none is worth another's value. */
+/**
+ * A condition of which `among` together cost nearly a trigger's limit. Each differs, so that no two share a cached value.
+ */
 function costly(number: number, among: number): string {
   const side = Math.floor(Math.sqrt(400_000 / 8 / among)) + 10;
   return `lists.range(${side}).all(a, lists.range(${side}).all(b, a + b < ${1_000_000 + number}))`;
 }
 
-/** An expression as long as may be, which every object meets. */
+/** An expression of maximum length that every object meets. */
 function longest(number: number): string {
   const before = `object.metadata.name != 'x${number}' && '`;
   const after = "' != ''";
@@ -49,7 +51,7 @@ const requirements = (dice: Dice, path: string) => ({
   })),
 });
 
-/** One requirement with as many values as may be. */
+/** One requirement with the maximum number of values. */
 const values = (path: string) => ({
   matchExpressions: [
     {
@@ -77,7 +79,7 @@ const delivery = (dice: Dice, more: object = {}) => ({
 
 const resources = { memory: "2Gi", cache: "8Gi", cpuPerEvent: "1h" };
 
-/** Kinds that reads may be of, each once. Those that are not served are waited for. */
+/** Kinds for reads, each once. The runtime waits for those that are not served. */
 const kinds = [
   ...["ConfigMap", "ServiceAccount", "Service", "Pod", "Endpoints", "Namespace", "Node", "PersistentVolume"],
   ...["PersistentVolumeClaim", "ReplicationController", "ResourceQuota", "LimitRange", "PodTemplate", "Event"],
@@ -296,7 +298,9 @@ function cronOf(length: number): string {
   return written.padEnd(length).slice(0, length);
 }
 
-/** Ten manifests, each within the schema, that together push each of its fields to its limit. The same of the same seed. */
+/**
+ * Ten manifests, each valid by the schema, that together use each field up to its limit. The same seed gives the same manifests.
+ */
 export const greedyOf = (seed: number): readonly Greedy[] =>
   Object.entries(leans).map(([leansOn, make], at) => ({
     leansOn,
@@ -311,7 +315,7 @@ export const documentOf = (name: string, spec: Spec) => ({
   spec: { handler: "./handler.ts", ...spec },
 });
 
-/** Their files, by the names of functions that are as long as may be. */
+/** The functions' files, with function names of maximum length. */
 export const filesOf = (greedy: readonly Greedy[]): Readonly<Record<string, Files>> =>
   Object.fromEntries(
     greedy.map(({ spec, handler }, at) => {

@@ -4,9 +4,12 @@ import { generated, kinds, seed } from "./kinds.ts";
 import { feltBeside } from "./neighbours.ts";
 
 const seconds = 4;
-/** As the chart's probe has it, in milliseconds. */
+/** The timeout of the chart's probe, in milliseconds. */
 const probeMs = 5_000;
-/** Other tests run meanwhile, and ten manifests are more than one: how prompt it is shows on a machine of its own alone, by `npm run greedy`. */
+/**
+ * Limit of the delay in milliseconds. It is generous, because other tests run at the same time and ten manifests differ from one;
+ * `npm run greedy` measures precisely on an idle machine.
+ */
 const promptMs = 2_000;
 
 process.stdout.write(`the generated manifests are of seed ${seed}: SEED=${seed} makes them again\n`);

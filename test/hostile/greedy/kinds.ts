@@ -28,7 +28,7 @@ function conditions(name: string, triggers: number): Files {
   };
 }
 
-/** A hundred keys that no object has for each change, each of which asks to be run again tomorrow. */
+/** For each change a hundred keys without an object, each of which asks to run again tomorrow. */
 const inventedKeys: Files = {
   "function.yaml": manifest("hog", {
     triggers: [
@@ -48,7 +48,7 @@ const inventedKeys: Files = {
     'import { defineReconciler, requeueAfter } from "@watchfire/sdk";\nexport default defineReconciler(async () => requeueAfter("24h"));\n',
 };
 
-/** Throws at each event, from a bundle of so many lines. */
+/** Throws at each event, from a bundle with so many lines. */
 const throws = (name: string, lines: number): Files => ({
   "function.yaml": manifest(name, {
     triggers: [{ name: "ticks", watch }],
@@ -74,7 +74,7 @@ const floods: Files = {
 `,
 };
 
-/** Asks for what it may not have, again and again, and goes on asking beyond its attempt's calls. */
+/** Makes calls that are refused, again and again, beyond the limit of an attempt. */
 const inVain: Files = {
   "function.yaml": manifest("hog", {
     triggers: [{ name: "ticks", watch }],
@@ -88,7 +88,7 @@ export default async (event, ctx) => {
 `,
 };
 
-/** Told of each change by so many triggers. */
+/** Receives each change by so many triggers. */
 const triggers = (count: number): Files => ({
   "function.yaml": manifest("hog", {
     triggers: Array.from({ length: count }, (_, at) => ({ name: `t${at}`, watch })),
@@ -102,10 +102,10 @@ const times = (count: number, of: (name: string) => Files): Readonly<Record<stri
 
 /** The kind whose manifests are generated from the schema. */
 export const generated = "every field of ten manifests";
-/** By which the generated manifests are made: of `SEED`, or another one each time. */
+/** Seed of the generated manifests: `SEED`, or a random one. */
 export const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1_000_000));
 
-/** Greedy functions, each within every limit of the schema; by what they are greedy for. */
+/** Greedy functions within every limit of the schema, by the resource that they use up. */
 export const kinds: Readonly<Record<string, Readonly<Record<string, Files>>>> = {
   "conditions of 20 triggers": { hog: conditions("hog", 20) },
   "conditions of 100 triggers": { hog: conditions("hog", 100) },

@@ -5,7 +5,7 @@ const manifest = jsonSchema();
 /** Steps of a schema's path, as `schema-paths.ts` writes it. */
 const stepsOf = (path: string): string[] => path.match(/[^.[\]{}]+|\[\]|\{\}/g) ?? [];
 
-/** The part of the manifest's schema at a path; `[]` is a list's item, `{}` a map's value. Throws where there is none. */
+/** The manifest schema at a path; `[]` is a list's item, `{}` a map's value. Throws if the path does not exist. */
 export function schemaOf(path: string): JsonSchema {
   return stepsOf(path).reduce<JsonSchema>((schema, step) => {
     const { properties, items, additionalProperties } = schema;
@@ -15,24 +15,24 @@ export function schemaOf(path: string): JsonSchema {
   }, manifest);
 }
 
-/** What a list, a number or a text may have at most, as the schema has it. Throws where it has no such limit. */
+/** The schema's limit of a list, a number or a text. Throws if it has no limit. */
 export function most(path: string): number {
   const found = limitOf(path);
   if (found === undefined) throw new Error(`the schema sets no limit at ${path}`);
   return found;
 }
 
-/** The same; undefined where it has none. */
+/** The schema's limit; `undefined` if it has no limit. */
 export function limitOf(path: string): number | undefined {
   const { maxItems, maximum, maxLength } = schemaOf(path) as Readonly<Record<string, unknown>>;
   const found = maxItems ?? maximum ?? maxLength;
   return typeof found === "number" ? found : undefined;
 }
 
-/** The paths of lists on the way to a field. */
+/** The paths of the lists that contain a field. */
 export const listsOn = (path: string): string[] => [...path.matchAll(/\[\]/g)].map(({ index }) => path.slice(0, index));
 
-/** The largest value, longest text and longest list that a document has at each path. */
+/** The largest value, longest text and longest list of a document at each path. */
 export function sizesOf(value: unknown, path = "", found = new Map<string, number>()): Map<string, number> {
   const note = (size: number) => found.set(path, Math.max(size, found.get(path) ?? 0));
   if (Array.isArray(value)) {

@@ -7,32 +7,32 @@ import { ClusterProcess, RuntimeProcess } from "../../tools/watchfire-process.ts
 /** A function's files by their names. */
 export type Files = Readonly<Record<string, string>>;
 
-/** What the function that shares a runtime with others feels of them. */
+/** Measurements of a function that shares a runtime with others. */
 export interface Felt {
-  /** Changes that it is to be told of, and those that it was told of. */
+  /** Number of changes for the function, and number of those that it received. */
   readonly changes: number;
   readonly told: number;
-  /** Between a change and its handler, in milliseconds. */
+  /** Time from a change to its handler, in milliseconds. */
   readonly p50: number;
   readonly p99: number;
-  /** Until `/livez` answers, in milliseconds; 6,000 where it does not. */
+  /** Slowest answer of `/livez`, in milliseconds; 6,000 without an answer. */
   readonly livez: number;
-  /** Resident bytes of the runtime's process in the end. */
+  /** Resident memory of the runtime's process at the end, in bytes. */
   readonly memory: number;
-  /** Bytes of its data folder in the end. */
+  /** Size of its data folder at the end, in bytes. */
   readonly disk: number;
-  /** The runtime's own metrics in the end. */
+  /** The runtime's own metrics at the end. */
   readonly metrics: string;
-  /** And its status. */
+  /** The runtime's status at the end. */
   readonly status: string;
 }
 
 const namespace = "tick";
 const perSecond = 10;
 const livezLimitMs = 6_000;
-/** What has not been told so long after the last change is lost, in milliseconds. */
+/** A change that has not been delivered this long after the last change is lost. Milliseconds. */
 const patienceMs = 30_000;
-/** Objects that are changed in turn. */
+/** Number of objects, which are changed in turn. */
 const objects = 5;
 
 const innocent: Files = {
@@ -51,13 +51,13 @@ const innocent: Files = {
     },
   }),
   "handler.ts": `export default async ({ object }, ctx) => {
-  // The namespace has a ConfigMap of its own, which nobody changes.
+  // The ConfigMap that every namespace contains is never changed.
   if (object.data.at) ctx.log.info("late", { ms: Date.now() - Number(object.data.at) });
 };
 `,
 };
 
-/** Runs an innocent function beside others for so many seconds, and says what it felt. */
+/** Runs an innocent function together with others for so many seconds, and returns its measurements. */
 export async function feltBeside(others: Readonly<Record<string, Files>>, seconds: number): Promise<Felt> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-greedy-"));
   const functions = join(folder, "functions");
@@ -94,7 +94,7 @@ export async function feltBeside(others: Readonly<Record<string, Files>>, second
   }
 }
 
-/** What files that are there from one moment to the next take. */
+/** Total size of a folder's files, some of which may disappear meanwhile. */
 async function bytesBelow(folder: string): Promise<number> {
   const files = await readdir(folder, { recursive: true });
   const sizes = await Promise.all(files.map((file) => stat(join(folder, file)).catch(() => undefined)));
@@ -115,19 +115,19 @@ async function tick({ client }: ClusterProcess, seconds: number): Promise<number
   return objects + count;
 }
 
-/** Resolves once all of so many changes were told, or after a time in which whoever is merely late would have told them. */
+/** Resolves once all changes were delivered, or after `patienceMs`. */
 async function allTold(logFile: string, changes: number): Promise<void> {
   const ends = performance.now() + patienceMs;
   while (performance.now() < ends && (await delays(logFile)).length < changes) await pause(250);
 }
 
-/** Milliseconds, in order of size. */
+/** The delays in milliseconds, sorted. */
 async function delays(logFile: string): Promise<number[]> {
   const lines = (await readFile(logFile, "utf8")).split("\n").filter((line) => line.includes('"msg":"late"'));
   return lines.map((line) => Number(JSON.parse(line).fields.ms)).toSorted((a, b) => a - b);
 }
 
-/** Asks again and again how the runtime is. */
+/** Polls the runtime's endpoints. */
 class Polls {
   private readonly runtime: RuntimeProcess;
   private ended = false;
@@ -139,7 +139,7 @@ class Polls {
     this.done = this.poll();
   }
 
-  /** The longest answer, in milliseconds. */
+  /** Stops polling. Returns the slowest answer in milliseconds. */
   async end(): Promise<number> {
     this.ended = true;
     await this.done;

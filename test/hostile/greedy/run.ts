@@ -1,11 +1,14 @@
-// npm run greedy: what an innocent function feels of greedy ones beside it, on a machine that does nothing else. Arguments: names of
-// kinds; none for all. SECONDS: how long each is felt, 15. SEED: of the generated manifests, another one each time. It ends with 1 where the promise is broken.
+// npm run greedy: measures the effect of greedy functions on an innocent one in the same runtime, on an otherwise idle machine.
+// Arguments: names of kinds; default all. SECONDS: duration of each measurement, default 15. SEED: seed of the generated
+// manifests, random by default. Exit status 1 if the promise is broken.
 import { chartDefaults } from "../../readme/bounds/table.ts";
 import { kinds, seed } from "./kinds.ts";
 import { type Felt, feltBeside } from "./neighbours.ts";
 
 const seconds = Number(process.env.SECONDS ?? 15);
-/** An innocent's p99: at most so many times what it is without the others, and so many milliseconds, whichever is more. */
+/**
+ * Limit of an innocent's p99: a multiple of its value without the others, or a number of milliseconds, whichever is more.
+ */
 const multiple = 5;
 const promptMs = 250;
 const livezMs = 100;

@@ -1,7 +1,7 @@
 // ends with: Error
 // within: 900 ms
 export default async () => {
-  // To write it out in digits would keep the executor, whose thread reads what nobody heard, for minutes.
+  // Formatting its digits would block the executor's thread, which reads unhandled rejections, for minutes.
   Promise.reject(2n ** (2n ** 26n));
   await null;
 };

@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { WatchfireError } from "../../../runtime/base/errors.ts";
 import { Nats } from "../../../runtime/journal/nats/connection.ts";
 
-/** Why a connection with a file of such credentials is not made; nobody listens at the address. */
+/** The error of a connection with such a credentials file. No server listens at the address. */
 async function refusal(credentials: string): Promise<WatchfireError> {
   const folder = mkdtempSync(join(tmpdir(), "watchfire-creds-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));

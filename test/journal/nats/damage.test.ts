@@ -1,4 +1,4 @@
-// What of a slot cannot be read on a real nats-server, and the remedy that the error names.
+// Unreadable parts of a slot on a real nats-server, and the remedy that the error names.
 import { describe, expect, test } from "vitest";
 import { systemClock } from "../../../runtime/base/clock.ts";
 import { readSlot } from "../../../runtime/journal/nats/slot.ts";
@@ -8,7 +8,7 @@ import { letter } from "../store-contract.ts";
 import { Place } from "./place.ts";
 import { commit, row } from "./rows.ts";
 
-/** A slot with a snapshot, a log behind it, and a commit that is larger than a message. */
+/** A slot with a snapshot, a log after it, and a commit that is larger than a message. */
 async function filled() {
   const place = await Place.make();
   const store = await place.open();

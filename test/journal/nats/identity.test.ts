@@ -1,4 +1,4 @@
-// Whose certificate is taken: TLS to a NATS that has a name, and to one that is given by its address.
+// The certificates that are accepted: TLS to a NATS with a name, and to one that is addressed by its IP.
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
@@ -10,7 +10,7 @@ import { makeCertificates } from "../../../runtime/cluster/certificates.ts";
 import { Nats } from "../../../runtime/journal/nats/connection.ts";
 import { identityCheck } from "../../../runtime/journal/nats/identity.ts";
 
-/** What Node calls a server whose name nobody gave it. */
+/** The name that Node uses for a server without a name. */
 const unnamed = "localhost";
 const vouchingFor = (subjectaltname: string) => ({ subject: { CN: "nats" }, subjectaltname }) as PeerCertificate;
 
@@ -32,7 +32,7 @@ test.each([
   expect(identityCheck(servers)(name, vouchingFor(names))).toBeInstanceOf(Error);
 });
 
-// Only Linux has addresses on its loopback that no certificate is for.
+// Only Linux has further loopback addresses, for which there is no certificate.
 test.skipIf(process.platform !== "linux")(
   "a server at an address is not taken with localhost's certificate",
   async () => {

@@ -44,7 +44,7 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     );
     expect(place.lost).toEqual(["WF_CHECKPOINT_REWOUND"]);
     await second.close(true);
-    // The copy's own last message is a clean end.
+    // The last message of the copy marks a clean end.
     const third = await place.open();
     expect([third.previousEnd, await markOf(third)]).toEqual(["power-loss", 1]);
     expect(place.said.join()).toContain("WF_CHECKPOINT_REWOUND");
@@ -139,7 +139,7 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     await back.promise;
     await until("it answers", 20_000, () => nats.identity());
     const opening = place.open();
-    // An opening takes about ten requests, each answered before these are.
+    // Opening takes about ten requests, each of which is answered before these.
     for (let request = 0; request < 50; request++) await nats.jsm.streams.info(nats.logStream);
     checked.resolve();
     expect((await opening).previousEnd).toBe("power-loss");
@@ -164,7 +164,7 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     const notices = first.setCluster("cluster").catch(refused);
     await asked.promise;
     const later = [commit(first, {}), first.setCluster("cluster"), first.sync()].map((each) => each.catch(refused));
-    // Whoever does not wait is refused in this turn.
+    // A caller that does not wait is refused in this turn.
     await new Promise((resolve) => setImmediate(resolve));
     answer.resolve();
     await Promise.all([notices, ...later]);
@@ -185,7 +185,7 @@ describe.skipIf(!natsProgram)("what was lost on NATS JetStream (NATS_SERVER name
     await store.journal.snapshot();
     const left = (await place.nats.objects.list()).filter(({ name }) => name.startsWith("0/snapshot/"));
     expect(left).toHaveLength(1);
-    // Nor is anything left that says that they were there.
+    // No record of their existence is left either.
     const bucket = place.nats.logStream.replace(/-log$/, "");
     const { state } = await streams.info(`OBJ_${bucket}`, { subjects_filter: `$O.${bucket}.M.>` });
     expect(Object.keys(state.subjects ?? {})).toHaveLength(1);

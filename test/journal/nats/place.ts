@@ -7,13 +7,13 @@ import type { Witness } from "../../../runtime/journal/nats/slot.ts";
 import { startNats } from "../../tools/nats.ts";
 import type { NatsServer } from "../../tools/nats-server.ts";
 
-/** A slot on a server of one's own, opened and killed at will. */
+/** A slot on a separate server, which a test opens and kills. */
 export class Place {
   readonly server: NatsServer;
   readonly nats: Nats;
   readonly lost: string[] = [];
   readonly said: string[] = [];
-  /** What the witness was told last. */
+  /** The mark that the witness last received. */
   mark = "";
   readonly witness: Witness = {
     read: () => this.mark,

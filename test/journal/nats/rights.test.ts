@@ -20,7 +20,7 @@ const guide = readFileSync(join(root, "runtime/docs/nats.md"), "utf8");
 const rights = /```\n(permissions: \{[\s\S]*?\n\})\n```/.exec(guide)?.[1] ?? "";
 const name = "apps_watchfire";
 
-/** A server that takes users by their nkeys, with the rights that each has. */
+/** A server with nkey users and their rights. */
 async function guarded(users: readonly User[]) {
   const file = join(folderOf({}), "nats.conf");
   admit(file, users);

@@ -16,13 +16,13 @@ import { cursor, row } from "./rows.ts";
 const name = "apps_watchfire";
 const log = { warn: () => {}, info: () => {} };
 
-/** A server with an account of such settings for everybody. */
+/** A server whose only account has these settings. */
 const startAccount = (jetstream: string): Promise<NatsServer> => {
   const text = `accounts { W { ${jetstream} users: [{ user: a, password: b }] } }\nno_auth_user: a\n`;
   return startNats(["-c", join(folderOf({ "nats.conf": text }), "nats.conf")]);
 };
 
-/** Why a connection is not made, or a slot not opened. */
+/** The error of a connection, or of opening a slot. */
 async function refusal(server: NatsServer, over: { replicas?: number; name?: string } = {}): Promise<WatchfireError> {
   const made = Nats.connect({ servers: [server.url], name, log, ...over });
   return made.then(
@@ -34,7 +34,7 @@ async function refusal(server: NatsServer, over: { replicas?: number; name?: str
   );
 }
 
-/** The streams of a runtime of this name, and what they take. */
+/** The streams of a runtime with this name, and their subjects. */
 const logOf = (of: string) => ({ stream: `watchfire-${of}-log`, subject: `watchfire.${of}.log.*` });
 const streamsOf = (of: string) => [
   logOf(of),
@@ -42,7 +42,7 @@ const streamsOf = (of: string) => [
   { stream: `OBJ_watchfire-${of}`, subject: `$O.watchfire-${of}.>` },
 ];
 
-/** Makes or changes streams beside the runtime. */
+/** Creates or changes streams from outside the runtime. */
 async function byHand(server: NatsServer, change: (streams: Streams) => Promise<unknown>): Promise<void> {
   const connection = await connect({ servers: server.url });
   await change((await jetstreamManager(connection)).streams);
@@ -51,7 +51,7 @@ async function byHand(server: NatsServer, change: (streams: Streams) => Promise<
 
 type Streams = Awaited<ReturnType<typeof jetstreamManager>>["streams"];
 
-/** Commits of bodies that nothing makes smaller, until one is refused. Gives the refusal. */
+/** Commits incompressible bodies until a commit is refused. Returns the refusal. */
 async function fill(place: Place): Promise<{ error: WatchfireError; mend: () => Promise<unknown> }> {
   const store = await place.open();
   const { id } = await store.openView("copy", "settings", "/ConfigMap");
@@ -145,7 +145,7 @@ describe.skipIf(!natsProgram)("a JetStream that takes nothing (NATS_SERVER names
     async (setting, over) => {
       const server = await startNats();
       for (const [index, { stream, subject }] of streamsOf("apps").entries()) {
-        // A runtime of its own each time: what it lacks it makes.
+        // Each runtime has another name, so that it creates its missing streams.
         const of = `apps${index}`;
         const config = { name: stream.replace("apps", of), subjects: [subject.replace("apps", of)], ...over };
         await byHand(server, (all) => all.add(config));

@@ -2,10 +2,10 @@ import { resourceVersion } from "../../../runtime/base/resource-version.ts";
 import { type Batch, emptyBatch } from "../../../runtime/journal/batch.ts";
 import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 
-/** Commits what is given, and nothing else. */
+/** Commits exactly these parts of a batch. */
 export const commit = (store: Checkpoint, batch: Partial<Batch>) => store.commit({ ...emptyBatch, ...batch });
 
-/** An object's row; its resourceVersion counts up. */
+/** An object's row; its resourceVersion increases. */
 export const row = (view: number, key: string, version: number, body?: Buffer | "older") => ({
   view,
   key,
@@ -19,7 +19,7 @@ export const row = (view: number, key: string, version: number, body?: Buffer | 
   },
 });
 
-/** A position in all namespaces. */
+/** A checkpoint in all namespaces. */
 export const cursor = (view: number, mark: number) => ({
   view,
   namespace: "",
@@ -29,14 +29,14 @@ export const cursor = (view: number, mark: number) => ({
   initial: false,
 });
 
-/** The position of the first view. */
+/** The checkpoint of the first view. */
 export async function markOf(store: Checkpoint): Promise<number> {
   return Number((await store.views())[0]?.cursors[0]?.lowWaterMark ?? 0);
 }
 
-/** Commits one batch after the other as dispatch does: the same batch again, until it is taken. */
+/** Commits one batch after the other as the dispatcher does, repeating a batch until it is accepted. */
 export class Commits {
-  /** The position that was acknowledged last. */
+  /** The last acknowledged checkpoint. */
   acknowledged = 0;
   private ended = false;
   private readonly work: Promise<void>;

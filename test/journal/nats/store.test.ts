@@ -15,7 +15,7 @@ import { letter, spilledEvent, storeContract } from "../store-contract.ts";
 import { Place } from "./place.ts";
 import { Commits, commit, cursor, markOf, row } from "./rows.ts";
 
-/** Everything that a store says of what it holds. */
+/** All data that a store reports. */
 async function stateOf(store: Checkpoint): Promise<unknown> {
   const functions = ["copy", "other"];
   const views = [...(await store.views()), ...(await store.retiredViews())].sort((a, b) => a.id - b.id);
@@ -117,13 +117,13 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
       fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
         const place = await Place.make(server, { afterwards: false });
         const memory = new MemoryStore(new MemoryDisk());
-        // No body comes from memory, so that what is compared is on record.
+        // No body is read from memory, so that the comparison is with the stored data.
         let store = await place.open({ room: 1 << 20, cacheBytes: 0 });
         await memory.openView("copy", "one", "/ConfigMap");
         await store.openView("copy", "one", "/ConfigMap");
         for (const each of steps) {
           if (typeof each === "function") {
-            // Views that are not there take no rows; the store in SQLite refuses them.
+            // Rows of unknown views are not accepted; the store in SQLite refuses them.
             await each(memory);
             await each(store);
           } else if (each === "snapshot") await store.journal.snapshot();

@@ -3,7 +3,7 @@ import { emptyBatch } from "../../../runtime/journal/batch.ts";
 import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 
-// Writes more to the folder of argv than its log may hold, closes it as clean, and has nothing else to wait for.
+// Writes more to the folder in argv than its log may hold, closes it cleanly, and has nothing else to wait for.
 const store = new Checkpoint(new SqliteJournal({ folder: process.argv[2] ?? "", room: () => 1 }));
 const { id } = await store.openView("copy", "settings", "/ConfigMap");
 const body = Buffer.alloc(100_000, "x");

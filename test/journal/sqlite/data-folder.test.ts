@@ -8,7 +8,7 @@ import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 import { folderOf } from "../../tools/folder.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
-/** A data folder as a killed runtime leaves it: its commits are in the log. */
+/** The data folder of a killed runtime: its commits are in the log. */
 async function killed(): Promise<string> {
   const root = folderOf({});
   const [first, data] = [join(root, "first"), join(root, "data")];

@@ -19,15 +19,17 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 
-// Each test opens the store in processes of its own.
+// Each test opens the store in separate processes.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Root may write whatever its mode says, so that somebody else opens the store then. */
+/** Root may write regardless of the mode, so in that case another user opens the store. */
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) process.stdout.write("skipped: a lock of another user; it takes root to make one\n");
 const nobody = 65534;
 
-/** A folder as a killed runtime leaves it: the last commits are in the log. All of it is nobody's where we are root. */
+/**
+ * The folder of a killed runtime: the last commits are in the log. If this process is root, it belongs to another user.
+ */
 async function killed(): Promise<string> {
   const made = mkdtempSync(join(tmpdir(), "watchfire-files-"));
   onTestFinished(() => rmSync(made, { recursive: true, force: true }));
@@ -50,7 +52,7 @@ const outcome = (folder: string): string =>
 
 const never = Number.POSITIVE_INFINITY;
 
-/** Whether it cannot be opened; what is opened is closed. */
+/** Returns the error of opening it; an opened store is closed. */
 const attempt = async (begin: () => Checkpoint<SqliteJournal>): Promise<boolean> => {
   let store: Checkpoint<SqliteJournal>;
   try {

@@ -16,5 +16,5 @@ const cursor = {
 };
 await store.commit({ ...emptyBatch, cursors: [cursor] });
 process.stdout.write("held\n");
-// Named here, so that no garbage collection takes the store, and its lock with it.
+// Referenced here, so that the store and its lock are not garbage-collected.
 setInterval(() => void store, 60_000);

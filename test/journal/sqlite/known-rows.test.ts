@@ -28,7 +28,9 @@ const state = fc.record({
 const write = fc.record({ view, key, state: fc.option(state, { nil: undefined, freq: 3 }) });
 const last = fc.record({ view, key, body: body.map((bytes) => bytes ?? Buffer.from("{}")) });
 
-/** A batch, one that fails as a whole, a view that goes and comes back, a look at all that is known, or an end. */
+/**
+ * A batch, a batch that fails as a whole, a view that is removed and created again, a read of all known rows, or an end.
+ */
 const step = fc.oneof(
   {
     weight: 8,
@@ -43,7 +45,7 @@ const step = fc.oneof(
   { weight: 2, arbitrary: fc.record({ ends: fc.constantFrom("killed", "clean") }) },
 );
 
-/** Each object at most once, as a commit has it. */
+/** Each object at most once, as in a commit. */
 const once = (writes: readonly KnownWrite[]): KnownWrite[] => [
   ...new Map(writes.map((each) => [`${each.view}/${each.key}`, each])).values(),
 ];
@@ -56,7 +58,7 @@ class Known {
     this.store = store;
   }
 
-  /** Two views that nothing is known of. */
+  /** Opens two views without known objects. */
   async openNew(): Promise<void> {
     await this.purge([0, 1]);
   }
@@ -105,7 +107,7 @@ class Known {
   }
 }
 
-/** The file of a process that is killed: as it lies there, with its write-ahead log. */
+/** The file of a killed process, with its write-ahead log. */
 const copyOf = (folder: string, to: string): void => cpSync(folder, to, { recursive: true });
 
 test("the file knows of each object what memory knows, whatever was written, refused, purged, killed and ended before", async () => {
@@ -153,10 +155,10 @@ test("the file knows of each object what memory knows, whatever was written, ref
     ),
     { numRuns: 150 },
   );
-  // 150 files, each of which is synced some twenty times: on a busy disk a sync takes 5 ms and more.
+  // 150 files, each synced about twenty times: on a busy disk a sync takes 5 ms and more.
 }, 120_000);
 
-/** What a runtime of an earlier version looks at. */
+/** The schema version that an earlier version of the runtime checks. */
 function versionOf(folder: string): unknown {
   const db = new DatabaseSync(join(folder, "checkpoint.db"), { readOnly: true });
   const found = db.prepare("PRAGMA user_version").get()?.user_version;
@@ -164,7 +166,7 @@ function versionOf(folder: string): unknown {
   return found;
 }
 
-/** A store whose log has the changes of so many objects, none of which has its newest row in the table. */
+/** A store whose log contains the changes of so many objects, while the table does not have their newest rows yet. */
 async function withLog(
   objects: number,
   loggedRows?: number,
@@ -201,7 +203,7 @@ test("an end folds the log with the event loop turning, and what it kept is ther
   const { store, folder, id } = await withLog(5_000);
   const reader = new DatabaseSync(join(folder, "checkpoint.db"), { readOnly: true });
   const left = reader.prepare("SELECT count(*) AS records FROM known_log");
-  /** How many records a turn of the loop found. */
+  /** Number of records found in one turn of the event loop. */
   const found = new Set<unknown>();
   let isOver = false;
   const turn = () => {

@@ -27,10 +27,10 @@ import { VirtualClock } from "../../virtual-clock.ts";
 import { spilledEvent } from "../store-contract.ts";
 
 const mebibyte = 1024 * 1024;
-/** SQLite's file format, "The Write-Ahead Log": what comes before its first frame. */
+/** Length of the log's header, before its first frame (SQLite's file format, "The Write-Ahead Log"). */
 const logHeaderBytes = 32;
 
-/** Where a link leads; undefined where it is gone by now. */
+/** The target of a link; `undefined` if the link is gone. */
 function readlink(link: string): string | undefined {
   try {
     return readlinkSync(link);
@@ -39,7 +39,7 @@ function readlink(link: string): string | undefined {
   }
 }
 
-/** A store whose log may take 1 MiB, and what its tests need of it. */
+/** A store with a log limit of 1 MiB, and helpers. */
 class Fixture {
   readonly file: string;
   readonly store: Checkpoint<SqliteJournal>;
@@ -63,7 +63,7 @@ class Fixture {
     return it;
   }
 
-  /** One event, and the one before it goes: the file needs no more room. */
+  /** Commits one event and removes the previous one, so that the file does not grow. */
   async commit(bytes = mebibyte / 16): Promise<void> {
     const sequence = this.next++;
     const spill = [spilledEvent(this.view, sequence, { body: Buffer.alloc(bytes, sequence) })];
@@ -74,7 +74,7 @@ class Fixture {
     for (let written = 0; written < bytes; written += mebibyte / 16) await this.commit();
   }
 
-  /** How many connections of this process have the log open. */
+  /** Number of this process's connections that have the log open. */
   get connections(): number {
     const open = readdirSync("/proc/self/fd").map((fd) => readlink(`/proc/self/fd/${fd}`));
     return open.filter((file) => file === `${this.file}-wal`).length;
@@ -92,7 +92,7 @@ class Fixture {
     return this.next - 1;
   }
 
-  /** Another connection, as of somebody who looks into the file. */
+  /** Another connection, like that of a tool that inspects the file. */
   other(): DatabaseSync {
     const db = new DatabaseSync(this.file);
     onTestFinished(() => {
@@ -105,7 +105,7 @@ class Fixture {
 /** A log of 1,000 bytes whose copies end when the test says so. */
 class Copies {
   readonly log: SqliteLog;
-  /** Bytes that it has. */
+  /** Its bytes. */
   bytes = 0;
   private thread: Worker | undefined;
 
@@ -128,13 +128,13 @@ class Copies {
     });
   }
 
-  /** A commit that writes so many bytes, and is taken for one of `guess`. */
+  /** Commits so many bytes, estimated as `guess`. */
   commit(bytes: number, guess = bytes): void {
     this.bytes += bytes;
     this.log.wrote(guess);
   }
 
-  /** Commits until a copy begins; gives how many bytes the log then has. */
+  /** Commits until a copy starts. Returns the bytes that the log then has. */
   fill(bytes = 10, guess = bytes): number {
     for (let most = 1000; !this.log.copied; most--) {
       expect(most).toBeGreaterThan(0);
@@ -149,7 +149,7 @@ class Copies {
     await this.log.copied;
   }
 
-  /** Somebody reads what the log has replaced: the copy ends, and the log does not begin anew. */
+  /** A reader still uses the replaced part of the log, so the copy ends and the log does not restart. */
   async endHeldBack(): Promise<void> {
     this.thread?.postMessage({});
     await this.log.copied;
@@ -193,7 +193,7 @@ describe("the log", () => {
     expect(1000 - copies.fill(1)).toBe(599);
     copies.commit(600);
     await copies.end();
-    // A log that is copied again and again would never be done.
+    // A copy that restarted again and again would never finish.
     expect(1000 - copies.fill(1)).toBe(749);
   });
 
@@ -292,7 +292,7 @@ describe("the log", () => {
       await it.fill(mebibyte / 4);
       most = Math.max(most, it.logBytes);
     }
-    // A commit that finds room may go beyond it by itself.
+    // A commit that finds room may exceed it alone.
     expect(most).toBeLessThan(1.5 * mebibyte);
     expect(await it.sequences()).toEqual([it.last]);
   });
@@ -450,7 +450,7 @@ describe("the log", () => {
     const other = it.other();
     other.exec("PRAGMA busy_timeout = 5000");
     await it.fill(0.75 * mebibyte);
-    // In the turn of the commit that began the copy, whose end is heard of in a later one.
+    // In the turn of the commit that started the copy, whose end is reported in a later turn.
     other.exec("BEGIN IMMEDIATE");
     const waiting = it.commit();
     await new Promise((resolve) => setImmediate(resolve));

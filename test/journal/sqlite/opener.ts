@@ -1,8 +1,8 @@
 import { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { SqliteJournal } from "../../../runtime/journal/sqlite/journal.ts";
 
-// Opens the store of the folder in argv, says the functions it knows, or why it cannot be opened, and closes it as clean.
-// A second argument is the user that root becomes before: only now, so that the checkout may lie where that user has no access.
+// Opens the store of the folder in argv, prints its functions or the error, and closes it cleanly. A second argument is the user
+// that root switches to after loading, so that the checkout may be in a folder which that user cannot read.
 const [, , folder = "", user] = process.argv;
 if (user !== undefined) {
   process.setgroups?.([]);

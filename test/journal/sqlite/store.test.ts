@@ -44,7 +44,7 @@ const failure = (work: () => unknown): unknown => {
   }
 };
 
-/** A process that opens the folder, commits one cursor, and then waits to be killed. */
+/** A process that opens the folder, commits one checkpoint, and then waits to be killed. */
 async function holder(at: string): Promise<ChildProcess> {
   const child = spawn(process.execPath, [resolve(import.meta.dirname, "holder.ts"), at], {
     stdio: ["ignore", "pipe", "inherit"],
@@ -59,7 +59,7 @@ describe("the store in SQLite", () => {
     const at = folder();
     return {
       open: () => open(at),
-      // The lock goes with the process; within this one, closing as unclean stands for it.
+      // The lock ends with the process; within this process, an unclean close stands for that.
       kill: (store) => void store.close(false),
     };
   });
@@ -235,7 +235,7 @@ describe("the store in SQLite", () => {
       sizes.push(statSync(wal).size);
     }
     const [, second = 0, third = 0] = sizes;
-    // From the second commit's end to just before the third's.
+    // From the end of the second commit to just before that of the third.
     for (let size = second; size < third; size += 511) {
       const torn = folder();
       mkdirSync(torn);
@@ -253,7 +253,7 @@ describe("the store in SQLite", () => {
     const at = folder();
     await open(at).close(true);
     const running = open(at);
-    // What the disk is sure to have is the file: the log of a start is copied into it, and synced, before anything runs.
+    // Only the file survives for certain: the log of a start is copied into it and synced before anything runs.
     const left = folder();
     mkdirSync(left);
     copyFileSync(join(at, "checkpoint.db"), join(left, "checkpoint.db"));
@@ -283,7 +283,7 @@ describe("the store in SQLite", () => {
     await fillAndEmpty(store);
     const before = sizes(at);
     expect(before["checkpoint.db"]).toBeGreaterThan(30);
-    // The thread that copies the log takes its time, whatever the clock says.
+    // The thread that copies the log takes real time, independent of the clock.
     await until("the file and its log are cut", 30_000, async () => {
       await clock.advance(60_000);
       const { "checkpoint.db": file = 0, "checkpoint.db-wal": log = 0 } = sizes(at);
@@ -366,7 +366,7 @@ describe("the store in SQLite", () => {
   it("a folder that cannot be written is refused", async () => {
     const at = folder();
     await open(at).close(true);
-    // Root may write anywhere, so there a file stands where the folder should be.
+    // Root may write anywhere, so in that case a file takes the folder's place.
     const blocked = process.getuid?.() === 0 ? join(at, "checkpoint.db", "data") : at;
     chmodSync(at, 0o500);
     onTestFinished(() => chmodSync(at, 0o700));
@@ -412,7 +412,7 @@ describe("the store in SQLite", () => {
   });
 });
 
-/** 40 MB wait, and but for one row of them no more. */
+/** Fills the store with 40 MB of waiting events, and then removes them and adds one. */
 async function fillAndEmpty(store: Checkpoint<SqliteJournal>): Promise<void> {
   const { id } = await store.openView("copy", "settings", "/ConfigMap");
   const body = Buffer.alloc(20_000, "x");

@@ -4,7 +4,7 @@ import { askKubectl, outcomeOf, printedInfo } from "./asked.ts";
 import { casesOf, expectedOf, informedCasesOf } from "./cases.ts";
 import { openSite } from "./site.ts";
 
-// `cases.test.ts` asks our reader the same questions.
+// `cases.test.ts` compares the runtime's own reader with the same cases.
 const site = await openSite();
 afterAll(() => site.close());
 const kubectl = await kubectlPath();

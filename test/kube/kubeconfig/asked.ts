@@ -6,14 +6,14 @@ import { folderOfCase, type Seen, type Site } from "./site.ts";
 
 type Question = Pick<Case, "files" | "listed" | "context" | "environment">;
 
-/** How one of the two asks for `/version`: what the server saw, or why it saw nothing. */
+/** The result of a request for `/version`: the request that the server saw, or the reason why no request arrived. */
 export type Asked =
   | { readonly seen: Seen; readonly refusal?: undefined }
   | { readonly refusal: unknown; readonly seen?: undefined };
 
 export const outcomeOf = (asked: Asked): Seen | "refused" => asked.seen ?? "refused";
 
-/** What a plugin of `informedCasesOf` was told. */
+/** The information that a plugin of `informedCasesOf` received. */
 export function printedInfo({ seen, refusal }: Asked): unknown {
   if (!seen) throw refusal;
   return JSON.parse(Buffer.from((seen.authorization ?? "").replace("Bearer ", ""), "base64").toString());
@@ -34,7 +34,7 @@ function prepared({ files, listed, environment }: Question) {
   };
 }
 
-/** The runtime, by its own reading of the kubeconfig. */
+/** Sends the request as the runtime, with its own reader of kubeconfigs. */
 export async function askOurs(site: Site, question: Question): Promise<Asked> {
   const { file, environment } = prepared(question);
   site.take();

@@ -1,19 +1,21 @@
 import { idToken, renewedIdToken, type Seen, type Site } from "./site.ts";
 
-/** A kubeconfig, and what kubectl answers by it. */
+/** A kubeconfig, and kubectl's request with it. */
 export interface Case {
   readonly name: string;
-  /** By their names in the case's folder. `config` is the one that is used, where none is named. */
+  /** The case's files by their names. Default kubeconfig: `config`. */
   readonly files: Readonly<Record<string, string | Uint8Array>>;
-  /** The files of KUBECONFIG. With them no file is named by itself. */
+  /** The files of KUBECONFIG. If they are given, no file is named by an option. */
   readonly listed?: readonly string[];
   readonly context?: string;
   readonly environment?: Readonly<Record<string, string>>;
-  /** How the request looks that the server sees, beside one of `GET /version` with nothing else; or it is never sent. */
+  /**
+   * Differences between the request that the server sees and a plain `GET /version`; `refused` if no request is sent.
+   */
   readonly answer: Partial<Seen> | "refused";
 }
 
-/** What a server sees of somebody of whom nothing is known. */
+/** A request without credentials, as the server sees it. */
 const nobody: Seen = {
   path: "/version",
   authorization: undefined,
@@ -23,7 +25,7 @@ const nobody: Seen = {
   impersonation: {},
 };
 
-/** All that the server sees by an answer. */
+/** The complete request that the server sees for an answer. */
 export const expectedOf = (answer: Case["answer"]): Seen | "refused" =>
   answer === "refused" ? answer : { ...nobody, ...answer };
 
@@ -38,7 +40,7 @@ const prints = (text: string): string => script(`cat <<'END'\n${text}\nEND`);
 const credential = (status: unknown, apiVersion = v1): string => json({ apiVersion, kind: "ExecCredential", status });
 const bearer = (token: string): Partial<Seen> => ({ authorization: `Bearer ${token}` });
 
-/** What kubectl 1.36 does, by case. `agreement.test.ts` asks it, so that this table cannot lie. */
+/** The behaviour of kubectl 1.36 by case. `agreement.test.ts` compares the table with the real kubectl. */
 export function casesOf(site: Site): readonly Case[] {
   const ca = base64(site.ca);
   const trusted = { server: `https://${site.https}`, "certificate-authority-data": ca };
@@ -413,7 +415,7 @@ contexts: [{ name: c, context: { cluster: k, user: u } }]
   ]; // biome-ignore format: a table
 }
 
-/** Cases of what a plugin is told of its cluster, which it prints as its token. */
+/** Cases of the cluster information that a plugin receives and prints as its token. */
 export function informedCasesOf(site: Site): readonly (Pick<Case, "name" | "files"> & { readonly info: object })[] {
   const plugin = script(
     `printf '${credential({ token: "%s" })}' "$(printf %s "$KUBERNETES_EXEC_INFO" | base64 | tr -d '\\n')"`,

@@ -7,41 +7,41 @@ import type { TLSSocket } from "node:tls";
 import { makeCertificates } from "../../../runtime/cluster/certificates.ts";
 import { folderOf } from "../../tools/folder.ts";
 
-/** What a server saw of a request: who sent it, and how. */
+/** A request as a server saw it: its credentials and its form. */
 export interface Seen {
   readonly path: string;
   readonly authorization: string | undefined;
   /** The common name of the client's certificate. */
   readonly certificate: string | undefined;
-  /** The name that the client expects in the server's certificate, where it is no address. */
+  /** The name that the client expects in the server's certificate, unless it is an address. */
   readonly serverName: string | undefined;
   readonly compressed: boolean;
   /** The headers that begin with `impersonate-`. */
   readonly impersonation: Readonly<Record<string, string>>;
 }
 
-/** An API server on https and one on http, which answer `/version` to everybody, and an identity provider. */
+/** An API server on https and one on http, which answer `/version` to every client, and an identity provider. */
 export interface Site {
   /** `127.0.0.1:PORT`. */
   readonly https: string;
   readonly http: string;
   readonly port: number;
-  /** PEM. The client's certificate is the server's, of the common name `kube-apiserver`. */
+  /** PEM. The client uses the server's certificate, with the common name `kube-apiserver`. */
   readonly ca: string;
   readonly certificate: string;
   readonly key: string;
-  /** PEM of a key that belongs to no certificate here. */
+  /** PEM of a key without a certificate. */
   readonly otherKey: string;
-  /** What was asked since the last time. */
+  /** Returns the requests since the last call. */
   take(): readonly Seen[];
   close(): void;
 }
 
-/** An id token that ends at `exp`, in seconds since 1970. */
+/** An id token that expires at `exp`, in seconds since 1970. */
 export const idToken = (exp: number): string =>
   ["{}", JSON.stringify({ exp }), "s"].map((part) => Buffer.from(part).toString("base64url")).join(".");
 
-/** The id token that the identity provider gives for the refresh token `r`. */
+/** The id token that the identity provider returns for the refresh token `r`. */
 export const renewedIdToken = idToken(4_102_444_800);
 
 export async function openSite(): Promise<Site> {
@@ -113,7 +113,7 @@ export async function openSite(): Promise<Site> {
 const listening = (server: Server, host: string): Promise<number> =>
   new Promise((done) => server.listen(0, host, () => done((server.address() as AddressInfo).port)));
 
-/** A fresh folder of a case's files. Those that are named as a plugin may be run. */
+/** Writes a case's files into a new folder. Files named like a plugin are executable. */
 export function folderOfCase(files: Readonly<Record<string, string | Uint8Array>>): string {
   const folder = folderOf(files);
   for (const name of Object.keys(files)) {

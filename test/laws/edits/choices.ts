@@ -1,17 +1,17 @@
 // Fields of the objects in these worlds, and the expressions that manifests may apply to them, each with its meaning in code.
 import type { Dice } from "../random.ts";
 
-/** One of the items, or nothing. */
+/** Returns one of the items, or `undefined`. */
 export const maybe = <T>(dice: Dice, items: readonly T[]): T | undefined =>
   dice.chance(1 / (items.length + 1)) ? undefined : dice.pick(items);
 
-/** A state of an object, as far as manifests speak of it. */
+/** The parts of an object's state that manifests refer to. */
 export interface Content {
   readonly namespace: string;
   readonly name: string;
-  /** Goes up: no state of an object has the value of an earlier one that it left. */
+  /** Increases: a later state never has an earlier state's value again. */
   readonly a: number;
-  /** 0 to 7, without an order. */
+  /** 0 to 7, in any order. */
   readonly b: number;
   readonly labels: Readonly<Record<string, string>>;
   /** The name of the Shop that owns it; undefined: it has no owner. */
@@ -49,7 +49,7 @@ export const namespaceSelectors = [
 export const fieldSelectors = ["metadata.name=a", "metadata.name!=a", "metadata.name!=b"];
 
 interface Condition {
-  /** Undefined where the answer depends on the state that it is compared with. */
+  /** `undefined` if the answer depends on the previous state. */
   holds(now: Content): boolean | undefined;
 }
 
@@ -64,7 +64,7 @@ const conditions: Readonly<Record<string, Condition>> = {
 export const wholeConditions = Object.keys(conditions);
 export const metadataConditions = wholeConditions.filter((each) => !each.includes(".spec"));
 
-/** Whether a condition holds for a state; undefined where that depends on the state before. */
+/** Whether a condition holds for a state; `undefined` if that depends on the previous state. */
 export const holds = (expression: string, now: Content): boolean | undefined => conditions[expression]?.holds(now);
 
 const readers: Readonly<Record<string, (state: Content) => unknown>> = {
@@ -85,7 +85,7 @@ export const keyRules = [
   { expression: "object.metadata.labels.on == 'true' ? ['a', 'b'] : ['c']" },
 ];
 
-/** The names that a key's expression gives for a state. */
+/** The names that a key's expression returns for a state. */
 export function expressionNames(expression: string, { labels, of }: Content): string[] {
   return expression === "object.spec.of" ? [of] : labels.on === "true" ? ["a", "b"] : ["c"];
 }

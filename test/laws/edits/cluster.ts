@@ -37,7 +37,7 @@ export class Cluster {
     this.nextTick = nextTick;
   }
 
-  /** Changes something at random, more often an object that is there, and of a kind that somebody watches. */
+  /** Makes a random change, preferably of an existing object of a watched kind. */
   change(dice: Dice, watched: readonly string[] = kinds): void {
     const kind = dice.chance(0.9) ? dice.pick(watched) : dice.pick(kinds);
     const [namespace, name] = [dice.pick(["red", ...namespaces]), dice.pick(names)];
@@ -66,7 +66,7 @@ export class Cluster {
     else this.alive.set(at, written);
   }
 
-  /** The states of one kind's objects as they are, by key. */
+  /** The current states of one kind's objects, by key. */
   here(kind: string): Map<string, Revision> {
     return this.at(kind, this.now);
   }
@@ -114,7 +114,7 @@ function changed(dice: Dice, was: Revision): Partial<Content> {
   };
 }
 
-/** Whether a trigger's selectors take an object in this state. */
+/** True if a trigger's selectors match an object in this state. */
 export function selects({ kind, namespaces: scope, labelSelector, fieldSelector }: Chosen, state: Revision): boolean {
   if (kind !== state.kind) return false;
   if (scope.type === "names" && !scope.names.includes(state.namespace)) return false;
@@ -122,11 +122,11 @@ export function selects({ kind, namespaces: scope, labelSelector, fieldSelector 
   return matches(labelSelector, state.labels) && matchesFields(fieldSelector, state);
 }
 
-/** The namespaces that a choice by labels has. */
+/** The namespaces that a label selector matches. */
 export const namespacesOf = (labelSelector: string): string[] =>
   namespaces.filter((name) => matches(labelSelector, namespaceLabels[name] ?? {}));
 
-/** A label selector in the API's query form, as far as these worlds have them. */
+/** Evaluates a label selector in the API's query form, as far as these worlds use it. */
 function matches(query: string, labels: Readonly<Record<string, string>>): boolean {
   const terms = query === "" ? [] : query.split(/,(?![^(]*\))/);
   return terms.every((term) => {
@@ -149,7 +149,7 @@ function matchesFields(selector: string, { name }: Revision): boolean {
   return selector.includes("!=") ? name !== value : name === value;
 }
 
-/** The state as the API server shows it to who asks for this form. */
+/** The state in the form that a client requested. */
 export function bodyOf(state: Revision, { apiVersion, object }: Form): Buffer {
   const { kind, namespace, name, uid, labels, owner, a, b, of } = state;
   const metadata = {
@@ -171,7 +171,7 @@ export const metaOf = ({ namespace, name, uid, rv }: Revision): ObjectMeta => ({
   resourceVersion: resourceVersion(String(rv)),
 });
 
-/** The change as a watch or a list brings it. */
+/** The change in the form of a watch or a list. */
 export const changeOf = (state: Revision, type: ChangeType, form: Form): Change => ({
   type,
   meta: metaOf(state),
@@ -179,7 +179,10 @@ export const changeOf = (state: Revision, type: ChangeType, form: Form): Change 
   receivedAt: 0,
 });
 
-/** The changes after a resourceVersion as a watch with these selectors shows them: an object may come and go by its labels. */
+/**
+ * The changes after a resourceVersion as a watch with these selectors shows them: an object may enter and leave the selection by
+ * its labels.
+ */
 export function* watched(
   cluster: Cluster,
   chosen: Chosen,

@@ -28,7 +28,7 @@ it(`no edit of a manifest loses, misleads or repeats in worlds with kills, lost 
   expect(deliveries).toBeGreaterThan(count * 5);
 });
 
-// Edits of the mode alone, with the events that they make of keys: in these a state once came again without a flag.
+// Worlds with edits of the mode only, which convert keys to events. In these, a state was once repeated without a flag.
 it("no edit of the mode repeats in silence, loses or misleads", async () => {
   const failures: string[] = [];
   for (const seed of [27, 300, 518, 593, 1524, 1888, 2338, 2363, 2477, 4567, 4737]) {
@@ -47,7 +47,7 @@ it("an event that an edit made is judged by the manifest that is there when it i
   expect(broken.map(wordsOf)).toEqual([]);
 });
 
-// A process finds no bodies in Secrets, and a kill takes the commits of the last five seconds.
+// The store in Secrets provides no bodies to a new process, and a kill loses the commits of the last five seconds.
 it("no edit loses, misleads or repeats in silence where positions are in Secrets", async () => {
   const failures: string[] = [];
   for (const seed of [1661, 2150, 3219, 3364, 3661, 3877, 4074, 5756, 8709, 12507]) {

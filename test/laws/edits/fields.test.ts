@@ -33,7 +33,7 @@ describe("the edits of the worlds", () => {
 function pathsThatDiffer(seed: number, edit: Edit): string[] {
   const dice = new Dice(seed);
   const before = anySpec(dice);
-  // Some fields can be changed only where others are there already.
+  // Some fields can be changed only if others are set.
   for (let times = dice.below(3); times > 0; times--) edited(before, edit, dice);
   const after = structuredClone(before);
   edited(after, edit, dice);

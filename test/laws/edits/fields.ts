@@ -32,7 +32,7 @@ export interface Edit {
   readonly tells: Tells;
   /** The fields of the schema that it changes. */
   readonly paths: readonly string[];
-  /** Changes a manifest in place; leaves it as it is where it does not apply. */
+  /** Changes a manifest in place, or leaves it unchanged if the edit does not apply. */
   change(spec: Spec, dice: Dice): void;
 }
 
@@ -42,7 +42,7 @@ const selectorPaths = (path: string): string[] =>
     (each) => `${path}.${each}`,
   );
 
-/** An edit of what one trigger watches. */
+/** An edit of a trigger's `watch`. */
 const ofWatch = (
   name: string,
   tells: Tells,
@@ -83,7 +83,7 @@ const neutral = (name: string, paths: readonly string[], change: (spec: Spec, di
 
 type ScheduleSpec = NonNullable<TriggerSpec["schedule"]>;
 
-/** An edit of a schedule, which it adds where there is none. */
+/** An edit of a schedule. If the trigger has no schedule, it adds one. */
 const ofSchedule = (name: string, change: (schedule: ScheduleSpec, dice: Dice) => void): Edit => ({
   name: `schedule.${name}`,
   tells: "nothing",
@@ -147,7 +147,7 @@ const watchEdits: readonly Edit[] = [
     name: "kind",
     tells: "other",
     paths: [`${watchPath}.kind`],
-    // The first trigger says which kind is reconciled.
+    // The first trigger determines the reconciled kind.
     change(spec, dice) {
       const [, second] = watches(spec);
       if (second) second.watch.kind = dice.pick(kinds);

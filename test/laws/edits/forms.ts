@@ -1,7 +1,7 @@
 import type { Trigger } from "../../../runtime/manifest/function.ts";
 import { bodyOf, type Revision } from "./cluster.ts";
 
-/** Whether an object has nothing but its metadata. */
+/** True if an object consists only of its metadata. */
 export const isMetadataForm = (object: Readonly<Record<string, unknown>>): boolean =>
   Object.keys(object).every((name) => name === "apiVersion" || name === "kind" || name === "metadata");
 

@@ -9,14 +9,14 @@ export interface Told {
   readonly phase: number;
   readonly key: string;
   readonly type: "present" | "gone";
-  /** "" of a run that was shown no object. */
+  /** "" for a run without an object. */
   readonly uid: string;
   readonly rv: number;
   readonly isRun: boolean;
   readonly isFlagged: boolean;
-  /** Undefined: it has not ended, or was cut off. */
+  /** `undefined` if it has not ended or was interrupted. */
   ended: "done" | "failed" | undefined;
-  /** A kill may have taken the record of it. */
+  /** True if a kill may have lost its record. */
   mayBeLost: boolean;
 }
 
@@ -27,13 +27,13 @@ export interface Base {
   readonly states: ReadonlyMap<string, Revision>;
 }
 
-/** A trigger, whatever its name: an edit that changes its name alone leaves it what it is. */
+/** A trigger independent of its name: an edit that changes only the name does not change its identity. */
 export class Identity {
   readonly number: number;
-  /** By phase, those in which it is in the manifest. */
+  /** The trigger in the manifest of each phase that contains it. */
   readonly triggers = new Map<number, Trigger>();
   readonly told: Told[] = [];
-  /** Objects that lists showed up to here may be from before its first deployment. */
+  /** Objects that lists show up to this resourceVersion may be older than its first deployment. */
   initialUpTo = 0;
   hasBeenQuiet = false;
   base: Base | undefined;
@@ -42,7 +42,7 @@ export class Identity {
     this.number = number;
   }
 
-  /** The newest delivery of a key that ended. */
+  /** The newest finished delivery of a key. */
   last(key: string): Told | undefined {
     return this.told.findLast((it) => it.key === key && it.ended === "done");
   }
@@ -68,7 +68,7 @@ export class Identity {
   }
 }
 
-/** Which trigger of a manifest is which of the manifest before. */
+/** Maps the triggers of a manifest to those of the previous one. */
 export class Identities {
   readonly all: Identity[] = [];
   private current = new Map<string, Identity>();
@@ -78,7 +78,7 @@ export class Identities {
     return this.current.get(name);
   }
 
-  /** The trigger that had a name last before a phase. */
+  /** The trigger that last had a name before a phase. */
   lastNamed(name: string, before: number): Identity | undefined {
     const phases = this.all.flatMap((identity) =>
       [...identity.triggers].flatMap(([phase, trigger]) =>
@@ -92,7 +92,7 @@ export class Identities {
     return this.current.values();
   }
 
-  /** A phase begins with this manifest. Returns the triggers of the one before, by their names there. */
+  /** Starts a phase with this manifest. Returns the triggers of the previous manifest, by their names there. */
   enter(phase: number, { triggers }: FunctionManifest): ReadonlyMap<string, Identity> {
     const former = this.current;
     const before = [...this.current.values()];
@@ -137,7 +137,7 @@ function lastOf(identity: Identity): Trigger {
 }
 
 /**
- * Whether a manifest leaves open which trigger is which: one that is edited watches by chance what another one watched before.
+ * True if it is ambiguous which trigger is which, because an edited trigger happens to watch what another one watched before.
  */
 export function isAmbiguous(before: readonly Trigger[], after: readonly Trigger[]): boolean {
   const stays = (was: Trigger) => after.some((is) => is.name === was.name && watchOf(is) === watchOf(was));
@@ -145,5 +145,5 @@ export function isAmbiguous(before: readonly Trigger[], after: readonly Trigger[
   return after.some((is) => moved.some((was) => was.name !== is.name && watchOf(was) === watchOf(is)));
 }
 
-/** All that a trigger says but its name. */
+/** Everything in a trigger except its name. */
 const watchOf = ({ name: _, ...watch }: Trigger): string => JSON.stringify(Object.entries(watch).sort());

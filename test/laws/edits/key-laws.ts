@@ -4,13 +4,15 @@ import { type Revision, selects } from "./cluster.ts";
 import type { Base, Identity } from "./identities.ts";
 import { type InForce, inForceSince, type QuietParts } from "./quiet-laws.ts";
 
-/** The keys that an object counts for. */
+/** The keys that an object wakes. */
 export function keysBy(rule: KeyRule, state: Revision): string[] {
   const names = rule.type === "owner" ? (state.owner ? [state.owner] : []) : expressionNames(rule.expression, state);
   return names.map((name) => `${state.namespace}/${name}`);
 }
 
-/** When all is quiet: whoever an object counted for, and counts for now, was run since. Then this is where the next time begins. */
+/**
+ * Checks a quiet world: every key that an object woke before, or wakes now, has run since. The next check starts from here.
+ */
 export function checkKeys(parts: QuietParts, phase: number, tick: number): void {
   const { identities, cluster, spans } = parts;
   for (const identity of identities.here) {
@@ -22,7 +24,7 @@ export function checkKeys(parts: QuietParts, phase: number, tick: number): void 
   }
 }
 
-/** Whether each change of the objects that are selected counts. */
+/** True if every change of the selected objects wakes keys. */
 const isWide = ({ trigger: { key, events, matchConditions, changedFields } }: InForce): boolean =>
   key !== undefined && events.length === 3 && matchConditions.length === 0 && changedFields.length === 0;
 
@@ -35,7 +37,7 @@ function checkSince(parts: QuietParts, identity: Identity, base: Base, now: InFo
   if (!ruleBefore || !rule || kind !== wasFollowed.trigger.kind) return;
   const isEdited = new Set(all.map(({ trigger }) => JSON.stringify(trigger.key))).size > 1;
   const here = parts.cluster.here(kind);
-  /** Every rule that may have handled a change of that time: an edit wakes no further keys for it. */
+  /** Every rule that may have handled a change in that time. An edit wakes no additional keys for it. */
   const rulesSince = (tick: number, upTo = Number.POSITIVE_INFINITY): KeyRule[] =>
     inForceSince(parts.spans, identity, tick).flatMap(({ from, trigger }) =>
       from <= upTo && trigger.key ? trigger.key : [],
@@ -74,7 +76,7 @@ function isUnruled({ spans }: QuietParts, identity: Identity, { tick }: Revision
   return since.some(({ isReconciler, trigger }) => !isReconciler || !trigger.key);
 }
 
-/** Whether there is an object that is reconciled under a key. */
+/** True if there is an object that is reconciled under a key. */
 function hasObject({ identities, spans, cluster }: QuietParts, key: string): boolean {
   return [...identities.here].some((identity) => {
     const now = inForceSince(spans, identity, Number.POSITIVE_INFINITY).at(-1);
@@ -84,8 +86,8 @@ function hasObject({ identities, spans, cluster }: QuietParts, key: string): boo
 }
 
 /**
- * Since when an object counts for a key no more: since it changed, or since an edit let it go. Without a rule, which was edited,
- * its next change is the last that the key is woken by.
+ * The tick since which an object no longer wakes a key: its change, or the edit that deselected it. If an edit changed the key's
+ * rule, the object's next change is the last that wakes the key.
  */
 function leftAt(
   { cluster }: QuietParts,
@@ -101,7 +103,7 @@ function leftAt(
   return Math.min(changed?.tick ?? Infinity, unselected?.tick ?? Infinity, byEdit?.from ?? Infinity);
 }
 
-/** A key that is to run, since a tick. */
+/** A key that must have run since a tick. */
 interface Due {
   readonly key: string;
   readonly since: number;

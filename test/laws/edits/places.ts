@@ -8,21 +8,21 @@ import { DataFolder, type Disk, InSecrets, mortal } from "../fleet/disk.ts";
 import { Dice } from "../random.ts";
 import { settingOf, type WorldPlace } from "../world.ts";
 
-/** A store of a process that may end at any moment. */
+/** A store whose process may end at any moment. */
 export interface OpenStore {
   readonly store: Checkpoint;
-  /** The process is gone: nothing is written any more, and no call returns. */
+  /** Ends the process: nothing is written any more, and no call returns. */
   die(): void;
 }
 
 /** The store of a world, and the clock that it runs on. */
 export interface Place {
   readonly clock: VirtualClock;
-  /** A kill may take the commits of so many milliseconds with it. */
+  /** How far back a kill may lose commits, in milliseconds. */
   readonly lostMs: number;
-  /** Whether a process finds the bodies of known objects that the one before kept. */
+  /** True if a process finds the bodies of known objects that the previous one stored. */
   readonly keepsBodies: boolean;
-  /** As a process does that begins. */
+  /** Opens the store for a new process. */
   open(dice: Dice): Promise<OpenStore>;
   remove(): void;
 }
@@ -30,7 +30,7 @@ export interface Place {
 export const storeNames = ["memory", "sqlite", "secrets", "jetstream"] as const;
 export type StoreName = (typeof storeNames)[number];
 
-/** A place in this process; JetStream needs a server, and is made by `onServer`. */
+/** A place in this process. JetStream needs a server, and is created by `onServer`. */
 export function placeOf(name: Exclude<StoreName, "jetstream">): Place {
   if (name === "memory") return inMemory();
   // Secrets are written every five seconds.
@@ -79,7 +79,7 @@ function onDisk(disk: Disk, lostMs: number, keepsBodies: boolean): Place {
   };
 }
 
-/** A place on a real NATS server, as the worlds without edits have it. */
+/** A place on a real NATS server, like that of the worlds without edits. */
 export function onServer(place: WorldPlace): Place {
   return {
     clock: place.clock,

@@ -10,31 +10,31 @@ import { anySpec, readSpec, repair, type Spec } from "./spec.ts";
  */
 export type Ending = "hot" | "stopped" | "killed";
 
-/** One edit of a plan, which may be left out of it. */
+/** One edit of a plan, which may be skipped. */
 export interface PlannedEdit {
   readonly name: string;
   readonly seed: number;
 }
 
-/** A stretch of a world under one manifest. */
+/** A part of a world with one manifest. */
 export interface Phase {
   /** Seed of the events within the phase. */
   readonly seed: number;
   /** Edits that lead to its manifest. */
   readonly edits: readonly PlannedEdit[];
-  /** How it begins, after the phase before. */
+  /** How it begins after the previous phase. */
   readonly begins: Ending;
-  /** How many things happen in it. */
+  /** Number of random events in it. */
   readonly steps: number;
-  /** Whether all is quiet at its end, so that all laws can be asked. It is in the last phase. */
+  /** True if the world becomes quiet at its end, so that all laws can be checked. Always true in the last phase. */
   readonly isQuiet: boolean;
-  /** Changes of the cluster between its end and the next phase. */
+  /** Number of changes of the cluster between its end and the next phase. */
   readonly meanwhile: number;
-  /** Whether their history is lost. */
+  /** True if the history of these changes is lost. */
   readonly compacts: boolean;
-  /** Whether processes are killed in it. */
+  /** True if processes are killed in it. */
   readonly crashes: boolean;
-  /** Whether its handlers fail, are slow, and ask to be called again. */
+  /** True if its handlers fail, are slow, and ask to be called again. */
   readonly troubles: boolean;
   readonly usesOldObject: boolean;
 }
@@ -45,11 +45,11 @@ export interface Plan {
   readonly memoryEvents: number;
 }
 
-/** `there and back` takes the manifest before the last one. */
+/** The edit `there and back` restores the manifest before the last one. */
 const back = "there and back";
 const byName = new Map(edits.map((edit) => [edit.name, edit]));
 
-/** Those that make of a trigger another one, or the same under another name: which one it is must not be in doubt. */
+/** Edits that replace or rename a trigger: they are applied alone, so that the trigger's identity is not ambiguous. */
 const alone = new Set([
   "trigger renamed",
   "names of two triggers swapped",
@@ -98,7 +98,7 @@ export function planOf(seed: number, only?: readonly string[]): Plan {
   return { seed, phases, memoryEvents: dice.pick([2, 4, 1000]) };
 }
 
-/** A manifest of a plan, and what leads to it. */
+/** A manifest of a plan, with the edits that lead to it. */
 export interface Edited {
   readonly spec: Spec;
   /** The names of edits that had an effect. */
@@ -106,7 +106,7 @@ export interface Edited {
   readonly tells: Tells;
 }
 
-/** The manifests of a plan, a phase each. Every one is valid: an edit that would not be is left out. */
+/** The manifests of a plan, one per phase. All are valid: an edit that would make one invalid is skipped. */
 export function manifestsOf({ seed, phases }: Plan): Edited[] {
   const made: Edited[] = [];
   for (const { edits: planned } of phases) {
@@ -137,7 +137,7 @@ export function manifestsOf({ seed, phases }: Plan): Edited[] {
 
 const renames = new Set(["trigger renamed", "names of two triggers swapped"]);
 
-/** Whether names alone were edited, or came back. */
+/** True if only names were edited, or restored. */
 const isRename = ([name = ""]: readonly string[], [last = ""]: readonly string[]): boolean =>
   renames.has(name === back ? last : name);
 

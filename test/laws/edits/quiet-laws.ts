@@ -9,7 +9,7 @@ export interface Span {
   readonly phase: number;
   readonly manifest: FunctionManifest;
   readonly from: number;
-  /** Undefined of the one that is in force. */
+  /** `undefined` for the manifest in force. */
   readonly to: number | undefined;
 }
 
@@ -43,7 +43,7 @@ export function inForceSince(spans: readonly Span[], identity: Identity, tick: n
 export function checkQuiet(parts: QuietParts): void {
   for (const identity of parts.identities.here) {
     const now = inForceSince(parts.spans, identity, Number.POSITIVE_INFINITY).at(-1);
-    // Whose keys are run is another law's.
+    // Another law checks which keys ran.
     if (!now || (now.isReconciler && now.trigger.key)) continue;
     const { kind } = now.trigger;
     for (const key of new Set(parts.cluster.log.filter((it) => it.kind === kind).map(keyOf)))
@@ -77,7 +77,7 @@ function checkPresent({ cluster, spans, report }: QuietParts, identity: Identity
   report(isNewlySelected ? "selected" : "lost", what);
 }
 
-/** Whether a manifest wants a state delivered, whatever was known of its object before. */
+/** True if a manifest wants a state delivered, regardless of what was known of its object. */
 export function wants({ trigger }: InForce, state: Revision, past: readonly Revision[]): boolean {
   const { events, matchConditions, changedFields } = trigger;
   if (!selects(trigger, state) || !events.includes("Added") || !events.includes("Modified")) return false;
@@ -86,7 +86,7 @@ export function wants({ trigger }: InForce, state: Revision, past: readonly Revi
   return past.every((each) => digestOf(changedFields, each) !== digestOf(changedFields, state));
 }
 
-/** An object that the handler knows of is gone. */
+/** Checks an object that the handler knows and that is deleted. */
 function checkGone({ cluster, spans, report }: QuietParts, identity: Identity, key: string, uid: string): void {
   const told = identity.toldOf(uid).filter(({ ended, mayBeLost }) => ended === "done" && !mayBeLost);
   const present = told.findLast(({ type }) => type === "present");
@@ -110,7 +110,7 @@ function checkGone({ cluster, spans, report }: QuietParts, identity: Identity, k
   report(answers.size > 1 ? "heldBack" : "lostDeletion", what);
 }
 
-/** An object that the handler knows of is there, and is not selected any more. */
+/** Checks an object that the handler knows and that exists, but is no longer selected. */
 function checkUnselected({ cluster, spans, report }: QuietParts, identity: Identity, real: Revision): void {
   const last = lastTold(identity, real.uid, keyOf(real));
   if (last?.type !== "present" || last.uid !== real.uid || last.mayBeLost) return;
@@ -120,7 +120,7 @@ function checkUnselected({ cluster, spans, report }: QuietParts, identity: Ident
   const isWanted = ({ trigger, isReconciler }: InForce) =>
     trigger.events.includes("Deleted") && trigger.matchConditions.length === 0 && !(isReconciler && trigger.key);
   if (!inForce.every(isWanted)) return;
-  // A state between may have left the selection where no Deleted was wanted: then the object was forgotten there.
+  // A state in between may have left the selection when no Deleted was wanted; the object was then forgotten.
   const between = cluster.log.filter(({ uid, rv, type }) => uid === real.uid && rv > last.rv && type !== "Deleted");
   const leftUntold = (each: InForce) => !isWanted(each) && between.some((state) => !selects(each.trigger, state));
   if (inForceSince(spans, identity, last.tick).some(leftUntold)) return;

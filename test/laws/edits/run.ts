@@ -1,7 +1,7 @@
-// Runs worlds in which the manifest is edited, and prints the smallest story that is found of each law that breaks.
-// Arguments: the first seed and how many, 1 and 10000. --store: memory, sqlite, secrets, or jetstream on the server whose
-// program NATS_SERVER names. --only: names of edits, joined by commas. --seeds: a line for each seed. --stories: how many of a
-// law, 1. It ends with 1 where a law is broken.
+// Runs worlds in which the manifest is edited, and prints the smallest story found for each broken law. Arguments: the first seed
+// and the number of seeds, default 1 and 10000. --store: memory, sqlite, secrets, or jetstream on the server whose program
+// NATS_SERVER names. --only: names of edits, joined by commas. --seeds: prints a line for each seed. --stories: number of stories
+// per law, default 1. Exit status 1 if a law is broken.
 import { parseArgs } from "node:util";
 import { Nats } from "../../../runtime/journal/nats/connection.ts";
 import { NatsServer } from "../../tools/nats-server.ts";
@@ -51,7 +51,7 @@ if (seeds.size > 0) process.stdout.write(`${tableOf(seeds, count)}\n`);
 process.stdout.write(`${count} worlds from seed ${from} on, ${deliveries} deliveries, ${seeds.size} laws broken\n`);
 process.exit(seeds.size === 0 ? 0 : 1);
 
-/** Opens the stores that the worlds keep their checkpoints in. */
+/** Opens the stores of the worlds' checkpoints. */
 async function placesOf(name: StoreName): Promise<{ open(): Promise<Place>; close(): Promise<void> }> {
   if (name !== "jetstream") return { open: async () => placeOf(name), close: async () => {} };
   const server = await NatsServer.make();
@@ -62,7 +62,7 @@ async function placesOf(name: StoreName): Promise<{ open(): Promise<Place>; clos
   let nats = await connect();
   return {
     async open() {
-      // Streams of their own now and then: an opening leaves a consumer for five minutes, and their number is limited.
+      // New streams from time to time: an opening leaves a consumer for five minutes, and their number is limited.
       if (++slots % 20 === 0) {
         await nats.close();
         nats = await connect();

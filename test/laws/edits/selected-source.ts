@@ -18,10 +18,10 @@ export class SelectedSource {
   private readonly read: Read;
   private readonly subscriber: Subscriber;
   private readonly listed: (rv: number) => void;
-  /** Up to here it has received everything; undefined before it has connected. */
+  /** The revision up to which it has received everything; `undefined` before it has connected. */
   private received: number | undefined;
   private connected = false;
-  /** The subscriber has given up its place until it has room again. */
+  /** True while the subscriber is suspended for lack of room. */
   private left = false;
 
   /** @param listed called with the resourceVersion of each complete list */
@@ -41,7 +41,7 @@ export class SelectedSource {
     });
   }
 
-  /** Something that happens to a watch. */
+  /** Makes a random event happen to the watch. */
   step(dice: Dice): void {
     if (this.left || this.subscriber.congested) return;
     const roll = dice.next();
@@ -53,7 +53,7 @@ export class SelectedSource {
     else this.receive(1 + dice.below(4));
   }
 
-  /** Receives all there is. Returns whether the subscriber took it. */
+  /** Receives everything there is. Returns whether the subscriber accepted it. */
   catchUp(dice: Dice): boolean {
     for (let tries = 0; tries < 100 && !this.connected && !this.left; tries++) this.connect(dice);
     if (!this.left) this.receive(Number.POSITIVE_INFINITY);
@@ -106,7 +106,7 @@ export class SelectedSource {
     }
   }
 
-  /** A server may send again what the watch has passed. */
+  /** Repeats changes that the watch has passed, as a server may. */
   private replay(dice: Dice): void {
     const { cluster, trigger, namespace } = this.read;
     const sent = [...watched(cluster, trigger, namespace, cluster.compacted)];

@@ -2,10 +2,10 @@ import type { Law } from "./law-names.ts";
 import type { Phase, Plan } from "./plan.ts";
 import { type Fate, runPlan } from "./world.ts";
 
-/** How many worlds are run at most in search of a smaller one. */
+/** Maximum number of worlds that are run to find a smaller one. */
 const mostTries = 150;
 
-/** Returns the smallest plan that is found with the same broken law, and what became of it. */
+/** Returns the smallest plan found that breaks the same law, with its outcome. */
 export async function shrunk(plan: Plan, law: Law, run: typeof runPlan = runPlan): Promise<{ plan: Plan; fate: Fate }> {
   let best = { plan, fate: await run(plan) };
   let tries = 0;
@@ -23,7 +23,7 @@ export async function shrunk(plan: Plan, law: Law, run: typeof runPlan = runPlan
   return best;
 }
 
-/** Plans that have a little less, those first that have the least. */
+/** Slightly smaller plans, the smallest first. */
 function* smaller(plan: Plan): Generator<Plan> {
   const { phases } = plan;
   for (let end = 1; end < phases.length; end++) yield quietAtEnd({ ...plan, phases: phases.slice(0, end) });

@@ -28,12 +28,12 @@ export function readSpec(spec: Spec): FunctionManifest | string {
   return normalise(checked.data, `functions/${functionName}/function.yaml`, `/functions/${functionName}`);
 }
 
-/** The triggers that watch, with what they watch. */
+/** The triggers with a watch, with that watch. */
 export function watches(spec: Spec): { readonly trigger: TriggerSpec; readonly watch: WatchSpec }[] {
   return spec.triggers.flatMap((trigger) => (trigger.watch ? [{ trigger, watch: trigger.watch }] : []));
 }
 
-/** A manifest of one or two triggers on Shops and Parts, now and then with a schedule. */
+/** A random manifest with one or two triggers on Shops and Parts, sometimes with a schedule. */
 export function anySpec(dice: Dice): Spec {
   const spec: Spec = {
     handler: "./handler.ts",
@@ -79,7 +79,7 @@ function watchOf(kind: string, dice: Dice): WatchSpec {
 }
 
 /**
- * Makes an edited manifest valid: each mode has its own fields, and where metadata alone is read nothing else may be named.
+ * Makes an edited manifest valid: each mode has its own fields, and a trigger that reads only metadata may refer to nothing else.
  * The first trigger is the one without `key`.
  */
 export function repair(spec: Spec, dice: Dice): void {

@@ -2,7 +2,7 @@ import { laws } from "./law-names.ts";
 import { manifestsOf, type Plan } from "./plan.ts";
 import { type Fate, wordsOf } from "./world.ts";
 
-/** A world in words: the manifests that it had, and what happened in it. */
+/** Describes a world in words: its manifests and its events. */
 export function storyOf(plan: Plan, { broken, story }: Fate): string {
   const manifests = manifestsOf(plan).map(({ spec }) => spec);
   const [first] = manifests;

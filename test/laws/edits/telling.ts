@@ -11,7 +11,7 @@ export interface TellingParts {
   readonly cluster: Cluster;
   readonly identities: Identities;
   readonly nextTick: () => number;
-  /** In milliseconds. */
+  /** The current time in milliseconds. */
   readonly now: () => number;
   readonly report: (law: Law, what: string) => void;
 }
@@ -20,18 +20,20 @@ export interface TellingParts {
 export class Telling {
   /** No delivery is allowed until something changes, except by schedules and resyncs. */
   isSilent = false;
-  /** A process was killed, so nobody may know what it had delivered. */
+  /** True if a process was killed, so that its deliveries may be unknown. */
   hasKilled = false;
   deliveries = 0;
   phase = 0;
   /** The tick with which this phase began. */
   phaseStart = 0;
-  /** The tick since which bodies of known objects are kept: where they are kept in memory alone, since the process began. */
+  /**
+   * The tick since which bodies of known objects are kept. If they are kept only in memory, this is the start of the process.
+   */
   bodiesSince = 0;
   private readonly parts: TellingParts;
   private manifest!: FunctionManifest;
   private readonly begun = new Set<string>();
-  /** By id: the event that it was used for. */
+  /** By id: the event for which it was used. */
   private readonly uses = new Map<string, string>();
   private readonly running = new Set<string>();
   private readonly open = new Map<Delivery, { readonly told: Told; readonly manifest: FunctionManifest }>();
@@ -40,7 +42,7 @@ export class Telling {
     this.parts = parts;
   }
 
-  /** Another manifest is in force. */
+  /** Puts another manifest into force. */
   enter(phase: number, manifest: FunctionManifest): void {
     this.phase = phase;
     this.manifest = manifest;
@@ -67,7 +69,7 @@ export class Telling {
       const open = this.open.get(each);
       if (!open) continue;
       this.open.delete(each);
-      // A reload waits for what runs, which ends by the manifest that it began with.
+      // A reload waits for running attempts, which end by the manifest with which they started.
       const { told, manifest } = open;
       const { retry, onFailure } = manifest.delivery;
       const isSpent = outcome.type === "permanent" || (outcome.type === "failed" && each.attempt >= retry.maxAttempts);
@@ -108,7 +110,7 @@ export class Telling {
       this.note(delivery, identity, "gone");
       return;
     }
-    // A change may come while the body is read: what the handler sees is the body.
+    // The object may change while its body is read; the handler then sees the body.
     const { uid, resourceVersion } = JSON.parse(delivery.body.toString()).metadata;
     const state = cluster.find(resourceVersion);
     if (!state || state.uid !== uid || keyOf(state) !== keyOf(delivery.object))
@@ -198,7 +200,9 @@ export class Telling {
     if (delivery.flags.reason !== "selected") report("saysSelected", describe(delivery));
   }
 
-  /** The fields are compared with those of the last state, of which the whole is kept where all manifests had it kept. */
+  /**
+   * The fields are compared with those of the last state, which is stored whole if all manifests have kept it whole.
+   */
   private judgeChange(delivery: Delivery, identity: Identity, state: Revision): void {
     const { cluster, report } = this.parts;
     const triggers = [...identity.triggers.values()];
@@ -228,7 +232,7 @@ export class Telling {
     return since.some(([, trigger]) => fieldsIn(trigger) !== fieldsIn(identity.trigger(this.phase)));
   }
 
-  /** Whether the edit before this phase selects a state that was there all along, and no manifest before did. */
+  /** True if the edit before this phase selects a state that existed all along, and no earlier manifest selected it. */
   private isSelectedByEdit(identity: Identity, state: Revision): boolean {
     const before = [...identity.triggers].filter(([phase]) => phase < this.phase).map(([, trigger]) => trigger);
     const isNews = identity.hasBeenQuiet && identity.toldOf(state.uid).length === 0;
@@ -267,7 +271,7 @@ export class Telling {
     const trigger = identity.trigger(told.phase);
     const since = states.filter(({ rv }) => rv >= told.rv);
     const isByEdit = since.every((it) => selects(trigger, it) && !selects(identity.trigger(this.phase), it));
-    // A key that waited when the mode was edited is an event of the edit: that came later, and is its reason.
+    // A key that waited when the mode was edited became an event of the edit, which came later and is its reason.
     const { reason } = delivery.flags;
     if (isByEdit && reason !== "unselected" && reason !== "edited")
       this.parts.report("saysUnselected", describe(delivery));
@@ -323,7 +327,7 @@ const lane = ({ trigger, object }: Delivery): string => `${trigger} ${keyOf(obje
 
 const isFlagged = ({ attempt, redelivered }: Delivery): boolean => attempt > 1 || redelivered;
 
-/** A delivery in short. */
+/** Formats a delivery in short. */
 export function describe({ trigger, type, object, resourceVersion, id, flags, causes, ...delivery }: Delivery): string {
   const what = causes ? `run of ${keyOf(object)}@${resourceVersion}` : `${type} ${keyOf(object)}@${resourceVersion}`;
   const why = causes?.map((cause) => [cause.type, cause.trigger, cause.name].filter(Boolean).join(" ")).join(", ");

@@ -6,7 +6,7 @@ import type { Law } from "./law-names.ts";
 import { type QuietParts, wants } from "./quiet-laws.ts";
 import { functionName } from "./spec.ts";
 
-/** A key or an event that waits on disk while nothing runs. */
+/** A key or an event that waits on disk while no process runs. */
 interface Waiting {
   readonly trigger: string;
   readonly identity: Identity | undefined;
@@ -14,7 +14,7 @@ interface Waiting {
   /** For a key: the objects that woke it, each with its trigger. The key itself if something else woke it. */
   readonly wokenBy: readonly { readonly identity: Identity | undefined; readonly key: string }[] | undefined;
   readonly resourceVersion: string;
-  /** By the wall clock, in milliseconds. */
+  /** Wall-clock time in milliseconds. */
   readonly receivedAt: number;
 }
 
@@ -27,7 +27,7 @@ export class WaitingLaw {
   private warned = 0;
   private phase = 0;
   private readonly identities: Identities;
-  /** A kill may have lost what was written since this time of the wall clock. */
+  /** A kill may have lost what was written since this wall-clock time. */
   private lostSince = Number.POSITIVE_INFINITY;
 
   /** @param warnings what the log was warned of, which grows */
@@ -37,11 +37,13 @@ export class WaitingLaw {
     this.report = report;
   }
 
-  /** Reads what the manifest before left. To be called while no process writes, and before another manifest is entered. */
+  /**
+   * Reads what the previous manifest left. Must be called while no process writes, and before the next manifest is entered.
+   */
   async look(store: Checkpoint, former: ReadonlyMap<string, Identity>, tick: number): Promise<void> {
     const views = await store.views(functionName);
     const triggers = new Map(views.map(({ id, trigger }) => [id, trigger]));
-    // A kill may have taken a rename with it: then the record has the name from before.
+    // A kill may have lost a rename: the record then has the earlier name.
     const named = (trigger: string) =>
       former.get(trigger) ?? (this.wasLost ? this.identities.lastNamed(trigger, this.phase) : undefined);
     const byIdentity = new Map(views.map(({ identity, trigger }) => [identity, named(trigger)]));
@@ -68,7 +70,7 @@ export class WaitingLaw {
     this.warned = this.warnings.length;
   }
 
-  /** A kill took what was written since a time of the wall clock, as it may where positions are in Secrets. */
+  /** Notes that a kill lost what was written since a wall-clock time, as it may if the checkpoints are in Secrets. */
   killed(lostSince: number): void {
     this.lostSince = Math.min(this.lostSince, lostSince);
   }
@@ -77,12 +79,12 @@ export class WaitingLaw {
     return this.lostSince < Number.POSITIVE_INFINITY;
   }
 
-  /** The manifest that comes after the look. */
+  /** Puts the manifest after `look` into force. */
   enter(phase: number): void {
     this.phase = phase;
   }
 
-  /** When all is quiet, and no other manifest came since the look. */
+  /** Checks a quiet world in which no other manifest followed since `look`. */
   check(parts: QuietParts, manifest: FunctionManifest): void {
     const isReconciler = manifest.delivery.mode === "Reconcile";
     const since = this.warnings.slice(this.warned);

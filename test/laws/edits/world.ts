@@ -110,7 +110,7 @@ class EditWorld {
     this.process.opened.die();
   }
 
-  /** The manifest of a phase comes into force. */
+  /** Puts the manifest of a phase into force. */
   private async begin(number: number, phase: Phase): Promise<void> {
     const edited = this.manifests[number];
     const manifest = edited && readSpec(edited.spec);
@@ -132,7 +132,7 @@ class EditWorld {
     this.telling.enter(number, manifest);
     this.telling.phaseStart = this.tick;
     const changesAnswers = before && conditionsOf(before) !== conditionsOf(manifest);
-    // One that was set aside may come back by its name.
+    // A trigger that was removed may be restored by its name.
     const goOn = new Set(former.values()).isSupersetOf(new Set(this.identities.here));
     const isNews = edited.tells !== "nothing" || changesAnswers || !goOn || phase.meanwhile > 0;
     this.telling.isSilent = this.wasQuiet && !isNews;
@@ -378,7 +378,7 @@ class EditWorld {
     }
   }
 
-  /** Time passes until it is done: commits that fail are tried again, and handlers that run end. */
+  /** Advances time until the work is done: failed commits are repeated, and running handlers end. */
   private async patiently<T>(work: Promise<T>): Promise<T> {
     let open = true;
     const ended = () => {
@@ -390,7 +390,9 @@ class EditWorld {
   }
 }
 
-/** Whether an edit makes the watching parts load again, instead of in place, by the decision of `LiveFunction`. */
+/**
+ * True if an edit makes the watching parts load again instead of being updated in place, by the decision of `LiveFunction`.
+ */
 function rewires(before: FunctionManifest, after: FunctionManifest): boolean {
   const partsOf = ({ triggers, schedules, delivery: { mode, batch, concurrency } }: FunctionManifest) =>
     JSON.stringify([triggers, schedules, mode === "Reconcile", batch && { batch, concurrency }]);

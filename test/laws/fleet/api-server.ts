@@ -12,13 +12,15 @@ import { WatchStream } from "./watch-stream.ts";
 export interface Manners {
   /** False: WatchList is refused, as before Kubernetes 1.32. */
   readonly watchList: boolean;
-  /** Items of a page, whatever was asked for: short lists are read in several pages, too. */
+  /** Number of items per page, regardless of the request, so that short lists have several pages, too. */
   readonly pageSize: number;
-  /** Streams end, connections break, requests are refused for a while. */
+  /** True if streams end, connections break and requests are sometimes refused. */
   readonly faults: boolean;
-  /** A 410 names the oldest resourceVersion that there is, as the watch cache does and etcd does not. */
+  /** True if a 410 names the oldest available resourceVersion, as the watch cache does and etcd does not. */
   readonly namesOldest: boolean;
-  /** A list that asks for a resourceVersion of before the history is answered with 410, as no etcd does. */
+  /**
+   * True if a list that asks for a resourceVersion older than the history is answered with 410, which etcd never does.
+   */
   readonly refusesOldLists: boolean;
 }
 
@@ -29,7 +31,7 @@ export interface Manners {
 export class ApiServer implements KubeTransport {
   readonly description = "a simulated API server";
   calm = false;
-  /** Nothing listens: every connection is refused. */
+  /** True while the server is down and refuses every connection. */
   down = false;
   private readonly cluster: Cluster;
   private readonly manners: Manners;
@@ -76,14 +78,14 @@ export class ApiServer implements KubeTransport {
 
   async close(): Promise<void> {}
 
-  /** The process is gone. */
+  /** Ends the process's connection. */
   cut(): void {
     this.dead = true;
     this.pending = [];
     for (const { body } of this.streams) body.destroy();
   }
 
-  /** Some requests are answered, and something happens to the streams. */
+  /** Answers some requests, and makes random events happen to the streams. */
   step(): void {
     const { dice } = this;
     const waiting = this.pending;
@@ -95,7 +97,7 @@ export class ApiServer implements KubeTransport {
     for (const stream of this.open()) if (dice.chance(0.6)) stream.step(dice, this.manners.faults && !this.calm);
   }
 
-  /** All that waits is answered, and every stream sends all there is. */
+  /** Answers all pending requests, and sends everything on every stream. */
   flush(): void {
     const waiting = this.pending;
     this.pending = [];
@@ -148,7 +150,7 @@ export class ApiServer implements KubeTransport {
     return reply(200, { kind, apiVersion: "v1", metadata, items: items.slice(from, from + size) });
   }
 
-  /** A list, or a WatchList, must be no older than what was asked for. */
+  /** The refusal of a list or WatchList that would be older than requested. */
   private refusal({ resourceVersion }: NonNullable<KubeRequest["query"]>): KubeResponse | undefined {
     const { cluster, manners } = this;
     const least = Number(resourceVersion || 0);
@@ -177,7 +179,7 @@ export class ApiServer implements KubeTransport {
     return stream(opened.body);
   }
 
-  /** Secrets are read, and replaced where their resourceVersion still holds. */
+  /** Reads a Secret, or replaces it if its resourceVersion is still current. */
   private secret({ method, path, body }: KubeRequest): KubeResponse {
     const name = path.slice(path.lastIndexOf("/") + 1);
     const { secrets } = this.cluster;

@@ -2,7 +2,7 @@ import type { ChangeType } from "../../../runtime/manifest/function.ts";
 import { revisionBump } from "../branching-history.ts";
 import type { Dice } from "../random.ts";
 
-/** One state of an object, or its deletion, as etcd keeps it. */
+/** One state of an object, or its deletion, as stored in etcd. */
 export interface Revision {
   readonly rv: number;
   readonly type: ChangeType;
@@ -13,7 +13,7 @@ export interface Revision {
   readonly uid: string;
   /** The field that conditions and `changedFields` read. */
   readonly a: number;
-  /** Whether the object carries the label `on=true`. */
+  /** True if the object has the label `on=true`. */
   readonly on: boolean;
 }
 
@@ -22,16 +22,16 @@ export const keyOf = ({ namespace, name }: Pick<Revision, "namespace" | "name">)
 export const namespaces = ["red", "green", "blue"];
 const names = ["a", "b", "c"];
 
-/** A cluster's data: the oracle that every law is held against. */
+/** A cluster's data: the reference for every law. */
 export class Cluster {
   log: Revision[] = [];
-  /** The data of Secrets, which nobody watches. */
+  /** The data of Secrets, which no source watches. */
   readonly secrets = new Map<string, { resourceVersion: string; data: Record<string, string> }>();
   /** Changes up to here can no longer be watched. */
   compacted = 0;
-  /** Whether the kind ConfigMap is there; as of a custom resource, it may be installed later. */
+  /** True if the kind ConfigMap is served; like a custom resource, it may be installed later. */
   served = true;
-  /** A deletion is shown at the resourceVersion of the state before, as APIs do that are not etcd's. */
+  /** True if a deletion has the resourceVersion of the previous state, as in APIs without etcd. */
   deletesAsItWas = false;
   private rv = 10;
   private uids = 0;
@@ -46,12 +46,12 @@ export class Cluster {
     return this.rv;
   }
 
-  /** The next resourceVersion, for what is written outside of the log. */
+  /** The next resourceVersion, for a write outside of the log. */
   next(): number {
     return ++this.rv;
   }
 
-  /** A ConfigMap comes, changes, goes, or goes and comes back; now and then a namespace's label changes. */
+  /** Creates, changes, deletes or recreates a ConfigMap; sometimes changes a namespace's label. */
   change(): void {
     const { dice } = this;
     if (dice.chance(0.06)) {
@@ -79,8 +79,8 @@ export class Cluster {
   }
 
   /**
-   * It is restored from a backup that was made at some time since the last compaction: what came after is gone. `bumps`: it goes on
-   * with newer resourceVersions than all that it gave. Returns the newest of the backup.
+   * Restores the cluster from a backup that was made at some time since the last compaction, without the later changes. `bumps`:
+   * it continues with resourceVersions newer than all it gave. Returns the newest one of the backup.
    */
   restore(bumps: boolean): number {
     const backup = Math.max(this.compacted, 20, this.rv - this.dice.below(15));
@@ -90,7 +90,7 @@ export class Cluster {
     return backup;
   }
 
-  /** Live objects of a kind by key, as they are, or as they were at a resourceVersion. */
+  /** Live objects of a kind by key, now or at a resourceVersion. */
   here(kind: Revision["kind"], rv = Number.POSITIVE_INFINITY): Map<string, Revision> {
     const here = new Map<string, Revision>();
     for (const revision of this.log) {

@@ -1,6 +1,6 @@
 import { type Cluster, keyOf, objectOf, type Revision } from "./cluster.ts";
 
-/** A collection as one request asks for it: a kind, perhaps in one namespace, perhaps with a selector. */
+/** A collection as one request selects it: a kind, optionally in one namespace, optionally with a selector. */
 export class Collection {
   readonly kind: Revision["kind"];
   private readonly cluster: Cluster;
@@ -38,7 +38,9 @@ export class Collection {
     return { lines, upTo: this.cluster.now };
   }
 
-  /** An object that enters the selector is ADDED to it, and one that leaves it is DELETED from it, in its state before. */
+  /**
+   * An object that enters the selection is ADDED to it; one that leaves it is DELETED from it, in its previous state.
+   */
   private line(revision: Revision): object | undefined {
     const was = this.cluster.before(revision);
     const before = was !== undefined && this.shows(was);

@@ -20,12 +20,12 @@ import type { Dice } from "../random.ts";
 
 /** The storage that outlives a process of the fleet's runtime. */
 export interface Disk {
-  /** Whether what waits may wait in it. */
+  /** True if it has room for all waiting events. */
   readonly holdsQueues: boolean;
   open(transport: KubeTransport, clock: Clock): Promise<Checkpoint>;
-  /** The process was killed: what it had written is there. */
+  /** Simulates a kill of the process: what it has written is kept. */
   killed(): void;
-  /** The machine lost power: what was not synced may be gone. */
+  /** Simulates a power loss: what was not synced may be lost. */
   lostPower(dice: Dice): void;
   remove(): void;
 }
@@ -57,7 +57,7 @@ export class DataFolder implements Disk {
   }
 
   /**
-   * SQLite syncs what it copies back into the file, as it does when it is closed. Any end of the log may be missing.
+   * SQLite syncs what it copies back into the file, and the file when it is closed. Any part at the end of the log may be lost.
    */
   lostPower(dice: Dice): void {
     this.killed();
@@ -87,7 +87,7 @@ export class DataFolder implements Disk {
   }
 }
 
-/** The Secrets of the simulated cluster, each opening under the next fence. */
+/** The Secrets of the simulated cluster. Each opening has the next fence. */
 export class InSecrets implements Disk {
   readonly holdsQueues = false;
   private fence = 0;

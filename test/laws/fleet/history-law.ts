@@ -17,8 +17,8 @@ interface HistoryWitness {
 }
 
 /**
- * The watches as one function has them, with a law: nobody is made to list whose position the server still has. A list
- * tells net changes alone.
+ * Wraps the watches of one function to check a law: no subscriber must list if the server still has its position. A list delivers
+ * only net changes.
  */
 export function historyLaw({
   watches,

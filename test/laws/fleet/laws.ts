@@ -5,11 +5,11 @@ import type { Plan } from "./plan.ts";
 
 /** Events in a world's past that limit which laws can be checked. */
 export interface Past {
-  /** History was compacted: only net changes can be known. */
+  /** True if history was compacted, so that only net changes can be known. */
   readonly compacted: boolean;
-  /** The cluster was restored: its resourceVersions name other states than before. */
+  /** True if the cluster was restored, so that its resourceVersions name other states than before. */
   readonly restored: boolean;
-  /** The process ends in good order: its functions take nothing any more. */
+  /** True while the process drains: its functions accept nothing any more. */
   readonly draining: boolean;
 }
 
@@ -17,7 +17,7 @@ export interface Past {
 export class FunctionLaws {
   readonly broken: string[] = [];
   deliveries = 0;
-  /** The server's newest resourceVersion when the function was seen to be ready for the first time. */
+  /** The server's newest resourceVersion when the function was first seen to be ready. */
   private readyAt: number | undefined;
   private readonly plan: Plan;
   private readonly cluster: Cluster;
@@ -36,14 +36,14 @@ export class FunctionLaws {
   private readonly newestA = new Map<string, number | undefined>();
   /** By key: the newest resourceVersion that was delivered without a flag. */
   private readonly newest = new Map<string, number>();
-  /** Uids of what may have been there, in scope, before it was ready. */
+  /** Uids of objects that may have existed, in scope, before it was ready. */
   private readonly initial = new Set<string>();
-  /** Deliveries that stand for several changes, collapsed while they waited. */
+  /** Deliveries that replaced several changes while they waited. */
   private readonly standIns: Delivery[] = [];
   private hasCollapsed = false;
   private replays = false;
   private isDeployed = false;
-  /** Whether what is in a namespace may count as having been there before the function. */
+  /** True for namespaces whose objects may count as older than the function. */
   private isInitial: (namespace: string) => boolean = () => true;
 
   constructor(plan: Plan, cluster: Cluster, past: Past) {
@@ -52,22 +52,22 @@ export class FunctionLaws {
     this.past = past;
   }
 
-  /** Called at each step until the function is ready: objects that are there may count as having been there before it. */
+  /** Called at each step until the function is ready: existing objects may count as older than it. */
   starting(): void {
     for (const { uid, namespace } of this.inScope().values()) if (this.isInitial(namespace)) this.initial.add(uid);
   }
 
   /**
-   * A process begins. `isInitial`: whether nothing is on record of a namespace's objects from when the function was
-   * deployed. That is no excuse once the function was ready for a while, unless the machine lost the record.
+   * Called when a process starts. `isInitial`: true for namespaces without a record of objects from the function's deployment.
+   * That does not apply once the function was ready for a while, unless the machine lost the record.
    */
   processBegins(isInitial: (namespace: string) => boolean, lostPower: boolean): void {
     this.isInitial = this.isDeployed && !lostPower ? () => false : isInitial;
-    // With the power the record of a restore may be lost, and of what it undid: an object may be deleted once more.
+    // A power loss may lose the record of a restore and of what it undid, so an object may be deleted once more.
     if (lostPower) for (const id of this.undone) this.begun.delete(id);
   }
 
-  /** The cluster was restored. `backup`: the newest resourceVersion that it has of before. */
+  /** Called when the cluster was restored. `backup`: the newest resourceVersion that it has from before. */
   timeWentBack(backup: number): void {
     this.undone = [...this.begun].filter(([, rv]) => rv > backup).map(([id]) => id);
   }
@@ -84,7 +84,7 @@ export class FunctionLaws {
     this.readyAt ??= this.cluster.now;
   }
 
-  /** It was ready long enough for that to be on record. */
+  /** Called when it was ready long enough for that to be on record. */
   deployed(): void {
     this.isDeployed = true;
   }
@@ -118,7 +118,7 @@ export class FunctionLaws {
     this.replays = true;
   }
 
-  /** Changes that waited gave way to a newer one of their object. */
+  /** Records that waiting changes were replaced by a newer one of their object. */
   collapsed(): void {
     this.hasCollapsed = true;
   }
@@ -176,7 +176,7 @@ export class FunctionLaws {
     if (!compacted && !restored && all) this.checkEveryChange(stuck);
   }
 
-  /** Whether it is a deletion that is shown at the resourceVersion of the state before. */
+  /** True for a deletion that is shown at the resourceVersion of the previous state. */
   private isOwnDeletion({ type, resourceVersion, object }: Delivery): boolean {
     return (
       type === "Deleted" && this.cluster.deletesAsItWas && this.newest.get(keyOf(object)) === Number(resourceVersion)
@@ -251,7 +251,7 @@ export class FunctionLaws {
     );
   }
 
-  /** All that the function's watches showed. */
+  /** Everything that the function's watches showed. */
   private *watched(): Generator<{ readonly type: Delivery["type"]; readonly revision: Revision }> {
     for (const collection of this.collections()) {
       for (const line of collection.changes(0, Number.POSITIVE_INFINITY).lines) {
@@ -271,7 +271,7 @@ export class FunctionLaws {
     return paths.map((path) => new Collection(this.cluster, path, labelSelector === "" ? {} : { labelSelector }));
   }
 
-  /** The objects that the trigger selects now, by key. */
+  /** The objects that the trigger currently selects, by key. */
   private inScope(): Map<string, Revision> {
     const { namespaces, labelSelector } = this.plan.trigger;
     const chosen = this.cluster.here("Namespace");
@@ -284,13 +284,13 @@ export class FunctionLaws {
     );
   }
 
-  /** Whether a restore has undone what it tells, which had waited until after that. */
+  /** True if a restore has undone the delivered state, and the delivery had waited until after that. */
   private isUndone({ type, object, resourceVersion }: Delivery): boolean {
     if (type !== "Deleted") return this.cluster.find(resourceVersion)?.uid !== object.uid;
     return [...this.cluster.here("ConfigMap").values()].some(({ uid }) => uid === object.uid);
   }
 
-  /** The delivery says what happened. */
+  /** Checks that the delivery matches the history. */
   private isTrue({ type, object, resourceVersion, body, id }: Delivery): void {
     if (type === "Deleted") return;
     const state = this.cluster.find(resourceVersion);

@@ -1,6 +1,6 @@
 import type { Mutant } from "../mutant.ts";
 
-/** Faults of delivery that fleets catch, or a test file. */
+/** Faults of delivery that fleets or a test file catch. */
 export const mutants: readonly Mutant[] = [
   {
     fault: "a first choice of no namespaces leaves no record that the function was deployed",

@@ -22,7 +22,9 @@ const rises: Condition = {
   holds: ({ a }, before) => before === undefined || a > before.a,
 };
 
-/** A text is demanded before all else: a change of an object that lacks it may be passed by without an evaluation. */
+/**
+ * The condition first requires a text, so that a change of an object without that text may be skipped without an evaluation.
+ */
 const marked: Condition = {
   expression: "object.metadata.labels.on == 'true' && object.spec.a < 3",
   comparesOld: false,
@@ -35,11 +37,11 @@ export interface Plan {
   readonly trigger: Trigger;
   readonly condition: Condition | undefined;
   readonly usesOldObject: boolean;
-  /** The key of an object whose handler fails for ever, and asks for long waits, while it is stuck. */
+  /** The key of an object whose handler always fails, and asks for long waits, while it is stuck. */
   readonly stuck: string | undefined;
 }
 
-/** A function with settings of the seed's own. Few kinds of sources, so that functions share them. */
+/** A function with settings drawn by the seed. There are few kinds of sources, so that functions share them. */
 export function planOf(name: string, dice: Dice): Plan {
   const condition = dice.chance(0.3) ? dice.pick([even, rises, marked]) : undefined;
   const watched = trigger({

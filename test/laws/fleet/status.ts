@@ -1,4 +1,4 @@
-/** A metav1.Status that says why a request failed. */
+/** A metav1.Status with the reason of a failed request. */
 export const status = (code: number, reason: string, message: string): object => ({
   kind: "Status",
   apiVersion: "v1",
@@ -9,5 +9,5 @@ export const status = (code: number, reason: string, message: string): object =>
   message,
 });
 
-/** History is gone. */
+/** The Status for expired history. */
 export const expired = (message: string): object => status(410, "Expired", message);

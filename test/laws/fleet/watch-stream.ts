@@ -4,12 +4,12 @@ import type { Cluster } from "./cluster.ts";
 import type { Collection } from "./collection.ts";
 import { expired } from "./status.ts";
 
-/** One open watch on the server's side; it moves when the world says so. */
+/** One open watch on the server's side. It advances when the world says so. */
 export class WatchStream {
   readonly body = new Readable({ read: () => {} });
   private readonly cluster: Cluster;
   private readonly collection: Collection;
-  /** Up to here everything was sent. */
+  /** The resourceVersion up to which everything was sent. */
   private at: number;
   /**
    * Lines that a WatchList has still to send of its initial state. The bookmark that ends the state is the last one.
@@ -35,7 +35,7 @@ export class WatchStream {
     return !this.ended && !this.body.destroyed;
   }
 
-  /** Something that happens to a stream. */
+  /** Makes a random event happen to the stream. */
   step(dice: Dice, faults: boolean): void {
     const roll = dice.next();
     if (faults && roll < 0.04) this.end();
@@ -44,7 +44,7 @@ export class WatchStream {
     else this.send(1 + dice.below(4));
   }
 
-  /** Sends all that there is. */
+  /** Sends everything there is. */
   flush(): void {
     this.send(Number.POSITIVE_INFINITY);
     this.sendBookmark();

@@ -27,7 +27,7 @@ const silent = { info: () => {}, warn: () => {}, error: () => {}, debug: () => {
 interface Member {
   readonly plan: Plan;
   readonly laws: FunctionLaws;
-  /** Since when its function is ready, in monotonic milliseconds. */
+  /** The time since when its function is ready, in monotonic milliseconds. */
   readySince?: number | undefined;
 }
 
@@ -53,8 +53,8 @@ export async function runFleet(seed: number): Promise<{ broken: readonly string[
 }
 
 /**
- * Several functions on shared sources, end to end: the real watch room, dispatch and store on a simulated API server and
- * a virtual clock. Only handlers are played.
+ * Several functions on shared sources, end to end: the real watches, dispatcher and store with a simulated API server and a
+ * virtual clock. Only the handlers are simulated.
  */
 class Fleet {
   private readonly dice: Dice;
@@ -72,7 +72,7 @@ class Fleet {
   private process!: Process;
   private incarnation = 0;
   private calm = false;
-  /** Handlers of the objects that are to be stuck do not get on. */
+  /** True while handlers of the stuck objects fail. */
   private stuck = false;
 
   constructor(dice: Dice) {
@@ -92,7 +92,7 @@ class Fleet {
     this.restores = dice.chance(0.15);
     this.losesPower = dice.chance(0.4);
     this.memoryEvents = dice.pick([2, 4, 1000]);
-    // A subscription that catches up next to another one may miss a deletion that such an API shows at that very moment.
+    // A subscription that catches up next to another one may miss a deletion that such an API shows at the same moment.
     const most = this.cluster.deletesAsItWas ? 1 : 3;
     for (let count = 1 + dice.below(most); count > 0; count--) {
       const plan = planOf(`f${count}`, dice);
@@ -126,7 +126,7 @@ class Fleet {
       this.stuck ||= dice.chance(0.02);
       this.cluster.served ||= dice.chance(0.05);
     }
-    // Revisions that a restore undid at the end are not overwritten by anything else.
+    // Revisions that a restore undid at the end are not overwritten by later changes.
     if (this.restores && dice.chance(0.5)) await this.restore();
     this.calm = true;
     this.cluster.served = true;
@@ -152,7 +152,7 @@ class Fleet {
     await this.clock.advance(stuckMs);
   }
 
-  /** Something that happens to the cluster, or to the runtime. */
+  /** Makes a random event happen to the cluster or to the runtime. */
   private async event(): Promise<void> {
     this.observe();
     const { dice } = this;
@@ -176,8 +176,9 @@ class Fleet {
   }
 
   /**
-   * With newer resourceVersions whoever comes later notices as well, from a list. Otherwise nothing is written before every source has noticed: once the cluster is past what is on record, nobody could tell. So
-   * nobody is away just then, and nobody aside, who would have to look later.
+   * Restores the cluster. With newer resourceVersions, a source that connects later also detects it, from a list. Otherwise
+   * nothing is written until every source has detected it: once the cluster has passed the recorded resourceVersions, the restore
+   * could not be detected any more. So no source is disconnected or suspended at that moment.
    */
   private async restore(): Promise<void> {
     const { server, dispatcher, liveFunctions } = this.process;
@@ -291,7 +292,7 @@ class Fleet {
     await this.patiently(liveFunction.start("start"));
   }
 
-  /** A function is removed, or comes back, or comes late. */
+  /** Removes a function, restores it, or adds one late. */
   private async removeOrBring(): Promise<void> {
     const { plan } = this.dice.pick(this.members);
     const { liveFunctions } = this.process;
@@ -313,7 +314,7 @@ class Fleet {
     await this.patiently(deadLetters.replay([letter]).catch(() => undefined));
   }
 
-  /** The process ends without a word, alone or with its machine. */
+  /** Ends the process without draining, alone or with its machine. */
   private async kill(withPower: boolean): Promise<void> {
     const { process, disk } = this;
     this.incarnation++;
@@ -325,7 +326,7 @@ class Fleet {
     await this.after(process);
   }
 
-  /** The process is asked to end. */
+  /** Drains the process. */
   private async restart(): Promise<void> {
     const { process } = this;
     this.past.draining = true;
@@ -392,7 +393,7 @@ class Fleet {
     return this.members.find(({ plan }) => plan.manifest.name === name)?.laws;
   }
 
-  /** Time passes until it is done: commits are tried again, handlers end, the server answers. */
+  /** Advances time until the work is done: commits are repeated, handlers end, the server answers. */
   private async patiently<T>(work: Promise<T>): Promise<T> {
     let open = true;
     const done = work.finally(() => {
@@ -407,7 +408,7 @@ class Fleet {
     return done;
   }
 
-  /** No more faults for a while: everything is received and handled. */
+  /** Ends all faults for a while, and lets everything be received and handled. */
   private async quiet(): Promise<void> {
     this.process.server.calm = true;
     for (let round = 0; round < 30; round++) {
@@ -447,9 +448,9 @@ class Fleet {
 }
 
 const ok: Outcome = { type: "ok", durationMs: 1 };
-/** A function that is ready is on record after so long, in milliseconds. */
+/** Time after which the readiness of a function is on record, in milliseconds. */
 const recordMs = 1_000;
-/** So long a handler that is stuck asks to wait, in milliseconds. */
+/** Wait that the handler of a stuck object asks for, in milliseconds. */
 const stuckMs = 600_000;
 const error = { name: "Error", message: "no", stack: "" };
 const stuck: Outcome = { type: "failed", durationMs: 1, error, retryAfterMs: stuckMs };

@@ -1,4 +1,4 @@
-// The cluster's own troubles, with a runtime on it: its API server restarted, its history gone, its data put back.
+// A runtime during faults of the cluster itself: a restart of the API server, a loss of history, and a restore of its data.
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import type { Client } from "../../target/client.ts";
 import { describeHistory, startOwn } from "../../target/fixture.ts";
@@ -16,14 +16,14 @@ const watch = {
 describeHistory("a runtime whose cluster is disturbed", () => {
   let target: OwnTarget & { readonly admin: Client };
   let runtime: Installation;
-  /** How much was told before the test. */
+  /** Number of deliveries before the test. */
   let before = 0;
   const news = () => runtime.told("follower").slice(before).toSorted();
   const hears = (count: number) => runtime.hears("follower", before + count);
   const make = (name: string) => target.admin.post(path, { metadata: { name }, data: { v: "1" } });
   const set = (name: string, v: number) => target.admin.patch(`${path}/${name}`, { data: { v: String(v) } });
   const remove = (name: string) => target.admin.delete(`${path}/${name}`);
-  /** Moves the cluster's resourceVersion on, past where a quiet source was last heard of. */
+  /** Advances the cluster's resourceVersion past the last one that a quiet source received. */
   const elsewhere = () =>
     target.admin.post("/api/v1/namespaces/default/secrets", { metadata: { generateName: "other-" } });
 
@@ -89,7 +89,7 @@ describeHistory("a runtime whose cluster is disturbed", () => {
     expect(runtime.transport.lists(path)).toBe(lists + 1);
   });
 
-  /** What a backup does not know: a change, a creation, a deletion. Ends with the source well past the backup. */
+  /** Changes after the backup: a change, a creation and a deletion. Ends with the source well past the backup. */
   async function afterBackUp(): Promise<void> {
     await make("deleted-since");
     await hears(1);
@@ -97,7 +97,7 @@ describeHistory("a runtime whose cluster is disturbed", () => {
     await set("kept", 7);
     await make("made-since");
     await remove("deleted-since");
-    // An API server that starts writes as well: the resourceVersions of before must stay out of its reach.
+    // A starting API server writes as well, so the earlier resourceVersions must be out of its reach.
     for (let times = 0; times < 200; times++) await elsewhere();
     await set("made-since", 2);
     await set("kept", 8);
@@ -120,7 +120,7 @@ describeHistory("a runtime whose cluster is disturbed", () => {
     await hears(3);
     expect(performance.now() - began).toBeLessThan(30_000);
     await runtime.quiet();
-    // A last body is written now and then: after a kill it may be an older one.
+    // The last body is stored only from time to time, so after a kill it may be an older one.
     expect(news()).toEqual(rewound("[12]"));
     await remove("deleted-since");
     await hears(4);

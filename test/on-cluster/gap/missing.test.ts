@@ -1,4 +1,4 @@
-// What a runtime may not read, or what is not there to be read; and what becomes of it when that changes.
+// Resources that a runtime may not read or that do not exist, and its behaviour when that changes.
 import { expect, inject, onTestFinished, test } from "vitest";
 import { admin, asServiceAccount, eventually, gone, removeAtEnd } from "../../target/fixture.ts";
 import { Installation } from "../../tools/installation.ts";
@@ -9,7 +9,7 @@ const { url, ca, token: adminToken } = inject("shared").access;
 const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const rbac = "/apis/rbac.authorization.k8s.io/v1";
 
-/** What a source waits for when it waits for a kind; and nothing else does. Milliseconds. */
+/** Wait of a source for a missing kind, in milliseconds. No other wait has this length. */
 const missingWait = [3_000, 4_000] as const;
 
 /** A runtime that ends with the test. */
@@ -25,7 +25,7 @@ async function createTeam(): Promise<Team> {
   return team;
 }
 
-/** A definition of Widgets in an API group of the test's own. */
+/** A definition of Widgets in an API group that only this test uses. */
 function widgets(group: string): object {
   const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
   return {
@@ -50,7 +50,7 @@ test("a kind that is not installed holds nobody up; it is watched once installed
       "the kind is served",
       async () => (await admin.reply("POST", path, { body: widget(v) })).status === 201,
     );
-  /** The source asks every 3 to 4 s: at once instead, as often as it takes. */
+  /** The source asks every 3 to 4 s; the test skips these waits as often as necessary. */
   const hears = (line: string) =>
     runtime.sees(`it is told ${line}`, () => {
       runtime.clock.cutShort(...missingWait);
@@ -91,7 +91,7 @@ test("a kind that is not installed holds nobody up; it is watched once installed
   ]);
 });
 
-/** A ServiceAccount, its token, and the switch of its right to list and watch ConfigMaps. */
+/** A ServiceAccount with its token, and a switch of its right to list and watch ConfigMaps. */
 async function account(team: Team) {
   const namespace = `/api/v1/namespaces/${team.name}`;
   const roles = `${rbac}/namespaces/${team.name}`;
@@ -99,7 +99,7 @@ async function account(team: Team) {
   const rules = [{ apiGroups: [""], resources: ["configmaps"], verbs: ["get", "list", "watch"] }];
   await admin.post(`${roles}/roles`, { metadata: { name: "watch" }, rules });
   const client = await asServiceAccount(team.name, "watcher");
-  /** An API server learns of a binding a moment later. */
+  /** An API server sees a binding a moment later. */
   const allowed = (yes: boolean) =>
     eventually(
       () => client.reply("GET", team.path),
@@ -140,7 +140,7 @@ test("a right that is missing, granted, revoked and granted again: said by name,
   await runtime.hears("follower", 2);
   expect(await runtime.function("follower")).toMatchObject({ ready: true });
 
-  // It shows when the connection is next made: here, after a restart.
+  // It takes effect with the next connection: here, after a restart.
   await watcher.revoke();
   await runtime.quiet();
   const lists = runtime.transport.lists(team.path);

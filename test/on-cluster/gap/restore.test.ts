@@ -1,4 +1,4 @@
-// A cluster that is put back to an earlier state, by each recipe that it knows, with a runtime on it.
+// A cluster that is restored to an earlier state by each supported recipe, with a runtime on it.
 import { afterAll, beforeAll, expect, inject, test } from "vitest";
 import type { Client } from "../../target/client.ts";
 import { describeHistory, startOwn } from "../../target/fixture.ts";
@@ -14,7 +14,7 @@ const watch = {
   fieldSelector: "metadata.name!=kube-root-ca.crt",
 };
 const reads = [{ apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: ["restored"] } }];
-/** Fails where what it reads is of another time than its event. */
+/** Fails if a read state is from another time than the event. */
 const compare = `
   const { type, object } = event;
   const { name, namespace } = object.metadata;
@@ -22,7 +22,7 @@ const compare = `
   ctx.log.info("told", { line: "sees " + name + "=" + seen?.data.v });
 `;
 
-/** Functions, and how many lines each writes of what was undone. */
+/** The functions, with the number of lines that each writes for the undone changes. */
 const counts: Readonly<Record<string, number>> = { all: 4, latest: 4, fields: 3, reader: 8 };
 const names = Object.keys(counts);
 
@@ -30,7 +30,7 @@ describeHistory.each(recipesOf(inject("target")))("a cluster that is put back by
   let target: OwnTarget & { readonly admin: Client };
   let runtime: Installation;
   const heard = new Map<string, number>();
-  /** What is told since; after a kill more may be flagged than was told before. */
+  /** The deliveries since `begin`. After a kill more of them may be flagged than before, so the flag is removed. */
   const news = (name: string) =>
     runtime
       .told(name)
@@ -42,13 +42,13 @@ describeHistory.each(recipesOf(inject("target")))("a cluster that is put back by
   const set = (name: string, v: number) => patch(name, { data: { v: String(v) } });
   const remove = (name: string) => target.admin.delete(`${path}/${name}`);
 
-  /** All that was done is told, and forgotten. */
+  /** Waits until all changes are delivered, and starts a new count. */
   async function begin(): Promise<void> {
     await runtime.quiet();
     for (const name of names) heard.set(name, runtime.told(name).length);
   }
 
-  /** What a backup does not know: changes, a creation, a deletion. Ends with the source well past the backup. */
+  /** Changes after the backup: changes, a creation and a deletion. Ends with the source well past the backup. */
   async function afterBackUp(): Promise<void> {
     await set("kept", 2);
     await make("deleted-since");
@@ -57,13 +57,13 @@ describeHistory.each(recipesOf(inject("target")))("a cluster that is put back by
     await patch("labelled", { metadata: { labels: { since: "backup" } } });
     await make("made-since");
     await remove("deleted-since");
-    // An API server that starts writes as well: the resourceVersions of before must stay out of its reach.
+    // A starting API server writes as well, so the earlier resourceVersions must be out of its reach.
     const secrets = "/api/v1/namespaces/default/secrets";
     for (let times = 0; times < 200; times++)
       await target.admin.post(secrets, { metadata: { generateName: "other-" } });
     await set("kept", 8);
     await runtime.hears("all", (heard.get("all") ?? 0) + 7);
-    // Who has not heard of what is undone has nothing to be told of it.
+    // A function that has not received a change need not receive its undoing.
     for (const name of names) {
       const hasHeard = () => news(name).includes("Modified kept=8");
       await runtime.sees(`${name} is told of the last change`, hasHeard);
@@ -81,7 +81,7 @@ describeHistory.each(recipesOf(inject("target")))("a cluster that is put back by
     await runtime.quiet();
     expect(news("all")).toEqual([...netChanges("1"), "Modified labelled=1 synthetic (rv-rewind)"]);
     expect(news("latest")).toEqual([...netChanges("1"), "Modified labelled=1 synthetic (rv-rewind)"]);
-    // What it was told of `labelled` is what is there.
+    // The last delivered state of `labelled` equals the restored one.
     expect(news("fields")).toEqual(netChanges("1"));
     expect(news("reader").filter((line) => line.startsWith("sees"))).toEqual([
       "sees deleted-since=1",
@@ -92,7 +92,7 @@ describeHistory.each(recipesOf(inject("target")))("a cluster that is put back by
     expect(await runtime.metric("watchfire_watch_reconnects_total", { cause: "rewind" })).toBeGreaterThan(0);
   }
 
-  /** Of each function, ids that stand for more than one event: a second attempt would be flagged. */
+  /** Ids of a function that stand for more than one event. A second attempt would be flagged. */
   function repeatedIds(): string[] {
     const seen = new Set<string>();
     return runtime.lines.flatMap(({ function: name, fields }) => {

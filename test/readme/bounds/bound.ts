@@ -1,24 +1,24 @@
 import { type Constant, numberOf } from "./constants.ts";
 
-/** A queue, a buffer, a cache or a list of the runtime, and where it ends. */
+/** A limit of a queue, a buffer, a cache or a list of the runtime. */
 export interface Bound {
   readonly what: string;
-  /** Of one function. `-`: the runtime alone has such a thing. */
+  /** Limit of one function. `-`: only the runtime as a whole has it. */
   readonly ofFunction: string;
-  /** Of all functions together. `no more`: nothing bounds it but the number of functions. */
+  /** Limit of all functions together. `no more`: it is only the sum over the functions. */
   readonly ofRuntime: string;
-  /** What becomes of more. */
+  /** Behaviour beyond the limit. */
   readonly beyond: string;
   readonly set: readonly Constant[];
-  /** Bytes of the parent's memory that all functions together can make it take, where that has a bound. */
+  /** Memory of the parent that all functions together can make it use, in bytes, if that is limited. */
   readonly memory?: number;
-  /** The same of its disk. */
+  /** The same for disk space. */
   readonly disk?: number;
 }
 
 const unit = (size: number, factor: number, name: string) => `${(size / factor).toLocaleString("en")} ${name}`;
 
-/** `16 MiB`. */
+/** Formats a size, such as `16 MiB`. */
 export const sizeOf = (bytes: number): string =>
   bytes >= 2 ** 20 ? unit(Math.round(bytes / 2 ** 20), 1, "MiB") : unit(Math.round(bytes / 2 ** 10), 1, "KiB");
 const count = (number: number): string => number.toLocaleString("en");
@@ -30,11 +30,11 @@ export function constant(file: string, name: string, key?: string) {
   return { of, value, n: count(value), size: sizeOf(value) };
 }
 
-/** Of a bound that each function has, and all of them together have not. */
+/** For a bound that each function has, without a common limit. */
 export const perFunctionOnly = "no more";
-/** Of what the runtime has once. */
+/** For a resource that the runtime has only once. */
 export const runtimeAlone = "-";
 
-/** All bounds of a file or a folder: parts of what the row tells. */
+/** All bounds of a file or a folder, which are parts of the row's subject. */
 export const inFile = (...files: readonly string[]): Constant[] => files.map((file) => ({ file, name: "*" }));
 export const inFolder = (folder: string): Constant[] => [{ file: folder, name: "*" }];

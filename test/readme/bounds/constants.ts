@@ -6,19 +6,24 @@ const runtime = join(import.meta.dirname, "../../../runtime");
 
 /** A constant of the runtime's code. */
 export interface Constant {
-  /** Below `runtime/`. */
+  /** Path below `runtime/`. */
   readonly file: string;
   readonly name: string;
 }
 
-/** Commands, and what `watchfire dev` has beside a runtime: they end with whoever began them, and no pod has them. */
+/**
+ * Folders of commands, and of the parts of `watchfire dev` that a runtime does not have. They end with the command, and no pod
+ * contains them.
+ */
 const ofCommands = /^(?:bundle|cli|cluster|dev|docs|node_modules|rbac|types)\//;
 
-/** Names of numbers beyond which there is no more of something. Milliseconds are left out: what waits for a time has a bound of its own. */
+/**
+ * Names of constants that limit something. Milliseconds are left out: a queue that waits for a time has another limit.
+ */
 const isBound = (name: string): boolean =>
   /^(?:most|max|longest|deepest)(?=[A-Z]|$)|(?:Limit|AtOnce|Room)$/.test(name) && !name.endsWith("Ms");
 
-/** What the file says that a constant is; undefined where it has none of that name. */
+/** The expression of a constant in the file; `undefined` if the file has no constant of that name. */
 function expressionOf({ file, name }: Constant): string | undefined {
   const text = readFileSync(join(runtime, file), "utf8");
   return new RegExp(`^(?:export )?const ${name}(?:: \\w+)? = ([^;]+);`, "m").exec(text)?.[1]?.replace(/ as const$/, "");
@@ -26,7 +31,7 @@ function expressionOf({ file, name }: Constant): string | undefined {
 
 const unit = /^(?:mebi|mebibyte)$/;
 
-/** Its value, of a number or a flat object of numbers. Throws where the code has no such constant. */
+/** The constant's value, a number or a flat object of numbers. Throws if the code has no such constant. */
 function codeValue(constant: Constant): unknown {
   const expression = expressionOf(constant);
   if (expression === undefined) throw new Error(`runtime/${constant.file} has no constant ${constant.name}`);
@@ -35,7 +40,7 @@ function codeValue(constant: Constant): unknown {
   return runInNewContext(`(${expression})`, Object.fromEntries(others));
 }
 
-/** The number that a constant is, or that it has by `key`. Throws where the code has none. */
+/** The constant's number, or its member `key`. Throws if the code does not have it. */
 export function numberOf(constant: Constant, key?: string): number {
   const value = codeValue(constant);
   const found = key === undefined ? value : (value as Readonly<Record<string, unknown>>)[key];
@@ -43,7 +48,7 @@ export function numberOf(constant: Constant, key?: string): number {
   return found;
 }
 
-/** Every constant of the runtime whose name says that it is a bound, in the order of the files. */
+/** Every constant of the runtime whose name is that of a limit, in the order of the files. */
 export function boundsOfCode(): readonly Constant[] {
   const files = globSync("**/*.ts", { cwd: runtime, exclude: (name) => name === "node_modules" }).toSorted();
   return files

@@ -1,6 +1,6 @@
 import { type Bound, constant, inFile, inFolder, perFunctionOnly, runtimeAlone, sizeOf } from "./bound.ts";
 
-/** What functions bring, what their executors hold, and what their handlers ask and say. */
+/** Bounds of manifests, of executors, of handlers' calls and of handlers' output. */
 export const guestRows = (): readonly Bound[] => [...manifests(), ...executors(), ...calls(), ...said()];
 
 function executors(): Bound[] {
@@ -28,22 +28,22 @@ function executors(): Bound[] {
   return [
     {
       what: "executors",
-      ofFunction: "those it needs",
-      ofRuntime: `one a core, ${processes.n} at most`,
+      ofFunction: "as many as it needs",
+      ofRuntime: `one per core, at most ${processes.n}`,
       beyond: "functions share them",
       set: [processes.of],
     },
     {
-      what: "bytes sent to executors that they have not taken",
+      what: "bytes sent to executors that they have not read",
       ofFunction: runtimeAlone,
       ofRuntime: `${untaken.size} each`,
-      beyond: "nothing more is sent; ten seconds without a byte taken kill it",
+      beyond: "nothing more is sent; an executor that reads nothing for ten seconds is killed",
       set: [untaken.of],
       memory: processes.value * untaken.value,
     },
     {
       what: "events of a function in an executor",
-      ofFunction: `${inside.n}, ${batch.n} in one entry; ${waits.size} of them that wait`,
+      ofFunction: `${inside.n}, ${batch.n} in one entry; ${waits.size} of waiting ones`,
       ofRuntime: perFunctionOnly,
       beyond: "the others wait in the parent",
       set: [inside.of, batch.of, waits.of, ...inFolder("sandbox/executor/")],
@@ -51,7 +51,7 @@ function executors(): Bound[] {
     {
       what: "one frame",
       ofFunction: `${down.size} to an executor, ${up.size} from it, of ${values.n} values`,
-      ofRuntime: `${frames.n} frames an executor in 250 ms`,
+      ofRuntime: `${frames.n} frames per executor in 250 ms`,
       beyond: "the executor is killed",
       set: [
         down.of,
@@ -67,32 +67,32 @@ function executors(): Bound[] {
       ],
     },
     {
-      what: "connections of wardens that have not said who they are, and their frames",
+      what: "connections of supervisors before their greeting, and their frames",
       ofFunction: runtimeAlone,
       ofRuntime: `${strangers.n}, of ${sizeOf(warden.value)}`,
       beyond: "closed",
       set: [strangers.of, warden.of],
     },
     {
-      what: "functions whose past in executors is known",
+      what: "functions whose history in executors is known",
       ofFunction: runtimeAlone,
       ofRuntime: blames.n,
       beyond: "the oldest is forgotten",
       set: [blames.of, { file: "sandbox/host/circuit-breaker.ts", name: "mostSlates" }],
     },
     {
-      what: "source maps, read on their own thread",
+      what: "source maps, read on a separate thread",
       ofFunction: `${mapped.n} stacks at once; a map of ${map.size}`,
       ofRuntime: `${held.size} of maps, a heap of ${heap.n} MiB`,
-      beyond: "the stack has the places of the bundle",
+      beyond: "the stack has the positions of the bundle",
       set: [held.of, mapped.of, ...inFolder("sandbox/positions/")],
       memory: heap.value * 2 ** 20,
     },
     {
-      what: "stacks that wait for it",
-      ofFunction: "what its rate brings in ten seconds",
+      what: "stacks that wait for that thread",
+      ofFunction: "ten seconds of its rate",
       ofRuntime: `${questions.size}, of ${accounts.n} functions`,
-      beyond: "the oldest of who asks most goes",
+      beyond: "the oldest one of the function with the most is dropped",
       set: [questions.of, accounts.of],
       memory: questions.value,
     },
@@ -123,22 +123,22 @@ function calls(): Bound[] {
   const env = constant("access/env.ts", "objectLimit");
   return [
     {
-      what: "calls of `ctx.kube` under way",
-      ofFunction: `${atOnce.n}; ${waits.n} more wait, of ${bytes.size}; ${attempt.n} an attempt, ${ofAttempt.n} of it at once`,
+      what: "calls of `ctx.kube` in progress",
+      ofFunction: `${atOnce.n}; ${waits.n} more wait, of ${bytes.size}; ${attempt.n} per attempt, ${ofAttempt.n} of them at once`,
       ofRuntime: perFunctionOnly,
       beyond: "`TooManyRequestsError`",
       set: [args.of, ofAttempt.of],
     },
     {
-      what: "arguments of calls that have begun, and of those that wait",
-      ofFunction: `${begun.size}, ${argumentsWaiting.size}; ${args.size} a call, ${names.size} where it holds names alone`,
+      what: "arguments of started calls, and of waiting ones",
+      ofFunction: `${begun.size}, ${argumentsWaiting.size}; ${args.size} per call, ${names.size} if it contains only names`,
       ofRuntime: perFunctionOnly,
       beyond: "`TooManyRequestsError`",
       set: [begun.of, argumentsWaiting.of, names.of],
     },
     {
-      what: "answers that are made, or that nobody has taken",
-      ofFunction: `${underWay.size}; one above 1 MiB at once, ${large.n} wait`,
+      what: "answers in preparation, or not read yet",
+      ofFunction: `${underWay.size}; one above 1 MiB at a time, ${large.n} wait`,
       ofRuntime: perFunctionOnly,
       beyond: "the others wait",
       set: [underWay.of, large.of],
@@ -186,7 +186,7 @@ function said(): Bound[] {
   return [
     {
       what: "log lines",
-      ofFunction: `${burst.n} or ${bytes.size} at once; ${sizeOf(logged.value)} an attempt`,
+      ofFunction: `${burst.n} or ${bytes.size} at once; ${sizeOf(logged.value)} per attempt`,
       ofRuntime: perFunctionOnly,
       beyond: "dropped, and counted",
       set: [burst.of, bytes.of, logged.of, ...inFile("sandbox/host/guest-words.ts"), ...inFile(...guests)],
@@ -195,7 +195,7 @@ function said(): Bound[] {
       what: "log lines that wait for a reader",
       ofFunction: runtimeAlone,
       ofRuntime: reader.size,
-      beyond: "handlers' go first, and are counted",
+      beyond: "handlers' lines are dropped first, and counted",
       set: [reader.of],
       memory: reader.value,
     },
@@ -203,7 +203,7 @@ function said(): Bound[] {
       what: "the last log lines, for `watchfire logs`",
       ofFunction: `${ofOne.size}, or an equal share`,
       ofRuntime: `${sizeOf(allLines.value)}`,
-      beyond: "the oldest go",
+      beyond: "the oldest are dropped",
       set: [allLines.of, ofOne.of],
       memory: allLines.value,
     },
@@ -211,7 +211,7 @@ function said(): Bound[] {
       what: "series of metrics",
       ofFunction: series.n,
       ofRuntime: perFunctionOnly,
-      beyond: "not counted, and said so",
+      beyond: "not counted, with a warning",
       set: [series.of, ...inFile("observe/user-metrics.ts")],
     },
   ];
@@ -240,7 +240,7 @@ function manifests(): Bound[] {
     },
     {
       what: "a condition",
-      ofFunction: `a cost of ${expression.n}, and ${trigger.n} a trigger`,
+      ofFunction: `a cost of ${expression.n}, and ${trigger.n} per trigger`,
       ofRuntime: "half of the event loop's time, shared",
       beyond: "it has no value; it waits (`Throttled`)",
       set: [expression.of, trigger.of, ...inFolder("cel/")],
@@ -249,12 +249,12 @@ function manifests(): Bound[] {
       what: "deployed functions, packed in ConfigMaps",
       ofFunction: one.size,
       ofRuntime: `${maps.size}, ${functions.n} functions`,
-      beyond: "the set is not taken up",
+      beyond: "the set is not loaded",
       set: [maps.of, one.of, functions.of, map.of],
       memory: maps.value,
     },
     {
-      what: "the code of functions that run",
+      what: "the code of running functions",
       ofFunction: `${script.size} of script`,
       ofRuntime: perFunctionOnly,
       beyond: "",

@@ -1,6 +1,8 @@
 import type { Constant } from "./constants.ts";
 
-/** Constants that are called as bounds are, and bound nothing that grows with functions, objects or events; by why not. */
+/**
+ * Constants that are named like limits, but limit nothing that grows with functions, objects or events, by the reason.
+ */
 const byReason: Readonly<Record<string, readonly string[]>> = {
   "a text that people read, or a list in it": [
     "access/rehearsal.ts#longestBody",
@@ -72,7 +74,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** All of them. */
+/** All these constants. */
 export const otherLimits: readonly Constant[] = Object.values(byReason)
   .flat()
   .map((place) => {

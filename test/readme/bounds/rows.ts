@@ -2,7 +2,7 @@ import { sharesOf } from "../../../runtime/journal/sqlite/disk-room.ts";
 import { type Bound, constant, perFunctionOnly, runtimeAlone, sizeOf } from "./bound.ts";
 import { guestRows } from "./guest-rows.ts";
 
-/** What the chart's defaults are, in bytes. */
+/** The chart's defaults, in bytes. */
 export interface Defaults {
   readonly memory: number;
   readonly volume: number;
@@ -14,7 +14,7 @@ const idleMemory = 123 * 2 ** 20;
 /** Measured: 1,000 watches of the embedded cluster took 188 MB, 2026-11-27. */
 const watchMemory = 190 * 2 ** 10;
 
-/** Every bound, in the order of an event's way. */
+/** Every bound, in the order in which an event meets them. */
 export function bounds({ memory, volume }: Defaults): readonly Bound[] {
   const disk = sharesOf(volume);
   // Node takes half of a container's memory for its heap, and waiting events a quarter of that.
@@ -61,9 +61,9 @@ function received(): Bound[] {
   ];
   return [
     {
-      what: "watches that manifests name, of triggers and `reads`",
+      what: "watches of the manifests' triggers and `reads`",
       ofFunction: named.n,
-      ofRuntime: `${watches.n} different ones; a function that names ${few.n} or fewer always has them`,
+      ofRuntime: `${watches.n} different ones; a function with ${few.n} or fewer always has them`,
       beyond: "the manifest is refused; `WF_RUNTIME_WATCHES`: the function waits",
       set: [named.of, watches.of, few.of],
       memory: watches.value * watchMemory,
@@ -76,29 +76,29 @@ function received(): Bound[] {
       set: [event.of, pieces.of],
     },
     {
-      what: "what stands about the objects of a list",
+      what: "fields of a list outside of its objects",
       ofFunction: envelope.size,
       ofRuntime: perFunctionOnly,
-      beyond: "the list fails, and is tried again",
+      beyond: "the list fails, and is retried",
       set: [envelope.of],
     },
     {
-      what: "lists that run",
+      what: "concurrent lists",
       ofFunction: runtimeAlone,
       ofRuntime: lists.n,
       beyond: "the others wait for their turn",
       set: [lists.of],
     },
     {
-      what: "live changes that came before their list's end",
+      what: "live changes that arrive before their list's end",
       ofFunction: `${changes.n} or ${bytes.size} of a list`,
       ofRuntime: `those of ${lists.n} lists`,
-      beyond: "the list begins again",
+      beyond: "the list is restarted",
       set: [changes.of, bytes.of],
       memory: lists.value * bytes.value,
     },
     {
-      what: "namespaces of which a source counts what nobody wants",
+      what: "namespaces for which a source counts unwanted changes",
       ofFunction: runtimeAlone,
       ofRuntime: `${counted.n} a source, ${leftOut.n} left out`,
       beyond: "not counted",
@@ -115,7 +115,7 @@ function received(): Bound[] {
       what: "cached objects (`reads`)",
       ofFunction: "its `resources.cache`",
       ofRuntime: `\`--cache-limit\`, ${objects.size}`,
-      beyond: "`WF_READS_TOO_LARGE`, `WF_READS_SHARE`: who has most beyond an equal share waits",
+      beyond: "`WF_READS_TOO_LARGE`, `WF_READS_SHARE`: the function furthest beyond an equal share waits",
       set: [objects.of],
       memory: objects.value,
     },
@@ -149,42 +149,42 @@ function waiting(budget: number, spill: number): Bound[] {
     {
       what: "events that wait in memory",
       ofFunction: `${events.n}, or ${bytes.size} of bodies`,
-      ofRuntime: `a quarter of the heap, ${sizeOf(budget)}; once it is full whoever has less than an equal share goes on, so twice that at most`,
-      beyond: "they wait on disk; without one, sources wait",
+      ofRuntime: `a quarter of the heap, ${sizeOf(budget)}; once it is full, functions below an equal share continue, so at most twice that`,
+      beyond: "events are spilled to disk; without a disk, sources wait",
       set: [events.of],
       memory: 2 * budget,
     },
     {
       what: "events that wait on disk",
       ofFunction: "an equal share of all functions'",
-      ofRuntime: `an eighth of the disk, ${sizeOf(spill)}; twice that at most, as above`,
-      beyond: "one object's backlog collapses; then the function steps aside (`Backlogged`)",
+      ofRuntime: `an eighth of the disk, ${sizeOf(spill)}; at most twice that, as above`,
+      beyond: "one object's backlog collapses; then the function is suspended (`Backlogged`)",
       set: [{ file: "journal/sqlite/disk-room.ts", name: "sharesOf" }],
       disk: 2 * spill,
     },
     {
-      what: "lanes whose head rests on disk alone",
+      what: "object queues whose first event is only on disk",
       ofFunction: stubs.n,
       ofRuntime: perFunctionOnly,
       beyond: "events go to disk",
       set: [stubs.of],
     },
     {
-      what: "chunks of sockets that waiting events keep alive",
+      what: "socket buffers that waiting events keep alive",
       ofFunction: chunks.size,
       ofRuntime: perFunctionOnly,
       beyond: "bodies are copied out of them",
       set: [chunks.of],
     },
     {
-      what: "events under way to handlers that are brief",
+      what: "prefetched events of fast handlers",
       ofFunction: `its \`concurrency\` and ${ahead.n}`,
-      ofRuntime: `${way.n} before functions take turns; ${turns.n} lanes wait`,
+      ofRuntime: `${way.n} before functions take turns; ${turns.n} object queues wait`,
       beyond: "the others wait for their turn",
       set: [ahead.of, brief.of, way.of, turns.of],
     },
     {
-      what: "bodies of a batch",
+      what: "size of a batch's bodies",
       ofFunction: `${batch.size} for each of its \`concurrency\``,
       ofRuntime: perFunctionOnly,
       beyond: "the batch ends",
@@ -194,11 +194,11 @@ function waiting(budget: number, spill: number): Bound[] {
       what: "a debounced object's wait",
       ofFunction: `${quiet.n} times its \`debounce\``,
       ofRuntime: perFunctionOnly,
-      beyond: "it is handled",
+      beyond: "the event is handled",
       set: [quiet.of],
     },
     {
-      what: "runs of a schedule that were missed",
+      what: "missed runs of a schedule",
       ofFunction: `${missed.n} a schedule`,
       ofRuntime: perFunctionOnly,
       beyond: "the older ones are dropped",
@@ -208,11 +208,11 @@ function waiting(budget: number, spill: number): Bound[] {
       what: "digests of `changedFields`",
       ofFunction: `${digests.n} a trigger`,
       ofRuntime: perFunctionOnly,
-      beyond: "the oldest is made again",
+      beyond: "the oldest is computed again",
       set: [digests.of],
     },
     {
-      what: "patterns that conditions made",
+      what: "compiled patterns of conditions",
       ofFunction: runtimeAlone,
       ofRuntime: patterns.n,
       beyond: "the oldest is compiled again",
@@ -220,9 +220,9 @@ function waiting(budget: number, spill: number): Bound[] {
     },
     {
       what: "history for `explain`",
-      ofFunction: `${kept.n} of each sort; ${key.n} characters of a key and ${message.n} of a message`,
+      ofFunction: `${kept.n} of each kind; ${key.n} characters of a key and ${message.n} of a message`,
       ofRuntime: perFunctionOnly,
-      beyond: "the oldest goes",
+      beyond: "the oldest is dropped",
       set: [kept.of, key.of, message.of],
     },
   ];
@@ -252,7 +252,7 @@ function keys(): Bound[] {
     {
       what: "keys of a reconciler without an object, with their timers (`requeueAfter`)",
       ofFunction: `${none.n}, or ${bytes.size}`,
-      ofRuntime: "within the memory and the disk of events that wait",
+      ofRuntime: "part of the memory and the disk of waiting events",
       beyond: "`KeysFull`: changes of the function wait",
       set: [none.of, bytes.of],
     },
@@ -272,20 +272,20 @@ function keys(): Bound[] {
     },
     {
       what: "keys of objects, with their timers",
-      ofFunction: `one an object; the oldest is looked for among the first ${timed.n}`,
+      ofFunction: `one per object; the oldest is searched among the first ${timed.n}`,
       ofRuntime: perFunctionOnly,
       beyond: "",
       set: [timed.of],
     },
     {
-      what: "timers that end at once",
+      what: "timers that fire together",
       ofFunction: `${due.n} in a turn of the event loop`,
       ofRuntime: perFunctionOnly,
-      beyond: "the others come in the next turn",
+      beyond: "the others fire in the next turn",
       set: [due.of],
     },
     {
-      what: "failures that keep a key at rest",
+      what: "failures with a backoff",
       ofFunction: `${rests.n} keys`,
       ofRuntime: perFunctionOnly,
       beyond: "the oldest failure is forgotten",
@@ -295,21 +295,21 @@ function keys(): Bound[] {
       what: "keys that one change wakes by `key`",
       ofFunction: woken.n,
       ofRuntime: perFunctionOnly,
-      beyond: "the change wakes nobody, and is counted as a condition error",
+      beyond: "the change wakes no key, and counts as a condition error",
       set: [woken.of],
     },
     {
-      what: "causes that a run is told of",
+      what: "causes that are reported to a run",
       ofFunction: `${causes.n} a key`,
       ofRuntime: perFunctionOnly,
-      beyond: "the oldest go, and the run is told so",
+      beyond: "the oldest are dropped, and the run is notified",
       set: [causes.of],
     },
     {
-      what: "bodies written where a function reconciles no more",
+      what: "bodies written when a function stops reconciling",
       ofFunction: `${told.size}, ${toldAtOnce.size} with one commit`,
       ofRuntime: perFunctionOnly,
-      beyond: "the others are asked for later",
+      beyond: "the others are read later",
       set: [told.of, toldAtOnce.of],
     },
   ];
@@ -343,14 +343,14 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
   ];
   return [
     {
-      what: "rows that a reconciler writes with one commit",
-      ofFunction: `${rows.n}, and those of one more change`,
+      what: "rows of a reconciler in one commit",
+      ofFunction: `${rows.n}, plus those of one change`,
       ofRuntime: perFunctionOnly,
       beyond: "its next changes and runs wait",
       set: [rows.of],
     },
     {
-      what: "what waits for a commit",
+      what: "data that waits for a commit",
       ofFunction: runtimeAlone,
       ofRuntime: `${congested.size} of bodies, or ${congestedRows.n} rows while the store fails`,
       beyond: "sources wait",
@@ -358,16 +358,16 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
       memory: congested.value,
     },
     {
-      what: "last bodies of objects, not on record yet",
+      what: "last bodies of objects that are not written yet",
       ofFunction: runtimeAlone,
       ofRuntime: bodies.size,
       beyond: "the next goes on record at once",
       set: [bodies.of],
       memory: bodies.value,
     },
-    // About 60 bytes each, as the code says beside it.
+    // About 60 bytes each, as the comment in the code says.
     {
-      what: "rows of changes held back, not on record yet",
+      what: "deferred rows that are not written yet",
       ofFunction: runtimeAlone,
       ofRuntime: resting.n,
       beyond: "the next goes on record at once",
@@ -375,9 +375,9 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
       memory: 60 * resting.value,
     },
     {
-      what: "rows of attempts that have begun",
-      ofFunction: "one an attempt",
-      ofRuntime: `the newest ${young.n} are looked through`,
+      what: "rows of started attempts",
+      ofFunction: "one per attempt",
+      ofRuntime: `the newest ${young.n} are searched`,
       beyond: "",
       set: [young.of],
     },
@@ -385,41 +385,41 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
       what: "dead letters on a volume",
       ofFunction: "its `delivery.deadLetters`",
       ofRuntime: `an eighth of the disk, ${sizeOf(letters)}`,
-      beyond: "who has most loses the oldest body",
+      beyond: "the function with the most loses its oldest body",
       set: [{ file: "journal/sqlite/disk-room.ts", name: "sharesOf" }],
       disk: letters,
     },
     {
       what: "SQLite's write-ahead log",
       ofFunction: runtimeAlone,
-      ofRuntime: `an eighth of the disk, ${mostLog.size} at most; a commit that is larger for its time`,
+      ofRuntime: `an eighth of the disk, at most ${mostLog.size}; a larger commit temporarily`,
       beyond: "it is copied into the file",
       set: [mostLog.of, logged.of],
       disk: log,
     },
     {
       what: "known objects on a volume",
-      ofFunction: "one row an object",
-      ofRuntime: "half of the disk, by nothing but the number of objects",
-      beyond: "`WF_CHECKPOINT_WRITE_FAILED`: nothing begins, and the positions stand",
+      ofFunction: "one row per object",
+      ofRuntime: "half of the disk, limited only by the number of objects",
+      beyond: "`WF_CHECKPOINT_WRITE_FAILED`: no attempt starts, and checkpoints do not advance",
       set: [],
     },
     {
-      what: "positions in Secrets, with events and dead letters",
+      what: "checkpoints in Secrets, with events and dead letters",
       ofFunction: "events: a quarter",
       ofRuntime: `three of ${slot.size}; events ${spill.size}, dead letters ${secretLetters.size}, bodies ${secretsBodies.size} in memory`,
       beyond: "`WF_CHECKPOINT_FULL`",
       set: [slot.of, secretsLog.of, secretsBodies.of, spill.of, secretLetters.of, object.of],
     },
     {
-      what: "a slot's events and dead letters on NATS, and as much of bodies in memory",
+      what: "a slot's events and dead letters on NATS, and the same size of bodies in memory",
       ofFunction: "events: an eighth",
-      ofRuntime: `${room.size} over all slots, ${least.size} a slot at least; without slots ${natsRoom.size}`,
+      ofRuntime: `${room.size} over all slots, at least ${least.size} per slot; without slots ${natsRoom.size}`,
       beyond: "as in Secrets",
       set: [room.of, least.of, natsRoom.of],
     },
     {
-      what: "a packed record, when it is opened",
+      what: "a compressed record, when it is decompressed",
       ofFunction: runtimeAlone,
       ofRuntime: packed.size,
       beyond: "it cannot be read",
@@ -442,22 +442,22 @@ function asked(): Bound[] {
       what: "recordings of `watchfire record`",
       ofFunction: runtimeAlone,
       ofRuntime: `${recordings.n}, of ${waits.size} each`,
-      beyond: `refused; an event of more than ${one.size} is left out`,
+      beyond: `refused; an event of more than ${one.size} is omitted`,
       set: [recordings.of, one.of, waits.of],
       memory: recordings.value * waits.value,
     },
     {
-      what: "redeliveries that are remembered",
+      what: "pending redeliveries that are tracked",
       ofFunction: runtimeAlone,
       ofRuntime: errands.n,
-      beyond: "the oldest is forgotten, and goes on",
+      beyond: "the oldest is no longer tracked, but continues",
       set: [errands.of],
     },
     {
-      what: "connections of the endpoints, and answers under way",
+      what: "connections of the endpoints, and answers in progress",
       ofFunction: runtimeAlone,
       ofRuntime: `${connections.n}, ${answers.n}`,
-      beyond: "the most silent is closed; refused",
+      beyond: "the longest idle connection is closed; the request is refused",
       set: [connections.of, answers.of],
     },
   ];

@@ -16,7 +16,7 @@ const { cacheLimit, resources, persistence } = parse(
 
 const bytes = (size: string): number => parseSize(size) ?? Number.NaN;
 
-/** What the chart gives a runtime where nobody says otherwise. */
+/** The chart's default limits for a runtime. */
 export const chartDefaults: Defaults & { readonly cache: number } = {
   memory: bytes(resources.limits.memory),
   volume: bytes(persistence.size),
@@ -28,7 +28,7 @@ export const allBounds: readonly Bound[] = bounds(chartDefaults);
 
 const inTotal = (of: "memory" | "disk"): number => allBounds.reduce((sum, bound) => sum + (bound[of] ?? 0), 0);
 
-/** Bytes that all bounds come to, of those that all functions share. */
+/** The sum of all bounds that the functions share, in bytes. */
 export const total = { memory: inTotal("memory"), disk: inTotal("disk") } as const;
 
 /** The files where a bound is set, with the names of its constants. */
@@ -38,7 +38,7 @@ function placesOf(set: readonly Constant[]): string {
   return [...files].map(([file, names]) => [`\`${file}\``, ...new Set(names)].join(" ")).join(", ");
 }
 
-/** Each bound in a row. */
+/** The table of bounds, one row each. */
 export const boundsTable = (): string =>
   [
     "| what | of a function | of a runtime | beyond it | set in `runtime/` |",
@@ -51,7 +51,7 @@ export const boundsTable = (): string =>
       ),
   ].join("\n");
 
-/** Those that all functions share, by what they come to. */
+/** The table of bounds that all functions share, with their sizes. */
 export const sharesTable = (): string =>
   [
     "| shared by all functions | memory | disk |",

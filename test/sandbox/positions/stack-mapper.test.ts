@@ -19,17 +19,17 @@ interface Shape {
 const mapOf = ({ mappings = "AAAA", sourcesContent, source = "f.ts" }: Shape = {}): string =>
   JSON.stringify({ version: 3, sources: [source], sourcesContent, names: [], mappings });
 
-/** Segments of one line, each at the next column: what takes most memory for its length. */
+/** Segments of one line, each at the next column: the form with the most memory for its length. */
 const longMappings = (length: number): string => `AAAA${",CAAC".repeat(length / 5)}`;
 
-/** On a clock that stands still no question is late, however busy the machine, and no rate brings more. */
+/** On a clock that stands still, no question is late, however busy the machine, and a rate never refills. */
 function threadForTest(clock = new VirtualClock()): MappingThread {
   const thread = new MappingThread(clock);
   onTestFinished(() => thread.close());
   return thread;
 }
 
-/** A function's mapper, and how often its map was taken from where it is kept. */
+/** A function's mapper, and the number of times its map was read from the store. */
 function mapperOf(thread: MappingThread, sourceMap = mapOf(), name = "f") {
   const seen = { reads: 0 };
   const bundle = {
@@ -42,7 +42,7 @@ function mapperOf(thread: MappingThread, sourceMap = mapOf(), name = "f") {
   return { mapper: new StackMapper(name, bundle, thread), seen };
 }
 
-/** Milliseconds of CPU that this thread takes to ask for something, and until it is there. */
+/** CPU time of this thread in milliseconds until the request is sent, and until the result is there. */
 async function cpuOf<Result>(work: () => Result | Promise<Result>) {
   const before = process.threadCpuUsage();
   const since = () => {
@@ -68,7 +68,7 @@ describe("the event loop is held for less than 10 ms", () => {
     const { mapper } = mapperOf(thread, mapOf({ mappings: longMappings(appliedMapLimit - 100) }));
     const { result, asking, whole } = await cpuOf(() => mapper.map(stack));
     expect(asking).toBeLessThan(10);
-    // Reading it takes more than 100, wherever that is done. What else this thread does meanwhile counts as well.
+    // Reading the map takes more than 100 ms on whichever thread does it. This thread's other work is counted, too.
     expect(whole).toBeLessThan(60);
     expect(result).toBe(mapped);
   });

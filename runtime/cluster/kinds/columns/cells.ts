@@ -18,7 +18,7 @@ export const ageColumn: Column = {
   cell: (object, now) => since(object.metadata.creationTimestamp, now),
 };
 
-/** The creation time itself; some kinds print it in place of the age. */
+/** The creation time itself, which some kinds print instead of the age. */
 export const createdAt: Column = {
   name: "Created At",
   type: "date",
@@ -26,17 +26,17 @@ export const createdAt: Column = {
   cell: (object) => object.metadata.creationTimestamp ?? null,
 };
 
-/** A column of text. */
+/** A text column. */
 export function text(name: string, cell: Column["cell"], priority = 0): Column {
   return { name, cell, priority };
 }
 
-/** A column that shows what is at a path, or `<none>`. */
+/** A column with the value at a path, or `<none>`. */
 export function shown(name: string, path: string, priority = 0): Column {
   return { name, priority, cell: (object) => string(object, path) || "<none>" };
 }
 
-/** A column of an integer at a path; 0 where there is none. */
+/** A column with the integer at a path; 0 if it is missing. */
 export function count(name: string, path: string, priority = 0): Column {
   return { name, type: "integer", priority, cell: (object) => number(object, path) };
 }
@@ -51,13 +51,13 @@ export function number(object: unknown, path: string): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** The array at a path; empty where there is none. */
+/** The array at a path; empty if it is missing. */
 export function list(object: unknown, path: string): unknown[] {
   const value = at(object, path);
   return Array.isArray(value) ? value : [];
 }
 
-/** How many members the object at a path has. */
+/** The number of members of the object at a path. */
 export function size(object: KubeObject, path: string): number {
   const value = at(object, path);
   return isFields(value) ? Object.keys(value).length : 0;
@@ -90,7 +90,7 @@ export function selector(value: unknown): string {
   return parts.sort().join(",") || "<none>";
 }
 
-/** Containers and images of a pod template, for wide output. */
+/** Columns with the containers and images of a pod template, for wide output. */
 export function containers(path: string): Column[] {
   const of = (field: string) => (object: KubeObject) =>
     list(object, path)
@@ -102,7 +102,7 @@ export function containers(path: string): Column[] {
   ];
 }
 
-/** The label selector at a path, for wide output. */
+/** A column with the label selector at a path, for wide output. */
 export function selectorColumn(path: string): Column {
   return { name: "Selector", priority: 1, cell: (object) => selector(at(object, path)) };
 }

@@ -37,7 +37,7 @@ export const dated: Column[] = [name, createdAt];
 
 const containerStatuses = (object: KubeObject) => list(object, "status.containerStatuses");
 
-/** What `kubectl get pods` calls the status: the phase, or why a container waits or ended. */
+/** The STATUS column of `kubectl get pods`: the phase, or the reason why a container waits or ended. */
 function podStatus(object: KubeObject): string {
   let status = string(object, "status.reason") || string(object, "status.phase") || "Unknown";
   for (const container of containerStatuses(object)) {
@@ -130,7 +130,7 @@ export const node: Column[] = [
   shown("Container-Runtime", "status.nodeInfo.containerRuntimeVersion", 1),
 ];
 
-/** Reads either form of an Event's time: the newest it has. */
+/** The time when an Event was last seen: the newest of its time fields, which differ between the two groups. */
 function lastSeen(object: KubeObject, now: number): string {
   const seen = at(object, "series.lastObservedTime") ?? at(object, "lastTimestamp") ?? at(object, "eventTime");
   return since(seen ?? object.metadata.creationTimestamp, now);

@@ -1,7 +1,10 @@
 import { at, type Fields, fieldsOf } from "../../api/object.ts";
 import type { ResourceType } from "../resource-type.ts";
 
-/** autoscaling/v1 knows one metric, CPU utilization; autoscaling/v2, the stored form, has a list. */
+/**
+ * Conversion between autoscaling/v1, which knows one metric, CPU utilization, and autoscaling/v2, the stored form, which has a
+ * list.
+ */
 export const autoscalerConversion: Pick<ResourceType, "fromStorage" | "toStorage"> = {
   fromStorage(object) {
     const { metrics, ...spec } = fieldsOf(object.spec);

@@ -11,7 +11,7 @@ import * as workloadTraits from "../traits/workloads.ts";
 import { autoscalerConversion } from "./autoscaling-conversion.ts";
 import { eventConversion } from "./event-conversion.ts";
 
-/** What the table below says of a kind; the rest follows from its name. */
+/** The properties of a kind in the table below; the others are derived from its name. */
 interface Row extends Traits {
   plural?: string;
   cluster?: true;
@@ -19,7 +19,7 @@ interface Row extends Traits {
   fromStorage?: ResourceType["fromStorage"];
   toStorage?: ResourceType["toStorage"];
   storage?: string;
-  /** The apiVersion of the stored form, where another version is served here. */
+  /** The apiVersion of the stored form, if it differs from the served one. */
   storedAs?: string;
 }
 

@@ -3,7 +3,7 @@ import { type FieldFault, fault } from "../../api/status.ts";
 import { field, type ResourceType, type Traits } from "../resource-type.ts";
 import { event } from "../traits/core.ts";
 
-/** events.k8s.io/v1 names for the fields that core/v1 calls otherwise. */
+/** The names that events.k8s.io/v1 has for fields of core/v1. */
 const renamed: Record<string, string> = {
   involvedObject: "regarding",
   message: "note",
@@ -21,7 +21,7 @@ function rename(object: KubeObject, names: Record<string, string>, apiVersion: s
   return { ...(renamedFields as KubeObject), apiVersion };
 }
 
-/** Only this group insists on what an Event must tell. */
+/** Faults of an Event of events.k8s.io. Only this group requires these fields. */
 function newEventFaults(object: KubeObject): FieldFault[] {
   const required: [string, string][] = [
     ["eventTime", "eventTime"],
@@ -36,7 +36,7 @@ function newEventFaults(object: KubeObject): FieldFault[] {
   return faults;
 }
 
-/** Events of both groups are one collection, stored in the form of core/v1. */
+/** Conversion of Events. Those of both groups are one collection, stored in the form of core/v1. */
 export const eventConversion: Pick<ResourceType, "fromStorage" | "toStorage"> & Traits = {
   fromStorage: (object) => rename(object, renamed, "events.k8s.io/v1"),
   toStorage: (object) => rename(object, back, "v1"),

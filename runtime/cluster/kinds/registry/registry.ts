@@ -1,7 +1,7 @@
 import type { ResourceType } from "../resource-type.ts";
 import { builtInResources } from "./built-in.ts";
 
-/** Everything that is served now: the built-in resources, and those of established CRDs. */
+/** The served resources: the built-in ones and those of established CRDs. */
 export class Registry {
   private readonly byPath = new Map<string, ResourceType>();
   private readonly customs = new Map<string, ResourceType[]>();
@@ -11,7 +11,7 @@ export class Registry {
     for (const type of builtInResources) this.byPath.set(path(type.group, type.version, type.plural), type);
   }
 
-  /** Grows with every change of what is served; discovery is cached by it. */
+  /** Increases with every change of the served resources; discovery is cached by it. */
   get version(): number {
     return this.generation;
   }
@@ -20,14 +20,14 @@ export class Registry {
     return this.byPath.get(path(group, version, plural));
   }
 
-  /** The resource of an object, by its apiVersion's parts and kind. */
+  /** The resource of a kind, by group, version and kind. */
   ofKind(group: string, version: string, kind: string): ResourceType | undefined {
     for (const type of this.byPath.values())
       if (type.kind === kind && type.group === group && type.version === version) return type;
     return undefined;
   }
 
-  /** Every resource that keeps objects, once per collection. */
+  /** Every stored resource, once per collection. */
   stored(): ResourceType[] {
     const byStorage = new Map<string, ResourceType>();
     for (const type of this.byPath.values())
@@ -44,7 +44,7 @@ export class Registry {
     return [...this.byPath.values()];
   }
 
-  /** Replaces what one CRD serves. An empty list removes it. */
+  /** Replaces the resources that one CRD serves. An empty list removes them. */
   setCustom(definition: string, types: ResourceType[]): void {
     for (const type of this.customs.get(definition) ?? [])
       this.byPath.delete(path(type.group, type.version, type.plural));
@@ -54,7 +54,7 @@ export class Registry {
     this.generation++;
   }
 
-  /** What one CRD serves now. */
+  /** The resources that one CRD serves now. */
   custom(definition: string): readonly ResourceType[] {
     return this.customs.get(definition) ?? [];
   }

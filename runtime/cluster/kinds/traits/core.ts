@@ -8,7 +8,7 @@ import { defaultPodSpec, items, made, otherwise, podSpecFaults } from "./pod-spe
 const dataKey = /^[-._a-zA-Z0-9]+$/;
 const dataKeyMessage =
   "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
-/** A Secret's or ConfigMap's data, in bytes as they are and not as base64 (core.MaxSecretSize). */
+/** Size limit of a Secret's or ConfigMap's data in bytes, before base64 (core.MaxSecretSize). */
 const dataLimit = 1024 * 1024;
 
 function dataFaults(object: KubeObject, maps: readonly string[]): FieldFault[] {
@@ -32,7 +32,7 @@ function dataFaults(object: KubeObject, maps: readonly string[]): FieldFault[] {
   return faults;
 }
 
-/** Objects marked immutable keep their data, and the mark. */
+/** Faults of a change to an immutable object: its data and the mark itself must not change. */
 function immutableFaults(object: KubeObject, old: KubeObject | undefined, maps: readonly string[]): FieldFault[] {
   if (old?.immutable !== true) return [];
   const faults: FieldFault[] = [];
@@ -117,7 +117,7 @@ export const pod: Traits = {
   },
 };
 
-/** A cluster IP of 10.96.0.0/12, kubeadm's range, by chance: nothing routes to it, and two alike are unlikely. */
+/** A random cluster IP of 10.96.0.0/12, kubeadm's range. Nothing routes to it, and duplicates are unlikely. */
 function anyClusterIp(): string {
   return `10.${96 + randomInt(16)}.${randomInt(256)}.${randomInt(1, 255)}`;
 }

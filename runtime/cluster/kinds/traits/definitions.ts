@@ -7,7 +7,7 @@ import { nameFaults } from "../names.ts";
 import type { Traits } from "../resource-type.ts";
 import { made, otherwise } from "./pod-spec.ts";
 
-/** What the server fills in and checks of a CRD. */
+/** Defaults and validation of CRDs. */
 export const customResourceDefinition: Traits = {
   status: true,
   generation: true,
@@ -84,7 +84,7 @@ function versionFaults(object: KubeObject, old: KubeObject | undefined): FieldFa
     names.add(version.name);
     for (const text of nameFaults("label1035", String(version.name ?? "")))
       faults.push(fault.invalid(`${path}.name`, version.name ?? "", text));
-    // A schema that stays as it is stays allowed, though a newer version of this server would refuse it.
+    // A schema that does not change stays allowed, even if a newer version of this server would refuse it.
     const before = old && versionsOf(old).find(({ name }) => name === version.name);
     if (before && isDeepStrictEqual(before.schema, version.schema)) return;
     faults.push(...schemaFaults(version, `${path}.schema.openAPIV3Schema`));
@@ -106,7 +106,7 @@ function schemaFaults(version: Fields, path: string): FieldFault[] {
   }));
 }
 
-/** An established CRD keeps its group, kind, plural and scope. */
+/** Faults of a change to an established CRD: its group, kind, plural and scope are immutable. */
 function changeFaults(object: KubeObject, old: KubeObject | undefined): FieldFault[] {
   if (!old) return [];
   return ["spec.group", "spec.scope", "spec.names.plural", "spec.names.kind"]

@@ -1,12 +1,12 @@
 import { at, type Fields, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 
-/** Sets a field that has no value yet. */
+/** Sets a field if it has no value yet. */
 export function otherwise(fields: Fields, name: string, value: unknown): void {
   if (fields[name] === undefined || fields[name] === null) fields[name] = value;
 }
 
-/** The object at a path, made where it is missing. */
+/** Returns the object in a field, and creates it if it is missing. */
 export function made(fields: Fields, name: string): Fields {
   const value = fields[name];
   if (isFields(value)) return value;
@@ -15,7 +15,7 @@ export function made(fields: Fields, name: string): Fields {
   return fresh;
 }
 
-/** The members of an array field that are objects. */
+/** The objects in an array field. */
 export function items(fields: Fields, name: string): Fields[] {
   const value = fields[name];
   return Array.isArray(value) ? value.filter(isFields) : [];
@@ -49,7 +49,7 @@ function defaultContainer(container: Fields): void {
   }
 }
 
-/** The mode bits of a projected file, 0644. */
+/** Default mode of a projected file, 0644. */
 const fileMode = 420;
 
 function defaultVolume(volume: Fields): void {
@@ -59,7 +59,7 @@ function defaultVolume(volume: Fields): void {
   if (isFields(volume.hostPath)) otherwise(volume.hostPath, "type", "");
 }
 
-/** What kube-apiserver writes into a pod spec that leaves it out (`pkg/apis/core/v1/defaults.go`). */
+/** Fills in kube-apiserver's defaults of a pod spec (`pkg/apis/core/v1/defaults.go`). */
 export function defaultPodSpec(spec: Fields): void {
   otherwise(spec, "restartPolicy", "Always");
   otherwise(spec, "terminationGracePeriodSeconds", 30);
@@ -72,7 +72,7 @@ export function defaultPodSpec(spec: Fields): void {
   for (const volume of items(spec, "volumes")) defaultVolume(volume);
 }
 
-/** Faults of a pod spec that no schema tells. */
+/** Faults of a pod spec that the schema does not express. */
 export function podSpecFaults(object: unknown, path: string): FieldFault[] {
   const spec = at(object, path);
   if (!isFields(spec)) return [fault.required(`${path}.containers`)];

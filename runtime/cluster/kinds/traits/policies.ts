@@ -5,7 +5,7 @@ import { items, made, otherwise } from "./pod-spec.ts";
 
 export const rbac: Traits = { nameRule: "segment", createOnUpdate: true };
 
-/** A role's rules name verbs, and what they are on. */
+/** Validation of a Role and ClusterRole: each rule names verbs and the resources or paths they apply to. */
 export const role: Traits = {
   ...rbac,
   check: (object) =>
@@ -78,7 +78,7 @@ export const podDisruptionBudget: Traits = {
   },
 };
 
-/** What an autoscaler without metrics goes by. */
+/** Default metric of an autoscaler: 80 % CPU utilization. */
 const usualMetric = {
   type: "Resource",
   resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } },

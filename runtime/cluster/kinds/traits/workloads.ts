@@ -7,7 +7,7 @@ import { defaultPodSpec, items, made, otherwise, podSpecFaults } from "./pod-spe
 const templatePath = "spec.template";
 const scale = { spec: "spec.replicas", status: "status.replicas", selector: "spec.selector" };
 
-/** A workload's selector is needed, may not be empty, must match the template, and never changes. */
+/** Faults of a workload's selector: it is required, must not be empty, must match the template, and is immutable. */
 function selectorFaults(object: KubeObject, old: KubeObject | undefined): FieldFault[] {
   const selector = at(object, "spec.selector");
   const faults: FieldFault[] = [];
@@ -127,7 +127,7 @@ export const replicationController: Traits = {
   check: (object) => [...replicasFaults(object), ...podSpecFaults(object, `${templatePath}.spec`)],
 };
 
-/** What a Job spec gets that leaves it out. */
+/** Fills in the defaults of a Job spec. */
 function defaultJobSpec(spec: Fields): void {
   if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1;
   otherwise(spec, "parallelism", 1);

@@ -10,35 +10,40 @@ import { blank, dispossess, ignoring, managedFieldsOf, ownable, timeText, withMa
 import { deduced } from "./shape.ts";
 import { typeError } from "./type-check.ts";
 
-/** What an apply is made of. */
+/** Inputs of one server-side apply. */
 export interface ApplyRequest {
-  /** The stored object; undefined where the apply creates it. */
+  /** The stored object; `undefined` if the apply creates it. */
   readonly live: JsonObject | undefined;
-  /** The configuration: what the manager wants, no more. */
+  /** The configuration: exactly the fields that the manager sets. */
   readonly applied: JsonObject;
   readonly manager: string;
-  /** The version that the request names: `v1`, `apps/v1`. */
+  /** The version in the request's path: `v1`, `apps/v1`. */
   readonly apiVersion: string;
-  /** Whether to take the fields that others own. */
+  /** True to take over fields that other managers own. */
   readonly force: boolean;
   readonly schema: Schema | undefined;
   readonly subresource?: string | undefined;
-  /** Paths that this endpoint does not let a client set, such as `["status"]`: nobody comes to own them here. */
+  /**
+   * Paths that a client cannot set at this endpoint, such as `["status"]`. The apply does not acquire ownership of them.
+   */
   readonly resetFields?: readonly (readonly string[])[] | undefined;
-  /** Wall time, milliseconds since the epoch. */
+  /** Wall time, in milliseconds since the epoch. */
   readonly now: number;
 }
 
-/** `object` with its managedFields; or the conflicts and the message of the 409 Status; or why the request is refused. */
+/**
+ * The result of an apply: `object` with its managedFields; or the conflicts with the message of the 409 Status; or the error that
+ * refuses the request.
+ */
 export type ApplyResult =
   | { readonly object: JsonObject; readonly conflicts?: undefined; readonly error?: undefined }
   | { readonly conflicts: Conflict[]; readonly message: string; readonly error?: undefined }
   | { readonly error: PatchError; readonly conflicts?: undefined };
 
 /**
- * Server-side apply: sets the fields of the configuration, and removes those that this manager applied before, applies
- * no more, and nobody else owns. Where nothing changes the result equals `live`, times included: there is nothing to store.
- * The object still holds `live`'s fields that the endpoint resets, and lacks what defaults would fill in.
+ * Server-side apply: sets the fields of the configuration, and removes fields that this manager applied before, no longer
+ * applies, and no other manager owns. If nothing changes, the result equals `live`, times included, and need not be stored. The
+ * result still holds `live`'s fields that the endpoint resets, and lacks the defaults.
  */
 export function serverSideApply(request: ApplyRequest): ApplyResult {
   const { live, applied, force } = request;
@@ -68,7 +73,7 @@ export function serverSideApply(request: ApplyRequest): ApplyResult {
   }
   const unchanged = live !== undefined && jsonEqual(start, pruned);
   if (unchanged && sameOwners(managers, managedFieldsOf(live))) return { object: live };
-  // Who comes to own what is there already has changed nothing at any time.
+  // Acquiring ownership of existing values is not a change, so the manager's time stays.
   if (!unchanged) managers.set(identity, { ...manager, time: timeText(request.now), fields });
   return { object: withManagedFields(pruned, writeManagers(managers) as unknown as Json[]) };
 }
@@ -89,7 +94,10 @@ function refusal({ applied, apiVersion }: ApplyRequest, schema: Schema): PatchEr
   return new PatchError(500, `failed to create typed patch object (${of}): ${error}`);
 }
 
-/** What an object without managers holds is someone's: else an apply could take all of it without a conflict. */
+/**
+ * Assigns the fields of an object without managers to `before-first-apply`. Otherwise an apply could take all of them without a
+ * conflict.
+ */
 function adopt(managers: Managers, object: JsonObject, schema: Schema, request: ApplyRequest): void {
   const change = ignoring(compareFields(blank(schema, object), object, schema), request.resetFields ?? []);
   const manager: Manager = {
@@ -103,7 +111,9 @@ function adopt(managers: Managers, object: JsonObject, schema: Schema, request: 
   if (!manager.fields.isEmpty) managers.set(managerIdentity(manager), manager);
 }
 
-/** Removes what the manager owned by its last apply, unless anyone (itself by this one) owns it now. */
+/**
+ * Removes the fields that the manager owned by its last apply, unless a manager (itself by this apply included) owns them now.
+ */
 function dropAbandoned(merged: JsonObject, last: FieldSet, managers: Managers, schema: Schema): JsonObject {
   if (last.isEmpty) return merged;
   const named = (fields: FieldSet): FieldSet => withNamedFields(fields, schema);
@@ -111,7 +121,7 @@ function dropAbandoned(merged: JsonObject, last: FieldSet, managers: Managers, s
   const bare = removeFields(merged, named(last), schema);
   let owned = FieldSet.empty;
   for (const manager of managers.values()) owned = owned.union(named(manager.fields));
-  // First what somebody owns comes back, with what is below it; then what the last apply had nothing to do with.
+  // First restores the fields that a manager owns, with those below them; then the fields that the last apply did not own.
   const back = removeFields(merged, all.difference(named(fieldsOf(bare, schema)).union(owned)), schema);
   return removeFields(merged, all.difference(named(fieldsOf(back, schema))).intersection(named(last)), schema);
 }

@@ -1,7 +1,7 @@
 import { pathText } from "./field-set.ts";
 import type { Manager } from "./managers.ts";
 
-/** A field that an applied configuration sets otherwise than another manager, its owner, did. */
+/** A field to which an applied configuration gives another value than the manager that owns it. */
 export interface Conflict {
   readonly manager: string;
   /** The owner as messages show it: `"kubectl" using v1`, `"x" with subresource "status" using v1`. */
@@ -12,7 +12,7 @@ export interface Conflict {
   readonly message: string;
 }
 
-/** The conflicts with these managers; each holds the fields in conflict alone. */
+/** Returns the conflicts with these managers; each manager's set holds only the conflicting fields. */
 export function conflictsWith(managers: readonly Manager[]): Conflict[] {
   const ordered = managers
     .map((manager) => ({ manager, owner: ownerText(manager) }))

@@ -2,17 +2,17 @@ import { encodeJson, parseJson } from "../../exact-json.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 
 /**
- * A step of a field's path as managedFields writes it. `f:name` is a field, `k:{"name":"a"}` an item of a list that is
- * a map, `v:"a"` an item of a set, `i:0` an index.
+ * One step of a field's path, as managedFields writes it. `f:name` is a field, `k:{"name":"a"}` an item of a list that is a map,
+ * `v:"a"` an item of a set, `i:0` an index.
  */
 export type PathElement = string;
 
-/** A set of field paths: immutable, a trie. */
+/** An immutable set of field paths, stored as a trie. */
 export class FieldSet {
   static readonly empty = new FieldSet(new Set(), new Map());
-  /** The elements that are in the set themselves. */
+  /** Elements that are themselves in the set. */
   readonly members: ReadonlySet<PathElement>;
-  /** What is in the set below an element. */
+  /** Members below each element. */
   readonly children: ReadonlyMap<PathElement, FieldSet>;
 
   constructor(members: ReadonlySet<PathElement>, children: ReadonlyMap<PathElement, FieldSet>) {
@@ -20,7 +20,7 @@ export class FieldSet {
     this.children = children;
   }
 
-  /** Reads a `fieldsV1`. */
+  /** Parses a `fieldsV1`. */
   static parse(fields: JsonObject): FieldSet {
     const builder = new FieldSetBuilder();
     const read = (node: JsonObject, path: PathElement[]): void => {
@@ -35,7 +35,7 @@ export class FieldSet {
     return builder.build();
   }
 
-  /** Writes a `fieldsV1`. */
+  /** Formats the set as a `fieldsV1`. */
   format(): JsonObject {
     const written: JsonObject = {};
     for (const element of [...new Set([...this.members, ...this.children.keys()])].sort()) {
@@ -80,7 +80,7 @@ export class FieldSet {
     return new FieldSet(this.members.difference(other.members), children);
   }
 
-  /** Without those paths and all that is below them. */
+  /** Returns the set without those paths and everything below them. */
   without(paths: readonly (readonly PathElement[])[]): FieldSet {
     const heads = new Set(paths.filter((path) => path.length === 1).map((path) => path[0] ?? ""));
     const children = new Map<PathElement, FieldSet>();
@@ -100,7 +100,7 @@ export class FieldSet {
     );
   }
 
-  /** Every path of the set, in order. */
+  /** Yields every path of the set, in order. */
   *paths(prefix: readonly PathElement[] = []): Generator<PathElement[]> {
     for (const element of [...this.members].sort()) yield [...prefix, element];
     for (const element of [...this.children.keys()].sort()) yield* this.below(element).paths([...prefix, element]);
@@ -136,18 +136,18 @@ function keep(children: Map<PathElement, FieldSet>, element: PathElement, child:
   if (!child.isEmpty) children.set(element, child);
 }
 
-/** The element of a list item with these keys. */
+/** The path element of a list item with these keys. */
 export function keyElement(keys: JsonObject): PathElement {
   const names = Object.keys(keys).sort();
   return `k:${encodeJson(Object.fromEntries(names.map((name) => [name, keys[name]])))}`;
 }
 
-/** The element of an item of a set. */
+/** The path element of an item of a set. */
 export function valueElement(value: Json): PathElement {
   return `v:${encodeJson(value)}`;
 }
 
-/** A key or value may be spaced or ordered otherwise by the client that wrote it. */
+/** Normalizes an element, because its client may have written the key or value with other spacing or order. */
 function normalize(element: PathElement): PathElement {
   const kind = element.slice(0, 2);
   if (kind !== "k:" && kind !== "v:") return element;
@@ -159,7 +159,7 @@ function normalize(element: PathElement): PathElement {
   }
 }
 
-/** A path as messages write it: `.spec.containers[name="a"].image`. */
+/** Formats a path as messages show it: `.spec.containers[name="a"].image`. */
 export function pathText(path: readonly PathElement[]): string {
   const texts = path.map((element) => {
     const rest = element.slice(2);

@@ -3,7 +3,7 @@ import type { Schema } from "../schema.ts";
 import { FieldSet, FieldSetBuilder, type PathElement } from "./field-set.ts";
 import { childSchema, deduced, isNamedField, listItems, shapeOf } from "./shape.ts";
 
-/** The schema and the value below each element of a map, set or keyed list. */
+/** The elements of a map, set or keyed list, each with its value and schema. */
 function children(value: Json, schema: Schema, top: boolean): { element: PathElement; item: Json; schema: Schema }[] {
   if (Array.isArray(value)) {
     return listItems(value, schema).map((child) => ({ ...child, schema: schema.items ?? deduced }));
@@ -16,7 +16,7 @@ function children(value: Json, schema: Schema, top: boolean): { element: PathEle
   }));
 }
 
-/** The fields that a configuration sets: what a manager that applies it comes to own. */
+/** Returns the fields that a configuration sets. A manager that applies it owns them. */
 export function fieldsOf(object: JsonObject, schema: Schema): FieldSet {
   const fields = new FieldSetBuilder();
   const collect = (value: Json, type: Schema, path: readonly PathElement[], top: boolean): void => {
@@ -44,14 +44,14 @@ function isEmptyObject(value: Json): boolean {
   return isObject(value) && Object.keys(value).length === 0;
 }
 
-/** What a write did to an object's fields. */
+/** The fields that a write added, modified and removed. */
 export interface Comparison {
   readonly added: FieldSet;
   readonly modified: FieldSet;
   readonly removed: FieldSet;
 }
 
-/** Compares two objects field by field; a field that comes or goes does so with everything below it. */
+/** Compares two objects field by field. When a field is added or removed, so is everything below it. */
 export function compareFields(before: JsonObject, after: JsonObject, schema: Schema): Comparison {
   const added = new FieldSetBuilder();
   const modified = new FieldSetBuilder();
@@ -64,7 +64,7 @@ export function compareFields(before: JsonObject, after: JsonObject, schema: Sch
     path: readonly PathElement[],
     top: boolean,
   ): void => {
-    // Go writes a null for a field of a built-in kind that was not given.
+    // Go writes a null for a field of a built-in kind that was not set.
     if (type.builtIn && (left ?? null) === null && (right ?? null) === null) return;
     const leftShape = isNothing(left) ? undefined : shapeOf(left, type);
     const rightShape = isNothing(right) ? undefined : shapeOf(right, type);
@@ -109,13 +109,15 @@ function isNothing(value: Json | undefined): boolean {
   return value === undefined || value === null;
 }
 
-/** Nothing, null, or a container of nothing. */
+/** True for a missing value, null, and an empty container. */
 function isBare(value: Json | undefined): boolean {
   if (value === undefined || value === null) return true;
   return Array.isArray(value) ? value.length === 0 : isEmptyObject(value);
 }
 
-/** By element; items that share one (a stored list may hold duplicates) are compared together, as one value. */
+/**
+ * Groups the items by element. Items that share one (a stored list may hold duplicates) are compared together, as one value.
+ */
 function grouped(items: { element: PathElement; item: Json; schema: Schema }[]) {
   const groups = new Map<PathElement, { value: Json; schema: Schema; several: boolean }>();
   for (const { element, item, schema } of items) {
@@ -127,7 +129,7 @@ function grouped(items: { element: PathElement; item: Json; schema: Schema }[]) 
   return groups;
 }
 
-/** The object without those fields, and without the containers that this leaves empty. */
+/** Returns the object without those fields and without containers that become empty. */
 export function removeFields(object: JsonObject, fields: FieldSet, schema: Schema): JsonObject {
   const removed = remove(object, fields, schema, true);
   return isObject(removed) ? removed : {};
@@ -149,8 +151,8 @@ function remove(value: Json, fields: FieldSet, schema: Schema, top: boolean): Js
 }
 
 /**
- * The set with every field that the schema names and under which the set holds something. A structure belongs to
- * whoever owns a part of it.
+ * Adds to the set each field that the schema names and below which the set has members. A structure belongs to every manager that
+ * owns a part of it.
  */
 export function withNamedFields(fields: FieldSet, schema: Schema, top = true): FieldSet {
   const members = new Set(fields.members);

@@ -13,7 +13,7 @@ export interface ManagedFieldsEntry {
   readonly subresource?: string;
 }
 
-/** Who owns fields: a name, how it writes, and through which subresource. */
+/** An owner of fields, identified by its name, the operation by which it writes, and the subresource. */
 export interface Manager {
   readonly name: string;
   readonly operation: "Apply" | "Update";
@@ -26,16 +26,18 @@ export interface Manager {
 /** The managers of an object, by identity. */
 export type Managers = Map<string, Manager>;
 
-/** The number of managers with updates that an object keeps; older ones are merged into one (client-go's default). */
+/** Maximum number of managers with updates per object; older ones are merged into one (client-go's default). */
 const maxUpdateManagers = 10;
 
-/** One that applies has one entry whatever the version; one that updates has one per version. */
+/**
+ * The identity of a manager. One that applies has a single entry for all versions; one that updates has one per version.
+ */
 export function managerIdentity(manager: Omit<Manager, "time" | "fields">): string {
   const version = manager.operation === "Apply" ? "" : manager.apiVersion;
   return JSON.stringify([manager.name, manager.operation, version, manager.subresource]);
 }
 
-/** Reads metadata.managedFields; an entry that cannot be read makes the whole unknown, as none. */
+/** Reads metadata.managedFields. If one entry cannot be read, the result is empty. */
 export function readManagers(entries: Json | undefined): Managers {
   const managers: Managers = new Map();
   for (const entry of Array.isArray(entries) ? entries : []) {
@@ -56,13 +58,13 @@ export function readManagers(entries: Json | undefined): Managers {
   return managers;
 }
 
-/** Whether a client asks that all managers be forgotten: `managedFields: [{}]`. */
+/** True if a client asks to reset all managers: `managedFields: [{}]`. */
 export function isReset(entries: Json | undefined): boolean {
   const [entry] = Array.isArray(entries) ? entries : [];
   return Array.isArray(entries) && entries.length === 1 && isObject(entry) && Object.keys(entry).length === 0;
 }
 
-/** Writes metadata.managedFields: those that apply first, then by age. A manager that owns nothing has no entry. */
+/** Formats metadata.managedFields: managers that apply first, then by age. A manager without fields has no entry. */
 export function writeManagers(managers: Managers): ManagedFieldsEntry[] {
   const owners = capped([...managers.values()].filter((manager) => !manager.fields.isEmpty));
   return owners.sort(inOrder).map((manager) => ({
@@ -90,7 +92,7 @@ function compare(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** Merges the oldest of too many managers with updates into one per version, named `ancient-changes`. */
+/** Merges the oldest managers beyond the limit of updates into one per version, named `ancient-changes`. */
 function capped(managers: Manager[]): Manager[] {
   const updates = managers.filter((manager) => manager.operation === "Update").sort(inOrder);
   const excess = updates.length - maxUpdateManagers;

@@ -3,7 +3,9 @@ import type { Schema } from "../schema.ts";
 import type { PathElement } from "./field-set.ts";
 import { childSchema, deduced, listItems, shapeOf } from "./shape.ts";
 
-/** The live object with every field of the configuration set in it; lists that are maps or sets are merged by item. */
+/**
+ * Returns the live object with every field of the configuration set in it. Lists that are maps or sets are merged by item.
+ */
 export function mergeFields(live: JsonObject, applied: JsonObject, schema: Schema): JsonObject {
   const merged = merge(live, applied, schema, true);
   return isObject(merged) ? merged : {};
@@ -11,7 +13,7 @@ export function mergeFields(live: JsonObject, applied: JsonObject, schema: Schem
 
 function merge(live: Json | undefined, applied: Json, schema: Schema, top: boolean): Json {
   if (live === undefined || shapeOf(live, schema) !== shapeOf(applied, schema)) {
-    // A null says nothing of the items of a list or the fields of a structure.
+    // A null does not remove the items of a list or the fields of a structure.
     const keep = applied === null && live !== undefined && shapeOf(live, schema) !== "leaf" && !isBare(live);
     return keep ? live : applied;
   }
@@ -30,9 +32,7 @@ function isBare(value: Json): boolean {
   return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
 }
 
-/**
- * The applied items in the order applied, and between them, where they stood, the live items that were not applied.
- */
+/** Returns the applied items in their order. The live items that were not applied keep their places between them. */
 function mergeLists(live: readonly Json[], applied: readonly Json[], schema: Schema): Json[] {
   const items = schema.items ?? deduced;
   const lefts = listItems(live, schema);
@@ -40,7 +40,7 @@ function mergeLists(live: readonly Json[], applied: readonly Json[], schema: Sch
   const liveItem = new Map<PathElement, Json>();
   for (const { element, item } of lefts) if (!liveItem.has(element)) liveItem.set(element, item);
   const isApplied = new Set(rights.map(({ element }) => element));
-  // What both lists hold, in the order to come out.
+  // Elements in both lists, in the order of the result.
   const shared = rights.map(({ element }) => element).filter((element) => liveItem.has(element));
   const out: Json[] = [];
   const done = new Set<PathElement>();
@@ -55,7 +55,7 @@ function mergeLists(live: readonly Json[], applied: readonly Json[], schema: Sch
   for (const { element, item } of lefts) {
     if (!isApplied.has(element)) out.push(item);
     else if (!done.has(element) && element === shared[0]) {
-      // Every applied item up to this one comes before what follows it in the live list.
+      // Every applied item up to this one precedes the items that follow it in the live list.
       while (!done.has(element)) takeRight();
     }
   }

@@ -15,12 +15,12 @@ function systemFields(): FieldSet {
   return fields.build();
 }
 
-/** The set without the fields that are the system's own, and nobody's: an object's name, its uid and the like. */
+/** Returns the set without the system's fields, which no manager owns: an object's name, its uid and the like. */
 export function ownable(fields: FieldSet): FieldSet {
   return fields.difference(unowned);
 }
 
-/** A comparison without the fields that an endpoint ignores, such as `[["status"]]`. */
+/** Returns a comparison without the fields that an endpoint ignores, such as `[["status"]]`. */
 export function ignoring(comparison: Comparison, resetFields: readonly (readonly string[])[]): Comparison {
   const paths = resetFields.map((path) => path.map((name) => `f:${name}`));
   return {
@@ -31,8 +31,8 @@ export function ignoring(comparison: Comparison, resetFields: readonly (readonly
 }
 
 /**
- * Takes from every manager but the one that wrote the fields that the write removed, or set otherwise than before.
- * Returns the managers that lose fields set otherwise, each with just those fields: the conflicts, if it was an apply.
+ * Takes the fields that a write removed or changed from every manager but its writer. Returns the managers that lose changed
+ * fields, each with only those fields; for an apply, these are the conflicts.
  */
 export function dispossess(managers: Managers, writer: string | undefined, change: Comparison): Manager[] {
   const losers: Manager[] = [];
@@ -47,15 +47,15 @@ export function dispossess(managers: Managers, writer: string | undefined, chang
 }
 
 /**
- * What an object of the kind is before anything is written. For a built-in kind that is the zero value of its Go
- * structure, whose parts exist without anyone owning them.
+ * Returns the initial state of an object of the kind. For a built-in kind this is the zero value of its Go structure, whose parts
+ * exist without an owner.
  */
 export function blank(schema: Schema, object: JsonObject): JsonObject {
   const bare: JsonObject = { apiVersion: object.apiVersion ?? null, kind: object.kind ?? null, metadata: {} };
   return schema.builtIn ? withNulls(applyDefaults(schema, bare), schema) : bare;
 }
 
-/** With a null for each required list or structure, as Go writes one that is not there. */
+/** Adds a null for each missing required list or structure, as Go writes it. */
 function withNulls(object: JsonObject, schema: Schema): JsonObject {
   const whole: JsonObject = {};
   for (const name of schema.required ?? []) whole[name] = null;
@@ -66,18 +66,20 @@ function withNulls(object: JsonObject, schema: Schema): JsonObject {
   return whole;
 }
 
-/** metadata.managedFields as it stands in the object. */
+/** Returns the object's metadata.managedFields. */
 export function managedFieldsOf(object: JsonObject | undefined): Json | undefined {
   return isObject(object?.metadata) ? object.metadata.managedFields : undefined;
 }
 
-/** The object with (or, with none, without) metadata.managedFields. */
+/**
+ * Returns the object with these entries as its metadata.managedFields, or without the field if there are no entries.
+ */
 export function withManagedFields(object: JsonObject, entries: Json[]): JsonObject {
   const { managedFields: _, ...metadata } = isObject(object.metadata) ? object.metadata : {};
   return { ...object, metadata: entries.length > 0 ? { ...metadata, managedFields: entries } : metadata };
 }
 
-/** A time as managedFields holds it: RFC 3339 to the second. */
+/** Formats a time for managedFields: RFC 3339 in whole seconds. */
 export function timeText(now: number): string {
   return new Date(now).toISOString().replace(/\.\d+Z$/, "Z");
 }

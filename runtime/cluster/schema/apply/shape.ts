@@ -4,15 +4,15 @@ import type { Schema } from "../schema.ts";
 import { keyElement, type PathElement, valueElement } from "./field-set.ts";
 
 /**
- * What a field is to server-side apply. `leaf`: owned as a whole. `map`: owned field by field. `set` and `keyed`: lists
- * that are owned item by item.
+ * How server-side apply treats a field. `leaf`: owned as a whole. `map`: owned field by field. `set` and `keyed`: lists that are
+ * owned item by item.
  */
 type Shape = "leaf" | "map" | "set" | "keyed";
 
-/** The type of a field of which the schema knows nothing. */
+/** The schema of a field that the kind's schema does not describe. */
 export const deduced: Schema = { "x-kubernetes-preserve-unknown-fields": true };
 
-/** The shape of a value under its schema; a value of another type than the schema's is a leaf. */
+/** The shape of a value under its schema; a value whose type is not the schema's is a leaf. */
 export function shapeOf(value: Json | undefined, schema: Schema): Shape {
   if (isObject(value)) return mapShape(schema);
   if (!Array.isArray(value)) return "leaf";
@@ -26,7 +26,7 @@ function mapShape(schema: Schema): Shape {
   return "leaf";
 }
 
-/** The schema of an object's field, with metadata's wherever an object is a whole resource. */
+/** The schema of an object's field. If the object is a whole resource, this includes metadata. */
 export function childSchema(schema: Schema, name: string, top: boolean): Schema | undefined {
   const resource = !schema.builtIn && (top || schema["x-kubernetes-embedded-resource"]);
   if (resource && name === "metadata") return objectMeta();
@@ -35,19 +35,19 @@ export function childSchema(schema: Schema, name: string, top: boolean): Schema 
   return fieldSchema(schema, name) ?? (free ? deduced : undefined);
 }
 
-/** Whether the name is a field that the schema declares, not a key of a map. */
+/** True if the schema declares the name as a field, so that it is not a key of a map. */
 export function isNamedField(schema: Schema, name: string, top: boolean): boolean {
   const resource = !schema.builtIn && (top || schema["x-kubernetes-embedded-resource"]);
   if (resource && ["apiVersion", "kind", "metadata"].includes(name)) return true;
   return schema.properties !== undefined && Object.hasOwn(schema.properties, name);
 }
 
-/** A list's items with the element that names each; an item that lacks its keys is named by its index. */
+/** A list's items, each with its path element. An item without the list's keys is identified by its index. */
 export function listItems(list: readonly Json[], schema: Schema): { element: PathElement; item: Json }[] {
   return list.map((item, index) => ({ element: itemElement(item, schema) ?? `i:${index}`, item }));
 }
 
-/** The element that names a list item; undefined if the item has not the keys it takes. */
+/** The path element of a list item; `undefined` if the item lacks the list's keys. */
 export function itemElement(item: Json, schema: Schema): PathElement | undefined {
   if (schema["x-kubernetes-list-type"] !== "map") return isObject(item) ? undefined : valueElement(item);
   if (!isObject(item)) return undefined;

@@ -5,28 +5,32 @@ import { isReset, type ManagedFieldsEntry, managerIdentity, readManagers, writeM
 import { blank, dispossess, ignoring, managedFieldsOf, ownable, timeText, withManagedFields } from "./ownership.ts";
 import { deduced } from "./shape.ts";
 
-/** What a write that is no apply is made of: a create, an update, or one of the other patches. */
+/** Inputs for the tracking of a write that is not an apply: a create, an update, or one of the other patches. */
 export interface UpdateRequest {
-  /** The stored object; undefined for a create. */
+  /** The stored object; `undefined` for a create. */
   readonly before: JsonObject | undefined;
-  /** The object about to be stored, defaults included; its metadata.managedFields is what the client sent, if it did. */
+  /**
+   * The object about to be stored, with its defaults. Its metadata.managedFields is what the client sent, if it sent any.
+   */
   readonly after: JsonObject;
-  /** The field manager that the request names; else the first word of its user agent, up to a slash. */
+  /** The field manager of the request. Default: the first word of the user agent, up to a slash. */
   readonly manager: string;
   readonly operation: "Update";
-  /** The version that the request names: `v1`, `apps/v1`. */
+  /** The version in the request's path: `v1`, `apps/v1`. */
   readonly apiVersion: string;
   readonly subresource?: string | undefined;
   readonly schema: Schema | undefined;
-  /** Paths that this endpoint does not let a client set, such as `["status"]`: nobody comes to own them here. */
+  /**
+   * Paths that a client cannot set at this endpoint, such as `["status"]`. The write does not acquire ownership of them.
+   */
   readonly resetFields?: readonly (readonly string[])[] | undefined;
-  /** Wall time, milliseconds since the epoch. */
+  /** Wall time, in milliseconds since the epoch. */
   readonly now: number;
 }
 
 /**
- * The metadata.managedFields to store with `after`: the manager comes to own what it added or changed. An object that
- * has no managers any more (a client reset them with `[{}]`) gets none before its next apply.
+ * Returns the metadata.managedFields to store with `after`: the manager acquires the fields that it added or changed. If a client
+ * has reset the managers with `[{}]`, the object has no managers until its next apply.
  */
 export function trackUpdate(request: UpdateRequest): ManagedFieldsEntry[] {
   const { before, after } = request;

@@ -6,8 +6,8 @@ import { type PathElement, pathText } from "./field-set.ts";
 import { childSchema, itemElement } from "./shape.ts";
 
 /**
- * Why the object is none of the schema's type, as server-side apply says it; undefined if it is. Of the fields that
- * the schema does not declare it names the first.
+ * Returns server-side apply's message if the object does not match the schema's type; `undefined` if it does. If several fields
+ * are undeclared, the message names the first.
  */
 export function typeError(object: JsonObject, schema: Schema): string | undefined {
   const errors = check(object, schema, [], true).sort();

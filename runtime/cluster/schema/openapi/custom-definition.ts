@@ -9,7 +9,7 @@ export interface CustomResource {
   readonly plural: string;
   readonly namespaced: boolean;
   readonly subresources: { readonly status: boolean; readonly scale: boolean };
-  /** `schema.openAPIV3Schema` as the CRD has it; left out, anything goes. */
+  /** `schema.openAPIV3Schema` of the CRD. Default: any value is allowed. */
   readonly openAPIV3Schema?: JsonObject | undefined;
 }
 
@@ -21,7 +21,7 @@ export function definitionName({ group, version }: CustomResource, kind: string)
   return `${group.split(".").reverse().join(".")}.${version}.${kind}`;
 }
 
-/** The definitions of a custom resource and its list, by name, in OpenAPI v3; references are `#/<name>`. */
+/** Returns the definitions of a custom resource and its list by name, in OpenAPI v3; references are `#/<name>`. */
 export function customDefinitions(resource: CustomResource): Record<string, JsonObject> {
   const { group, version, kind, listKind } = resource;
   const name = definitionName(resource, kind);
@@ -40,7 +40,7 @@ export function customDefinitions(resource: CustomResource): Record<string, Json
   };
 }
 
-/** The schema of a whole resource, with the fields that every one has. */
+/** Adds the fields that every resource has to the schema of a resource. */
 function embed(schema: JsonObject, metadata: "ObjectMeta" | "ListMeta"): JsonObject {
   const own = {
     apiVersion: { type: "string" },
@@ -58,7 +58,7 @@ function publish(schema: JsonObject): JsonObject {
   return published["x-kubernetes-embedded-resource"] ? embed(published, "ObjectMeta") : published;
 }
 
-/** The schema with `change` made to each schema that it holds for an object's fields or a list's items. */
+/** Applies `change` to each schema of an object's fields or a list's items. */
 function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObject): JsonObject {
   const changed: JsonObject = { ...schema };
   const child = (value: Json): Json => (isObject(value) ? change(value) : value);
@@ -72,7 +72,7 @@ function mapSchemas(schema: JsonObject, change: (schema: JsonObject) => JsonObje
   return changed;
 }
 
-/** A schema as OpenAPI v2 can say it: without unions, nulls and defaults. */
+/** Converts a schema to OpenAPI v2, which has no unions, nulls and defaults. */
 export function toV2(schema: JsonObject): JsonObject {
   const { allOf, anyOf: _any, oneOf, not: _not, default: _default, nullable, ...rest } = schema;
   const [reference] = Array.isArray(allOf) ? allOf : [];

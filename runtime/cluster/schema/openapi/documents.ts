@@ -8,7 +8,7 @@ import { pathsV2, pathsV3 } from "./paths.ts";
 
 export type { CustomResource } from "./custom-definition.ts";
 
-/** Of the built-in resources, those that a server serves; all of the real one's where this is left out. */
+/** Selects the built-in resources that a server serves. Default: all that the real server has. */
 type IsServed = (groupVersion: string, resource: string) => boolean;
 
 const everything: IsServed = () => true;
@@ -22,7 +22,7 @@ function groupVersions(customResources: readonly CustomResource[], isServed: IsS
   return [...new Set([...builtIn, ...customResources.map(({ group, version }) => `${group}/${version}`)])].sort();
 }
 
-/** The document at `/openapi/v3`: where each group-version's document is, with a hash of what it holds. */
+/** The document at `/openapi/v3`: the path of each group-version's document, with a hash of its content. */
 export function openApiV3Index(customResources: readonly CustomResource[], isServed = everything): JsonObject {
   const paths: JsonObject = {};
   for (const groupVersion of groupVersions(customResources, isServed)) {
@@ -70,7 +70,7 @@ export function openApiV2(customResources: readonly CustomResource[], isServed =
   };
 }
 
-/** The definitions that the operations reach, each written by `write`. */
+/** Returns the definitions that the operations use, each formatted by `write`. */
 function definitions(
   operations: readonly Operation[],
   customResources: readonly CustomResource[],
@@ -104,7 +104,7 @@ function* references(node: Json): Generator<string> {
   }
 }
 
-/** With each reference, `#/<name>`, put below the prefix. */
+/** Adds the prefix to each reference `#/<name>`. */
 function prefixed<Node extends Json>(node: Node, prefix: string): Node {
   const walk = (value: Json): Json => {
     if (Array.isArray(value)) return value.map(walk);

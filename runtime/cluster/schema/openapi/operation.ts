@@ -2,7 +2,7 @@ import { type BuiltInResource, builtInResources, builtInSchemaName } from "../bu
 import type { SchemaKind } from "../schema.ts";
 import { type CustomResource, definitionName } from "./custom-definition.ts";
 
-/** One method of one path, before it is written for either version of OpenAPI. */
+/** One method of one path, before it is written in either version of OpenAPI. */
 export interface Operation {
   readonly path: string;
   readonly method: "get" | "post" | "put" | "patch" | "delete";
@@ -10,7 +10,7 @@ export interface Operation {
   readonly action: string;
   readonly id: string;
   readonly kind: SchemaKind;
-  /** The OpenAPI names of what goes in and comes out; undefined where there is none. */
+  /** The OpenAPI names of the request's and the response's body; `undefined` without a body. */
   readonly body: string | undefined;
   readonly response: string | undefined;
   readonly query: readonly (readonly [name: string, type: "string" | "boolean" | "integer"])[];
@@ -21,9 +21,9 @@ interface Resource {
   /** `deployments`, `deployments/scale` */
   readonly name: string;
   readonly namespaced: boolean;
-  /** What the object is. */
+  /** The kind of the object. */
   readonly kind: SchemaKind;
-  /** The kind that a subresource is a part of. */
+  /** The kind that a subresource belongs to. */
   readonly owner: string;
   readonly definition: string | undefined;
   readonly list: string | undefined;
@@ -57,7 +57,7 @@ const deleting: Query = [
   ["propagationPolicy", "string"],
 ];
 
-/** The operations of a group-version's resources, of those that `isServed` says are served. */
+/** The operations of a group-version's resources for which `isServed` returns true. */
 export function operationsOf(
   groupVersion: string,
   customResources: readonly CustomResource[],

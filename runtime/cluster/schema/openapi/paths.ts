@@ -10,7 +10,10 @@ const patches = [
   "application/apply-patch+yaml",
 ];
 
-/** What a PATCH may carry: a custom resource takes no strategic merge, and `kubectl apply` reads here whether it may send one. */
+/**
+ * Media types of a PATCH. A custom resource does not support strategic merge, and `kubectl apply` reads here whether it may send
+ * one.
+ */
 function patchTypes({ kind }: Operation): string[] {
   const builtIn = builtInSchemaName(kind.group, kind.version, kind.kind) !== undefined;
   return builtIn ? patches : patches.filter((type) => !type.includes("strategic"));

@@ -3,16 +3,15 @@ import { goKind } from "../go-text.ts";
 import { isObject, type Json, type JsonObject } from "../json.ts";
 import { PatchError } from "./patch-error.ts";
 
-/** The most operations that a patch may have: the API server's limit (apiserver's maxJSONPatchOperations). */
+/** Maximum number of operations in a patch, the API server's limit (apiserver's maxJSONPatchOperations). */
 const maxOperations = 10_000;
 const names = ["add", "remove", "replace", "move", "copy", "test"] as const;
 
 type Operation = Parameters<typeof applyPatch>[1][number];
 
 /**
- * A JSON patch (RFC 6902). Throws a PatchError: 400 for what is no patch, 422 for one that does not fit the object.
- * Lenient where the real server is. A `replace` may add a member, and an absent `value` is null. So is, to a `test`, an
- * absent member.
+ * Applies a JSON patch (RFC 6902). Throws a PatchError: 400 if the patch is invalid, 422 if it does not fit the object. Lenient
+ * where the real server is: `replace` may add a member, and an absent `value` is null. For `test`, an absent member is null, too.
  */
 export function jsonPatch(original: JsonObject, patch: Json): JsonObject {
   if (patch === null) return original;
@@ -23,7 +22,7 @@ export function jsonPatch(original: JsonObject, patch: Json): JsonObject {
       `The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`,
     );
   }
-  // Below a root, so that the empty pointer, too, names something that has a parent.
+  // Wraps the object, so that the empty pointer, too, refers to a member of a parent.
   const document = { root: structuredClone(original) };
   for (const operation of patch) {
     if (!isObject(operation)) throw undecodable(operation, "handlers.jsonPatchOp");
@@ -55,7 +54,7 @@ function attempt(document: { root: JsonObject }, operation: JsonObject): boolean
     try {
       return applyPatch(document, [below])[0] === null;
     } catch {
-      return false; // a pointer that is none
+      return false; // an invalid pointer
     }
   };
   if (run(op ?? null)) return true;
@@ -63,7 +62,7 @@ function attempt(document: { root: JsonObject }, operation: JsonObject): boolean
   return op === "test" && value === null && !run("remove");
 }
 
-/** Whether the pointer's last step is a list's: a list has no item to replace beyond its end. */
+/** True if the pointer's last step is a list item. A list has no item to replace beyond its end. */
 function isItem(document: { root: JsonObject }, path: string): boolean {
   const parent = path.slice(0, path.lastIndexOf("/"));
   let node: Json | undefined = document.root;

@@ -2,18 +2,18 @@ import { goText } from "../go-text.ts";
 import { isObject, type Json, type JsonObject, jsonEqual } from "../json.ts";
 import { PatchError } from "./patch-error.ts";
 
-/** How a list of objects is merged. */
+/** Rules for merging a list of objects. */
 interface MergeRules {
-  /** The field by which two items are one. */
+  /** The field that identifies an item. */
   readonly key: string;
-  /** The order that `$setElementOrder` gives. */
+  /** The order in `$setElementOrder`. */
   readonly order: readonly Json[] | undefined;
   readonly merge: (left: JsonObject, right: JsonObject) => JsonObject;
-  /** What becomes of an item that is new. */
+  /** Prepares an item that is added. */
   readonly fresh: (item: JsonObject) => JsonObject;
 }
 
-/** Merges a list of objects by their key; an item may be marked `$patch: delete`, the list `$patch: replace`. */
+/** Merges a list of objects by their key. An item may be marked `$patch: delete`, the list `$patch: replace`. */
 export function mergeByKey(
   old: readonly Json[],
   patch: readonly Json[],
@@ -44,12 +44,12 @@ export function mergeByKey(
   return arrange(left, old, order ?? items, identity);
 }
 
-/** Merges two lists of scalars: each value once. */
+/** Merges two lists of scalars, without duplicates. */
 export function mergePrimitives(old: readonly Json[], patch: readonly Json[], order?: readonly Json[]): Json[] {
   return arrange([...new Set([...old, ...patch])], old, order ?? patch, (item) => item);
 }
 
-/** Throws unless the patch's items appear in the order that `$setElementOrder` gives. */
+/** Throws unless the patch's items appear in the order of `$setElementOrder`. */
 export function checkOrder(patch: readonly Json[], order: readonly Json[], key: string | undefined): void {
   const identity = (item: Json): Json => (key !== undefined && isObject(item) ? (item[key] ?? null) : item);
   const listed = patch.filter((item) => !(isObject(item) && item.$patch !== undefined));
@@ -65,8 +65,8 @@ export function checkOrder(patch: readonly Json[], order: readonly Json[], key: 
 }
 
 /**
- * The items that the patch names, in its order, and between them those it does not name. Each of these comes before the
- * first of the named ones that follows it in the old list.
+ * Returns the items that the patch names, in its order, and between them those that it does not name. An item of the latter kind
+ * precedes the first named item that follows it in the old list.
  */
 function arrange(
   items: readonly Json[],

@@ -3,8 +3,8 @@ import { isObject, type Json, type JsonObject, member, setMember } from "../json
 import { PatchError } from "./patch-error.ts";
 
 /**
- * A JSON merge patch (RFC 7396): a null removes a member, an object is merged, anything else replaces.
- * Throws a PatchError if the patch is no object.
+ * Applies a JSON merge patch (RFC 7396): a null removes a member, an object is merged, any other value replaces. Throws a
+ * PatchError if the patch is not an object.
  */
 export function mergePatch(original: JsonObject, patch: Json): JsonObject {
   if (patch === null) throw new PatchError(400, "Invalid JSON Patch");

@@ -1,7 +1,7 @@
-/** A patch that cannot be applied: the Status to answer with. */
+/** A patch that cannot be applied, with the fields of the Status that answers it. */
 export class PatchError extends Error {
   readonly code: 400 | 422 | 500;
-  /** Empty for a 500: the real server gives none. */
+  /** Empty for a 500, as in the real server. */
   readonly reason: "BadRequest" | "Invalid" | "";
 
   constructor(code: 400 | 422 | 500, message: string) {

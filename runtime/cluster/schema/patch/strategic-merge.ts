@@ -9,9 +9,9 @@ const orderOf = "$setElementOrder/";
 const unknown: Schema = {};
 
 /**
- * Kubernetes' strategic merge patch: a merge patch in which the schema says how lists are merged (`patchStrategy`,
- * `patchMergeKey`). Its directives are `$patch`, `$retainKeys`, `$setElementOrder` and `$deleteFromPrimitiveList`. Only
- * built-in kinds take one. Throws a PatchError.
+ * Applies a Kubernetes strategic merge patch: a merge patch in which the schema says how lists are merged (`patchStrategy`,
+ * `patchMergeKey`). Its directives are `$patch`, `$retainKeys`, `$setElementOrder` and `$deleteFromPrimitiveList`. Only built-in
+ * kinds support it. Throws a PatchError.
  */
 export function strategicMergePatch(original: JsonObject, patch: Json, schema: Schema): JsonObject {
   if (!isObject(patch)) {
@@ -75,7 +75,7 @@ function mergeList(old: Json[], patch: Json[], order: Json[] | undefined, field:
   return mergeByKey(old, patch, { key, order, merge, fresh: withoutDirectives });
 }
 
-/** Brings a list into the order that the directive names, with the patch of the same list merged into it. */
+/** Sorts a list by the directive's order after merging the patch of the same list into it. */
 function orderList(merged: JsonObject, name: string, fields: JsonObject, order: Json, schema: Schema): void {
   if (!Array.isArray(order)) throw new PatchError(400, "invalid patch format of setElementOrder list");
   const patch = member(fields, name) ?? [];
@@ -96,7 +96,9 @@ function deletePrimitives(merged: JsonObject, name: string, values: Json): void 
   }
 }
 
-/** The object with no other fields than the directive names, which must name all that the patch sets. */
+/**
+ * Returns the object with only the fields that the directive names. The directive must name all fields that the patch sets.
+ */
 function retained(original: JsonObject, names: Json, patch: JsonObject): JsonObject {
   const kept = Array.isArray(names) ? names : [];
   const sets = Object.keys(patch).filter((name) => patch[name] !== null && !name.startsWith("$"));
@@ -106,7 +108,7 @@ function retained(original: JsonObject, names: Json, patch: JsonObject): JsonObj
   return Object.fromEntries(Object.entries(original).filter(([name]) => kept.includes(name)));
 }
 
-/** A value that the original has nothing of, without the directives and the nulls. */
+/** Removes directives and nulls from a value that the original does not contain. */
 function withoutDirectives(value: JsonObject): JsonObject {
   const kept: JsonObject = {};
   for (const [name, child] of Object.entries(value)) {

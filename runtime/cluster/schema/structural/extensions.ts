@@ -3,7 +3,7 @@ import type { Json } from "../json.ts";
 import type { Schema } from "../schema.ts";
 import { invalid, notSupported, required } from "../validation/errors.ts";
 
-/** What is wrong with a schema's `x-kubernetes-*` keywords. */
+/** Checks a schema's `x-kubernetes-*` keywords and returns their faults. */
 export function checkExtensions(schema: Schema, path: string): FieldError[] {
   return [
     ...checkResourceKeywords(schema, path),

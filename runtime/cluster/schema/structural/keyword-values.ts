@@ -7,7 +7,7 @@ import { invalid } from "../validation/errors.ts";
 import { compilePattern } from "../validation/pattern.ts";
 import { validate } from "../validation/validate.ts";
 
-/** What is wrong with the values of a schema's keywords. */
+/** Checks the values of a schema's keywords and returns their faults. */
 export function checkKeywordValues(schema: Schema, path: string): FieldError[] {
   if (schema.pattern === undefined) return [];
   const pattern = compilePattern(schema.pattern);
@@ -16,10 +16,10 @@ export function checkKeywordValues(schema: Schema, path: string): FieldError[] {
   return [invalid(`${path}.pattern`, schema.pattern, why)];
 }
 
-/** Why a schema's own default is no value of it: it must be valid as it is, and hold no unknown field. */
+/** Checks a schema's default: it must be valid under the schema, and must not hold unknown fields. */
 export function checkDefault(schema: Schema, path: string): FieldError[] {
   const value: Json = schema.default ?? null;
-  // Below a field, so that it is not taken for a whole resource.
+  // Checks the default as a field of an object, because at the top it would be treated as a whole resource.
   const holder: Schema = { type: "object", properties: { value: schema } };
   if (isObject(value) || Array.isArray(value)) {
     const { unknown } = prune(holder, { value });

@@ -10,28 +10,36 @@ import { hasRules } from "../validation/rules.ts";
 
 const reasons = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/** Most that one rule, and all rules of a schema, may cost by the estimate: pkg/apis/apiextensions/validation of apiextensions-apiserver. */
+/**
+ * Limits of the estimated cost of one rule, and of all rules of a schema: pkg/apis/apiextensions/validation of
+ * apiextensions-apiserver.
+ */
 const ruleLimit = 10_000_000;
 const schemaLimit = 100_000_000;
 
-/** What is wrong with the rules of a CRD version's schema, `x-kubernetes-validations`. The schema itself is sound. */
+/**
+ * Checks the rules, `x-kubernetes-validations`, of a CRD version's schema and returns their faults. The schema itself must be
+ * valid.
+ */
 export function checkRuleDeclarations(schema: Schema, path: string): FieldError[] {
   const declarations = new RuleDeclarations();
   declarations.walk(schema, { path, top: true, uncorrelatable: undefined, times: 1 });
   return declarations.errors(path);
 }
 
-/** Where a schema with rules is. */
+/** The position of a schema with rules. */
 interface RulePlace {
   readonly path: string;
   readonly top: boolean;
-  /** The path of the list above whose items cannot be told from the stored ones; no rule below it can read oldSelf. */
+  /**
+   * The path of the enclosing list whose items cannot be matched with the stored ones, so that no rule below it can read oldSelf.
+   */
   readonly uncorrelatable: string | undefined;
-  /** How many values of the schema an object has at most; undefined if a list or map above has no bound. */
+  /** The maximum number of values of the schema in one object; `undefined` if an enclosing list or map has no bound. */
   readonly times: number | undefined;
 }
 
-/** All rules of a schema, which share a budget. */
+/** All rules of a schema, which share a cost budget. */
 class RuleDeclarations {
   private readonly textErrors: FieldError[] = [];
   private readonly ruleErrors: FieldError[] = [];
@@ -121,7 +129,7 @@ class RuleDeclarations {
   }
 }
 
-/** How many values of the schemas below there are at most: as many as of the schema, times its items or entries. */
+/** The maximum number of values of the schemas below: that of the schema, multiplied by its items or entries. */
 function timesBelow({ type, additionalProperties, maxItems, maxProperties }: Schema, times: number | undefined) {
   const isMap = type === "object" && additionalProperties !== undefined;
   const factor = type === "array" ? maxItems : isMap ? maxProperties : 1;
@@ -156,7 +164,7 @@ function checkTexts(rule: ValidationRule, schema: Schema, at: string): FieldErro
   return errors;
 }
 
-/** Whether a JSON path, `.a['b-c'].d`, leads to a field that the schema declares. */
+/** True if a JSON path, `.a['b-c'].d`, leads to a field that the schema declares. */
 function leadsToField(path: string, schema: Schema): boolean {
   const step = /\.([A-Za-z_][A-Za-z0-9_]*)|\['((?:\\.|[^'\\])*)'\]/gy;
   let node: Schema | undefined = schema;
@@ -170,7 +178,7 @@ function leadsToField(path: string, schema: Schema): boolean {
   return node !== undefined;
 }
 
-/** An expression of a rule, compiled; or what is wrong with it, as the API server shows it. */
+/** Compiles an expression of a rule. Returns the API server's message if that fails. */
 function compiled(expression: string, self: RuleType, { optionalOldSelf }: ValidationRule): RuleProgram | string {
   try {
     return compileRule(expression, self, optionalOldSelf === true);
@@ -180,7 +188,7 @@ function compiled(expression: string, self: RuleType, { optionalOldSelf }: Valid
   }
 }
 
-/** The rule as the real server's own structure prints. */
+/** The rule as the real server's internal structure prints. */
 function internal(rule: ValidationRule): Json {
   return {
     Rule: rule.rule,

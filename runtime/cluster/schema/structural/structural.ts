@@ -10,17 +10,20 @@ import { checkBranches } from "./value-validation.ts";
 const types = ["array", "boolean", "integer", "number", "object", "string"];
 const unsupported = ["$ref", "definitions", "dependencies", "id", "patternProperties", "additionalItems"];
 
-/** Where in the CRD a schema is, as errors name it; `metadata`: it is that of a resource's metadata, or below it. */
+/**
+ * The position of a schema in the CRD, as errors name it. `metadata` is true for the schema of a resource's metadata, and below
+ * it.
+ */
 interface Place {
   readonly path: string;
   readonly metadata: boolean;
 }
 
 /**
- * Checks a CRD version's `schema.openAPIV3Schema`: that it is structural, and that its keywords, defaults and rules
- * make sense. `path` is where it is in the CRD. The real server says `spec.validation.openAPIV3Schema` where all
- * versions have the one schema (or there is one version). Otherwise it says `spec.versions[0].schema.openAPIV3Schema`.
- * The rules of a schema that is stored were checked when it was written, and perhaps by other limits.
+ * Checks a CRD version's `schema.openAPIV3Schema`: that it is structural, and that its keywords, defaults and rules are valid.
+ * `path` is its position in the CRD. The real server uses `spec.validation.openAPIV3Schema` if all versions have the same schema
+ * (or there is one version), otherwise `spec.versions[0].schema.openAPIV3Schema`. The rules of a stored schema are not checked
+ * again: they were when it was written, perhaps under other limits.
  */
 export function structuralSchema(
   openAPIV3Schema: JsonObject,
@@ -30,7 +33,7 @@ export function structuralSchema(
   const errors = checkRoot(openAPIV3Schema, path);
   errors.push(...check(openAPIV3Schema, { path, metadata: false }, true));
   const schema = openAPIV3Schema as unknown as Schema;
-  // A rule is compiled against types, which only a sound schema has.
+  // Rules are compiled against types, which only a valid schema has.
   if (errors.length === 0 && !isStored) errors.push(...checkRuleDeclarations(schema, path));
   return errors.length > 0 ? { errors } : { schema };
 }
@@ -107,7 +110,7 @@ function checkChildren(schema: Schema, source: JsonObject, place: Place, top: bo
   return errors;
 }
 
-/** What a schema may say of a resource's own fields: their types, and of metadata the names. */
+/** Checks the schema of a resource's own fields: it may state their types, and for metadata also the names. */
 function checkResource(properties: JsonObject, path: string): FieldError[] {
   const errors: FieldError[] = [];
   for (const [name, type] of [

@@ -4,9 +4,7 @@ import { forbidden } from "../validation/errors.ts";
 
 const kinds = ["allOf", "anyOf", "oneOf"] as const;
 
-/**
- * What `allOf`, `anyOf`, `oneOf` and `not` may not hold: they restrict values, and say nothing of the structure.
- */
+/** Checks `allOf`, `anyOf`, `oneOf` and `not`: they may restrict values, but not describe the structure. */
 export function checkBranches(schema: Schema, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const exempt = schema["x-kubernetes-int-or-string"] === true;
@@ -19,7 +17,7 @@ export function checkBranches(schema: Schema, path: string): FieldError[] {
   return errors;
 }
 
-/** `mayBeIntOrString`: the branch may name the two types of an `x-kubernetes-int-or-string`. */
+/** Checks one branch. `mayBeIntOrString`: the branch may name the two types of an `x-kubernetes-int-or-string`. */
 function checkBranch(branch: Schema, path: string, mayBeIntOrString: boolean): FieldError[] {
   const errors: FieldError[] = [];
   const refuse = (keyword: string, what: string): void => {

@@ -3,7 +3,10 @@ import type { Schema } from "../schema.ts";
 import { fieldPath } from "./errors.ts";
 import { canonical, keysOf } from "./list-types.ts";
 
-/** A part of a value, with what was stored in its place; `old` is undefined where nothing was, or none can tell. */
+/**
+ * A part of a value, with the stored part in its place. `old` is `undefined` if there is no stored part, or if it cannot be
+ * identified.
+ */
 interface Child {
   readonly value: Json;
   readonly old: Json | undefined;
@@ -11,7 +14,9 @@ interface Child {
   readonly path: string;
 }
 
-/** A value's children with the schema and the stored value of each. `entryPath` is how errors write the path of a map's entry. */
+/**
+ * Yields a value's children, each with its schema and its stored value. `entryPath` formats the path of a map's entry for errors.
+ */
 export function* childrenOf(
   value: Json,
   old: Json | undefined,
@@ -36,7 +41,9 @@ export function* childrenOf(
   }
 }
 
-/** Finds the stored item that a list's item is: by its keys, if the list is a map; an item of another list is new. */
+/**
+ * Finds the stored item for an item of a list, by its keys if the list is a map. An item of any other list is treated as new.
+ */
 function storedItems(old: Json | undefined, schema: Schema): (item: Json) => Json | undefined {
   if (schema["x-kubernetes-list-type"] !== "map" || !Array.isArray(old)) return () => undefined;
   const byKeys = new Map<string, Json>();

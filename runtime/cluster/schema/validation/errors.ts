@@ -4,12 +4,12 @@ import { goFloat, isFloat } from "../go-text.ts";
 import { isObject, type Json } from "../json.ts";
 import type { ValidationRule } from "../schema.ts";
 
-/** The path of an object's field below `path`. */
+/** The path of a field below `path`. */
 export function fieldPath(path: string, name: string): string {
   return path ? `${path}.${name}` : name;
 }
 
-/** The path as errors show it: an error of the object as a whole has none. */
+/** The path as errors show it. An error of the whole object has an empty path. */
 export function shown(path: string): string {
   return path || "<nil>";
 }
@@ -21,8 +21,8 @@ export function invalid(path: string, value: Json | undefined, detail: string): 
 }
 
 /**
- * JSON as Go writes it: inside a structure, though not in a lone string, what HTML would read is escaped. A lone float64 is
- * written as `%v` has it.
+ * Formats JSON as Go does: inside a structure, though not in a lone string, characters that HTML interprets are escaped. A lone
+ * float64 is formatted as by `%v`.
  */
 function goJson(value: Json): string {
   if (isFloat(value)) return goFloat(value);
@@ -31,7 +31,7 @@ function goJson(value: Json): string {
   return text.replaceAll("<", "\\u003c").replaceAll(">", "\\u003e").replaceAll("&", "\\u0026");
 }
 
-/** An error of the validator as a whole, which has no path of its own. */
+/** An error of the validator as a whole, without a path. */
 export function unplaced(detail: string): FieldError {
   return { type: "Invalid", path: "<nil>", message: `Invalid value: "": ${detail}` };
 }
@@ -54,7 +54,7 @@ export function notSupported(path: string, value: Json, supported: readonly Json
   return { type: "NotSupported", path: shown(path), message, value };
 }
 
-/** A value of another type than `wanted`, or, of a string, of another format. */
+/** The error for a value whose type is not `wanted`, or for a string whose format is not. */
 export function wrongType(path: string, value: string, wanted: string): FieldError {
   const text = JSON.stringify(value);
   return {
@@ -78,7 +78,7 @@ export function tooMany(path: string, count: number, limit: number): FieldError 
   };
 }
 
-/** What a broken rule says, for the reason that the rule gives. */
+/** The error of a broken rule, for the reason that the rule declares. */
 export function brokenRule(path: string, value: Json, reason: ValidationRule["reason"], detail: string): FieldError {
   if (reason === "FieldValueForbidden") return forbidden(path, detail);
   if (reason === "FieldValueRequired") return required(path, detail);
@@ -86,12 +86,12 @@ export function brokenRule(path: string, value: Json, reason: ValidationRule["re
   return invalid(path, isObject(value) || Array.isArray(value) ? undefined : value, detail);
 }
 
-/** A value's type as messages name it. */
+/** The name of a value's type in messages. */
 export function typeName(value: Json): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
   if (typeof value === "bigint") return "integer";
-  // A float64 is taken for an integer where it is exact.
+  // A float64 counts as an integer if it is exact.
   if (typeof value === "number") return Number.isSafeInteger(value) ? "integer" : "number";
   return typeof value;
 }

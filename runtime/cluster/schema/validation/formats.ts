@@ -14,7 +14,9 @@ const seconds: Readonly<Record<string, number>> = {
   w: 604_800,
 };
 
-/** The formats of strings that the API server checks (those that apiextensions supports); any other is a remark. */
+/**
+ * The formats of strings that the API server checks (those that apiextensions supports); any other format is only an annotation.
+ */
 const checks: Readonly<Record<string, (text: string) => boolean>> = {
   "date-time": isDateTime,
   date: (text) => /^\d{4}-\d\d-\d\d$/.test(text) && isDay(text),
@@ -43,22 +45,22 @@ const checks: Readonly<Record<string, (text: string) => boolean>> = {
     text.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(text),
 };
 
-/** Whether the text is of the format; true for a format that is not checked. */
+/** True if the text has the format; true for a format that is not checked. */
 export function matchesFormat(text: string, format: string): boolean {
   return Object.hasOwn(checks, format) ? (checks[format]?.(text) ?? true) : true;
 }
 
-/** Whether a number is in the range of its type and format: `int32`, `int64`, `float`, `double`. */
+/** True if a number is in the range of its type and format: `int32`, `int64`, `float`, `double`. */
 export function inRange(value: number | bigint, { type, format }: Schema): boolean {
   if (format === "int32") return value >= -(2 ** 31) && value < 2 ** 31 && isWhole(value);
   if (format === "float") return Math.abs(Number(value)) <= 3.4028234663852886e38;
-  // The ends of an int64 are bigints: a float64 there is outside.
+  // The limits of an int64 are bigints, so a float64 of that size is out of range.
   return type !== "integer" || typeof value === "bigint" || (isWhole(value) && Math.abs(value) < 2 ** 63);
 }
 
 const isWhole = (value: number | bigint): boolean => typeof value === "bigint" || Number.isInteger(value);
 
-/** A duration such as `1h30m` in seconds; undefined if the text is none. */
+/** Parses a duration such as `1h30m` into seconds; `undefined` if the text is not a duration. */
 export function durationSeconds(text: string): number | undefined {
   if (text === "0") return 0;
   const sign = text.startsWith("-") ? -1 : 1;

@@ -17,7 +17,7 @@ import {
 import { inRange, matchesFormat } from "./formats.ts";
 import { compilePattern } from "./pattern.ts";
 
-/** What the value breaks of the schema's own keywords; its children and its rules are not looked at. */
+/** Checks a value against the schema's own keywords. Its children and its rules are not checked. */
 export function checkKeywords(value: Json, schema: Schema, path: string): FieldError[] {
   const errors = [checkType, checkRange, checkEnum].flatMap((check) => check(value, schema, path));
   if (typeof value === "string") errors.push(...checkString(value, schema, path));
@@ -38,7 +38,7 @@ function checkType(value: Json, schema: Schema, path: string): FieldError[] {
   return [wrongType(path, actual, wanted.join(","))];
 }
 
-/** Whether a number is outside the range of its type and format. */
+/** Reports a number outside the range of its type and format. */
 function checkRange(value: Json, schema: Schema, path: string): FieldError[] {
   return isNumber(value) && !inRange(value, schema) ? [outOfRange(schema, path)] : [];
 }
@@ -56,7 +56,7 @@ function outOfRange(schema: Schema, path: string): FieldError {
 
 function checkEnum(value: Json, schema: Schema, path: string): FieldError[] {
   if (!schema.enum || schema.enum.some((allowed) => jsonEqual(allowed, value))) return [];
-  // Go writes the empty string for a field that was not given.
+  // Go writes the empty string for a field that was not set.
   return schema.builtIn && value === "" ? [] : [notSupported(path, value, schema.enum)];
 }
 
@@ -82,7 +82,7 @@ function checkString(value: string, schema: Schema, path: string): FieldError[] 
   return errors;
 }
 
-/** Compares an int64 exactly, also with a bound that is a float64. */
+/** Checks the limits of a number. An int64 is compared exactly, also with a limit that is a float64. */
 function checkNumber(value: number | bigint, schema: Schema, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const { maximum, minimum, multipleOf } = schema;
@@ -137,8 +137,8 @@ function checkObject(value: JsonObject, schema: Schema, path: string): FieldErro
 }
 
 /**
- * For a built-in kind the real server decides in code what is required, and requires far less than the schema lists. It
- * requires no list, no number and nothing of a status, and an empty string is as good as none.
+ * True if a required field is missing. For a built-in kind the real server decides in code, and requires far less than the schema
+ * lists: no list, no number and nothing in a status. It treats an empty string as missing.
  */
 function isMissing(value: JsonObject, schema: Schema, name: string): boolean {
   const absent = !Object.hasOwn(value, name);

@@ -4,10 +4,10 @@ import { isObject, type Json } from "../json.ts";
 import type { Schema } from "../schema.ts";
 import { duplicate, invalid } from "./errors.ts";
 
-/** What a list that is a set or a map holds twice. */
+/** Reports duplicates in a list that is a set or a map. */
 export function checkListType(value: readonly Json[], schema: Schema, path: string): FieldError[] {
   const listType = schema["x-kubernetes-list-type"];
-  // A built-in kind's lists may hold duplicates: only server-side apply refuses them.
+  // A built-in kind's lists may contain duplicates: only server-side apply refuses them.
   if (schema.builtIn || (listType !== "set" && listType !== "map")) return [];
   const errors: FieldError[] = [];
   const seen = new Set<string>();
@@ -25,13 +25,13 @@ export function checkListType(value: readonly Json[], schema: Schema, path: stri
   return errors;
 }
 
-/** The keys of an item of a list that is a map; those that are absent stay so. */
+/** The keys of an item of a list that is a map, without those that are absent. */
 export function keysOf(item: Record<string, Json>, schema: Schema): Json {
   const names = schema["x-kubernetes-list-map-keys"] ?? [];
   return Object.fromEntries(names.filter((name) => item[name] !== undefined).map((name) => [name, item[name] ?? null]));
 }
 
-/** One text for equal values, whatever the order of their members. */
+/** Formats a value so that equal values have the same text, whatever the order of their members. */
 export function canonical(value: Json): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (!isObject(value)) return encodeJson(value);

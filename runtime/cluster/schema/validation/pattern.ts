@@ -1,10 +1,10 @@
 import { RE2JS } from "re2js";
 
-/** The patterns that were compiled; bounded, since clients choose them. */
+/** Cache of compiled patterns. It is bounded, because clients choose the patterns. */
 const compiled = new Map<string, RE2JS | Error>();
 const maxCompiled = 1000;
 
-/** Compiles a pattern of RE2, the syntax of Go. Returns an error, in Go's words, for one that is none. */
+/** Compiles a pattern in RE2's syntax, which is Go's. Returns an error, in Go's words, if the pattern is invalid. */
 export function compilePattern(source: string): RE2JS | Error {
   const known = compiled.get(source);
   if (known) return known;

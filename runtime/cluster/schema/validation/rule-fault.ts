@@ -1,6 +1,6 @@
 import type { ExpressionError } from "@watchfire/cel";
 
-/** What is wrong with an expression that does not compile, as the API server shows it. */
+/** Formats the error of an expression that does not compile, as the API server shows it. */
 export function describeFault(error: ExpressionError, expression: string): string {
   const { text, at } = inGoWords(error, expression);
   const before = expression.slice(0, at).split("\n");
@@ -9,7 +9,7 @@ export function describeFault(error: ExpressionError, expression: string): strin
   return `ERROR: <input>:${before.length}:${column + 1}: ${text}\n | ${line}\n | ${".".repeat(column)}^`;
 }
 
-/** The error as cel-go says it, for the mistakes that are usual, and where: an offset in the expression. */
+/** The error in cel-go's words for the common mistakes, with its offset in the expression. */
 function inGoWords({ code, detail, at = 0 }: ExpressionError, expression: string): { text: string; at: number } {
   if (code === "WF_FILTER_CONDITION_SYNTAX") return { text: `Syntax error: ${detail}`, at };
   const [, variable] = /^Unknown variable: (.*)$/.exec(detail) ?? [];
@@ -30,7 +30,7 @@ const conversionTypes: Readonly<Record<string, string>> = {
   timestamp: "google.protobuf.Timestamp",
 };
 
-/** Faults of the engine, whose words hold nothing of an object, and the API server's words for each. */
+/** Evaluation errors whose text contains no part of an object, with the API server's words for each. */
 const goWords: readonly (readonly [RegExp, (...parts: string[]) => string])[] = [
   [/^no such overload/, () => "no such overload"],
   [
@@ -54,7 +54,9 @@ const goWords: readonly (readonly [RegExp, (...parts: string[]) => string])[] = 
   ],
 ];
 
-/** Why a rule has no value, as the API server shows it. `rule`: its message, or its text. */
+/**
+ * Formats the error of a rule that could not be evaluated, as the API server shows it. `rule` is its message, or its text.
+ */
 export function evaluationFault(message: string, rule: string): string {
   const [pattern, words] = goWords.find(([each]) => each.test(message)) ?? [];
   const text = pattern && words ? words(...(pattern.exec(message) ?? [])) : message;

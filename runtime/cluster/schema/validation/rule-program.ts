@@ -10,21 +10,21 @@ import {
 } from "@watchfire/cel";
 import type { RuleType } from "./rule-type.ts";
 
-/** A rule's expression, or its messageExpression, ready to run. */
+/** A compiled expression or messageExpression of a rule. */
 export interface RuleProgram {
   readonly run: CompiledExpression;
-  /** The type checker's name of the result's type; `dyn` if it is known at run time alone. */
+  /** The type checker's name of the result's type; `dyn` if it is known only at run time. */
   readonly type: string;
-  /** True if it reads the stored value: such a rule runs on updates alone. */
+  /** True if the expression reads the stored value. Such a rule runs only on updates. */
   readonly usesOldSelf: boolean;
-  /** The most that it may cost by Kubernetes' estimate. */
+  /** The maximum cost by Kubernetes' estimate. */
   readonly cost: number;
 }
 
-/** Kubernetes bounds no rule's text, and the levels of its syntax at 250. */
+/** Limits of a rule. Kubernetes does not limit its text, and limits the nesting of its syntax to 250. */
 const limits = { longest: Number.POSITIVE_INFINITY, deepest: 250, asRule: true };
 
-/** Environments of a type, by the type of its `oldSelf`. */
+/** CEL environments of a type, by the type of its `oldSelf`. */
 const environments = new WeakMap<RuleType, Partial<Record<"same" | "optional", CelEnvironment>>>();
 
 function environmentOf(self: RuleType, optionalOldSelf: boolean): CelEnvironment {
@@ -50,7 +50,7 @@ export function compileRule(expression: string, self: RuleType, optionalOldSelf:
 const names = (node: ASTNode, variable: string): boolean =>
   (node.op === "id" && node.args === variable) || childrenOf(node).some((child) => names(child, variable));
 
-/** Namespaces of conditions, `cel.bind()` and `base64.decode()`, that Kubernetes gives no rule. */
+/** Namespaces that conditions have and Kubernetes' rules do not: `cel.bind()` and `base64.decode()`. */
 const unknownNames: ReadonlySet<string> = new Set(["base64", "cel"]);
 
 function refuseUnknownNames(node: ASTNode): void {

@@ -2,7 +2,7 @@ import { type DeclaredType, reservedWords } from "@watchfire/cel";
 import type { Json } from "../json.ts";
 import type { Schema } from "../schema.ts";
 
-/** The type that rules see, and the fewest bytes of a value as JSON. */
+/** The type that rules see, with the minimum size of a value as JSON, in bytes. */
 export interface RuleType extends DeclaredType {
   readonly element?: RuleType;
   readonly fields?: ReadonlyMap<string, RuleType>;
@@ -48,8 +48,8 @@ const known = new WeakMap<Schema, RuleType>();
 
 /**
  * The type of a schema's values in rules, with the sizes that the schema allows: `SchemaDeclType` in pkg/cel/common/schemas.go of
- * k8s.io/apiserver. Undefined if rules cannot name such a value.
- * @param whole the schema is that of a whole resource, whose type and name every rule sees
+ * k8s.io/apiserver. `undefined` if rules cannot refer to such a value.
+ * @param whole true if the schema is that of a whole resource, whose type and name every rule sees
  */
 export function ruleType(
   schema: Schema,
@@ -88,7 +88,7 @@ function objectType(schema: Schema, whole: boolean): RuleType | undefined {
   const { additionalProperties: rest, required = [], maxProperties } = schema;
   if (rest && !whole) {
     const element = typeof rest === "object" ? ruleType(rest) : undefined;
-    // An entry has a key, a colon and a comma besides its value.
+    // An entry takes a key, a colon and a comma in addition to its value.
     const most = maxProperties ?? Math.floor((mostBytes - empty) / ((element?.leastBytes ?? 0) + 6));
     return element && { name: "map", element, leastBytes: empty, mostElements: Math.max(0, most) };
   }
@@ -107,7 +107,9 @@ function objectType(schema: Schema, whole: boolean): RuleType | undefined {
   return { name: "object", fields, leastBytes, mostElements: 0 };
 }
 
-/** The name by which rules write a property: pkg/cel/escaping.go of k8s.io/apiserver. Undefined if no rule can name it. */
+/**
+ * The name by which rules refer to a property: pkg/cel/escaping.go of k8s.io/apiserver. `undefined` if rules cannot refer to it.
+ */
 export function fieldName(name: string): string | undefined {
   if (reservedWords.has(name)) return `__${name}__`;
   if (!/^[a-zA-Z_.\-/][a-zA-Z0-9_.\-/]*$/.test(name)) return undefined;
@@ -118,5 +120,7 @@ export function fieldName(name: string): string | undefined {
     .replaceAll("/", "__slash__");
 }
 
-/** How often a value of at least so many bytes fits into a request: the most times that a rule on it can run. */
+/**
+ * How many values of at least this size fit into a request, which is the maximum number of times that a rule on it runs.
+ */
 export const mostTimes = (leastBytes: number): number => Math.floor(mostBytes / (leastBytes + 1));

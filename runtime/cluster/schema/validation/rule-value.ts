@@ -5,16 +5,17 @@ import { durationSeconds } from "./formats.ts";
 import { canonical } from "./list-types.ts";
 import { fieldName } from "./rule-type.ts";
 
-/** Of the metadata of a whole resource, rules see the name alone. */
+/** The metadata of a whole resource as rules see it: only the name. */
 const metadata: Schema = {
   type: "object",
   properties: { name: { type: "string" }, generateName: { type: "string" } },
 };
 
 /**
- * A value as rules see it under its schema: `UnstructuredToVal` in pkg/cel/common of k8s.io/apiserver. Times and durations by
- * their format, numbers as doubles, lists with the equality of their type, properties by the names that rules use.
- * @param whole the schema is that of a whole resource
+ * Converts a value to the form that rules see under its schema: `UnstructuredToVal` in pkg/cel/common of k8s.io/apiserver. Times
+ * and durations follow their format, numbers become doubles by their type, lists get the equality of their type, and properties
+ * get the names that rules use.
+ * @param whole true if the schema is that of a whole resource
  */
 export function ruleValue(
   value: Json,
@@ -38,7 +39,10 @@ function mapValue(value: JsonObject, rest: Schema | true): Value {
   return seen;
 }
 
-/** A null is an absent field. An unknown field has a name that no rule can write: it counts where objects are compared. */
+/**
+ * Converts an object. A null counts as an absent field. An unknown field gets a name that no rule can write, so it matters only
+ * when objects are compared.
+ */
 function objectValue(value: JsonObject, { properties = {} }: Schema, whole: boolean): Value {
   const seen: JsonObject = {};
   for (const [name, child] of Object.entries(value)) {
@@ -87,7 +91,7 @@ function formatted(value: string, schema: Schema | undefined): Value {
   }
 }
 
-/** The formats allow more than CEL reads: a date alone, `t`, `z` or a blank, and no zone at all. */
+/** Parses a time. The formats allow more than CEL reads: a date alone, `t`, `z` or a blank, and no zone at all. */
 function timeOf(text: string): Timestamp {
   const [, day = "", clock = "T00:00:00", zone] = /^(\d{4}-\d\d-\d\d)(?:(?=[Tt ])([^Zz+-]*))?(.*)$/.exec(text) ?? [];
   return Timestamp.parse(`${day}${clock.replace(/^[t ]/, "T")}${zone?.toUpperCase() || "Z"}`);

@@ -18,8 +18,8 @@ import { ruleType } from "./rule-type.ts";
 import { ruleValue } from "./rule-value.ts";
 
 /**
- * Cost of one expression, and of all rules of one object, on the meter of conditions. Its unit is a tenth of Kubernetes', which
- * allows 1,000,000 and 10,000,000: about a tenth of a second, and a second.
+ * Cost limits of one expression, and of all rules of one object, in the units of conditions. A unit is a tenth of Kubernetes',
+ * which allows 1,000,000 and 10,000,000: about a tenth of a second, and a second.
  */
 const ruleLimit = 10 * expressionLimit;
 const objectLimit = 10 * ruleLimit;
@@ -32,7 +32,7 @@ interface Programs {
 const programs = new WeakMap<ValidationRule, Programs | Error>();
 const withRules = new WeakMap<Schema, boolean>();
 
-/** Whether the schema, or any below it, has rules. */
+/** True if the schema, or any schema below it, has rules. */
 export function hasRules(schema: Schema): boolean {
   const known = withRules.get(schema);
   if (known !== undefined) return known;
@@ -47,14 +47,14 @@ export function hasRules(schema: Schema): boolean {
   return found;
 }
 
-/** What the object breaks of the rules of its schema, `x-kubernetes-validations`. */
+/** Evaluates the rules (`x-kubernetes-validations`) of an object's schema and returns the violations. */
 export function checkRules(schema: Schema, object: JsonObject, old: JsonObject | undefined): FieldError[] {
   const run = new RuleRun();
   run.walk(schema, object, old, "");
   return run.errors;
 }
 
-/** The rules of one object, which share a budget. */
+/** The evaluation of one object's rules, which share a cost budget. */
 class RuleRun {
   readonly errors: FieldError[] = [];
   private left = objectLimit;
@@ -101,7 +101,7 @@ class RuleRun {
     }
   }
 
-  /** The value, or why there is none. */
+  /** Returns the value, or the message of the failure. */
   private evaluate({ run }: RuleProgram, self: Value, oldSelf: Value): Value {
     const meter = new Meter(Math.min(ruleLimit, this.left));
     try {
@@ -122,17 +122,22 @@ class RuleRun {
 
 const defaultMessage = ({ message, rule }: ValidationRule): string => message?.trim() || `failed rule: ${rule.trim()}`;
 
-/** Longest message that an expression may make, in bytes: `MaxEvaluatedMessageExpressionSizeBytes` of Kubernetes. */
+/**
+ * Maximum length of a message that an expression produces, in bytes: `MaxEvaluatedMessageExpressionSizeBytes` of Kubernetes.
+ */
 const longestMessage = 5 * 1024;
 
-/** The message that an expression made. Undefined for one that cannot be made or shown: it gives way to the plain one. */
+/**
+ * The message that an expression produced. `undefined` if it could not be evaluated or shown; the rule's static message is then
+ * used.
+ */
 function messageOf(made: Value): string | undefined {
   if (typeof made !== "string") return undefined;
   const text = made.trim();
   return text === "" || text.includes("\n") || Buffer.byteLength(text) > longestMessage ? undefined : text;
 }
 
-/** A rule's `fieldPath`, `.a['b-c'].d`, as errors write it: `.a.b-c.d`, or `.a[b-c].d` where `a` is a map. */
+/** Formats a rule's `fieldPath`, `.a['b-c'].d`, for errors: `.a.b-c.d`, or `.a[b-c].d` if `a` is a map. */
 function pathBelow(fieldPath: string, schema: Schema): string {
   let [path, node]: [string, Schema | undefined] = ["", schema];
   for (const [, bare, quoted] of fieldPath.matchAll(/\.([^.[]+)|\['((?:\\.|[^'])*)'\]/g)) {

@@ -7,14 +7,13 @@ import { checkKeywords } from "./keywords.ts";
 import { checkListType } from "./list-types.ts";
 import { checkRules, hasRules } from "./rules.ts";
 
-/** The errors after which rules are not run: an expression may take for granted what they deny. */
+/** The errors after which rules are not run, because an expression may rely on what they check. */
 const blocking: readonly FieldError["type"][] = ["NotSupported", "Required", "TooLong", "TooMany", "TypeInvalid"];
 
 /**
- * Everything that the schema forbids in the object, of which unknown fields and defaults have been seen to before.
- * `old`, the stored object of an update, is what transition rules compare with. A stored value that is not changed
- * stays allowed, though the schema now forbids it. Of a built-in kind this is what can be read off the schema: types,
- * enums, and fields without which there is nothing.
+ * Validates an object against its schema and returns the errors. Unknown fields and defaults must already be handled. `old` is
+ * the stored object of an update: transition rules compare with it, and a value that is unchanged stays allowed even if the
+ * schema now forbids it. For a built-in kind, only what the schema expresses is checked: types, enums, and required fields.
  */
 export function validate(schema: Schema, object: JsonObject, old?: JsonObject): FieldError[] {
   const errors = walk(object, old, schema, "");
@@ -41,7 +40,9 @@ function walk(value: Json, old: Json | undefined, schema: Schema, path: string):
   return errors;
 }
 
-/** Lists are looked through apart, after all else, as their errors are not ones to stop for. */
+/**
+ * Checks list types in a separate pass after everything else, because their errors do not prevent the rules from running.
+ */
 function walkLists(value: Json, old: Json | undefined, schema: Schema, path: string): FieldError[] {
   if (old !== undefined && jsonEqual(value, old)) return [];
   const errors = Array.isArray(value) ? checkListType(value, schema, path) : [];

@@ -1,9 +1,7 @@
 import { defineHandler } from "@watchfire/sdk";
 import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
 
-/**
- * Writes each delivery as a ConfigMap into the recording namespace, for readers of the cluster to see what the handler received.
- */
+/** Records each delivery as a ConfigMap in the recording namespace. */
 export default defineHandler<V1ConfigMap>(async (event, ctx) => {
   const { uid = "", name = "" } = event.object.metadata ?? {};
   const namespace = `${event.object.metadata?.namespace}-records`;
@@ -23,6 +21,6 @@ export default defineHandler<V1ConfigMap>(async (event, ctx) => {
   };
   const metadata = { name: `${id}-${event.attempt}-${run}`, namespace };
   await ctx.kube.create({ apiVersion: "v1", kind: "ConfigMap", metadata, data: record });
-  // Some more work after the effect, so that a kill often falls between the effect and its being known as done.
+  // Does some more work after the effect, so that a kill often falls between the effect and its record.
   await ctx.kube.get({ apiVersion: "v1", kind: "ConfigMap", name: metadata.name, namespace });
 });

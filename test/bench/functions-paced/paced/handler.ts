@@ -1,7 +1,9 @@
 import { defineHandler } from "@watchfire/sdk";
 import type { V1Pod } from "@watchfire/sdk/kubernetes";
 
-/** How many events began so many milliseconds after they were written, by this machine's clock. */
+/**
+ * The number of events by the delay of their start after they were written, in milliseconds of this machine's clock.
+ */
 const delays: Record<number, number> = {};
 
 export default defineHandler<V1Pod>((event, ctx) => {

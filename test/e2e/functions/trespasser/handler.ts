@@ -1,6 +1,6 @@
 import { defineHandler, ForbiddenError } from "@watchfire/sdk";
 
-/** Notes on the ConfigMap who refused. */
+/** Records on the ConfigMap who refused the access. */
 export default defineHandler(async (event, ctx) => {
   const { name, annotations } = event.object.metadata;
   if (annotations?.refused) return;
