@@ -32,6 +32,18 @@ export function bound(root: ASTNode, deepest: number, flat = false): void {
   }
 }
 
+/** Returns the size of all constant patterns of an expression, in RE2's instructions, as estimated before they are compiled. */
+export function patternSize(root: ASTNode): number {
+  let instructions = 0;
+  const waiting = [root];
+  for (let node = waiting.pop(); node; node = waiting.pop()) {
+    const pattern = constantPattern(node);
+    if (pattern) instructions += sizeOf(pattern.args);
+    waiting.push(...childrenOf(node));
+  }
+  return instructions;
+}
+
 const isChain = ({ op }: ASTNode, child: ASTNode): boolean => (op === "||" || op === "&&") && child.op === op;
 
 type Text = Extract<ASTNode, { readonly op: "value" }> & { readonly args: string };

@@ -1,5 +1,5 @@
 import { parseDuration } from "@watchfire/sdk";
-import { mostConditions } from "./condition-limits.ts";
+import { compileBudget, mostConditions } from "./condition-limits.ts";
 import { field, isRecord, items, text } from "./raw-value.ts";
 import { reconcileFaults } from "./reconcile-rules.ts";
 import type { ExpressionChecker, RuleFault } from "./rule-fault.ts";
@@ -20,8 +20,11 @@ const metadataFields = /^\.(?:metadata|kind|apiVersion)(?![\w-])/;
  * Checks rules between a manifest's fields. Takes the raw document, and ignores values of the wrong shape, so that these faults
  * are reported together with those of the schema.
  */
-export function* ruleFaults(manifest: unknown, checkExpression?: ExpressionChecker): Generator<RuleFault> {
+export function* ruleFaults(manifest: unknown, checkAny?: ExpressionChecker): Generator<RuleFault> {
   const spec = field(manifest, "spec");
+  const budget = compileBudget();
+  const checkExpression: ExpressionChecker | undefined =
+    checkAny && ((expression, object, use) => checkAny(expression, object, use, budget));
   const triggers = items(field(spec, "triggers"));
   yield* triggerFaults(triggers, items(field(spec, "permissions")), checkExpression);
   yield* reconcileFaults(triggers, field(spec, "delivery"), checkExpression);

@@ -1,4 +1,5 @@
 import {
+  type ASTNode,
   type CompiledExpression,
   compile,
   EvaluationError,
@@ -32,9 +33,11 @@ export class Expression {
   /** The text that it requires of a field before all else; `undefined` if it starts with something else. */
   readonly demand: RequiredText | undefined;
 
-  /** @throws ExpressionError unless it compiles to a bool, or to a type that may be a bool at run time */
-  constructor(text: string) {
-    const ast = parseCondition(text);
+  /**
+   * @param ast the parsed text, if it is at hand
+   * @throws ExpressionError unless it compiles to a bool, or to a type that may be a bool at run time
+   */
+  constructor(text: string, ast: ASTNode = parseCondition(text)) {
     this.objectPaths = pathsOf(ast, "object");
     this.oldObjectPaths = pathsOf(ast, "oldObject");
     this.code = compile(ast);

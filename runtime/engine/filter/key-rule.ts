@@ -1,4 +1,5 @@
 import {
+  type ASTNode,
   type CompiledExpression,
   compile,
   EvaluationError,
@@ -57,7 +58,7 @@ export class KeyOf {
       this.keys = (object, namespace) => owners(object, rule).map((name) => `${namespace}/${name}`);
       return;
     }
-    const { code, paths } = compiled(rule.expression);
+    const { code, paths } = compiled(parseKey(rule.expression));
     this.fields = new NamedFields(paths);
     this.keys = (object, namespace) => {
       const context = { meter: new Meter(expressionLimit), object, oldObject: () => null, slots: [] };
@@ -84,23 +85,18 @@ export class KeyOf {
 }
 
 /**
- * Returns what is wrong with the CEL expression of a `key`, in words; `undefined` if it compiles. `object` is the part of each
- * object that is read.
+ * Returns what is wrong with the parsed CEL expression of a `key`, in words; `undefined` if it compiles. `object` is the part of
+ * each object that is read.
+ * @throws ExpressionError
  */
-export function checkKeyExpression(expression: string, object: "Full" | "Metadata"): string | undefined {
-  try {
-    const { paths } = compiled(expression);
-    if (paths.length === 0) return "the expression names nothing of `object`";
-    const unread = object === "Full" ? undefined : paths.find(([first]) => first !== "metadata" && first !== "kind");
-    return unread && `the expression reads ${unread[0] ?? "the whole object"}, but metadata alone is read or kept`;
-  } catch (error) {
-    if (error instanceof ExpressionError) return `the expression ${error.message}`;
-    throw error;
-  }
+export function checkKeyExpression(expression: ASTNode, object: "Full" | "Metadata"): string | undefined {
+  const { paths } = compiled(expression);
+  if (paths.length === 0) return "the expression names nothing of `object`";
+  const unread = object === "Full" ? undefined : paths.find(([first]) => first !== "metadata" && first !== "kind");
+  return unread && `the expression reads ${unread[0] ?? "the whole object"}, but metadata alone is read or kept`;
 }
 
-function compiled(expression: string): { readonly code: CompiledExpression; readonly paths: readonly FieldPath[] } {
-  const ast = parseKey(expression);
+function compiled(ast: ASTNode): { readonly code: CompiledExpression; readonly paths: readonly FieldPath[] } {
   if (pathsOf(ast, "oldObject").length > 0) {
     throw new ExpressionError("WF_FILTER_CONDITION_TYPE", "reads oldObject: the state before wakes its own keys");
   }

@@ -93,7 +93,8 @@ const leans: Readonly<Record<string, (dice: Dice) => Omit<Greedy, "leansOn">>> =
     handler: quiet,
     spec: {
       triggers: times(most("spec.triggers"), (at) => {
-        const count = dice.pick([4, most("spec.triggers[].watch.matchConditions")]);
+        // All conditions together have a limit as well.
+        const count = at < 40 ? dice.pick([4, most("spec.triggers[].watch.matchConditions")]) : 4;
         const matchConditions = conditions(count, (condition) => costly(at * 100 + condition, count));
         return { name: label(`t${at}`), watch: { ...configMaps, ...inTick, matchConditions } };
       }),
