@@ -183,7 +183,7 @@ async function readOnly(folder: string, names: readonly string[]): Promise<reado
   return names;
 }
 
-/** Empties the folder that an earlier dry run left. @throws WatchfireError WF_CHECKPOINT_LOCKED if a dry run uses it */
+/** Removes the folder of an earlier dry run, and returns its path. @throws WatchfireError WF_CHECKPOINT_LOCKED if a dry run uses it */
 function freshFolder(folder: string): string {
   if (existsSync(folder)) {
     try {

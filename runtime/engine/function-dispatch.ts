@@ -22,7 +22,7 @@ import { type EventMaker, withUid } from "./work/event.ts";
 import type { FunctionQueue } from "./work/function-queue.ts";
 import type { Reconciling } from "./work/reconciling.ts";
 
-/** The number of keys that a function has. */
+/** The number of keys that are to run, now or later. */
 export interface KeyCounts {
   readonly count: number;
   readonly withoutObject: number;

@@ -48,7 +48,8 @@ const text = z
 
 const answerSchema = z.looseObject({
   apiVersion: z.string(),
-  kind: z.literal("ExecCredential"),
+  // client-go takes an absent kind for this one.
+  kind: z.union([z.literal("ExecCredential"), z.literal("")]).nullish(),
   spec: z.looseObject({ interactive: z.boolean().nullish() }).nullish(),
   status: z
     .looseObject({

@@ -88,7 +88,10 @@ export function editsOf(
   ];
 }
 
-/** Pairs each trigger with its previous version, `undefined` for a new one. */
+/**
+ * Returns one line for each trigger that was renamed and for each changed field.
+ * @param triggers each trigger with its previous version, `undefined` for a new one
+ */
 export function editsBetween(
   triggers: Iterable<readonly [TriggerRecord, TriggerRecord | undefined]>,
   waiting?: WaitingWork,

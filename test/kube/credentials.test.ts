@@ -100,6 +100,13 @@ test("however many requests wait, a plugin runs once", async () => {
   expect(runs("single")).toBe(1);
 });
 
+test("a plugin may leave out the kind, as kubectl allows", async () => {
+  const answer = '{apiVersion:"client.authentication.k8s.io/v1",status:{token:"t"}}';
+  const script = `process.stdout.write(JSON.stringify(${answer}));`;
+  const exec = new ExecPlugin(plugin("kindless", script), undefined, {}, new VirtualClock());
+  expect(await exec.credential()).toMatchObject({ token: "t" });
+});
+
 test("a plugin runs again a minute before its credentials end, or when they were refused", async () => {
   const clock = new VirtualClock();
   const ends = new Date(clock.now() + 300_000).toISOString();

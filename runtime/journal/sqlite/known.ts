@@ -169,7 +169,7 @@ export class SqliteKnown {
     return { bytes: body, isOlder };
   }
 
-  /** Deletes what the table and the log have of these views. */
+  /** Removes these views from the indexes of the log. Their rows in the table go with the rows of the views. */
   forget(views: readonly number[]): void {
     this.freshen();
     for (const view of views) {

@@ -106,7 +106,7 @@ function schemaFaults(version: Fields, path: string): FieldFault[] {
   }));
 }
 
-/** Faults of a change to an established CRD: its group, kind, plural and scope are immutable. */
+/** Faults of an update of a CRD: its group, kind, plural and scope are immutable. */
 function changeFaults(object: KubeObject, old: KubeObject | undefined): FieldFault[] {
   if (!old) return [];
   return ["spec.group", "spec.scope", "spec.names.plural", "spec.names.kind"]

@@ -22,7 +22,7 @@ function groupVersions(customResources: readonly CustomResource[], isServed: IsS
   return [...new Set([...builtIn, ...customResources.map(({ group, version }) => `${group}/${version}`)])].sort();
 }
 
-/** The document at `/openapi/v3`: the path of each group-version's document, with a hash of its content. */
+/** The document at `/openapi/v3`: the path of each group-version's document, with a hash that changes with its content. */
 export function openApiV3Index(customResources: readonly CustomResource[], isServed = everything): JsonObject {
   const paths: JsonObject = {};
   for (const groupVersion of groupVersions(customResources, isServed)) {
