@@ -14,6 +14,8 @@ interface DiskShares {
   readonly spill: number;
   /** Dead letters of all functions. */
   readonly letters: number;
+  /** Size of the whole store from which on no last body is stored: the other shares still fit beside it. */
+  readonly bodies: number;
 }
 
 /**
@@ -21,6 +23,9 @@ interface DiskShares {
  * nothing.
  */
 const mostLog = 32 * mebibyte;
+
+/** Minimum size up to which bodies are stored, even on a disk that is nearly full. */
+const minBodies = 16 * mebibyte;
 
 /**
  * Returns an eighth of the room for each purpose; waiting events may take two. Half of the disk is left for known objects, and
@@ -30,6 +35,7 @@ export const sharesOf = (room: number): DiskShares => ({
   log: Math.min(mostLog, room / 8),
   spill: room / 8,
   letters: room / 8,
+  bodies: Math.max(minBodies, room / 2),
 });
 
 /** Returns how large the store in the folder could become, in bytes: its present size and the free space of its disk. */

@@ -75,6 +75,8 @@ export class SqliteJournal implements Journal {
   private readonly writer: SqliteWriter;
   private readonly maintenance: boolean;
   private readonly diskRoom: () => number;
+  /** Size of the file, in bytes, from which on no last body is stored. */
+  private bodyLimit = Number.POSITIVE_INFINITY;
   private readonly upkeep: SqliteUpkeep | undefined;
 
   constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room, loggedRows }: SqliteJournalOptions) {
@@ -115,7 +117,7 @@ export class SqliteJournal implements Journal {
       this.previousEnd = previousEnd;
       this.lock = lock;
       this.db = db;
-      this.objects = new SqliteKnown(db, loggedRows);
+      this.objects = new SqliteKnown(db, loggedRows, () => this.bodyLimit);
       this.writer = new SqliteWriter(db, this.file, fence, this.objects);
       this.state = readState(db);
       this.upkeep =
@@ -139,6 +141,7 @@ export class SqliteJournal implements Journal {
   private measure(): void {
     const shares = sharesOf(this.diskRoom());
     this.room = shares;
+    this.bodyLimit = shares.bodies;
     this.log.limit = Math.max(minLogBytes, Math.floor(shares.log));
   }
 

@@ -13,6 +13,8 @@ const pageRows = 1_600;
 const foldedAtOnce = 256;
 /** Default number of rows in the log. They take 3 MB of the file, 2 MB of memory, and 80 ms of the next start. */
 const mostLoggedRows = 32_768;
+/** Bytes of bodies between two checks whether the store has room for more. */
+const checkedBytes = 1024 * 1024;
 
 const kind = {
   /** The object's present state. Its stored body stays, and is older. */
@@ -78,11 +80,19 @@ export class SqliteKnown {
   private touched = 0;
   /** True after a rollback: the log must be read again before it is used. */
   private isStale = true;
+  /** Whether the store has room for bodies, and the bytes of bodies written since that was checked. */
+  private hasRoom = true;
+  private unchecked = Number.POSITIVE_INFINITY;
+  private readonly bodyLimit: () => number;
   /** The record that was read last. */
   private lastRead: { readonly seq: number; readonly rows: readonly LoggedState[] } | undefined;
 
-  /** @param most maximum number of rows in the log before the oldest are folded. Default 32,768. */
-  constructor(db: DatabaseSync, most = mostLoggedRows) {
+  /**
+   * @param most maximum number of rows in the log before the oldest are folded. Default 32,768.
+   * @param bodyLimit returns the size of the file, in bytes, from which on no body is stored. Default: no limit.
+   */
+  constructor(db: DatabaseSync, most = mostLoggedRows, bodyLimit = () => Number.POSITIVE_INFINITY) {
+    this.bodyLimit = bodyLimit;
     this.db = db;
     this.most = most;
     this.run = prepare(db);
@@ -261,6 +271,8 @@ export class SqliteKnown {
   /** Writes the body of an object's present state. Returns the object if its row is in the log. */
   private putLastBody({ view, key, body }: LastBody): Pair[] {
     const { run } = this;
+    // The older body stays, and the row says that it is older.
+    if (!this.takes(body)) return [];
     const isLogged = this.newest.get(view)?.has(key) === true;
     const statement = isLogged ? run.idOf : run.bodyIsNew;
     let id = statement.get(view, key)?.id;
@@ -271,6 +283,19 @@ export class SqliteKnown {
     if (!isLogged) return [];
     this.ownOf(view).add(key);
     return [[view, key]];
+  }
+
+  /**
+   * Whether a body is stored. If the functions' last bodies fill half of the disk, further ones are dropped, as a store without
+   * bodies does: a full disk would stop all functions.
+   */
+  private takes({ length }: Uint8Array): boolean {
+    this.unchecked += length;
+    if (this.unchecked > checkedBytes) {
+      this.unchecked = 0;
+      this.hasRoom = Number(this.run.size.get()?.bytes) < this.bodyLimit();
+    }
+    return this.hasRoom;
   }
 
   private foldOldest(): void {
@@ -327,7 +352,7 @@ export class SqliteKnown {
     }
     const { body } = state;
     const id = Number(run.putId.get(...rowOf(view, key, state))?.id);
-    if (!(body instanceof Uint8Array)) {
+    if (!(body instanceof Uint8Array) || !this.takes(body)) {
       run.dropBody.run(id);
       return;
     }
@@ -391,6 +416,9 @@ const prepare = (db: DatabaseSync) =>
     ),
     idOf: db.prepare("SELECT id FROM known WHERE view = ? AND key = ?"),
     dropBody: db.prepare("DELETE FROM body WHERE known = ?"),
+    size: db.prepare(
+      "SELECT (page_count - freelist_count) * page_size AS bytes FROM pragma_page_count, pragma_freelist_count, pragma_page_size",
+    ),
     forget: db.prepare("DELETE FROM known WHERE view = ? AND key = ?"),
     // Prepared once: preparing takes 10 us, and filters read a body for each event.
     body: db.prepare("SELECT bytes, flags FROM known JOIN body ON body.known = known.id WHERE view = ? AND key = ?"),

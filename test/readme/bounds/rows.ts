@@ -400,8 +400,15 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
     {
       what: "known objects on a volume",
       ofFunction: "one row per object",
-      ofRuntime: "half of the disk, limited only by the number of objects",
+      ofRuntime: "limited only by the number of objects",
       beyond: "`WF_CHECKPOINT_WRITE_FAILED`: no attempt starts, and checkpoints do not advance",
+      set: [],
+    },
+    {
+      what: "last bodies of known objects on a volume",
+      ofFunction: "one per trigger and object",
+      ofRuntime: "until the store fills half of the disk",
+      beyond: "no body is stored: `oldObject` is absent, and a deletion has metadata alone",
       set: [],
     },
     {
