@@ -302,6 +302,10 @@ export const errorCodes = {
     "a function may neither write what is the runtime's own nor read its Secrets, whatever its manifest grants",
     "give the object another name or namespace; runtime/docs/reserved.md says which names and labels are reserved",
   ),
+  WF_ACCESS_SUBRESOURCE: user(
+    "no function may write to attach, exec, portforward, proxy or token of any object, whatever its manifest grants",
+    "have a Job do it, under another ServiceAccount",
+  ),
   WF_ACCESS_ENV: user(
     "a value of a function's environment cannot be read",
     "create the Secret or ConfigMap in the runtime's namespace, or mark the reference `optional: true`",
