@@ -2,7 +2,7 @@ import { z } from "zod";
 import * as names from "../kube/names.ts";
 import { longestExpression, mostConditions } from "./condition-limits.ts";
 import { duration } from "./duration-schema.ts";
-import { fieldPathPattern, parseFieldPath } from "./field-path.ts";
+import { fieldPathPattern, indexPathPattern, parseFieldPath, parseIndexPath } from "./field-path.ts";
 import { permissionSchema } from "./permission-schema.ts";
 import { parseSize, sizePattern } from "./quantity.ts";
 import { scheduleSchema } from "./schedule-schema.ts";
@@ -167,11 +167,13 @@ const readIndex = z.strictObject({
     .describe('The handler asks by it: `index: { byNode: "node-1" }`.'),
   field: z
     .string()
-    .regex(fieldPathPattern, { error: "expected a field path such as .spec.nodeName" })
-    .refine((path) => !fieldPathPattern.test(path) || parseFieldPath(path) !== undefined, {
+    .regex(indexPathPattern, { error: "expected a field path such as .spec.nodeName" })
+    .refine((path) => !indexPathPattern.test(path) || parseIndexPath(path) !== undefined, {
       error: "expected a path that begins with a dot",
     })
-    .describe("Where the value is. Of a list each text, number or boolean in it is a value."),
+    .describe(
+      "Path of the value. Each text, number or boolean of a list is a value; `[*]` leads into a list's items: .metadata.ownerReferences[*].uid",
+    ),
 });
 
 const {
