@@ -50,6 +50,10 @@ export const errorCodes = {
     "there is no function to validate in the folder",
     "name the right folder with --functions, or add NAME/function.yaml and a handler.ts to this one",
   ),
+  WF_MANIFEST_STRAY: user(
+    "a folder has a handler or a manifest and is not read as a function: a warning, which refuses nothing",
+    "write a function.yaml next to the handler; name a file that functions share otherwise than handler",
+  ),
   WF_MANIFEST_UNREADABLE: user("the manifest cannot be read", "check that it is a readable file of at most 1 MiB"),
   WF_MANIFEST_SYNTAX: user("the manifest is no valid YAML", "correct the YAML at that place"),
   WF_MANIFEST_DUPLICATE_KEY: user("a field is given twice", "keep one of the two"),

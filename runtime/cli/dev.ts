@@ -26,6 +26,7 @@ import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { scheduleText } from "../manifest/schedule.ts";
+import { strayWarnings } from "../manifest/stray-files.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { FunctionLog } from "../observe/function-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
@@ -40,6 +41,7 @@ import { readFolder, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
+import { warn } from "./warning.ts";
 
 /** What the pool starts with several functions. Where there is one, the second is let go of. */
 const executorsAhead = 2;
@@ -140,6 +142,7 @@ export const dev = command({
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
+          for (const { message } of strayWarnings(folder, runtime.functions)) warn(message);
           await samples?.look();
           types.changed();
         },

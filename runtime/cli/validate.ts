@@ -9,6 +9,7 @@ import { isBuilt } from "../manifest/built.ts";
 import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
+import { strayWarnings } from "../manifest/stray-files.ts";
 import { readFields, recordsOf, type TriggerRecord } from "../manifest/trigger-record.ts";
 import { describeFinding, faultOfCase, githubAnnotation, junitOf } from "./annotations.ts";
 import { buildFunctions } from "./built-functions.ts";
@@ -55,6 +56,7 @@ export const validate = command({
     const { functions, rejected, faults } = loaded;
     // A folder that is not the one that was meant must not pass for a good one.
     if (functions.length + rejected.length + faults.length === 0) {
+      for (const { message } of strayWarnings(folder, functions)) warn(message);
       throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
     }
     const served = await compareWithCluster(
@@ -69,6 +71,7 @@ export const validate = command({
     const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];
     const asksCluster = given.has("kubeconfig") || given.has("context");
     const warnings = [
+      ...strayWarnings(folder, functions),
       ...(asksCluster ? [] : warningsOfNames(folder, loaded)),
       ...warningsOfWildcards(loaded),
       ...warningsOfReach(loaded, { namespace, account }),

@@ -207,6 +207,30 @@ describe("positions in Secrets", () => {
   });
 });
 
+test("a folder that looks like a function's and has no manifest is a warning with the name that it should have", async () => {
+  const folder = folderOf({
+    "first/functions.yaml": "kind: Function\n",
+    "second/Function.yaml": "kind: Function\n",
+    "third/manifest.yml": "kind: Function\n",
+    "fourth/handler.ts": "export default () => {};\n",
+    "shared/words.ts": "export const word = 1;\n",
+  });
+  const warnings = (output: string) => output.match(/^warning: WF_MANIFEST_STRAY \S+ .*$/gm) ?? [];
+  expect(warnings((await validate(folder)).output)).toHaveLength(4);
+  define(folder, "good", undefined, manifest("good"));
+  const { status, output } = await validate(folder);
+  expect(warnings(output)).toMatchObject([
+    expect.stringMatching(/first\/functions\.yaml: .*; rename it to \S*first\/function\.yaml$/),
+    expect.stringMatching(
+      /fourth\/handler\.ts: there is no function\.yaml next to this handler; write a function\.yaml/,
+    ),
+    expect.stringMatching(/second\/Function\.yaml: /),
+    expect.stringMatching(/third\/manifest\.yml: /),
+  ]);
+  expect(output).toMatch(/^1 valid, 0 faults, 4 warnings$/m);
+  expect(status).toBe(0);
+});
+
 test("a misspelt name of Kubernetes' own is a warning with its place and the near name, where no cluster is asked", async () => {
   const folder = folderOf({});
   const rule = "  permissions: [{ apiGroups: [''], resources: [configmap], verbs: [get] }]";
