@@ -194,6 +194,10 @@ export const errorCodes = {
     "name a file or folder of them with --crd, or a cluster that has some with --kubeconfig or --context",
   ),
   WF_TYPES_HANDLER: user("the compiler refuses a function's code", "mend the code at this place"),
+  WF_TYPES_TRIGGER: user(
+    "a handler's types name a trigger that its manifest does not have, or another kind than the trigger watches",
+    "name the manifest's triggers in `Triggers<{ … }>`, each with the type of its kind",
+  ),
   WF_TYPES_COMPILER: system("the project's TypeScript compiler did not come to its end", "run `npx tsc --noEmit`"),
   WF_TYPES_FOLDER: user("the types cannot be written", "name a folder that can be written with --out"),
 
@@ -327,6 +331,10 @@ export const errorCodes = {
   WF_RBAC_POWERFUL: user(
     "a permission reaches further than it says, such as to every account: a warning, which refuses nothing",
     "narrow it, or have it reviewed as a right over the cluster; runtime/docs/security.md says what each grant reaches",
+  ),
+  WF_RBAC_CALL: user(
+    "a handler makes a call that no permission of its manifest grants: a warning, which refuses nothing",
+    "add the rule to `permissions`, or remove the call; the call is a ForbiddenError until then",
   ),
   WF_RBAC_UNKNOWN_KIND: user(
     "the resource behind a trigger's kind is not known without a cluster",

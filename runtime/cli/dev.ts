@@ -41,7 +41,7 @@ import { readFolder, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
-import { warn } from "./warning.ts";
+import { compareHandlers, warn } from "./warning.ts";
 
 /** What the pool starts with several functions. Where there is one, the second is let go of. */
 const executorsAhead = 2;
@@ -132,17 +132,19 @@ export const dev = command({
           const { samples: record } = cluster;
           const manifests = () => runtime.functions.map(({ file }) => file);
           const samples = record && new SampleKeeper({ manifests, transport, record, data: options.data, log });
+          const told = new Set<string>();
           const types = typeWatchOf(runtime, folder, log, stop);
           watchFolder(folder, {
             clock: systemClock,
             signal: stop,
             changed: () => {
               void runtime.reload().then(() => samples?.look());
+              void tellOfHandlers(folder, told);
               types.changed();
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
-          for (const { message } of strayWarnings(folder, runtime.functions)) warn(message);
+          await tellOfHandlers(folder, told);
           await samples?.look();
           types.changed();
         },
@@ -252,12 +254,22 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
   };
 }
 
+/** Says once what `watchfire validate` would warn of, by the folder alone: stray files, and calls without a permission. */
+async function tellOfHandlers(folder: string, told: Set<string>): Promise<void> {
+  const loaded = await loadFunctions(folder);
+  const warnings = [...strayWarnings(folder, loaded.functions), ...compareHandlers(folder, loaded).warnings];
+  for (const { message } of warnings) if (!told.has(message)) warn(message);
+  told.clear();
+  for (const { message } of warnings) told.add(message);
+}
+
 /** Looks at types as `watchfire validate` does, where there is a TypeScript to do it. */
 function typeWatchOf(runtime: Host, folder: string, log: Logger, signal: AbortSignal): TypeWatch {
   const check: TypeWatchOptions["check"] = async (handlers, signal) => {
     if (isBuilt(folder)) return [];
     const { checkTypes } = await import("../types/handler-types.ts");
-    return (await checkTypes(folder, handlers, process.cwd(), signal)).faults;
+    const { faults } = await checkTypes(folder, handlers, process.cwd(), signal);
+    return [...faults, ...compareHandlers(folder, await loadFunctions(folder)).faults];
   };
   const functions = () => {
     const codes = new Map(runtime.status().functions.map(({ name, code }) => [name, code]));

@@ -1,4 +1,4 @@
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import { WatchfireError } from "../base/errors.ts";
 import { readBuilt } from "../catalog/built-folder.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
@@ -19,7 +19,7 @@ import { functions as functionsFolder, output, serviceAccount } from "./options.
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { rulesOptions } from "./rbac.ts";
 import { readStore, warningsOfStore } from "./store-limits.ts";
-import { warn, warningsOfNames, warningsOfReach, warningsOfWildcards } from "./warning.ts";
+import { compareHandlers, warn, warningsOfNames, warningsOfReach, warningsOfWildcards } from "./warning.ts";
 
 export const validate = command({
   name: "validate",
@@ -68,7 +68,9 @@ export const validate = command({
     );
     const built = await buildFunctions(folder, functions);
     const types = await compareWithTypes(folder, built);
-    const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];
+    const handlers = compareHandlers(folder, loaded);
+    const ofBuild = built.flatMap((each) => each.faults);
+    const all = [...faults, ...served.faults, ...ofBuild, ...types.faults, ...handlers.faults];
     const asksCluster = given.has("kubeconfig") || given.has("context");
     const warnings = [
       ...strayWarnings(folder, functions),
@@ -76,10 +78,13 @@ export const validate = command({
       ...warningsOfWildcards(loaded),
       ...warningsOfReach(loaded, { namespace, account }),
       ...warningsOfStore(loaded, built, store),
+      ...handlers.warnings,
     ];
     const edits = options.data === undefined ? [] : await editsOnRecord(options.data, functions);
     const faulty = new Set([...served.faulty, ...types.faulty]);
-    const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest));
+    const mistyped = new Set(handlers.faults.map(({ detail }) => resolve(detail.place?.file ?? "")));
+    const isGood = (manifest: FunctionManifest) => !faulty.has(manifest) && !mistyped.has(resolve(manifest.handler));
+    const good = built.filter(({ faults, manifest }) => faults.length === 0 && isGood(manifest));
     print(options.output, {
       valid: good.map(({ manifest }) => manifest.name),
       faults: all,
