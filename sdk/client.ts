@@ -39,6 +39,9 @@ export function createKube({ call, pause, random = Math.random }: ClientParts): 
     patchStatus: (ref, patch) => call("kube.patchStatus", { ref, patch }),
     getScale: (ref) => call("kube.getScale", { ref }),
     setScale: (ref, replicas) => call("kube.setScale", { ref, replicas }),
+    restart: (ref) => call("kube.restart", { ref }),
+    evict: (ref, options) => call("kube.evict", { ...options, ref }),
+    subresource: (ref, name, body, options) => call("kube.subresource", { ...options, ref, name, body }),
     async retryOnConflict(ref, change) {
       for (let attempt = 1; ; attempt++) {
         const object = await kube.get(ref);

@@ -50,6 +50,22 @@ export interface DeleteOptions {
   preconditions?: { uid?: string; resourceVersion?: string };
 }
 
+/** Options of an eviction. */
+export interface EvictOptions {
+  /** Seconds until the pod is killed. Default: the pod's own. */
+  gracePeriodSeconds?: number;
+  /** If these do not match, the pod was replaced or changed, and the eviction fails with a ConflictError. */
+  preconditions?: { uid?: string; resourceVersion?: string };
+}
+
+/** Options of a write to a subresource. */
+export interface SubresourceOptions {
+  /** The verb to grant on `<resource>/<subresource>`: `patch` (default), `update` (a PUT), or `create` (a POST). */
+  verb?: "patch" | "update" | "create";
+  /** Type of a patch. `merge` (RFC 7386) is the default; `strategic` works for built-in kinds only. */
+  type?: "merge" | "strategic";
+}
+
 /** The `/scale` subresource of an object (autoscaling/v1). */
 export interface Scale extends KubeObject {
   spec?: { replicas?: number };
@@ -128,6 +144,23 @@ export interface Kube {
   getScale(ref: Ref): Promise<Scale>;
   /** Sets the number of replicas. Needs `patch` on `<resource>/scale`. */
   setScale(ref: Ref, replicas: number): Promise<Scale>;
+  /**
+   * Replaces the pods of a Deployment, StatefulSet or DaemonSet one by one, as `kubectl rollout restart` does: sets the annotation
+   * `kubectl.kubernetes.io/restartedAt` of its pod template to the current second. Returns at once, and does not wait for the
+   * pods. Needs `patch`.
+   */
+  restart<A extends string, K extends string>(ref: TypedRef<A, K>): Promise<Stored<ObjectOf<A, K>>>;
+  restart<T extends KubeObject>(ref: Ref): Promise<Stored<T>>;
+  /**
+   * Evicts a pod: deletes it unless a PodDisruptionBudget forbids it, which is a TooManyRequestsError. Returns the API's answer, a
+   * Status. Needs `create` on `pods/eviction`.
+   */
+  evict(pod: Ref, options?: EvictOptions): Promise<UnknownObject>;
+  /**
+   * Writes to a subresource of an object, such as `resize` of a Pod; returns the API's answer. Needs `patch` on
+   * `<resource>/<name>`, or the verb of the options. Never writes to `attach`, `exec`, `portforward`, `proxy` or `token`.
+   */
+  subresource(ref: Ref, name: string, body: object, options?: SubresourceOptions): Promise<UnknownObject>;
   /**
    * Reads the object, lets `change` modify it (or return a replacement), and updates it. After a ConflictError it starts over, up
    * to five attempts in all, with backoff and jitter. Needs `get` and `update`.

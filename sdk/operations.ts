@@ -1,4 +1,13 @@
-import type { DeleteOptions, ListQuery, ObjectList, PatchType, Ref, Scale } from "./kube.ts";
+import type {
+  DeleteOptions,
+  EvictOptions,
+  ListQuery,
+  ObjectList,
+  PatchType,
+  Ref,
+  Scale,
+  SubresourceOptions,
+} from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 
 /**
@@ -17,6 +26,9 @@ export interface Operations {
   "kube.patchStatus": { args: { ref: Ref; patch: unknown }; result: UnknownObject };
   "kube.getScale": { args: { ref: Ref }; result: Scale };
   "kube.setScale": { args: { ref: Ref; replicas: number }; result: Scale };
+  "kube.restart": { args: { ref: Ref }; result: UnknownObject };
+  "kube.evict": { args: { ref: Ref } & EvictOptions; result: UnknownObject };
+  "kube.subresource": { args: { ref: Ref; name: string; body: object } & SubresourceOptions; result: UnknownObject };
   "events.emit": { args: EmitArguments; result: null };
   fetch: { args: FetchArguments; result: FetchResult };
 }

@@ -1,4 +1,14 @@
-import type { DeleteOptions, JsonPatchOperation, ListQuery, ObjectList, PatchType, Ref, Scale } from "./kube.ts";
+import type {
+  DeleteOptions,
+  EvictOptions,
+  JsonPatchOperation,
+  ListQuery,
+  ObjectList,
+  PatchType,
+  Ref,
+  Scale,
+  SubresourceOptions,
+} from "./kube.ts";
 import type { UnknownObject } from "./object.ts";
 
 /** `Kube` without a type for each kind, for its implementation and for tests that replace one of its calls. */
@@ -14,5 +24,8 @@ export interface RawKube {
   patchStatus(ref: Ref, patch: object): Promise<UnknownObject>;
   getScale(ref: Ref): Promise<Scale>;
   setScale(ref: Ref, replicas: number): Promise<Scale>;
+  restart(ref: Ref): Promise<UnknownObject>;
+  evict(pod: Ref, options?: EvictOptions): Promise<UnknownObject>;
+  subresource(ref: Ref, name: string, body: object, options?: SubresourceOptions): Promise<UnknownObject>;
   retryOnConflict(ref: Ref, change: (object: UnknownObject) => unknown): Promise<UnknownObject>;
 }

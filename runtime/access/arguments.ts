@@ -12,6 +12,10 @@ const patchObject = z.custom<Record<string, unknown>>(
   { error: "is not an object" },
 );
 
+const preconditions = z
+  .strictObject({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() })
+  .optional();
+
 /** Schemas of each operation's arguments. The guest's counterpart is `Operations` of the SDK. */
 const argumentSchemas = {
   "kube.get": z.strictObject({ ref: refSchema }),
@@ -32,9 +36,7 @@ const argumentSchemas = {
   "kube.delete": z.strictObject({
     ref: refSchema,
     propagationPolicy: z.enum(["Background", "Foreground", "Orphan"]).optional(),
-    preconditions: z
-      .strictObject({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() })
-      .optional(),
+    preconditions,
   }),
   "kube.updateStatus": z.strictObject({ object: objectSchema }),
   "kube.patchStatus": z.strictObject({ ref: refSchema, patch: patchObject }),
@@ -45,6 +47,28 @@ const argumentSchemas = {
       .int()
       .min(0)
       .max(2 ** 31 - 1),
+  }),
+  "kube.restart": z.strictObject({
+    ref: refSchema.extend({
+      apiVersion: z.literal("apps/v1"),
+      kind: z.enum(["Deployment", "StatefulSet", "DaemonSet"]),
+    }),
+  }),
+  "kube.evict": z.strictObject({
+    ref: refSchema.extend({ apiVersion: z.literal("v1"), kind: z.literal("Pod") }),
+    gracePeriodSeconds: z
+      .int()
+      .min(0)
+      .max(2 ** 31 - 1)
+      .optional(),
+    preconditions,
+  }),
+  "kube.subresource": z.strictObject({
+    ref: refSchema,
+    name: z.string().regex(/^[a-z][a-z0-9-]{0,62}$/, { error: "is no subresource's name such as resize" }),
+    body: patchObject,
+    verb: z.enum(["patch", "update", "create"]).default("patch"),
+    type: z.enum(["merge", "strategic"]).optional(),
   }),
   "cache.get": z.strictObject({ ref: refSchema }),
   "cache.list": z.strictObject({

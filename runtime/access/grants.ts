@@ -25,6 +25,16 @@ export function grants(rule: Permission, demand: RequestAttributes): boolean {
   );
 }
 
+/**
+ * Returns the verbs that a rule can grant. A rule with names does not grant `create` of an object, whose request has no name, but
+ * that of a subresource.
+ */
+export const grantableVerbs = <Verb extends string>(
+  { resources, resourceNames }: Pick<Permission, "resources" | "resourceNames">,
+  verbs: readonly Verb[],
+): Verb[] =>
+  verbs.filter((verb) => verb !== "create" || !resourceNames || resources.some((each) => /^\*$|\//.test(each)));
+
 /** True if any rule of the manifest grants the call. */
 export const isGranted = (rules: readonly Permission[], demand: RequestAttributes): boolean =>
   rules.some((rule) => grants(rule, demand));
@@ -39,7 +49,8 @@ export const mayBeGranted = (
 export function missingRule({ group, resource, subresource, verb, namespace, name }: RequestAttributes): string {
   const path = subresource === undefined ? resource : `${resource}/${subresource}`;
   const fields = [`apiGroups: [${quoted(group)}]`, `resources: [${quoted(path)}]`, `verbs: [${verb}]`];
-  if (name !== undefined && verb !== "create") fields.push(`resourceNames: [${quoted(name)}]`);
+  if (name !== undefined && (verb !== "create" || subresource !== undefined))
+    fields.push(`resourceNames: [${quoted(name)}]`);
   if (namespace !== undefined) fields.push(`namespaces: [${quoted(namespace)}]`);
   return `- { ${fields.join(", ")} }`;
 }

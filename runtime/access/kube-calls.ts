@@ -1,3 +1,4 @@
+import type { Clock } from "../base/clock.ts";
 import { ApiError, readApiError } from "../kube/api-error.ts";
 import { applyBody, applyType } from "../kube/apply-body.ts";
 import type { Lookup, NotServed } from "../kube/discovery.ts";
@@ -30,6 +31,7 @@ interface KubeParts {
   /** True if functions have separate accounts, with no more rights than their manifests. */
   readonly ownAccounts: boolean;
   readonly discovery: KindLookup;
+  readonly clock: Clock;
   readonly own: OwnObjects;
   readonly answers: AnswerReader;
   /** Maximum size of an answer to a guest, in bytes. */
@@ -60,7 +62,7 @@ export class KubeCalls {
     args: ArgumentsOf<Name>,
     signal: AbortSignal,
   ): Promise<string> {
-    const plan = planOf(operation, args);
+    const plan = planOf(operation, args, this.parts.clock.now());
     const resource = await this.lookUp(manifest, plan, signal);
     const demand = demandOf(plan, resource);
     assertGranted(manifest, demand);

@@ -1,6 +1,7 @@
+import { WatchfireError } from "../base/errors.ts";
 import { applyType } from "../kube/apply-body.ts";
 import type { ArgumentsOf, OperationName } from "./arguments.ts";
-import { invalid } from "./failure.ts";
+import { invalid, withheld } from "./failure.ts";
 import type { RequestAttributes } from "./grants.ts";
 import { type Reference, referenceOf } from "./reference.ts";
 
@@ -11,7 +12,7 @@ export type KubeOperation = Extract<OperationName, `kube.${string}`>;
 export interface Plan {
   readonly target: Reference;
   readonly verb: RequestAttributes["verb"];
-  readonly subresource?: "status" | "scale";
+  readonly subresource?: string;
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly contentType?: string;
   readonly query?: Readonly<Record<string, string | undefined>>;
@@ -29,11 +30,16 @@ const patchTypes = {
   json: "application/json-patch+json",
 } as const;
 
+/** Subresources that lead past the checks of objects: into a pod or a node, to any address, or to an account's token. */
+const neverWritten: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy", "token"]);
+
+const methods = { patch: "PATCH", update: "PUT", create: "POST" } as const;
+
 /**
- * The request of each operation. `apply` is server-side apply. `setScale` is a merge patch of `/scale`, so it needs neither a
- * read before it nor the verb `update`.
+ * The request of each operation, at `now` in milliseconds. `apply` is server-side apply. `setScale` is a merge patch of `/scale`,
+ * so it needs neither a read before it nor the verb `update`.
  */
-const plans: { readonly [Name in KubeOperation]: (args: ArgumentsOf<Name>) => Plan } = {
+const plans: { readonly [Name in KubeOperation]: (args: ArgumentsOf<Name>, now: number) => Plan } = {
   "kube.get": ({ ref }) => ({ target: ref, verb: "get", method: "GET" }),
   "kube.list": ({ apiVersion, kind, namespace, limit, ...query }) => ({
     target: { apiVersion, kind, ...(namespace !== undefined && { namespace }) },
@@ -74,11 +80,32 @@ const plans: { readonly [Name in KubeOperation]: (args: ArgumentsOf<Name>) => Pl
     ...patched(ref, { spec: { replicas } }, patchTypes.merge),
     subresource: "scale",
   }),
+  // kubectl's own annotation, to the second as it writes it (`polymorphichelpers/objectrestarter.go`).
+  "kube.restart": ({ ref }, now) => {
+    const restartedAt = new Date(now).toISOString().replace(/\.\d+/, "");
+    const metadata = { annotations: { "kubectl.kubernetes.io/restartedAt": restartedAt } };
+    return patched(ref, { spec: { template: { metadata } } }, patchTypes.merge);
+  },
+  "kube.evict": ({ ref, ...deleteOptions }) => {
+    const { name, namespace } = ref;
+    const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name, namespace }, deleteOptions };
+    return { target: ref, verb: "create", subresource: "eviction", method: "POST", body };
+  },
+  "kube.subresource": ({ ref, name, body, verb, type }) => {
+    if (neverWritten.has(name)) {
+      const what = `the runtime refuses to ${verb} the subresource ${name}`;
+      throw withheld(new WatchfireError("WF_ACCESS_SUBRESOURCE", { what }));
+    }
+    if (verb !== "patch" && type !== undefined)
+      throw invalid(`kube.subresource: the verb ${verb} takes no type of patch`);
+    const contentType = verb === "patch" ? { contentType: patchTypes[type ?? "merge"] } : {};
+    return { target: ref, verb, subresource: name, method: methods[verb], body, ...contentType };
+  },
 };
 
-/** Returns the request for an operation with checked arguments. */
-export function planOf<Name extends KubeOperation>(operation: Name, args: ArgumentsOf<Name>): Plan {
-  const plan = plans[operation](args);
+/** Returns the request for an operation with checked arguments, at `now` in milliseconds since the epoch. */
+export function planOf<Name extends KubeOperation>(operation: Name, args: ArgumentsOf<Name>, now: number): Plan {
+  const plan = plans[operation](args, now);
   if (operation !== "kube.list" && operation !== "kube.create" && plan.target.name === undefined) {
     throw invalid(`${operation}: metadata.name is missing`);
   }

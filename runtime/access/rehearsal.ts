@@ -23,6 +23,10 @@ const longestBody = 2_000;
 /** Maximum size, in bytes, of an object that is read to show a patch on it. */
 const objectLimit = 16 * 1024 * 1024;
 
+/** The path of a subresource that may not be readable, unlike `status` and `scale`; the group is its object's path. */
+const subresourcePath =
+  /^(\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/[^/]+|(?!namespaces\/)[^/]+)\/[^/]+)\/(?!(?:status|scale)$)[^/]+$/;
+
 type Json = { readonly [name: string]: unknown };
 
 /**
@@ -48,15 +52,18 @@ export class RehearsedTransport implements KubeTransport {
     const given = body === undefined ? undefined : (parseExactly(body.toString()) as Json);
     const shown = given && shownBody(given, path);
     this.tell({ function: this.functionName, method, to: path, ...(shown !== undefined && { body: shown }) });
-    const of = method === "POST" ? `${path}/${nameOf(given)}` : path;
+    const holder = path.match(subresourcePath)?.[1];
+    const of = holder ?? (method === "POST" ? `${path}/${nameOf(given)}` : path);
     const found = await this.inner.request({ ...reading(request), path: of });
     const { status } = found;
     if (status !== 404 && status >= 300) return found;
     const there = status === 404 ? undefined : await jsonOf(found);
+    // Only the API server knows the effect of a POST to a subresource.
+    if (method === "POST" && holder !== undefined) return there ? answer(201, success) : missing(of);
     if (method === "POST") return there ? conflict("AlreadyExists", `${of} already exists`) : answer(201, given);
     const isApply = request.headers?.["content-type"] === applyType;
     if (!there) return isApply ? answer(201, given) : missing(of);
-    if (method === "DELETE") return answer(200, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" });
+    if (method === "DELETE") return answer(200, success);
     if (method === "PUT" && isOutdated(there, given)) return conflict("Conflict", `${of} has been modified`);
     // A list of JSON patch operations is shown, but not applied.
     return answer(200, Array.isArray(given) ? there : merged(there, given ?? {}));
@@ -134,6 +141,8 @@ const answer = (status: number, value: unknown): KubeResponse => ({
   headers: { "content-type": "application/json" },
   body: Readable.from([Buffer.from(JSON.stringify(value ?? {}))]),
 });
+
+const success = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success" };
 
 const failure = (code: number, reason: string, message: string): KubeResponse =>
   answer(code, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", code, reason, message });

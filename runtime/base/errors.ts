@@ -50,6 +50,10 @@ export const errorCodes = {
     "there is no function to validate in the folder",
     "name the right folder with --functions, or add NAME/function.yaml and a handler.ts to this one",
   ),
+  WF_MANIFEST_STRAY: user(
+    "a folder has a handler or a manifest and is not read as a function: a warning, which refuses nothing",
+    "write a function.yaml next to the handler; name a file that functions share otherwise than handler",
+  ),
   WF_MANIFEST_UNREADABLE: user("the manifest cannot be read", "check that it is a readable file of at most 1 MiB"),
   WF_MANIFEST_SYNTAX: user("the manifest is not valid YAML", "correct the YAML at that place"),
   WF_MANIFEST_DUPLICATE_KEY: user("a field appears twice", "keep one of the two"),
@@ -190,6 +194,10 @@ export const errorCodes = {
     "name a file or folder of them with --crd, or a cluster that has some with --kubeconfig or --context",
   ),
   WF_TYPES_HANDLER: user("the compiler refuses a function's code", "mend the code at this place"),
+  WF_TYPES_TRIGGER: user(
+    "a handler's types name a trigger that its manifest does not have, or another kind than the trigger watches",
+    "name the manifest's triggers in `Triggers<{ … }>`, each with the type of its kind",
+  ),
   WF_TYPES_COMPILER: system("the project's TypeScript compiler did not finish", "run `npx tsc --noEmit`"),
   WF_TYPES_FOLDER: user("the types cannot be written", "name a folder that can be written with --out"),
 
@@ -302,6 +310,10 @@ export const errorCodes = {
     "a function may neither write the runtime's own objects nor read its Secrets, whatever its manifest grants",
     "give the object another name or namespace; runtime/docs/reserved.md lists the reserved names and labels",
   ),
+  WF_ACCESS_SUBRESOURCE: user(
+    "no function may write to attach, exec, portforward, proxy or token of any object, whatever its manifest grants",
+    "have a Job do it, under another ServiceAccount",
+  ),
   WF_ACCESS_ENV: user(
     "a value of a function's environment cannot be read",
     "create the Secret or ConfigMap in the runtime's namespace, or mark the reference `optional: true`",
@@ -319,6 +331,10 @@ export const errorCodes = {
   WF_RBAC_POWERFUL: user(
     "a permission reaches further than it says, such as to every account: a warning, which refuses nothing",
     "narrow it, or have it reviewed as a cluster-wide right; runtime/docs/security.md lists what each grant reaches",
+  ),
+  WF_RBAC_CALL: user(
+    "a handler makes a call that no permission of its manifest grants: a warning, which refuses nothing",
+    "add the rule to `permissions`, or remove the call; the call is a ForbiddenError until then",
   ),
   WF_RBAC_UNKNOWN_KIND: user(
     "the resource behind a trigger's kind is not known without a cluster",

@@ -26,6 +26,7 @@ import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { scheduleText } from "../manifest/schedule.ts";
+import { strayWarnings } from "../manifest/stray-files.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { FunctionLog } from "../observe/function-log.ts";
 import { createLog, type Logger } from "../observe/log.ts";
@@ -40,6 +41,7 @@ import { readFolder, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, loopback } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
+import { compareHandlers, warn } from "./warning.ts";
 
 /** Number of executors that are started in advance, for several functions. With a single function, the second is ended. */
 const executorsAhead = 2;
@@ -132,16 +134,19 @@ export const dev = command({
           const { samples: record } = cluster;
           const manifests = () => runtime.functions.map(({ file }) => file);
           const samples = record && new SampleKeeper({ manifests, transport, record, data: options.data, log });
+          const told = new Set<string>();
           const types = typeWatchOf(runtime, folder, log, stop);
           watchFolder(folder, {
             clock: systemClock,
             signal: stop,
             changed: () => {
               void runtime.reload().then(() => samples?.look());
+              void tellOfHandlers(folder, told);
               types.changed();
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
+          await tellOfHandlers(folder, told);
           await samples?.look();
           types.changed();
         },
@@ -251,12 +256,25 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
   };
 }
 
+/**
+ * Prints the warnings of `watchfire validate` that need only the folder: stray files, and calls without a permission. Each is printed
+ * once.
+ */
+async function tellOfHandlers(folder: string, told: Set<string>): Promise<void> {
+  const loaded = await loadFunctions(folder);
+  const warnings = [...strayWarnings(folder, loaded.functions), ...compareHandlers(folder, loaded).warnings];
+  for (const { message } of warnings) if (!told.has(message)) warn(message);
+  told.clear();
+  for (const { message } of warnings) told.add(message);
+}
+
 /** Checks types as `watchfire validate` does, if TypeScript is installed. */
 function typeWatchOf(runtime: Host, folder: string, log: Logger, signal: AbortSignal): TypeWatch {
   const check: TypeWatchOptions["check"] = async (handlers, signal) => {
     if (isBuilt(folder)) return [];
     const { checkTypes } = await import("../types/handler-types.ts");
-    return (await checkTypes(folder, handlers, process.cwd(), signal)).faults;
+    const { faults } = await checkTypes(folder, handlers, process.cwd(), signal);
+    return [...faults, ...compareHandlers(folder, await loadFunctions(folder)).faults];
   };
   const functions = () => {
     const codes = new Map(runtime.status().functions.map(({ name, code }) => [name, code]));

@@ -1,4 +1,4 @@
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import { WatchfireError } from "../base/errors.ts";
 import { readBuilt } from "../catalog/built-folder.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
@@ -9,6 +9,7 @@ import { isBuilt } from "../manifest/built.ts";
 import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
+import { strayWarnings } from "../manifest/stray-files.ts";
 import { readFields, recordsOf, type TriggerRecord } from "../manifest/trigger-record.ts";
 import { describeFinding, faultOfCase, githubAnnotation, junitOf } from "./annotations.ts";
 import { buildFunctions } from "./built-functions.ts";
@@ -18,7 +19,7 @@ import { functions as functionsFolder, output, serviceAccount } from "./options.
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { rulesOptions } from "./rbac.ts";
 import { readStore, warningsOfStore } from "./store-limits.ts";
-import { warn, warningsOfNames, warningsOfReach, warningsOfWildcards } from "./warning.ts";
+import { compareHandlers, warn, warningsOfNames, warningsOfReach, warningsOfWildcards } from "./warning.ts";
 
 export const validate = command({
   name: "validate",
@@ -55,6 +56,7 @@ export const validate = command({
     const { functions, rejected, faults } = loaded;
     // A wrong folder must not pass as a valid one.
     if (functions.length + rejected.length + faults.length === 0) {
+      for (const { message } of strayWarnings(folder, functions)) warn(message);
       throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
     }
     const served = await compareWithCluster(
@@ -66,17 +68,23 @@ export const validate = command({
     );
     const built = await buildFunctions(folder, functions);
     const types = await compareWithTypes(folder, built);
-    const all = [...faults, ...served.faults, ...built.flatMap((each) => each.faults), ...types.faults];
+    const handlers = compareHandlers(folder, loaded);
+    const ofBuild = built.flatMap((each) => each.faults);
+    const all = [...faults, ...served.faults, ...ofBuild, ...types.faults, ...handlers.faults];
     const asksCluster = given.has("kubeconfig") || given.has("context");
     const warnings = [
+      ...strayWarnings(folder, functions),
       ...(asksCluster ? [] : warningsOfNames(folder, loaded)),
       ...warningsOfWildcards(loaded),
       ...warningsOfReach(loaded, { namespace, account }),
       ...warningsOfStore(loaded, built, store),
+      ...handlers.warnings,
     ];
     const edits = options.data === undefined ? [] : await editsOnRecord(options.data, functions);
     const faulty = new Set([...served.faulty, ...types.faulty]);
-    const good = built.filter(({ faults, manifest }) => faults.length === 0 && !faulty.has(manifest));
+    const mistyped = new Set(handlers.faults.map(({ detail }) => resolve(detail.place?.file ?? "")));
+    const isGood = (manifest: FunctionManifest) => !faulty.has(manifest) && !mistyped.has(resolve(manifest.handler));
+    const good = built.filter(({ faults, manifest }) => faults.length === 0 && isGood(manifest));
     print(options.output, {
       valid: good.map(({ manifest }) => manifest.name),
       faults: all,

@@ -20,8 +20,8 @@ export interface NotServed {
   readonly type: "NotServed";
   /** Which of the two is not served. */
   readonly unknown: "apiVersion" | "kind";
-  /** The name that was probably meant. */
-  readonly near: string | undefined;
+  /** The name that was probably meant, or the group version that has the kind, as a sentence. */
+  readonly hint: string | undefined;
   /** Message: the group version, or the kind within it, is missing; and the name that was probably meant. */
   readonly reason: string;
 }
@@ -53,15 +53,17 @@ export class Discovery {
   /** Throws what the transport throws; an unserved kind is a result, not an error. */
   async resolve(apiVersion: string, kind: string): Promise<Lookup> {
     const found = await this.groupVersion(apiVersion);
-    if (!found)
-      return unserved("apiVersion", apiVersion, this.kept.keys(), `the API server does not serve ${apiVersion}`);
+    if (!found) {
+      const near = suggest(apiVersion, this.kept.keys());
+      return notServed("apiVersion", `the API server does not serve ${apiVersion}`, near && `did you mean ${near}?`);
+    }
     const named = found.resources.filter((resource) => resource.kind === kind);
     // A kind may have several paths; the one that can be watched is meant.
     const resource = named.find((each) => each.verbs.includes("watch")) ?? named[0];
     if (resource) return { type: "Served", resource };
     // Requested again next time; until then the group version counts as served.
     this.kept.set(apiVersion, { found, at: Number.NEGATIVE_INFINITY });
-    return lacking(found, kind);
+    return this.lacking(found, kind);
   }
 
   /**
@@ -70,7 +72,7 @@ export class Discovery {
    */
   missing(apiVersion: string, kind: string): NotServed | undefined {
     const found = this.fromKept(apiVersion);
-    return found && !found.resources.some((resource) => resource.kind === kind) ? lacking(found, kind) : undefined;
+    return found && !found.resources.some((resource) => resource.kind === kind) ? this.lacking(found, kind) : undefined;
   }
 
   /**
@@ -104,6 +106,19 @@ export class Discovery {
       this.inFlight.set(apiVersion, flight);
     }
     return flight;
+  }
+
+  private lacking(found: GroupVersion, kind: string): NotServed {
+    const apiVersion = apiVersionOf(found);
+    const words = `${apiVersion} has no kind ${kind}`;
+    const others = [...this.kept.values()].flatMap((each) => each.found ?? []);
+    const other = others.find(({ resources }) => resources.some((resource) => resource.kind === kind));
+    if (other) return notServed("kind", words, `${kind} is in ${apiVersionOf(other)}`);
+    const near = suggest(
+      kind,
+      found.resources.map((resource) => resource.kind),
+    );
+    return notServed("kind", words, near && `did you mean ${near}?`);
   }
 
   private fromKept(apiVersion: string): GroupVersion | undefined {
@@ -155,16 +170,12 @@ export class Discovery {
   }
 }
 
-function lacking(found: GroupVersion, kind: string): NotServed {
-  const kinds = found.resources.map((resource) => resource.kind);
-  return unserved("kind", kind, kinds, `${apiVersionOf(found)} has no kind ${kind}`);
-}
-
-function unserved(unknown: NotServed["unknown"], word: string, known: Iterable<string>, words: string): NotServed {
-  const near = suggest(word, known);
-  const reason = near === undefined ? words : `${words}; did you mean ${near}?`;
-  return { type: "NotServed", unknown, near, reason };
-}
+const notServed = (unknown: NotServed["unknown"], words: string, hint: string | undefined): NotServed => ({
+  type: "NotServed",
+  unknown,
+  hint,
+  reason: hint === undefined ? words : `${words}; ${hint}`,
+});
 
 /** Throws WF_KUBE_NOT_WATCHABLE for a kind that is served but cannot be watched, such as metrics and access reviews. */
 export function assertWatchable(resource: Resource): void {

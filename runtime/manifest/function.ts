@@ -104,7 +104,7 @@ export interface CachedRead extends Selection {
 /** Index that finds objects without scanning all of them: by a field's value, or by each value of a list. */
 export interface ReadIndex {
   readonly name: string;
-  /** Segments of the field's path. */
+  /** Segments of the field's path; `eachItem` among them leads into a list. */
   readonly field: readonly string[];
 }
 

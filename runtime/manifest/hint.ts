@@ -12,6 +12,8 @@ export function valueHint(path: Path, actual: unknown): string | undefined {
   if (field === "matchNames" && actual === "*") return "leave `namespaceSelector` out to watch in all of them";
   if (field === "events") return eventHint(actual);
   if (field === "handler") return "name the file, such as ./handler.ts";
+  if (field === "field" && /\[\d*\]/.test(actual))
+    return `an index is of all items: ${actual.replace(/\[\d*\]/g, "[*]")}`;
   if (field === "host") return hostHint(actual);
   if (field === "apiVersion" && !actual.includes("/")) return `a group is followed by its version: ${actual}/v1`;
   if (field === "name" && !fields.includes("env")) return dnsLabelHint(actual);

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { parseDuration } from "@watchfire/sdk";
-import { parseFieldPath } from "./field-path.ts";
+import { parseFieldPath, parseIndexPath } from "./field-path.ts";
 import type {
   CachedRead,
   EnvVar,
@@ -120,7 +120,7 @@ function readOf({
     namespaces: scopeOf(namespaceSelector),
     labelSelector: labelQuery(labelSelector ?? {}),
     fieldSelector: checked(fieldQuery(fieldSelector ?? "")),
-    indexes: indexes.map(({ name, field }) => ({ name, field: checked(parseFieldPath(field)) })),
+    indexes: indexes.map(({ name, field }) => ({ name, field: checked(parseIndexPath(field)) })),
   };
 }
 

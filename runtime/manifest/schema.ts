@@ -2,7 +2,7 @@ import { z } from "zod";
 import * as names from "../kube/names.ts";
 import { longestExpression, mostConditions } from "./condition-limits.ts";
 import { duration } from "./duration-schema.ts";
-import { fieldPathPattern, parseFieldPath } from "./field-path.ts";
+import { fieldPathPattern, indexPathPattern, parseFieldPath, parseIndexPath } from "./field-path.ts";
 import { permissionSchema } from "./permission-schema.ts";
 import { parseSize, sizePattern } from "./quantity.ts";
 import { scheduleSchema } from "./schedule-schema.ts";
@@ -169,11 +169,13 @@ const readIndex = z.strictObject({
     .describe('Name of the index, by which the handler reads it: `index: { byNode: "node-1" }`.'),
   field: z
     .string()
-    .regex(fieldPathPattern, { error: "expected a field path such as .spec.nodeName" })
-    .refine((path) => !fieldPathPattern.test(path) || parseFieldPath(path) !== undefined, {
+    .regex(indexPathPattern, { error: "expected a field path such as .spec.nodeName" })
+    .refine((path) => !indexPathPattern.test(path) || parseIndexPath(path) !== undefined, {
       error: "expected a path that begins with a dot",
     })
-    .describe("Path of the indexed value. For a list, each text, number or boolean in it is indexed."),
+    .describe(
+      "Path of the indexed value. For a list, each text, number or boolean in it is indexed. `[*]` leads into a list's items: .metadata.ownerReferences[*].uid",
+    ),
 });
 
 const {

@@ -48,9 +48,21 @@ function kindWarnings(
     const hint = meant === undefined ? {} : { hint: `${kind} is in ${meant}` };
     return [{ code: "WF_MANIFEST_NOT_BUILT_IN", path: [...path, "apiVersion"], what: noSuchGroup, ...hint }];
   }
-  if (!kinds || kinds[kind]) return [];
+  if (kinds?.[kind]) return [];
+  const elsewhere = Object.entries(builtInTable).findLast(([, each]) => each[kind])?.[0];
+  // An unknown version is reported only if a known version of its group has the kind.
+  if (!kinds && (elsewhere === undefined || groupOf(elsewhere) !== groupOf(apiVersion))) return [];
   if (defined.some((each) => each.kind === kind && each.group === groupOf(apiVersion))) return [];
+  if (!kinds) {
+    const what = "Kubernetes is not known to serve this version";
+    const hint = `${kind} is in ${elsewhere}`;
+    return [{ code: "WF_MANIFEST_NOT_BUILT_IN", path: [...path, "apiVersion"], what, hint }];
+  }
   const what = `${apiVersion} is not known to have such a kind to watch`;
+  if (elsewhere !== undefined) {
+    const hint = `${kind} is in ${elsewhere}`;
+    return [{ code: "WF_MANIFEST_NOT_BUILT_IN", path: [...path, "kind"], what, hint }];
+  }
   return [{ code: "WF_MANIFEST_NOT_BUILT_IN", path: [...path, "kind"], what, ...near(kind, Object.keys(kinds)) }];
 }
 

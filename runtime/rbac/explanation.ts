@@ -1,4 +1,5 @@
 import { functionAccount } from "../access/account.ts";
+import { grantableVerbs } from "../access/grants.ts";
 import { clean } from "../base/wording.ts";
 import type { FunctionManifest, NamespaceScope, Permission, Selection } from "../manifest/function.ts";
 import { scheduleText } from "../manifest/schedule.ts";
@@ -60,9 +61,8 @@ const placeWords = (namespaces: readonly string[] | undefined): string => {
 
 function permissionWords(permission: Permission, among: readonly string[]): string[] {
   const { apiGroups, resources, verbs, resourceNames, namespaces } = permission;
-  // A rule with names does not grant an ordinary create.
   const own = among.filter((verb) => verbs.includes("*") || verbs.includes(verb));
-  const granted = own.filter((verb) => !(resourceNames && verb === "create"));
+  const granted = grantableVerbs(permission, own);
   if (granted.length === 0) return [];
   const what = apiGroups.flatMap((group) => resources.map((resource) => resourceWords(resource, group)));
   const names = resourceNames ? ` named ${resourceNames.join(", ")}` : "";

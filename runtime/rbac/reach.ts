@@ -1,3 +1,4 @@
+import { grantableVerbs } from "../access/grants.ts";
 import { OwnObjects } from "../access/own-objects.ts";
 import type { FunctionManifest, Permission } from "../manifest/function.ts";
 import type { RuleFault } from "../manifest/rule-fault.ts";
@@ -55,9 +56,9 @@ export function reachOf(permission: Permission, runtime: ReachOptions): Reached[
     const { apiGroups, resourceNames, namespaces } = permission;
     if (!has(apiGroups, power.group) || !isThere(power, namespaces, runtime.namespace)) return [];
     if (!isNamed(power, permission, runtime.namespace, own)) return [];
-    // RBAC does not grant create to a rule with names if the request has no name, and `rbac` prints no such rule.
-    const verbs = power.verbs.filter((verb) => has(permission.verbs, verb) && !(resourceNames && verb === "create"));
     const resources = power.resources.filter((resource) => hasResource(permission.resources, resource));
+    const given = power.verbs.filter((verb) => has(permission.verbs, verb));
+    const verbs = grantableVerbs({ resources, resourceNames }, given);
     if (verbs.length === 0 || resources.length === 0) return [];
     return [{ power, words: `${verbs.join(", ")} of ${resources.join(", ")} reaches ${power.reached}` }];
   });

@@ -1,4 +1,5 @@
 import { functionAccount } from "../access/account.ts";
+import { grantableVerbs } from "../access/grants.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { showPath } from "../document/path.ts";
 import type { StoreKind } from "../journal/checkpoint.ts";
@@ -126,8 +127,7 @@ function refuseWildcards(manifest: FunctionManifest): void {
 /** Expands the verbs of the manifest's own rule; the rest is unchanged. */
 function permissionRules({ apiGroups, resources, resourceNames, namespaces, verbs: given }: Permission): ScopedRule[] {
   const asked = given.includes("*") ? clientVerbs : given;
-  // A rule with names does not grant an ordinary create, here as in RBAC.
-  const verbs = resourceNames ? asked.filter((verb) => verb !== "create") : asked;
+  const verbs = grantableVerbs({ resources, resourceNames }, asked);
   const rule = { apiGroups, resources, verbs, ...(resourceNames && { resourceNames }) };
   const emits = resources.includes("events") && verbs.includes("create");
   const event = emits && apiGroups.some((group) => group === "" || group === "events.k8s.io");

@@ -47,9 +47,9 @@ async function kindFaults(
   if (own.some((each) => apiVersionOf(each) === apiVersion && each.resources[0]?.kind === kind)) return [];
   const lookup = await discovery.resolve(apiVersion, kind);
   if (lookup.type === "NotServed") {
-    const { unknown, near } = lookup;
+    const { unknown, hint } = lookup;
     const what = unknown === "kind" ? `${apiVersion} has no such kind` : "the API server does not serve it";
-    return [{ code: "WF_MANIFEST_NOT_SERVED", path: [...path, unknown], what, ...hintOf(near) }];
+    return [{ code: "WF_MANIFEST_NOT_SERVED", path: [...path, unknown], what, ...(hint !== undefined && { hint }) }];
   }
   const { verbs, namespaced } = lookup.resource;
   if (!["list", "watch"].every((verb) => verbs.includes(verb))) {

@@ -93,6 +93,11 @@ export class Objects {
     return this.indexes.get(indexKey(path))?.of(value) ?? [];
   }
 
+  /** Returns the objects that the field's index cannot find, since each has too many values. */
+  crowded(path: readonly string[]): Iterable<CachedObject> {
+    return this.indexes.get(indexKey(path))?.crowded ?? [];
+  }
+
   /** Indexes another field. */
   index(path: readonly string[]): void {
     const key = indexKey(path);

@@ -77,17 +77,19 @@ export class ReadView {
 
   /**
    * Returns the objects of one namespace or of all. With `where`, those with that field's value, which may include other
-   * namespaces.
+   * namespaces; in place of a value, those with too many values to be found.
    */
   objects(
     namespace: string | undefined,
-    where?: { readonly field: readonly string[]; readonly value: string },
+    where?: { readonly field: readonly string[]; readonly value: string | undefined },
   ): readonly Iterable<CachedObject>[] {
     const one = namespace === undefined ? undefined : this.replicaOf(namespace);
     const replicas = namespace === undefined ? this.replicas : one ? [one] : [];
     return replicas.flatMap(({ objects }) => {
       if (!objects) return [];
-      return where ? [objects.with(where.field, where.value)] : objects.in(namespace);
+      if (!where) return objects.in(namespace);
+      const { field, value } = where;
+      return [value === undefined ? objects.crowded(field) : objects.with(field, value)];
     });
   }
 

@@ -3,9 +3,11 @@ import { WatchfireError } from "../base/errors.ts";
 import { byAge, noResourceVersion } from "../base/resource-version.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
 import type { Informers } from "../informer/informers.ts";
+import type { ObjectMeta } from "../informer/scan/change.ts";
 import { labelQuery } from "../kube/label-query.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { CacheBudget } from "./cache-budget.ts";
+import { mostValues } from "./field-index.ts";
 import { FunctionReads, type FunctionReadsParts, type ReadReport } from "./function-reads.ts";
 import type { ReadView } from "./read-view.ts";
 import { Replica } from "./replica.ts";
@@ -133,13 +135,18 @@ export class Reads {
 
   /**
    * Returns `{ items, resourceVersion, ageMs }` as JSON.
-   * @throws WatchfireError WF_READS_UNDECLARED, WF_READS_SELECTOR, WF_READS_ANSWER
+   * @throws WatchfireError WF_READS_UNDECLARED, WF_READS_SELECTOR, WF_READS_INDEX, WF_READS_ANSWER
    */
   list(functionName: string, { namespace, labelSelector = "", index = {}, ...kind }: CollectionQuery): string {
     const [asked] = Object.entries(index);
     const { view, index: found } = this.reads(functionName).find(kind, namespace, asked?.[0]);
     const chooses = labelQuery(labelSelector);
     const where = found && asked && { field: found.field, value: asked[1] };
+    for (const crowded of where ? view.objects(namespace, { ...where, value: undefined }) : []) {
+      for (const { meta } of crowded) {
+        if (namespace === undefined || meta.namespace === namespace) throw unfindable(kind, found?.name, meta);
+      }
+    }
     const items: string[] = [];
     let bytes = 0;
     for (const kept of view.objects(namespace, where)) {
@@ -171,6 +178,16 @@ function ageOf({ replicas }: ReadView): string {
   const [at = noResourceVersion] = replicas.flatMap((replica) => replica.at ?? []).sort(byAge);
   const ageMs = Math.max(0, ...replicas.map((replica) => replica.ageMs ?? 0));
   return `"resourceVersion":${JSON.stringify(at)},"ageMs":${Math.round(ageMs)}`;
+}
+
+/** A list without the object would look complete. */
+function unfindable(
+  { apiVersion, kind }: Pick<ObjectQuery, "apiVersion" | "kind">,
+  index: string | undefined,
+  { namespace, name }: ObjectMeta,
+): WatchfireError {
+  const what = `${apiVersion} ${kind} ${namespace === "" ? "" : `${namespace}/`}${name} has more than ${mostValues} values for the index ${index}`;
+  return new WatchfireError("WF_READS_INDEX", { what });
 }
 
 const tooLarge = ({ apiVersion, kind }: Pick<ObjectQuery, "apiVersion" | "kind">): WatchfireError =>

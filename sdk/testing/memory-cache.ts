@@ -58,7 +58,7 @@ export function memoryCache(cluster: MemoryCluster, reads: readonly DeclaredRead
         (object) =>
           (namespace === undefined || object.metadata?.namespace === namespace) &&
           matchesLabels(labelSelector, object.metadata?.labels ?? {}) &&
-          (!asked || field === undefined || valuesAt(object, field).includes(asked[1])),
+          (!asked || field === undefined || valuesAt(object, field).has(asked[1])),
       );
       return { items, ...age() };
     },
@@ -94,12 +94,24 @@ function meets(
   return Object.entries(matchLabels).every(([key, value]) => labels[key] === value) && matchExpressions.every(holds);
 }
 
-/** Returns the texts, numbers and booleans at a field's path, or in the list there. */
-function valuesAt(object: unknown, path: string): string[] {
-  let value = object;
-  for (const [, plain, double, single] of path.matchAll(/\.([\w$-]+)|\["([^"]+)"\]|\['([^']+)'\]/g))
-    value = (value as Record<string, unknown> | undefined)?.[plain ?? double ?? single ?? ""];
-  return (Array.isArray(value) ? value : [value])
-    .filter((each) => ["string", "number", "boolean"].includes(typeof each))
-    .map(String);
+/** Values by which an index finds one object, as in the runtime. */
+const mostValues = 1000;
+
+/** Returns the texts, numbers and booleans at a field's path, or in the list there; `[*]` leads into a list's items. */
+function valuesAt(object: unknown, path: string): ReadonlySet<string> {
+  let values: unknown[] = [object];
+  for (const [step, plain, double, single] of path.matchAll(/\.([\w$-]+)|\["([^"]+)"\]|\['([^']+)'\]|\[\*\]/g)) {
+    const name = plain ?? double ?? single ?? "";
+    values = values.flatMap((value) => {
+      if (step === "[*]") return Array.isArray(value) ? value : [];
+      return Array.isArray(value) ? [] : [(value as Record<string, unknown> | null | undefined)?.[name]];
+    });
+  }
+  const found = values
+    .flatMap((value) => (Array.isArray(value) ? value : [value]))
+    .filter((each) => ["string", "number", "boolean"].includes(typeof each));
+  const distinct = new Set(found.map(String));
+  if (distinct.size > mostValues)
+    throw new InvalidError(`WF_READS_INDEX: an object has more than ${mostValues} values at ${path}`, { status: 400 });
+  return distinct;
 }

@@ -79,18 +79,32 @@ export class MemoryCluster {
       return this.put({ ...found, status: (merge(found, patch) as UnknownObject).status });
     },
     "kube.apply": ({ object }) => this.put(merge(this.stored.get(keyOf(object as Stored)) ?? {}, object)),
-    "kube.delete": ({ ref }) => {
-      const found = this.find(ref);
-      if (found.metadata.finalizers?.length) {
-        const { deletionTimestamp = new Date(this.revision * 1000).toISOString() } = found.metadata;
-        return this.put({ ...found, metadata: { ...found.metadata, deletionTimestamp } });
-      }
-      this.stored.delete(keyOf(found));
-      return { apiVersion: "v1", kind: "Status", status: "Success" };
-    },
+    "kube.delete": ({ ref }) => this.remove(ref),
     "kube.getScale": ({ ref }) => scaleOf(this.find(ref)),
     "kube.setScale": ({ ref, replicas }) => scaleOf(this.put(merge(this.find(ref), { spec: { replicas } }))),
+    "kube.restart": ({ ref }) => {
+      const annotations = { "kubectl.kubernetes.io/restartedAt": new Date(this.revision * 1000).toISOString() };
+      return this.put(merge(this.find(ref), { spec: { template: { metadata: { annotations } } } }));
+    },
+    "kube.evict": ({ ref }) => this.remove(ref),
+    "kube.subresource": ({ ref, name, body, verb = "patch", type = "merge" }) => {
+      if (verb !== "patch" || type !== "merge") {
+        const what = verb === "patch" ? `${type} patch` : verb;
+        throw new Error(`the test harness has no ${what} of ${name}: give kube.subresource yourself`);
+      }
+      return this.put(merge(this.find(ref), body));
+    },
   };
+
+  private remove(ref: Ref): UnknownObject {
+    const found = this.find(ref);
+    if (found.metadata.finalizers?.length) {
+      const { deletionTimestamp = new Date(this.revision * 1000).toISOString() } = found.metadata;
+      return this.put({ ...found, metadata: { ...found.metadata, deletionTimestamp } });
+    }
+    this.stored.delete(keyOf(found));
+    return { apiVersion: "v1", kind: "Status", status: "Success" };
+  }
 
   private find({ apiVersion, kind, name, namespace }: Ref): Stored {
     const object = { apiVersion, kind, metadata: { name, namespace } } as Stored;

@@ -33,6 +33,8 @@ const documents: Record<string, unknown> = {
     { name: "configmaps", namespaced: true, kind: "ConfigMap", verbs },
     { name: "secrets", namespaced: true, kind: "Secret", verbs },
     { name: "namespaces", namespaced: false, kind: "Namespace", verbs },
+    { name: "pods", namespaced: true, kind: "Pod", verbs },
+    { name: "serviceaccounts", namespaced: true, kind: "ServiceAccount", verbs },
     { name: "nodes", namespaced: false, kind: "Node", verbs },
   ]),
   "/apis/apps/v1": discovery("apps/v1", [

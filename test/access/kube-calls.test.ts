@@ -5,6 +5,7 @@ import { Discovery } from "../../runtime/kube/discovery.ts";
 import { accessTo, apiServer, errorOf, everything, status } from "./api-server.ts";
 
 const ref = { apiVersion: "v1", kind: "ConfigMap", name: "settings", namespace: "demo" };
+const pod = { apiVersion: "v1", kind: "Pod", name: "web-0", namespace: "demo" };
 const web = { apiVersion: "apps/v1", kind: "Deployment", name: "web", namespace: "demo" };
 const object = {
   apiVersion: "v1",
@@ -33,6 +34,21 @@ describe("what a handler asks for", () => {
     ["kube.patchStatus", { ref: web, patch: {} }, "PATCH", "/apis/apps/v1/namespaces/demo/deployments/web/status"],
     ["kube.getScale", { ref: web }, "GET", "/apis/apps/v1/namespaces/demo/deployments/web/scale"],
     ["kube.setScale", { ref: web, replicas: 3 }, "PATCH", "/apis/apps/v1/namespaces/demo/deployments/web/scale"],
+    ["kube.restart", { ref: web }, "PATCH", "/apis/apps/v1/namespaces/demo/deployments/web"],
+    ["kube.evict", { ref: pod }, "POST", "/api/v1/namespaces/demo/pods/web-0/eviction"],
+    ["kube.subresource", { ref: pod, name: "resize", body: {} }, "PATCH", "/api/v1/namespaces/demo/pods/web-0/resize"],
+    [
+      "kube.subresource",
+      { ref: pod, name: "binding", body: {}, verb: "create" },
+      "POST",
+      "/api/v1/namespaces/demo/pods/web-0/binding",
+    ],
+    [
+      "kube.subresource",
+      { ref: web, name: "status", body: {}, verb: "update" },
+      "PUT",
+      "/apis/apps/v1/namespaces/demo/deployments/web/status",
+    ],
     ["kube.get", { ref: { apiVersion: "v1", kind: "Node", name: "n1" } }, "GET", "/api/v1/nodes/n1"],
   ])("%s becomes one request (%j)", async (operation, args, method, path) => {
     const { call, received } = await accessTo({ manifest: granted });
@@ -89,6 +105,40 @@ describe("what a handler asks for", () => {
       "application/apply-patch+yaml",
     ]);
     expect(received[0]?.body).toEqual({ data: null });
+  });
+
+  it("restarts by the annotation of kubectl, to the second of the runtime's clock", async () => {
+    const clock = { ...systemClock, now: () => Date.UTC(2026, 10, 27, 9, 30, 15, 999) };
+    const { call, received } = await accessTo({ manifest: granted, clock });
+    await call("kube.restart", { ref: web });
+    expect(received[0]?.headers["content-type"]).toBe("application/merge-patch+json");
+    const annotations = { "kubectl.kubernetes.io/restartedAt": "2026-11-27T09:30:15Z" };
+    expect(received[0]?.body).toEqual({ spec: { template: { metadata: { annotations } } } });
+  });
+
+  it("evicts with the time and the preconditions that the handler gives", async () => {
+    const { call, received } = await accessTo({ manifest: granted });
+    const options = { gracePeriodSeconds: 0, preconditions: { uid: "u" } };
+    await call("kube.evict", { ref: pod, ...options });
+    expect(received[0]?.body).toEqual({
+      apiVersion: "policy/v1",
+      kind: "Eviction",
+      metadata: { name: "web-0", namespace: "demo" },
+      deleteOptions: options,
+    });
+  });
+
+  it("sends a subresource its body as it is, and a patch of the type that the handler gives", async () => {
+    const { call, received } = await accessTo({ manifest: granted });
+    const body = { spec: { containers: [{ name: "a", resources: { limits: { cpu: "2" } } }] } };
+    await call("kube.subresource", { ref: pod, name: "resize", body, type: "strategic" });
+    await call("kube.subresource", { ref: pod, name: "resize", body });
+    await call("kube.subresource", { ref: pod, name: "resize", body, verb: "update" });
+    expect(received.map(({ headers, body: sent }) => [headers["content-type"], sent])).toEqual([
+      ["application/strategic-merge-patch+json", body],
+      ["application/merge-patch+json", body],
+      ["application/json", body],
+    ]);
   });
 
   it("sends selectors, limit and continue with a list", async () => {

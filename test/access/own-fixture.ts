@@ -109,6 +109,9 @@ export const writes = (ref: Ref): [string, object][] => [
   ["kube.updateStatus", { object: objectOf(ref) }],
   ["kube.patchStatus", { ref, patch: {} }],
   ["kube.setScale", { ref, replicas: 0 }],
+  ["kube.subresource", { ref, name: "finalize", body: objectOf(ref), verb: "update" }],
+  ...(ref.kind === "Pod" ? [["kube.evict", { ref }] satisfies [string, object]] : []),
+  ...(ref.kind === "StatefulSet" ? [["kube.restart", { ref }] satisfies [string, object]] : []),
 ];
 
 const refusal = {

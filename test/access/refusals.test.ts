@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { isOperation } from "../../runtime/access/arguments.ts";
 import { VirtualClock } from "../virtual-clock.ts";
-import { accessTo, errorOf, everything } from "./api-server.ts";
+import { accessTo, errorOf, everything, manifestOf } from "./api-server.ts";
 
 const ref = { apiVersion: "v1", kind: "ConfigMap", name: "settings", namespace: "demo" };
 const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "settings", namespace: "demo" } };
@@ -18,6 +18,9 @@ const every: [string, object][] = [
   ["kube.patchStatus", { ref, patch: {} }],
   ["kube.getScale", { ref }],
   ["kube.setScale", { ref, replicas: 1 }],
+  ["kube.restart", { ref: { ...ref, apiVersion: "apps/v1", kind: "Deployment" } }],
+  ["kube.evict", { ref: { ...ref, kind: "Pod" } }],
+  ["kube.subresource", { ref, name: "status", body: {} }],
   ["events.emit", { object: { ...ref, name: "other" }, type: "Normal", reason: "R", message: "m" }],
 ];
 
@@ -81,6 +84,45 @@ describe("a call", () => {
     expect((await call("kube.patch", { ref, patch: {} })).ok).toBe(true);
   });
 
+  it("of a subresource is not granted by its object's permission, and one by name only for that name", async () => {
+    const pod = { apiVersion: "v1", kind: "Pod", name: "web-0", namespace: "demo" };
+    const rule = { apiGroups: [""], resources: ["pods"], verbs: ["*"] };
+    const { call, functions, received } = await accessTo({ manifest: { permissions: [rule] } });
+    const missing = async (operation: string, args: object) =>
+      errorOf(await call(operation, args)).details?.missingRule;
+    const where = "resourceNames: [web-0], namespaces: [demo] }";
+    const eviction = `- { apiGroups: [""], resources: [pods/eviction], verbs: [create], ${where}`;
+    const resize = `- { apiGroups: [""], resources: [pods/resize], verbs: [patch], ${where}`;
+    expect(await missing("kube.evict", { ref: pod })).toBe(eviction);
+    expect(await missing("kube.subresource", { ref: pod, name: "eviction", body: {}, verb: "create" })).toBe(eviction);
+    expect(await missing("kube.subresource", { ref: pod, name: "resize", body: {} })).toBe(resize);
+    expect(received).toEqual([]);
+    const named = { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"], resourceNames: ["web-0"] };
+    functions.set("f", manifestOf({ permissions: [named] }));
+    expect((await call("kube.evict", { ref: pod })).ok).toBe(true);
+    expect(errorOf(await call("kube.evict", { ref: { ...pod, name: "web-1" } })).type).toBe("ForbiddenError");
+    expect(received.length).toBe(1);
+  });
+
+  it.each(["attach", "exec", "portforward", "proxy", "token"])(
+    "of the subresource %s is refused, whatever the manifest grants",
+    async (name) => {
+      const { call, asked, records } = await accessTo({ manifest: { permissions: [everything] } });
+      for (const verb of ["create", "update", "patch"]) {
+        const target = { ...ref, kind: name === "token" ? "ServiceAccount" : "Pod" };
+        expect(errorOf(await call("kube.subresource", { ref: target, name, body: {}, verb }))).toMatchObject({
+          type: "ForbiddenError",
+          message: expect.stringMatching(
+            new RegExp(`^WF_ACCESS_SUBRESOURCE: the runtime refuses to ${verb} the subresource ${name}; `),
+          ),
+          details: { refusedBy: "runtime" },
+        });
+      }
+      expect(asked).toEqual([]);
+      expect(records.map(({ result }) => result)).toEqual(Array(3).fill("refused"));
+    },
+  );
+
   it.each<[string, object, string]>([
     ["kube.get", { ref: { ...ref, name: undefined } }, "ref.name is missing; expected a string"],
     ["kube.get", { ref: { ...ref, name: 3 } }, "ref.name is not a string, got 3"],
@@ -101,6 +143,16 @@ describe("a call", () => {
     ["kube.delete", { ref, propagationPolicy: "None" }, 'propagationPolicy is not one of Background, Foreground, Orphan, got "None"'],
     ["kube.setScale", { ref, replicas: 1.5 }, "replicas is not a whole number, got 1.5"],
     ["kube.setScale", { ref, replicas: -1 }, "replicas is less than 0, got -1"],
+    ["kube.restart", { ref: { ...ref, kind: "Pod" } }, 'ref.apiVersion is not one of apps/v1, got "v1"'],
+    ["kube.restart", { ref: { ...ref, apiVersion: "apps/v1", kind: "ReplicaSet" } }, 'ref.kind is not one of Deployment, StatefulSet, DaemonSet, got "ReplicaSet"'],
+    ["kube.evict", { ref }, 'ref.kind is not one of Pod, got "ConfigMap"'],
+    ["kube.evict", { ref: { ...ref, kind: "Pod" }, gracePeriodSeconds: -1 }, "gracePeriodSeconds is less than 0, got -1"],
+    ["kube.subresource", { ref, name: "resize" }, "body is not an object"],
+    ["kube.subresource", { ref, name: "resize", body: [] }, "body is not an object, got an array"],
+    ["kube.subresource", { ref, name: "exec/x", body: {} }, 'name is no subresource\'s name such as resize, got "exec/x"'],
+    ["kube.subresource", { ref, name: "..", body: {} }, 'name is no subresource\'s name such as resize, got ".."'],
+    ["kube.subresource", { ref, name: "resize", body: {}, verb: "get" }, 'verb is not one of patch, update, create, got "get"'],
+    ["kube.subresource", { ref, name: "resize", body: {}, verb: "update", type: "merge" }, "the verb update takes no type of patch"],
     ["events.emit", { object: ref, type: "Normal", reason: "no word", message: "m" }, 'reason is no word of at most 128 letters, digits or _, got "no word"'],
   ])("whose arguments are wrong is told which field, what it was, and what is expected: %s %j", async (operation, args, said) => {
     const { call, asked } = await accessTo({ manifest: { permissions: [everything] } });

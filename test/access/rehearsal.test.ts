@@ -34,6 +34,9 @@ const writes: [string, object][] = [
   ["kube.delete", { ref }],
   ["kube.updateStatus", { object }],
   ["kube.patchStatus", { ref, patch: {} }],
+  ["kube.restart", { ref: { ...ref, apiVersion: "apps/v1", kind: "Deployment" } }],
+  ["kube.evict", { ref: { ...ref, kind: "Pod" } }],
+  ["kube.subresource", { ref: { ...ref, kind: "Pod" }, name: "resize", body: {} }],
   ["events.emit", { object: ref, type: "Normal", reason: "Said", message: "so" }],
 ];
 
@@ -66,13 +69,31 @@ describe("in a dry run", () => {
     });
   });
 
+  it("a write to a subresource reads the object that it is of", async () => {
+    const { call, received } = await rehearsal(hasIt);
+    const pod = { ...ref, kind: "Pod" };
+    const evicted = await call("kube.evict", { ref: pod });
+    expect(evicted.ok && JSON.parse(evicted.json)).toMatchObject({ kind: "Status", status: "Success" });
+    const node = { apiVersion: "v1", kind: "Node", name: "n1" };
+    for (const of of [pod, node]) await call("kube.subresource", { ref: of, name: "resize", body: {} });
+    await call("kube.patchStatus", { ref: pod, patch: {} });
+    expect(received.map(({ method, path }) => `${method} ${path}`)).toEqual([
+      "GET /api/v1/namespaces/demo/pods/settings",
+      "GET /api/v1/namespaces/demo/pods/settings",
+      "GET /api/v1/nodes/n1",
+      "GET /api/v1/namespaces/demo/pods/settings/status",
+    ]);
+  });
+
   it("what cannot be is refused as the API server would", async () => {
     const taken = await rehearsal(hasIt);
     expect(errorOf(await taken.call("kube.create", { object })).type).toBe("AlreadyExistsError");
     const stale = { ...object, metadata: { ...object.metadata, resourceVersion: "6" } };
     expect(errorOf(await taken.call("kube.update", { object: stale })).type).toBe("ConflictError");
     const empty = await rehearsal(hasNone);
-    for (const [operation, args] of writes.filter(([name]) => /patch|update|delete/i.test(name))) {
+    for (const [operation, args] of writes.filter(([name]) =>
+      /patch|update|delete|restart|evict|subresource/i.test(name),
+    )) {
       expect(errorOf(await empty.call(operation, args)).type).toBe("NotFoundError");
     }
     const refused = await rehearsal(() => status(403, "Forbidden"));

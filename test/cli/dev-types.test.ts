@@ -33,6 +33,30 @@ test("`dev` runs code whose types are wrong, warns of it afterwards with place a
   expect(await dev.end()).toBe(0);
 });
 
+test("`dev` warns of what `validate` finds in a handler and its manifest, and once of each", async () => {
+  const calling = (more = "") => `import { defineHandler, type Triggers } from "@watchfire/sdk";
+import type { V1Pod } from "@watchfire/sdk/kubernetes";
+export default defineHandler<Triggers<{ pods: V1Pod }>>(async (event, ctx) => {
+  if (event.type === "Deleted") await ctx.kube.get({ apiVersion: "v1", kind: "Secret", name: "s", namespace: "a" });${more}
+});
+`;
+  const folder = typedProject({
+    "functions/copy/function.yaml": manifest("copy", "", "{ apiVersion: v1, kind: Namespace }"),
+    "functions/copy/handler.ts": calling(),
+    "functions/stray/handler.ts": "export default () => {};",
+  });
+  const dev = new Session(["dev"], {}, folder);
+  await dev.says(/warning: WF_MANIFEST_STRAY \S*stray\/handler\.ts: /);
+  await dev.says(/warning: WF_RBAC_CALL functions\/copy\/handler\.ts:4:\d+: kube\.get needs .*resources: \[secrets\]/);
+  await dev.says(/WF_TYPES_TRIGGER functions\/copy\/handler\.ts:3:\d+: the manifest has no trigger pods; /);
+  const added = '\n  await ctx.kube.delete({ apiVersion: "v1", kind: "Node", name: "n" });';
+  write(join(folder, "functions/copy/handler.ts"), calling(added));
+  await dev.says(/warning: WF_RBAC_CALL .*handler\.ts:5:\d+: kube\.delete needs /);
+  expect(dev.output.match(/kube\.get needs/g)).toHaveLength(1);
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+});
+
 test("a compiler that is at work ends with `dev`", async () => {
   const folder = typedProject(files("data"), { typescript: false });
   const own = join(folder, "node_modules/typescript");

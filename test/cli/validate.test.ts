@@ -207,6 +207,89 @@ describe("positions in Secrets", () => {
   });
 });
 
+test("a folder that looks like a function's and has no manifest is a warning with the name that it should have", async () => {
+  const folder = folderOf({
+    "first/functions.yaml": "kind: Function\n",
+    "second/Function.yaml": "kind: Function\n",
+    "third/manifest.yml": "kind: Function\n",
+    "fourth/handler.ts": "export default () => {};\n",
+    "shared/words.ts": "export const word = 1;\n",
+  });
+  const warnings = (output: string) => output.match(/^warning: WF_MANIFEST_STRAY \S+ .*$/gm) ?? [];
+  expect(warnings((await validate(folder)).output)).toHaveLength(4);
+  define(folder, "good", undefined, manifest("good"));
+  const { status, output } = await validate(folder);
+  expect(warnings(output)).toMatchObject([
+    expect.stringMatching(/first\/functions\.yaml: .*; rename it to \S*first\/function\.yaml$/),
+    expect.stringMatching(
+      /fourth\/handler\.ts: there is no function\.yaml next to this handler; write a function\.yaml/,
+    ),
+    expect.stringMatching(/second\/Function\.yaml: /),
+    expect.stringMatching(/third\/manifest\.yml: /),
+  ]);
+  expect(output).toMatch(/^1 valid, 0 faults, 4 warnings$/m);
+  expect(status).toBe(0);
+});
+
+test("a handler's Triggers are compared with the manifest: another name, another kind and no schedule are faults with both places", async () => {
+  const folder = folderOf({});
+  const rule =
+    "    - { name: nightly, schedule: { every: 1h } }\n    - { name: pods, watch: { apiVersion: v1, kind: Pod } }";
+  const text = (name: string) => manifest(name).replace(/triggers: .*/, `triggers:\n${rule}`);
+  const typed = (types: string) => `import { defineHandler, type Scheduled, type Triggers } from "@watchfire/sdk";
+import type { V1ConfigMap, V1Pod, V1Secret } from "@watchfire/sdk/kubernetes";
+// Triggers<{ commented: V1Pod }>
+export default defineHandler<Triggers<${types}>>((event) => void event.trigger);
+`;
+  define(folder, "good", typed('{ "nightly": Scheduled; readonly pods: V1Pod }'), text("good"));
+  define(folder, "bad", typed("{\n  nightly: V1Secret;\n  pods: V1ConfigMap;\n  shops: V1Pod;\n}"), text("bad"));
+  define(folder, "own", typed("{ pods: { metadata: { name: string; pads: V1Pod } }, nightly: Nightly }"), text("own"));
+  const { status, output } = await validate(folder);
+  const said = output.split("\n").filter((line) => line.startsWith("WF_TYPES_TRIGGER"));
+  const has = /; \S*bad\/function\.yaml:\d+ has .*pods \(Pod\), .*nightly \(a schedule\)$/;
+  expect(said).toEqual([
+    expect.stringMatching(
+      /bad\/handler\.ts:5:3: the trigger nightly is a schedule, whose type is Scheduled, and not V1Secret; /,
+    ),
+    expect.stringMatching(/bad\/handler\.ts:6:3: the trigger pods watches Pod, and not ConfigMap; /),
+    expect.stringMatching(/bad\/handler\.ts:7:3: the manifest has no trigger shops; /),
+  ]);
+  for (const line of said) expect(line).toMatch(has);
+  expect(output).toMatch(/^2 valid, 3 faults$/m);
+  expect(status).toBe(1);
+});
+
+test("a literal call without a permission is a warning with the rule to add, and none once it is added", async () => {
+  const folder = folderOf({});
+  const code = `export default async (_event: unknown, ctx: any) => {
+  // ctx.kube.delete({ apiVersion: "v1", kind: "Pod" })
+  await ctx.kube.get({ apiVersion: "v1", kind: "Secret", name: "token", namespace: "shop" });
+  await ctx.kube.evict({ apiVersion: "v1", kind: "Pod", name: "p", namespace: _event });
+  await ctx.kube.create({ apiVersion: "shop.example/v1", kind: "Shop", metadata: {} });
+  const ref = { apiVersion: "v1", kind: "Node", name: "n" };
+  await ctx.kube.get(ref);
+};
+`;
+  define(folder, "f", code, manifest("f"));
+  const warnings = (output: string) => output.split("\n").filter((line) => line.startsWith("warning: WF_RBAC_CALL"));
+  const first = await validate(folder);
+  const secret = '- { apiGroups: [""], resources: [secrets], verbs: [get], namespaces: [shop] }';
+  const eviction = '- { apiGroups: [""], resources: [pods/eviction], verbs: [create] }';
+  expect(warnings(first.output)).toEqual([
+    expect.stringMatching(
+      /f\/handler\.ts:3:13: kube\.get needs a permission that f does not have: get secrets in namespace "shop"; /,
+    ),
+    expect.stringMatching(
+      /f\/handler\.ts:4:13: kube\.evict needs a permission that f does not have: create pods\/eviction; /,
+    ),
+  ]);
+  expect(first.output).toContain(`add to its permissions: ${secret}`);
+  expect(first.output).toContain(`add to its permissions: ${eviction}`);
+  expect(first.status).toBe(0);
+  define(folder, "f", code, manifest("f", `  permissions:\n    ${secret}\n    ${eviction}`));
+  expect(warnings((await validate(folder)).output)).toEqual([]);
+});
+
 test("a misspelt name of Kubernetes' own is a warning with its place and the near name, where no cluster is asked", async () => {
   const folder = folderOf({});
   const rule = "  permissions: [{ apiGroups: [''], resources: [configmap], verbs: [get] }]";

@@ -140,8 +140,10 @@ test.each([
   ["apps/v1", "Deploymnet", "apps/v1 has no kind Deploymnet; did you mean Deployment?"],
   ["app/v1", "Deployment", "the API server does not serve app/v1; did you mean apps/v1?"],
   ["apps/v1", "Pod", "apps/v1 has no kind Pod"],
+  ["v1", "Deployment", "v1 has no kind Deployment; Deployment is in apps/v1"],
 ])("a misspelt kind or group is answered with the one that is near: %s %s", async (apiVersion, kind, reason) => {
   await using it = await fixture("aggregated");
+  it.server.script(at("/api/v1"), (each) => each.reply(200, legacy("v1", [nodes])));
   expect(await it.discovery.resolve(apiVersion, kind)).toMatchObject({ type: "NotServed", reason });
 });
 
@@ -182,6 +184,9 @@ test("a kind that is missing takes nothing from what the server is known to serv
   await using fixed = await fixture("aggregated");
   const { discovery } = fixed;
   const before = await discovery.served();
-  expect(await discovery.resolve("apps/v1", "Deploiment")).toMatchObject({ type: "NotServed", near: "Deployment" });
+  expect(await discovery.resolve("apps/v1", "Deploiment")).toMatchObject({
+    type: "NotServed",
+    hint: "did you mean Deployment?",
+  });
   expect(await discovery.served()).toEqual(before);
 });

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { eachItem } from "../../runtime/manifest/field-path.ts";
 import { loadSpec } from "./manifest.ts";
 
 const triggers = "  triggers: [{ watch: { apiVersion: v1, kind: Pod } }]\n";
@@ -29,6 +30,28 @@ it("a read is taken as a trigger's watch is, with an index's path in segments", 
       },
     ],
   });
+});
+
+it("an index leads into the items of a list by [*], and by nothing else", async () => {
+  const faultOf = async (field: string) =>
+    await loadSpec(
+      `${triggers}  reads: [{ apiVersion: v1, kind: Pod, object: Metadata, indexes: [{ name: a, field: '${field}' }] }]`,
+    );
+  const { functions } = await faultOf(".metadata.ownerReferences[*].uid");
+  expect(functions[0]?.reads[0]?.indexes).toEqual([
+    { name: "a", field: ["metadata", "ownerReferences", eachItem, "uid"] },
+  ]);
+  for (const field of ["[*].metadata", ".metadata[*", ".metadata.[*]", ".metadata[**]", ".metadata[]"])
+    expect((await faultOf(field)).faults).toHaveLength(1);
+  const [fault] = (await faultOf(".metadata.ownerReferences[0].uid")).faults;
+  expect(fault?.message).toMatch(/an index is of all items: \.metadata\.ownerReferences\[\*\]\.uid/);
+  expect(
+    await faultsOf(
+      "reads: [{ apiVersion: v1, kind: Pod, object: Metadata, indexes: [{ name: a, field: '.spec.containers[*].image' }] }]",
+    ),
+  ).toEqual(["spec.reads[0].indexes[0].field WF_MANIFEST_INVALID_VALUE"]);
+  const changed = "triggers: [{ watch: { apiVersion: v1, kind: Pod, changedFields: ['.spec.containers[*].image'] } }]";
+  expect((await loadSpec(`  ${changed}`)).faults).toHaveLength(1);
 });
 
 it("a kind is read once, whatever its version, since the handler names it by the kind", async () => {

@@ -146,6 +146,33 @@ describe("the scoped client on a cluster", () => {
     expect(patched).toMatchObject({ spec: { replicas: 3 }, status: { observedGeneration: 2 } });
   });
 
+  it("restarts a Deployment, evicts a pod, and writes a subresource", async () => {
+    const containers = [{ name: "c", image: "i" }];
+    const template = { metadata: { labels: { a: "b" } }, spec: { containers } };
+    const metadata = { name: "restarted", namespace };
+    const spec = { selector: { matchLabels: { a: "b" } }, template };
+    await kube.create({ apiVersion: "apps/v1", kind: "Deployment", metadata, spec } as KubeObject);
+    const before = Date.now();
+    const { spec: patched } = await kube.restart({ apiVersion: "apps/v1", kind: "Deployment", ...metadata });
+    const { "kubectl.kubernetes.io/restartedAt": at } = patched?.template?.metadata?.annotations ?? {};
+    expect(Math.abs(Date.parse(String(at)) - before)).toBeLessThan(60_000);
+    const pod = { ...refOf("evicted"), kind: "Pod" };
+    await kube.create({ apiVersion: "v1", kind: "Pod", metadata: { name: pod.name, namespace }, spec: { containers } });
+    const target = { apiVersion: "v1", kind: "Node", name: "n1" };
+    const binding = { apiVersion: "v1", kind: "Binding", metadata: { name: pod.name }, target };
+    await kube.subresource(pod, "binding", binding, { verb: "create" });
+    expect((await kube.get(pod)).spec).toMatchObject({ nodeName: "n1" });
+    const condition = { type: "example.com/Seen", status: "True" };
+    await kube.subresource(pod, "status", { status: { conditions: [condition] } }, { type: "strategic" });
+    expect((await kube.get(pod)).status).toMatchObject({
+      conditions: expect.arrayContaining([expect.objectContaining(condition)]),
+    });
+    await expect(kube.subresource(pod, "nosuch", {})).rejects.toBeInstanceOf(NotFoundError);
+    expect(await kube.evict(pod, { gracePeriodSeconds: 0 })).toMatchObject({ status: "Success" });
+    await expect(kube.get(pod)).rejects.toBeInstanceOf(NotFoundError);
+    await expect(kube.evict(pod)).rejects.toBeInstanceOf(NotFoundError);
+  });
+
   it("cannot create by apply or update where only they are granted, though the runtime could", async () => {
     functions.set("f", manifestOf({ permissions: [{ ...everything, verbs: ["get", "patch", "update"] }] }));
     try {

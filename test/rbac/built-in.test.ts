@@ -47,6 +47,16 @@ test("a group that has lost its end is told, with the version that has the kind,
   ]);
 });
 
+test("a kind of another group, and of a version that is gone, is told with the version that has it", () => {
+  const path = ["spec", "triggers", 0, "watch"];
+  const hint = "Deployment is in apps/v1";
+  expect(ofKind("v1", "Deployment")).toMatchObject([{ code, path: [...path, "kind"], hint }]);
+  expect(ofKind("batch/v1", "Deployment")).toMatchObject([{ code, path: [...path, "kind"], hint }]);
+  for (const version of ["apps/v1beta1", "apps/v1beta2", "apps/v9"])
+    expect(ofKind(version, "Deployment")).toMatchObject([{ code, path: [...path, "apiVersion"], hint }]);
+  expect(ofKind("extensions.example/v1beta1", "Ingress")).toEqual([]);
+});
+
 test("nothing is said of other groups, wildcards, what nobody watches, and what a definition defines", () => {
   expect(ofKind("example.com/v1", "Deploymnt")).toEqual([]);
   expect(ofKind("apps/v9", "Shop")).toEqual([]);

@@ -59,7 +59,7 @@ describe("the explanation of a function", () => {
     ]);
     expect(said({ permissions, triggers: [] }, "may do, by its calls")).toEqual([
       "patch configmaps in namespace x",
-      "update, patch, delete deployments.apps/scale, deployments/scale named web everywhere",
+      "create, update, patch, delete deployments.apps/scale, deployments/scale named web everywhere",
     ]);
     expect(said({ triggers: [trigger()] }, "may do, by its calls")).toEqual([
       "write Events about the objects of its triggers",

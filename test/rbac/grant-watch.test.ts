@@ -207,7 +207,7 @@ test("of a kind that was served once it is known where its Events lie, also whil
   const served = { ...resource, verbs: [], subresources: [] };
   const answers: (() => Promise<Lookup>)[] = [
     () => Promise.reject(new Error("nobody answers")),
-    async () => ({ type: "NotServed", unknown: "kind", near: undefined, reason: "not installed" }),
+    async () => ({ type: "NotServed", unknown: "kind", hint: undefined, reason: "not installed" }),
     async () => ({ type: "Served", resource: served }),
     () => Promise.reject(new Error("nobody answers")),
   ];

@@ -74,8 +74,11 @@ describe("a permission", () => {
     expect(warningsOf(rule("", ["secrets"], ["list"], { resourceNames: ["watchfire-checkpoint-0"] }))[0]?.what).toMatch(
       /^list of secrets reaches /,
     );
-    // A rule with names does not grant a plain create.
-    expect(warningsOf(rule("", ["pods/exec"], ["create"], { resourceNames: ["watchfire-0"] }))).toEqual([]);
+    // A rule with names grants no plain create, whose request has no name.
+    const create = (resource: string) =>
+      warningsOf(rule("", [resource], ["create"], { resourceNames: ["watchfire-0"] })).map(({ what }) => what);
+    expect(create("pods")).toEqual([]);
+    expect(create("pods/exec")).toEqual(["create of pods/exec reaches the inside of the runtime's pod"]);
   });
 
   it("for everything has one warning, which names a few powers and counts the others", () => {

@@ -157,6 +157,8 @@ describe("a function's account", () => {
       functionLines({ permissions: [permission] }).map((line) => line.split(" ")[0]);
     expect(verbs(rule)).toEqual(["create", "delete", "get", "list", "patch", "update"]);
     expect(verbs({ ...rule, resourceNames: ["x"] })).toEqual(["delete", "get", "list", "patch", "update"]);
+    const evict = { apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"], resourceNames: ["x"] };
+    expect(functionLines({ permissions: [evict] })).toEqual(["create pods/eviction=x @*"]);
   });
 
   test("is granted once what two rules ask for, by the wider of them", () => {
@@ -253,16 +255,19 @@ describe("any manifest", () => {
       ["pods", "configmaps", "deployments"].flatMap((resource) =>
         (["get", "list", "create", "update", "patch", "delete"] as const).flatMap((verb) =>
           ["a", "b", "c", "d", undefined].flatMap((namespace) =>
-            (verb === "create" ? [undefined] : verb === "list" ? [undefined, "x", "z"] : ["x", "y", "z"]).map(
-              (name) => ({
-                group,
-                resource,
-                verb,
-                ...(resource === "deployments" && { subresource: "scale" }),
-                ...(namespace !== undefined && { namespace }),
-                ...(name !== undefined && { name }),
-              }),
-            ),
+            (verb === "create" && resource !== "deployments"
+              ? [undefined]
+              : verb === "list"
+                ? [undefined, "x", "z"]
+                : ["x", "y", "z"]
+            ).map((name) => ({
+              group,
+              resource,
+              verb,
+              ...(resource === "deployments" && { subresource: "scale" }),
+              ...(namespace !== undefined && { namespace }),
+              ...(name !== undefined && { name }),
+            })),
           ),
         ),
       ),

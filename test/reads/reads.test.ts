@@ -5,6 +5,7 @@ import { type Delivery, type Outcome, run } from "../../runtime/engine/delivery/
 import type { SourceSpec } from "../../runtime/informer/fanout/source-spec.ts";
 import type { Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Informers } from "../../runtime/informer/informers.ts";
+import { eachItem } from "../../runtime/manifest/field-path.ts";
 import { Metrics } from "../../runtime/observe/metrics.ts";
 import { FreshRunner } from "../../runtime/reads/fresh-runner.ts";
 import { Reads } from "../../runtime/reads/reads.ts";
@@ -78,6 +79,33 @@ it("an event that waits for its reads begins once they have listed, whoever else
 });
 
 const manifestOf = (name: string, cacheBytes = 1 << 20) => reading([read()], { name, cacheBytes });
+
+it("a list by an index is refused while its namespace has an object with too many values, and no other list is", () => {
+  const { reads, sources } = fixture();
+  const indexes = [{ name: "byOwner", field: ["owners", eachItem, "uid"] }];
+  reads.set(reading([read({ indexes })], { name: "f", cacheBytes: 1 << 20 }));
+  const [subscriber] = sources.keys();
+  const receiver = subscriber?.list("initial", undefined);
+  const owned = (namespace: string, name: string, count: number) => {
+    const meta = { namespace, name, uid: "u", resourceVersion: resourceVersion("1") };
+    const owners = Array.from({ length: count }, (_, at) => ({ uid: `u${at}` }));
+    receiver?.item({
+      type: "Added",
+      meta,
+      body: Buffer.from(JSON.stringify({ metadata: meta, owners })),
+      receivedAt: 0,
+    });
+  };
+  owned("a", "crowd", 1001);
+  owned("b", "some", 1000);
+  receiver?.end(resourceVersion("10"));
+  const listed = (more: object) => JSON.parse(reads.list("f", { ...read(), ...more })).items.length;
+  const index = { byOwner: "u1" };
+  const refusal = /^WF_READS_INDEX: v1 ConfigMap a\/crowd has more than 1000 values for the index byOwner/;
+  expect(() => listed({ namespace: undefined, index })).toThrow(refusal);
+  expect(() => listed({ namespace: "a", index: { byOwner: "none" } })).toThrow(refusal);
+  expect([listed({ namespace: "b", index }), listed({ namespace: "a" }), listed({})]).toEqual([1, 1, 2]);
+});
 
 it("functions that read the same share one source, and the last to go ends it", () => {
   const { reads, sources, list } = fixture();

@@ -52,6 +52,22 @@ it.each<[string, object, string]>([
   expect(run.logs.map(({ message }) => message)).toEqual([names]);
 });
 
+it("it finds objects by each value in a list, and refuses one with too many", async () => {
+  const owners = (...uids: string[]) => uids.map((uid) => ({ apiVersion: "v1", kind: "Node", name: uid, uid }));
+  const owned = (name: string, ...uids: string[]) => ({
+    ...kind,
+    metadata: { name, namespace: "a", ownerReferences: owners(...uids) },
+  });
+  const reads = [{ ...kind, indexes: [{ name: "byOwner", field: ".metadata.ownerReferences[*].uid" }] }];
+  const byOwner = { index: { byOwner: "u2" } };
+  const some = [owned("x", "u1", "u2"), owned("y", "u2", "u2"), owned("z", "u3"), owned("none")];
+  const run = await runHandler(namesIn(byOwner), { object }, { objects: some, reads });
+  expect(run.logs.map(({ message }) => message)).toEqual(["x,y"]);
+  const crowd = owned("crowd", ...Array.from({ length: 1001 }, (_, at) => `u${at}`));
+  const refused = await runHandler(namesIn(byOwner), { object }, { objects: [crowd], reads });
+  expect(String(refused.error)).toContain("WF_READS_INDEX");
+});
+
 it.each<[string, object[], object]>([
   ["a kind that they do not name", [{ apiVersion: "v1", kind: "Secret" }], {}],
   ["any kind where there are none", [], {}],

@@ -100,6 +100,42 @@ describe("a handler in a unit test", () => {
     expect(run.objects).toEqual([]);
   });
 
+  it("restarts a workload, evicts a pod and writes a subresource, and what it did is told", async () => {
+    const spec = { selector: {}, template: { metadata: { annotations: { kept: "yes" } }, spec: { containers: [] } } };
+    const web = { apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "a" }, spec };
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "web-0", namespace: "a" } };
+    const held = { ...pod, metadata: { name: "web-1", namespace: "a", finalizers: ["x/y"] } };
+    const refTo = ({ apiVersion, kind, metadata: { name } }: typeof pod) => ({
+      apiVersion,
+      kind,
+      name,
+      namespace: "a",
+    });
+    const handler = defineHandler<V1ConfigMap>(async (_event, { kube }) => {
+      await kube.restart(refTo(web));
+      await kube.evict(refTo(pod), { gracePeriodSeconds: 5 });
+      await kube.evict(refTo(held));
+      await kube.subresource(refTo(held), "resize", { spec: { priority: 1 } });
+      await expect(kube.evict({ ...refTo(pod), name: "none" })).rejects.toBeInstanceOf(NotFoundError);
+      await expect(kube.subresource(refTo(held), "binding", {}, { verb: "create" })).rejects.toThrow(
+        "the test harness has no create of binding: give kube.subresource yourself",
+      );
+    });
+    const run = await runHandler(handler, { object: settings }, { objects: [web, pod, held] });
+    expect(run.outcome).toBe("ok");
+    expect(run.calls.slice(0, 2)).toMatchObject([
+      { method: "restart", arguments: [{ name: "web" }] },
+      { method: "evict", arguments: [{ name: "web-0" }, { gracePeriodSeconds: 5 }] },
+    ]);
+    const annotations = { kept: "yes", "kubectl.kubernetes.io/restartedAt": expect.stringMatching(/^\d{4}-.+Z$/) };
+    expect(run.objects.find(({ kind }) => kind === "Deployment")).toMatchObject({
+      spec: { template: { metadata: { annotations } } },
+    });
+    expect(run.objects.filter(({ kind }) => kind === "Pod")).toMatchObject([
+      { metadata: { name: "web-1", deletionTimestamp: expect.any(String) }, spec: { priority: 1 } },
+    ]);
+  });
+
   it("lists by labels and fields", async () => {
     const objects = ["red", "blue", "green"].map((color) => ({
       ...settings,

@@ -22,6 +22,10 @@ export const readsCodes = {
     "one answer of `ctx.cache` is too large for a handler",
     "ask for less at once: by namespace, by labels or by an index",
   ),
+  WF_READS_INDEX: user(
+    "an object has more values than an index finds it by, so that a list by the index would not be whole",
+    "ask by labels, or by another namespace or index; or leave the object out by the read's selectors",
+  ),
   WF_READS_BEHIND: user(
     "a read did not catch up with the event within 30 s, so the attempt was not started",
     "check the state of the read's source in /status; the event is retried",

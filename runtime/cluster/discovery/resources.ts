@@ -21,6 +21,7 @@ const special: Record<string, SubresourceType[]> = {
   "pods.": [
     { name: "eviction", kind: "Eviction", group: "policy", version: "v1", verbs: ["create"] },
     { name: "binding", kind: "Binding", ...own, verbs: ["create"] },
+    { name: "resize", kind: "Pod", ...own, verbs: objectVerbs },
   ],
   "namespaces.": [{ name: "finalize", kind: "Namespace", ...own, verbs: ["update"] }],
 };

@@ -1,7 +1,7 @@
 import type { Subresource } from "../rest/resource-handler.ts";
 import { accessReviews } from "./access-reviews.ts";
 import { identityReviews } from "./identity-reviews.ts";
-import { bind, evict, finalize } from "./pod-actions.ts";
+import { bind, evict, finalize, resize } from "./pod-actions.ts";
 import { scale } from "./scale.ts";
 import type { Services } from "./services.ts";
 import { tokenRequest } from "./token-request.ts";
@@ -18,6 +18,7 @@ export function specialResources(services: Services): Map<string, Subresource> {
     ["/scale", scale],
     ["pods/eviction", evict],
     ["pods/binding", bind],
+    ["pods/resize", resize],
     ["namespaces/finalize", finalize],
   ]);
 }

@@ -54,6 +54,7 @@ function received(): Bound[] {
   ];
   const answer = constant("kube/http-transport.ts", "jsonLimit");
   const objects = constant("host/components.ts", "cacheLimit");
+  const values = constant("reads/field-index.ts", "mostValues");
   const [named, watches, few] = [
     constant("manifest/rules.ts", "mostWatches"),
     constant("host/watch-room.ts", "mostWatches"),
@@ -118,6 +119,13 @@ function received(): Bound[] {
       beyond: "`WF_READS_TOO_LARGE`, `WF_READS_SHARE`: the function furthest beyond an equal share waits",
       set: [objects.of],
       memory: objects.value,
+    },
+    {
+      what: "values of one object in an index of `reads`",
+      ofFunction: values.n,
+      ofRuntime: perFunctionOnly,
+      beyond: "`WF_READS_INDEX`: a list by that index fails",
+      set: [values.of],
     },
   ];
 }
