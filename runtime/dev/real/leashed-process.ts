@@ -1,23 +1,25 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
+import { readVariables } from "../../base/variables.ts";
 
-// The program's end is tied to a pipe that this process holds. Should we die in any way at all, the kernel closes the
-// pipe, `cat` returns, and the shell kills the program.
+// This process holds one end of a pipe. However it dies, the kernel closes the pipe, `cat` returns, and the shell kills the
+// program.
 const leash = 'exec 3<&0; "$@" </dev/null & pid=$!; { cat <&3 >/dev/null; kill -KILL $pid; } 2>/dev/null & wait $pid';
 
-/** A program that never outlives this process. */
+/** A program that never outlives this process. A terminal's Ctrl-C does not reach it. */
 export class LeashedProcess {
   readonly name: string;
   private readonly shell: ChildProcess;
   private readonly over: Promise<unknown>;
 
-  /** Starts `path`; its output goes to `logFile`. `env` is set beside what this process has. */
+  /** Starts `path`; its output goes to `logFile`. `env` is added to the variables of this process. */
   constructor(path: string, args: readonly string[], logFile: string, env: Readonly<Record<string, string>> = {}) {
     this.name = path.split("/").at(-1) ?? path;
     this.shell = spawn("sh", ["-c", leash, "sh", path, ...args], {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, ...env },
+      env: { ...readVariables(), ...env },
+      detached: true,
     });
     this.over = once(this.shell, "exit");
     const log = createWriteStream(logFile, { flags: "a" });
