@@ -33,10 +33,12 @@ function attributesOf(info: RequestInfo, query: URLSearchParams): Attributes {
       plural: info.resource,
       subresource: info.subresource,
       namespace: info.namespace,
-      name: info.name || selectedName(query.get("fieldSelector") ?? ""),
+      name: info.name || (isReadOfMany(info.verb) ? selectedName(query.get("fieldSelector") ?? "") : ""),
     },
   };
 }
+
+const isReadOfMany = (verb: string): boolean => verb === "list" || verb === "watch";
 
 /** Of several equations the first in the order of their texts; "" where there is none, or its value can be no name. */
 function selectedName(selector: string): string {

@@ -47,6 +47,15 @@ export function admitNamespace(call: Call, name: string): void {
   );
 }
 
+/** A custom resource is not created once its definition is being deleted. Throws a 403. */
+export function admitDefinition(call: Call, name: string): void {
+  const definition = call.type.custom?.metadata.name;
+  if (definition === undefined) return;
+  const stored = call.backend.store.get("customresourcedefinitions.apiextensions.k8s.io", definition)?.object;
+  if (stored?.metadata.deletionTimestamp)
+    throw forbidden(call.type, name, "create not allowed while custom resource definition is terminating");
+}
+
 /** Throws a 422 if the object is not fit to be stored. */
 export function admitObject(call: Call, object: KubeObject, old: KubeObject | undefined): void {
   const faults = faultsOf(call.type, object, old);

@@ -78,7 +78,7 @@ function isDateTime(text: string): boolean {
     isDay(match[1]) &&
     Number(match[2]) < 24 &&
     Number(match[3]) < 60 &&
-    Number(match[4]) < 61
+    Number(match[4]) < 60
   );
 }
 
