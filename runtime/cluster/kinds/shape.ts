@@ -4,6 +4,7 @@ import {
   applyDefaults,
   canonical,
   type FieldError,
+  inOrder,
   type Json,
   type JsonObject,
   prune,
@@ -66,7 +67,8 @@ export function defaulted(type: ResourceType, object: KubeObject, old: KubeObjec
   const given = schema?.builtIn
     ? asObject(canonical(schema, asJson(object)))
     : { ...object, metadata: withoutEmpty(object.metadata) };
-  const filled = schema ? asObject(applyDefaults(schema, asJson(given))) : given;
+  const complete = schema ? asObject(applyDefaults(schema, asJson(given))) : given;
+  const filled = type.custom ? asObject(inOrder(asJson(complete)) as JsonObject) : complete;
   if (!type.prepare) return filled;
   const own = structuredClone(filled);
   type.prepare(own, old);

@@ -73,6 +73,15 @@ function divided(amount: bigint, by: bigint, most: number): [number: bigint, ste
   return [number, steps];
 }
 
+/** Sorts the members of every object within a value, as the real server does in custom resources. */
+export function inOrder(value: Json): Json {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (!isObject(value)) return value;
+  const ordered: JsonObject = {};
+  for (const name of Object.keys(value).sort()) setMember(ordered, name, inOrder(value[name] ?? null));
+  return ordered;
+}
+
 /** The metadata of any kind without maps and lists that are empty. */
 export function withoutEmpty<T extends object>(metadata: T): T {
   const entries = Object.entries(metadata).filter(
