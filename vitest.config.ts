@@ -112,6 +112,7 @@ const long = [
   "scenarios/scope",
   "cli/init",
   "cli/recipes",
+  "cli/real-cluster",
   "scenarios/pause",
   "informer/text-scan",
   "cluster/schema/real-server",

@@ -373,6 +373,14 @@ export const errorCodes = {
     "the embedded cluster's files cannot be written",
     "name a writable folder: --data for `watchfire dev`, --state and --kubeconfig for `watchfire cluster`",
   ),
+  WF_DEV_REAL_PROGRAMS: user(
+    "the programs of a real API server, which --real starts, are not there",
+    "`go run sigs.k8s.io/controller-runtime/tools/setup-envtest@latest use 1.36.x -p path` downloads them and prints their folder: set KUBEBUILDER_ASSETS to it",
+  ),
+  WF_DEV_REAL_START: system(
+    "the real API server that --real starts did not become ready",
+    "read the log that is named; without --real the embedded cluster takes its place",
+  ),
   WF_DEV_FIXTURE: user(
     "a fixture of a function cannot be used",
     "correct the file: one of `event`, `events` and `run`, and optionally `objects`, `env`, `responses` and `expect`",

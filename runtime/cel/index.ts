@@ -10,6 +10,7 @@ export { type DeclaredType, dynamic, reservedWords } from "./declared-type.ts";
 export { CelEnvironment } from "./environment.ts";
 export { ExpressionError, firstLine } from "./expression-error.ts";
 export { EvaluationError, expressionLimit, LimitExceeded, Meter, triggerLimit } from "./meter.ts";
+export { Quantity } from "./quantity.ts";
 export { childrenOf, patternSize } from "./syntax.ts";
 export { Duration, Timestamp } from "./time.ts";
 export { double, isInt64, Optional, typeName, UnorderedList, type Value } from "./value.ts";

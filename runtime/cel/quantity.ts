@@ -22,10 +22,10 @@ const syntax = /^([+-]?)(\d+\.?\d*|\.\d*)(?:([eE][+-]?\d{1,3})|([numkMGTPE]|[KMG
 
 /** A quantity of a resource, such as `100m` or `1.5Gi`, with a precision of 10^-9. */
 export class Quantity {
-  readonly #billionths: bigint;
+  readonly billionths: bigint;
 
   private constructor(billionths: bigint) {
-    this.#billionths = billionths;
+    this.billionths = billionths;
   }
 
   static isQuantity(text: string): boolean {
@@ -49,25 +49,25 @@ export class Quantity {
 
   /** Returns a negative number if this is less than the other, a positive one if it is greater. */
   compareTo(other: Quantity): -1 | 0 | 1 {
-    if (this.#billionths === other.#billionths) return 0;
-    return this.#billionths < other.#billionths ? -1 : 1;
+    if (this.billionths === other.billionths) return 0;
+    return this.billionths < other.billionths ? -1 : 1;
   }
 
   /** Adds the other `times` times. */
   add(other: Quantity, times: bigint): Quantity {
-    return new Quantity(this.#billionths + other.#billionths * times);
+    return new Quantity(this.billionths + other.billionths * times);
   }
 
   get isInteger(): boolean {
-    return this.#billionths % whole === 0n;
+    return this.billionths % whole === 0n;
   }
 
   asInteger(): bigint {
     if (!this.isInteger) throw new Error("cannot convert value to integer");
-    return this.#billionths / whole;
+    return this.billionths / whole;
   }
 
   asNumber(): number {
-    return Number(this.#billionths) / Number(whole);
+    return Number(this.billionths) / Number(whole);
   }
 }

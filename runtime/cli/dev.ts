@@ -3,6 +3,7 @@ import { join, relative, resolve } from "node:path";
 import { systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { makeFolder } from "../base/folder.ts";
 import { suggest } from "../base/suggest.ts";
 import { version } from "../base/version.ts";
 import { Builders } from "../bundle/builders.ts";
@@ -14,11 +15,13 @@ import { makeDataFolder } from "../dev/data-folder.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
 import { type Key, keyList, listenToKeys } from "../dev/keys.ts";
 import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
+import { RealCluster } from "../dev/real/real-cluster.ts";
+import { findRealPrograms, type RealPrograms } from "../dev/real/real-programs.ts";
 import { SampleKeeper } from "../dev/sample-keeper.ts";
 import { SampleRecord } from "../dev/sample-record.ts";
 import { TypeWatch, type TypeWatchOptions } from "../dev/type-watch.ts";
 import type { Host } from "../host/host.ts";
-import { checkpointFault } from "../journal/sqlite/fault.ts";
+import { checkpointFault, isBusy } from "../journal/sqlite/fault.ts";
 import { SqliteLock } from "../journal/sqlite/lock.ts";
 import { connectDirect } from "../kube/direct.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -38,7 +41,7 @@ import { devKeys } from "./dev-keys.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { letterCommandFor } from "./letter-command.ts";
 import { readFolder, readPort } from "./operand.ts";
-import { data, endpointsPort, functions, loopback } from "./options.ts";
+import { data, endpointsPort, functions, loopback, real } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 import { compareHandlers, warn } from "./warning.ts";
@@ -65,6 +68,7 @@ export const dev = command({
     data,
     context: { value: "NAME", summary: "use a context of your kubeconfig instead of the embedded cluster" },
     kubeconfig: { value: "FILE", summary: "use this kubeconfig instead of the embedded cluster" },
+    real,
     port: endpointsPort,
     only: { value: "FUNCTION", summary: "runs this function alone, and leaves the others' positions", many: true },
     "dry-run": { summary: "shows what functions would write to the cluster, or send by fetch, and sends none of it" },
@@ -73,6 +77,12 @@ export const dev = command({
     const environment = readEnvironment();
     const folder = readFolder(options.functions);
     const listen = endpointsAt(options.port, given.has("port"));
+    if (given.has("real") && (given.has("context") || given.has("kubeconfig"))) {
+      throw new WatchfireError("WF_CLI_USAGE", {
+        what: "--real starts a cluster, --context and --kubeconfig name one",
+      });
+    }
+    const programs = given.has("real") ? findRealPrograms(environment.variables) : undefined;
     const only = await readOnly(folder, options.only);
     makeDataFolder(options.data);
     const dryRun = given.has("dry-run");
@@ -95,7 +105,10 @@ export const dev = command({
     const launch = launchAhead(executorsAhead);
     const code = openCode(folder, systemClock);
     if (code instanceof Builders) code.warm(buildersAhead);
-    const cluster = await openCluster(options, environment.variables);
+    if (programs) log.info({ program: programs.apiserver }, "starting a real API server");
+    const cluster = programs
+      ? await openReal(options.data, programs)
+      : await openCluster(options, environment.variables);
     const { transport, namespace } = cluster;
     try {
       await serve(
@@ -266,6 +279,50 @@ async function tellOfHandlers(folder: string, told: Set<string>): Promise<void> 
   for (const { message } of warnings) if (!told.has(message)) warn(message);
   told.clear();
   for (const { message } of warnings) told.add(message);
+}
+
+/** Keeps its objects in the data folder, as the embedded cluster does. @throws WatchfireError of the dev section */
+async function openReal(data: string, programs: RealPrograms): Promise<DevCluster> {
+  const folder = join(data, "real");
+  const samples = new SampleRecord(data, !existsSync(folder), "samples-real");
+  const lock = lockCluster(folder);
+  try {
+    const cluster = await RealCluster.start({ programs, folder });
+    const transport = connectDirect({ server: cluster.url, ca: cluster.ca, token: cluster.token });
+    const kubeconfig = join(data, "kubeconfig");
+    await cluster.writeKubeconfig(kubeconfig);
+    const { gitVersion } = await transport.json<{ readonly gitVersion: string }>({ method: "GET", path: "/version" });
+    return {
+      transport,
+      namespace: "default",
+      kubeconfig,
+      label: `kube-apiserver ${gitVersion} of KUBEBUILDER_ASSETS`,
+      samples,
+      close: async () => {
+        await transport.close();
+        await cluster.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** Locks the folder of a real cluster: two etcds on it would wait for each other. */
+function lockCluster(folder: string): SqliteLock {
+  makeFolder(folder, 0o700);
+  try {
+    return new SqliteLock(folder, "cluster.lock");
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+    throw new WatchfireError("WF_DEV_CLUSTER_LOCKED", {
+      what: "another process runs a real cluster on this folder",
+      place: { file: folder },
+      cause: error,
+    });
+  }
 }
 
 /** Checks types as `watchfire validate` does, if TypeScript is installed. */

@@ -31,6 +31,10 @@ export const kubeconfig = {
   summary: "without it: KUBECONFIG, then ~/.kube/config, then the pod's own account",
 } as const satisfies Option;
 
+export const real = {
+  summary: "uses a real kube-apiserver and etcd, those of KUBEBUILDER_ASSETS, instead of the embedded cluster",
+} as const satisfies Option;
+
 export const serviceAccount = {
   value: "NAME",
   summary: "the runtime's ServiceAccount; a function's is NAME-<function>, in the same namespace",

@@ -1,12 +1,17 @@
-import { relative } from "node:path";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, relative } from "node:path";
 import type { Difference } from "@watchfire/sdk/testing";
 import { systemClock } from "../base/clock.ts";
+import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { cut } from "../base/wording.ts";
 import { openCode } from "../catalog/function-code.ts";
 import { fixtureFiles, readFixture } from "../dev/fixtures/fixture-file.ts";
 import { FixtureRunner, type OwnCluster } from "../dev/fixtures/fixture-runner.ts";
+import { RealCluster } from "../dev/real/real-cluster.ts";
+import { findRealPrograms, type RealPrograms } from "../dev/real/real-programs.ts";
 import { table } from "../dev/table.ts";
 import { checkExpression } from "../engine/filter/check-expression.ts";
 import { connectDirect } from "../kube/direct.ts";
@@ -16,7 +21,7 @@ import { type CaseFault, describeFinding, faultOfCase, githubAnnotation, junitOf
 import { command } from "./command.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readFolder } from "./operand.ts";
-import { functions as functionsFolder, output } from "./options.ts";
+import { functions as functionsFolder, output, real } from "./options.ts";
 
 /** Maximum number of characters of a value in the table. */
 const longestValue = 80;
@@ -25,13 +30,14 @@ export const test = command({
   name: "test",
   summary: "runs each function on its events/*.json, in the sandbox and on an embedded cluster, and compares",
   operands: "[FUNCTION...]",
-  options: { functions: functionsFolder, output: output("json", "junit", "github") },
-  async run({ options, operands }) {
+  options: { functions: functionsFolder, real, output: output("json", "junit", "github") },
+  async run({ options, operands, given }) {
+    const programs = given.has("real") ? findRealPrograms(readEnvironment().variables) : undefined;
     const folder = readFolder(options.functions);
     const { functions, faults } = await loadFunctions(folder, { checkExpression });
     const chosen = chosenOf(functions, operands);
     const code = openCode(folder, systemClock);
-    const runner = new FixtureRunner(openCluster);
+    const runner = new FixtureRunner(programs ? () => openReal(programs) : openEmbedded);
     const results: FixtureResult[] = [];
     try {
       for (const manifest of chosen) {
@@ -127,7 +133,7 @@ function chosenOf(functions: readonly FunctionManifest[], names: readonly string
   throw new WatchfireError("WF_CLI_USAGE", { what: "test takes functions of the folder", actual: missing, hint });
 }
 
-async function openCluster(): Promise<OwnCluster> {
+async function openEmbedded(): Promise<OwnCluster> {
   const cluster = await startEmbeddedCluster({});
   const transport = connectDirect({ server: cluster.url, ca: cluster.caCertificate, token: cluster.adminToken });
   return {
@@ -137,4 +143,25 @@ async function openCluster(): Promise<OwnCluster> {
       await cluster.close();
     },
   };
+}
+
+/** Without a controller manager: nothing changes but by the handler. */
+async function openReal(programs: RealPrograms): Promise<OwnCluster> {
+  const folder = await mkdtemp(join(tmpdir(), "watchfire-real-"));
+  const removeFolder = () => rm(folder, { recursive: true, force: true, maxRetries: 5 });
+  try {
+    const cluster = await RealCluster.start({ programs: { ...programs, manager: undefined }, folder });
+    const transport = connectDirect({ server: cluster.url, ca: cluster.ca, token: cluster.token });
+    return {
+      transport,
+      close: async () => {
+        await transport.close();
+        await cluster.close();
+        await removeFolder();
+      },
+    };
+  } catch (error) {
+    await removeFolder();
+    throw error;
+  }
 }

@@ -3,20 +3,23 @@ import { join, relative } from "node:path";
 import { WatchfireError } from "../base/errors.ts";
 import { systemReason } from "../base/wording.ts";
 
-const recordFile = "samples";
-
 /**
- * Record of the samples that an embedded cluster has had, so that objects deleted by the user stay deleted. Kept in the data
+ * Record of the samples that a cluster of the data folder has had, so that objects deleted by the user stay deleted. Kept in the data
  * folder, one line per file.
  */
 export class SampleRecord {
   private readonly folder: string;
+  private readonly file: string;
   private readonly names: Set<string>;
 
-  /** @param isNew whether the folder's cluster is new, so that no sample exists in it */
-  constructor(folder: string, isNew: boolean) {
+  /**
+   * @param isNew whether the folder's cluster is new, so that no sample exists in it
+   * @param name name of the record's file in the folder
+   */
+  constructor(folder: string, isNew: boolean, name = "samples") {
     this.folder = folder;
-    this.names = new Set(isNew ? [] : read(join(folder, recordFile)));
+    this.file = join(folder, name);
+    this.names = new Set(isNew ? [] : read(this.file));
   }
 
   has(sample: string): boolean {
@@ -26,7 +29,7 @@ export class SampleRecord {
   /** @throws WatchfireError WF_DEV_CLUSTER_FILES */
   add(sample: string): void {
     this.names.add(this.nameOf(sample));
-    const file = join(this.folder, recordFile);
+    const { file } = this;
     try {
       writeFileSync(file, `${[...this.names].join("\n")}\n`);
     } catch (cause) {

@@ -1,5 +1,7 @@
 import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { z } from "zod";
+import { pause, systemClock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { lowerFirst } from "../base/wording.ts";
 import type { Path } from "../document/path.ts";
@@ -19,6 +21,17 @@ const emittedAnnotation = "watchfire.dev/emitted";
 
 /** Only the name of a CustomResourceDefinition is checked here; the API server checks the rest. */
 const definitionKind = "CustomResourceDefinition";
+
+/** The part of a definition's spec that says which kind it serves. */
+const definitionSpec = z.object({
+  group: z.string(),
+  names: z.object({ kind: z.string() }),
+  versions: z.array(z.object({ name: z.string(), served: z.boolean() })),
+});
+
+/** How long a kind's serving is waited for after its definition was applied, and how often it is looked for, in milliseconds. */
+const servedLimitMs = 10_000;
+const servedAskMs = 50;
 
 /** Result of applying the samples. */
 interface SampleReport {
@@ -99,10 +112,49 @@ async function isGone(file: string, transport: KubeTransport, discovery: Discove
   return false;
 }
 
-/** Applies the CustomResourceDefinitions in the folder of a file. @throws WatchfireError WF_DEV_SAMPLE */
+/**
+ * Applies the CustomResourceDefinitions in the folder of a file, and waits until their kinds are served.
+ * @throws WatchfireError WF_DEV_SAMPLE
+ */
 export async function applyDefinitions(file: string, transport: KubeTransport, discovery: Discovery): Promise<void> {
   for (const definitions of definitionsBeside(file)) {
-    for (const each of readSamples(definitions)) await apply(each, transport, discovery);
+    for (const each of readSamples(definitions)) {
+      await apply(each, transport, discovery);
+      await untilServed(each, transport, discovery);
+    }
+  }
+}
+
+/** A real API server serves a kind up to a second after its definition. */
+async function untilServed(
+  { object, fault }: SampleObject,
+  transport: KubeTransport,
+  discovery: Discovery,
+): Promise<void> {
+  const { data: spec } = definitionSpec.safeParse(object.spec);
+  const version = spec?.versions.find(({ served }) => served)?.name;
+  if (!spec || version === undefined) return;
+  const deadline = systemClock.monotonic() + servedLimitMs;
+  for (;;) {
+    const found = await discovery.resolve(`${spec.group}/${version}`, spec.names.kind);
+    if (found.type === "Served" && (await isListed(found.resource, transport))) return;
+    if (systemClock.monotonic() > deadline) {
+      throw fault(
+        ["spec", "names"],
+        found.type === "NotServed" ? found.reason : "the API server does not list the kind",
+      );
+    }
+    await pause(systemClock, servedAskMs);
+  }
+}
+
+async function isListed(resource: Resource, transport: KubeTransport): Promise<boolean> {
+  try {
+    await transport.json({ method: "GET", path: resourcePath(resource), query: { limit: "1" } });
+    return true;
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return false;
+    throw error;
   }
 }
 

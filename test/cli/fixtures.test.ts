@@ -7,8 +7,8 @@ import { define, manifest, write } from "./session.ts";
 const handler = `export default async (event, ctx) => {
   const { name, namespace } = event.object.metadata;
   await ctx.kube.patch({ apiVersion: "v1", kind: "ConfigMap", name, namespace }, { data: { seen: ctx.env.WORD } });
-  if (event.object.data.post) await ctx.fetch("https://" + event.object.data.post + "/", { method: "POST", body: name });
-  if (event.object.data.make) await ctx.kube.create({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace } });
+  if (event.object.data?.post) await ctx.fetch("https://" + event.object.data?.post + "/", { method: "POST", body: name });
+  if (event.object.data?.make) await ctx.kube.create({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace } });
 };`;
 
 const spec = `  permissions: [{ apiGroups: [""], resources: [configmaps], verbs: [patch] }]
@@ -225,7 +225,7 @@ export default defineReconciler(async ({ key, object, causes }, ctx) => {
         expect: { calls: [{ call: "fetch", url }] },
       },
     });
-    const batch = `export default (events) => ({ failed: events.filter((e) => e.object.data.bad).map((e) => e.id) });`;
+    const batch = `export default (events) => ({ failed: events.filter((e) => e.object.data?.bad).map((e) => e.id) });`;
     define(functions, "batch", batch, manifest("batch", "  delivery: { batch: { maxSize: 10, maxWait: 1s } }\n"));
     fixtures("batch", {
       "1.json": {

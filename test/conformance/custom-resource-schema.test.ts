@@ -178,4 +178,47 @@ describe("a custom resource's schema", () => {
     expect(seen.body.spec).toEqual({ size: 3, tier: "gold" });
     await admin.delete(at);
   });
+
+  test("stores members in order, drops a null that may not be, and the last label", async () => {
+    const { text } = await create({ size: 2, port: 80, note: "n", free: null });
+    expect(text).toContain(
+      '"spec":{"colour":"red","limits":{"cpu":"1"},"note":"n","port":80,"replicas":1,"size":2}}\n',
+    );
+    const name = unique("labelled");
+    await admin.post(path, { ...widgets.widget(name), metadata: { name, labels: { a: "b" } } });
+    const options = { body: { metadata: { labels: { a: null } } }, type: patchType.merge };
+    const { body } = await admin.reply("PATCH", `${path}/${name}`, options);
+    expect(body.metadata).not.toHaveProperty("labels");
+  });
+
+  describe("with formats", () => {
+    let timed: Definition;
+    beforeAll(async () => {
+      const properties = {
+        when: { type: "string", format: "date-time" },
+        lasts: { type: "string", format: "duration" },
+      };
+      const schema = { type: "object", properties: { spec: { type: "object", properties } } };
+      timed = await defineWidgets({
+        versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+      });
+    });
+
+    test.each([
+      [{ when: "2026-06-30T23:59:59Z" }, 201],
+      [{ when: "2026-06-30T23:59:60Z" }, 422],
+      [{ lasts: "1h30m" }, 201],
+      [{ lasts: "1 hour" }, 201],
+      [{ lasts: "P1D" }, 201],
+      [{ lasts: "2 weeks" }, 201],
+      [{ lasts: "0" }, 201],
+      [{ lasts: "5" }, 422],
+      [{ lasts: "1 year" }, 422],
+      [{ lasts: "soon" }, 422],
+    ])("answers %j with %i", async (spec, status) => {
+      const body = { ...timed.widget("timed"), spec };
+      const reply = await admin.reply("POST", timed.in("default"), { query: { dryRun: "All" }, body });
+      expect(reply.status).toBe(status);
+    });
+  });
 });

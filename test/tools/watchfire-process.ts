@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 import { join } from "node:path";
+import { LeashedProcess } from "../../runtime/dev/real/leashed-process.ts";
 import { Client } from "../target/client.ts";
 import { accessOf } from "../target/kubeconfig.ts";
-import { LeashedProcess } from "../target/leashed-process.ts";
 import { Hopeless, until } from "./until.ts";
 
 const bin = join(import.meta.dirname, "../../runtime/bin/watchfire.js");

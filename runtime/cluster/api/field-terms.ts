@@ -3,6 +3,8 @@ export interface FieldTerm {
   label: string;
   value: string;
   equal: boolean;
+  /** The fault of the value's escapes, in apimachinery's words. */
+  fault?: string;
 }
 
 /**
@@ -14,6 +16,14 @@ export function fieldTerms(selector: string): (FieldTerm | string)[] {
   return terms.sort().map((term) => {
     const [, label, operator, value = ""] = /^((?:[^\\=!]|\\.)*)(==|!=|=)(.*)$/s.exec(term) ?? [];
     if (label === undefined) return term;
-    return { label, value: value.replace(/\\([\\,=])/g, "$1"), equal: operator !== "!=" };
+    const fault = escapeFault(value);
+    const parsed = { label, value: value.replace(/\\([\\,=])/g, "$1"), equal: operator !== "!=" };
+    return fault === undefined ? parsed : { ...parsed, fault };
   });
+}
+
+function escapeFault(value: string): string | undefined {
+  const wrong = value.match(/\\.?/gs)?.find((pair) => !/^\\[\\,=]$/.test(pair));
+  if (wrong !== undefined) return `invalid escape sequence: ${wrong}`;
+  return value.replace(/\\./gs, "").includes("=") ? "unescaped character in value: 61" : undefined;
 }

@@ -61,7 +61,7 @@ export function requestInfo(method: string, pathname: string, query: URLSearchPa
   if (info.resource === "namespaces" && info.group === "") info.namespace = info.name;
   if (info.name === "" && info.verb === "get") info.verb = "list";
   if (info.name === "" && info.verb === "delete") info.verb = "deletecollection";
-  const asked = ["1", "true", ""].includes(query.get("watch") ?? "no");
+  const asked = !["0", "false"].includes(query.get("watch")?.toLowerCase() ?? "0");
   if (watch || (info.verb === "list" && asked)) info.verb = "watch";
   return info;
 }

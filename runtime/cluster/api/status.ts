@@ -170,6 +170,16 @@ export const fault = {
     field,
     message: `Unsupported value: ${quoted(value)}: supported values: ${supported.map((one) => JSON.stringify(one)).join(", ")}`,
   }),
+  notFound: (field: string, value: unknown): FieldFault => ({
+    reason: "FieldValueNotFound",
+    field,
+    message: `Not found: ${quoted(value)}`,
+  }),
+  tooLong: (field: string, limit: number): FieldFault => ({
+    reason: "FieldValueTooLong",
+    field,
+    message: `Too long: may not be more than ${limit} bytes`,
+  }),
   duplicate: (field: string, value: unknown): FieldFault => ({
     reason: "FieldValueDuplicate",
     field,

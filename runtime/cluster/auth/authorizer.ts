@@ -36,10 +36,12 @@ function attributesOf(info: RequestInfo, query: URLSearchParams): Attributes {
       plural: info.resource,
       subresource: info.subresource,
       namespace: info.namespace,
-      name: info.name || selectedName(query.get("fieldSelector") ?? ""),
+      name: info.name || (isReadOfMany(info.verb) ? selectedName(query.get("fieldSelector") ?? "") : ""),
     },
   };
 }
+
+const isReadOfMany = (verb: string): boolean => verb === "list" || verb === "watch";
 
 /**
  * Returns the value of the selector's first equation, in the alphabetical order of the terms. Returns "" if the selector has no

@@ -2,12 +2,15 @@ import { type Fields, isFields, type KubeObject } from "../api/object.ts";
 import { type FieldFault, fault } from "../api/status.ts";
 import {
   applyDefaults,
+  canonical,
   type FieldError,
+  inOrder,
   type Json,
   type JsonObject,
   prune,
   statusCauses,
   validate,
+  withoutEmpty,
 } from "../schema/index.ts";
 import { labelFaults, nameFaults, qualifiedNameFaults } from "./names.ts";
 import type { ResourceType } from "./resource-type.ts";
@@ -61,7 +64,11 @@ export function pruned(type: ResourceType, object: KubeObject): { object: KubeOb
 /** Fills in the defaults of the kind's schema and of its traits. The result may be changed by the caller. */
 export function defaulted(type: ResourceType, object: KubeObject, old: KubeObject | undefined): KubeObject {
   const schema = (type.storageSchema ?? type.schema)();
-  const filled = schema ? asObject(applyDefaults(schema, asJson(object))) : object;
+  const given = schema?.builtIn
+    ? asObject(canonical(schema, asJson(object)))
+    : { ...object, metadata: withoutEmpty(object.metadata) };
+  const complete = schema ? asObject(applyDefaults(schema, asJson(given))) : given;
+  const filled = type.custom ? asObject(inOrder(asJson(complete)) as JsonObject) : complete;
   if (!type.prepare) return filled;
   const own = structuredClone(filled);
   type.prepare(own, old);
@@ -93,12 +100,46 @@ function metadataFaults(type: ResourceType, object: KubeObject, old: KubeObject 
   for (const key of Object.keys(metadata.annotations ?? {}))
     for (const text of qualifiedNameFaults(key.toLowerCase()))
       faults.push(fault.invalid("metadata.annotations", key, text));
-  for (const finalizer of metadata.finalizers ?? [])
+  faults.push(...annotationSizeFaults(metadata.annotations ?? {}));
+  metadata.finalizers?.forEach((finalizer, index) => {
     for (const text of qualifiedNameFaults(finalizer))
       faults.push(fault.invalid("metadata.finalizers", finalizer, text));
+    if (
+      !finalizer.includes("/") &&
+      !standardFinalizers.has(finalizer) &&
+      !looseFinalizerGroups.has(type.group) &&
+      !type.custom
+    )
+      faults.push(
+        fault.invalid(
+          `metadata.finalizers[${index}]`,
+          finalizer,
+          "name is neither a standard finalizer name nor is it fully qualified",
+        ),
+      );
+  });
   faults.push(...ownerFaults(metadata.ownerReferences ?? []));
   if (old) faults.push(...changeFaults(object, old));
   return faults;
+}
+
+/** Finalizers of built-in kinds that need no domain. */
+const standardFinalizers = new Set(["kubernetes", "orphan", "foregroundDeletion"]);
+
+/** Groups of built-in kinds that take any finalizer, as custom resources do. */
+const looseFinalizerGroups = new Set([
+  "apiextensions.k8s.io",
+  "apiregistration.k8s.io",
+  "admissionregistration.k8s.io",
+]);
+
+/** Bytes that all annotations of an object may have, keys and values (`TotalAnnotationSizeLimitB`). */
+const annotationLimit = 256 * 1024;
+
+function annotationSizeFaults(annotations: Readonly<Record<string, string>>): FieldFault[] {
+  let size = 0;
+  for (const [key, value] of Object.entries(annotations)) size += Buffer.byteLength(key) + Buffer.byteLength(value);
+  return size > annotationLimit ? [fault.tooLong("metadata.annotations", annotationLimit)] : [];
 }
 
 function ownerFaults(owners: readonly unknown[]): FieldFault[] {

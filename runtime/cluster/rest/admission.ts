@@ -47,6 +47,15 @@ export function admitNamespace(call: Call, name: string): void {
   );
 }
 
+/** Refuses to create a custom resource whose definition is being deleted. Throws a 403. */
+export function admitDefinition(call: Call, name: string): void {
+  const definition = call.type.custom?.metadata.name;
+  if (definition === undefined) return;
+  const stored = call.backend.store.get("customresourcedefinitions.apiextensions.k8s.io", definition)?.object;
+  if (stored?.metadata.deletionTimestamp)
+    throw forbidden(call.type, name, "create not allowed while custom resource definition is terminating");
+}
+
 /** Validates an object before it is stored. Throws a 422. */
 export function admitObject(call: Call, object: KubeObject, old: KubeObject | undefined): void {
   const faults = faultsOf(call.type, object, old);

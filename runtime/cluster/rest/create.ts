@@ -4,7 +4,7 @@ import { ApiError, alreadyExists } from "../api/status.ts";
 import { keyOf, present } from "../kinds/resource-type.ts";
 import { asJson, asObject, defaulted } from "../kinds/shape.ts";
 import { Revision } from "../storage/revision.ts";
-import { admitIdentity, admitNamespace, admitObject, withManagedFields } from "./admission.ts";
+import { admitDefinition, admitIdentity, admitNamespace, admitObject, withManagedFields } from "./admission.ts";
 import type { Call } from "./call.ts";
 
 /**
@@ -29,6 +29,7 @@ export function prepareNew(call: Call, body: KubeObject): KubeObject {
   const identified = admitIdentity(call, body);
   const name = identified.metadata.name || generatedName(identified.metadata.generateName);
   admitNamespace(call, name);
+  admitDefinition(call, name);
   const metadata: ObjectMeta = {
     ...identified.metadata,
     ...(name === "" ? {} : { name }),

@@ -16,6 +16,7 @@ export function parseFieldSelector(text: string, type: ResourceType): FieldSelec
   const requirements: Requirement[] = [];
   for (const term of fieldTerms(text)) {
     if (typeof term === "string") throw badRequest(`invalid selector: '${text}'; can't understand '${term}'`);
+    if (term.fault !== undefined) throw badRequest(`invalid field selector: ${term.fault}`);
     const read = reader(term.label, type);
     if (!read) throw badRequest(unknownLabel(term.label, type));
     requirements.push({ ...term, read });

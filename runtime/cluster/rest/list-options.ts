@@ -41,10 +41,13 @@ export function listOptions(query: URLSearchParams, type: ResourceType, watch: b
 
 /** True if a boolean query parameter is set. */
 export const truth = (value: string | null): boolean =>
-  value === "" || value === "1" || value?.toLowerCase() === "true";
+  value !== null && value !== "0" && value.toLowerCase() !== "false";
 
+/** @throws ApiError 400 for a text that is no integer */
 function integer(text: string): number {
-  return /^\d+$/.test(text) ? Number(text) : 0;
+  if (text === "") return 0;
+  if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
+  return Math.max(0, Number(text));
 }
 
 /** A resourceVersion as a number; undefined for "". Throws a 400. */

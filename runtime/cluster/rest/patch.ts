@@ -26,9 +26,13 @@ const patchTypes = {
   apply: "application/apply-patch+yaml",
 } as const;
 
+const patchOptions = { group: "meta.k8s.io", kind: "PatchOptions" };
+
 /** Patches an object by a PATCH's body. Throws 4xx. */
 export function patch(call: Call, body: Body, force: boolean): Updated {
   if (body.mediaType === patchTypes.apply) return apply(call, body, force);
+  if (call.query.get("force"))
+    throw invalid(patchOptions, "", [fault.forbidden("force", "may not be specified for non-apply patch")]);
   const { type, backend } = call;
   const allowed = Object.values(patchTypes).filter((one) => !(type.custom && one === patchTypes.strategic));
   if (!allowed.some((one) => one === body.mediaType)) throw unsupportedPatch(call, allowed);
@@ -82,13 +86,11 @@ function patchFailure(error: unknown): unknown {
 function apply(call: Call, body: Body, force: boolean): Updated {
   const { type, backend } = call;
   if (!call.query.get("fieldManager"))
-    throw invalid({ group: "meta.k8s.io", kind: "PatchOptions" }, "", [
-      fault.required("fieldManager", "is required for apply patch"),
-    ]);
+    throw invalid(patchOptions, "", [fault.required("fieldManager", "is required for apply patch")]);
   const sent = parsePatch(body);
   if (!isFields(sent) || !sent.apiVersion || !sent.kind)
     throw badRequest(`error decoding YAML: Object 'Kind' is missing in '${body.bytes.toString("utf8").slice(0, 200)}'`);
-  const applied = admitFields(call, withNamespace(call, asObjectOf(sent, type)));
+  const applied = asObjectOf(sent, type);
   if (applied.metadata.managedFields !== undefined) throw badRequest("metadata.managedFields must be nil");
   const existing = backend.store.get(type.storage, callKey(call));
   if (!existing && call.subresource !== "") throw notFound(type, call.name);
@@ -106,11 +108,6 @@ function apply(call: Call, body: Body, force: boolean): Updated {
   const object = prepareNew(call, { ...merged, metadata });
   const tracked = managed ? { ...object, metadata: { ...object.metadata, managedFields: managed } } : object;
   return { revision: store(call, tracked), created: true };
-}
-
-function withNamespace(call: Call, object: KubeObject): KubeObject {
-  if (!call.type.namespaced || object.metadata.namespace) return object;
-  return { ...object, metadata: { ...object.metadata, namespace: call.namespace } };
 }
 
 function applyOnto(call: Call, live: JsonObject | undefined, applied: KubeObject, force: boolean): JsonObject {

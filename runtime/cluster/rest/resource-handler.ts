@@ -100,7 +100,7 @@ export class ResourceHandler {
       subresource: info.subresource,
       user,
       query,
-      manager: managerOf(query, request),
+      manager: managerOf(query, request, info.verb),
       dryRun: dryRunOf(query),
       fieldValidation: fieldValidationOf(query),
       warnings: reply.warnings,
@@ -224,8 +224,15 @@ async function optionalBody(request: IncomingMessage): Promise<unknown> {
 /** Maximum length of a field manager's name, in characters (`FieldManagerMaxLength`). */
 const managerLimit = 128;
 
-function managerOf(query: URLSearchParams, request: IncomingMessage): string {
+/** Kinds of the options by verb. */
+const optionsKinds: Readonly<Record<string, string>> = { patch: "PatchOptions", update: "UpdateOptions" };
+
+function managerOf(query: URLSearchParams, request: IncomingMessage, verb: string): string {
   const given = query.get("fieldManager");
+  if (given && Buffer.byteLength(given) > managerLimit)
+    throw invalid({ group: "meta.k8s.io", kind: optionsKinds[verb] ?? "CreateOptions" }, "", [
+      fault.tooLong("fieldManager", managerLimit),
+    ]);
   if (given) return given;
   return (request.headers["user-agent"] ?? "unknown").split("/")[0]?.slice(0, managerLimit) || "unknown";
 }

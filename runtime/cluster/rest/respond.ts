@@ -7,6 +7,9 @@ import { encodeJson, parseJson } from "../exact-json.ts";
 /** Smaller answers are not compressed (`defaultGzipThresholdBytes`). */
 const gzipFrom = 128 * 1024;
 
+/** Ends every JSON document. */
+const newline = Buffer.from("\n");
+
 /** Formats a `Warning` header. Its text must not contain line breaks. */
 const warningText = (text: string) => `299 - ${JSON.stringify(text.replace(/[^\x20-\x7e]/g, " ").slice(0, 256))}`;
 
@@ -23,7 +26,7 @@ export class Reply {
 
   /** Sends existing JSON bytes. */
   bytes(code: number, pieces: Iterable<Buffer>, contentType = "application/json"): void {
-    const body = Buffer.concat([...pieces]);
+    const body = Buffer.concat([...pieces, ...(contentType.startsWith("application/json") ? [newline] : [])]);
     const yaml = contentType.startsWith("application/yaml");
     this.send(code, yaml ? Buffer.from(toYaml(parseJson(body.toString("utf8")))) : body, contentType);
   }

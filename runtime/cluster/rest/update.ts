@@ -1,5 +1,5 @@
 import { equal, type KubeObject, type ObjectMeta } from "../api/object.ts";
-import { conflict, modified, notFound } from "../api/status.ts";
+import { conflict, fault, invalid, modified, notFound } from "../api/status.ts";
 import { defaulted } from "../kinds/shape.ts";
 import { Revision } from "../storage/revision.ts";
 import { admitIdentity, admitObject, admitResourceVersion, withManagedFields } from "./admission.ts";
@@ -25,6 +25,14 @@ export function update(call: Call, body: KubeObject): Updated {
     return { revision: create(call, { ...body, metadata }), created: true };
   }
   admitResourceVersion(call, body);
+  const { uid } = body.metadata;
+  const stored = existing.object.metadata.uid;
+  if (uid && uid !== stored)
+    throw conflict(
+      type,
+      call.name,
+      `StorageError: invalid object, Code: 4, Key: /registry/${type.plural}/${callKey(call)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${uid}, UID in object meta: ${stored}`,
+    );
   return replace(call, existing, body, withManagedFields);
 }
 
@@ -36,12 +44,13 @@ export function replace(call: Call, existing: Revision, body: KubeObject, track:
   const { type } = call;
   const old = existing.object;
   const { metadata } = admitIdentity(call, body);
-  if (metadata.uid && metadata.uid !== old.metadata.uid)
-    throw conflict(
-      type,
-      call.name,
-      `StorageError: invalid object, Code: 4, Key: /registry/${type.plural}/${callKey(call)}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: ${metadata.uid}, UID in object meta: ${old.metadata.uid}`,
-    );
+  const fixed = (["uid", "deletionTimestamp"] as const).filter(
+    (name) => metadata[name] && metadata[name] !== old.metadata[name],
+  );
+  if (fixed.length > 0) {
+    const faults = fixed.map((name) => fault.invalid(`metadata.${name}`, metadata[name], "field is immutable"));
+    throw invalid(type, call.name, faults);
+  }
   if (metadata.resourceVersion && metadata.resourceVersion !== old.metadata.resourceVersion)
     throw modified(type, call.name);
   const merged = withKept(call, { ...body, metadata: keptMetadata(metadata, old.metadata) }, old);

@@ -19,7 +19,7 @@ function fill(value: Json, schema: Schema): Json {
 }
 
 function forbidden(value: Json | undefined, schema: Schema): boolean {
-  return value === null && !schema.nullable && !schema["x-kubernetes-preserve-unknown-fields"];
+  return value === null && !schema.nullable && !(schema.builtIn && schema["x-kubernetes-preserve-unknown-fields"]);
 }
 
 function fillObject(object: JsonObject, schema: Schema): JsonObject {

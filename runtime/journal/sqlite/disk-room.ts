@@ -14,7 +14,7 @@ interface DiskShares {
   readonly spill: number;
   /** Dead letters of all functions. */
   readonly letters: number;
-  /** Size of the whole store from which on no last body is stored: the other shares still fit beside it. */
+  /** Maximum size of the whole store for a last body to be stored, so that the other shares still fit. */
   readonly bodies: number;
 }
 

@@ -3,7 +3,7 @@ import { builtInSchema } from "../../schema/index.ts";
 import * as core from "../columns/core.ts";
 import * as policies from "../columns/policies.ts";
 import * as workloads from "../columns/workloads.ts";
-import { type ResourceType, storedVerbs, type Traits } from "../resource-type.ts";
+import { field, type ResourceType, storedVerbs, type Traits } from "../resource-type.ts";
 import * as coreTraits from "../traits/core.ts";
 import { customResourceDefinition } from "../traits/definitions.ts";
 import * as policyTraits from "../traits/policies.ts";
@@ -32,9 +32,9 @@ const table: Record<string, Record<string, Row>> = {
   v1: {
     Binding: { verbs: ["create"] },
     ConfigMap: { shortNames: ["cm"], columns: core.configMap, ...coreTraits.configMap },
-    Endpoints: { plural: "endpoints", shortNames: ["ep"], columns: core.endpoints, createOnUpdate: true },
+    Endpoints: { plural: "endpoints", shortNames: ["ep"], columns: core.endpoints, ...coreTraits.endpoints },
     Event: { shortNames: ["ev"], columns: core.event, ...coreTraits.event },
-    LimitRange: { shortNames: ["limits"], columns: core.dated, createOnUpdate: true },
+    LimitRange: { shortNames: ["limits"], columns: core.dated, ...coreTraits.limitRange },
     Namespace: {
       cluster: true,
       shortNames: ["ns"],
@@ -57,7 +57,12 @@ const table: Record<string, Record<string, Row>> = {
       columns: core.replicationController,
       ...workloadTraits.replicationController,
     },
-    ResourceQuota: { shortNames: ["quota"], columns: core.resourceQuota, status: true, returnsDeleted: true },
+    ResourceQuota: {
+      shortNames: ["quota"],
+      columns: core.resourceQuota,
+      returnsDeleted: true,
+      ...coreTraits.resourceQuota,
+    },
     Secret: { columns: core.secret, ...coreTraits.secret },
     ServiceAccount: { shortNames: ["sa"], columns: core.plain, returnsDeleted: true },
     Service: { shortNames: ["svc"], categories: ["all"], columns: core.service, ...coreTraits.service },
@@ -183,7 +188,13 @@ const table: Record<string, Record<string, Row>> = {
     },
   },
   "certificates.k8s.io/v1": {
-    CertificateSigningRequest: { cluster: true, shortNames: ["csr"], columns: core.plain, status: true },
+    CertificateSigningRequest: {
+      cluster: true,
+      shortNames: ["csr"],
+      columns: core.plain,
+      status: true,
+      fields: { "spec.signerName": field("spec.signerName") },
+    },
   },
   "node.k8s.io/v1": {
     RuntimeClass: { plural: "runtimeclasses", cluster: true, columns: core.plain, ...strict },

@@ -42,7 +42,8 @@ export const eventConversion: Pick<ResourceType, "fromStorage" | "toStorage"> & 
   toStorage: (object) => rename(object, back, "v1"),
   check: (object, old) => [...(event.check?.(object, old) ?? []), ...(old ? [] : newEventFaults(object))],
   fields: {
-    ...event.fields,
+    reason: field("reason"),
+    type: field("type"),
     ...Object.fromEntries(
       ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"].map((name) => [
         `regarding.${name}`,

@@ -5,7 +5,9 @@ import { type FieldFault, fault } from "../../api/status.ts";
 import { type JsonObject, statusCauses, structuralSchema } from "../../schema/index.ts";
 import { nameFaults } from "../names.ts";
 import type { Traits } from "../resource-type.ts";
-import { made, otherwise } from "./pod-spec.ts";
+import { items, made, otherwise } from "./pod-spec.ts";
+
+const columnTypes = ["boolean", "date", "integer", "number", "string"];
 
 /** Defaults and validation of CRDs. */
 export const customResourceDefinition: Traits = {
@@ -84,6 +86,13 @@ function versionFaults(object: KubeObject, old: KubeObject | undefined): FieldFa
     names.add(version.name);
     for (const text of nameFaults("label1035", String(version.name ?? "")))
       faults.push(fault.invalid(`${path}.name`, version.name ?? "", text));
+    const own = versions.length === 1 ? "spec" : path;
+    items(version, "additionalPrinterColumns").forEach((column, place) => {
+      const where = `${own}.additionalPrinterColumns[${place}]`;
+      for (const name of ["name", "jsonPath"]) if (!column[name]) faults.push(fault.required(`${where}.${name}`));
+      if (!columnTypes.includes(String(column.type)))
+        faults.push(fault.invalid(`${where}.type`, column.type ?? "", `must be one of ${columnTypes.join(",")}`));
+    });
     // A schema that does not change stays allowed, even if a newer version of this server would refuse it.
     const before = old && versionsOf(old).find(({ name }) => name === version.name);
     if (before && isDeepStrictEqual(before.schema, version.schema)) return;

@@ -1,5 +1,4 @@
-import { at, type Fields, isFields } from "../../api/object.ts";
-import { type FieldFault, fault } from "../../api/status.ts";
+import { at, type Fields, fieldsOf, isFields } from "../../api/object.ts";
 
 /** Sets a field if it has no value yet. */
 export function otherwise(fields: Fields, name: string, value: unknown): void {
@@ -59,6 +58,15 @@ function defaultVolume(volume: Fields): void {
   if (isFields(volume.hostPath)) otherwise(volume.hostPath, "type", "");
 }
 
+/** Sets a pod's missing requests to its limits. Not called for pod templates. */
+export function defaultRequests(spec: Fields): void {
+  for (const list of ["initContainers", "containers"])
+    for (const container of items(spec, list)) {
+      const resources = made(container, "resources");
+      if (isFields(resources.limits)) resources.requests = { ...resources.limits, ...fieldsOf(resources.requests) };
+    }
+}
+
 /** Fills in kube-apiserver's defaults of a pod spec (`pkg/apis/core/v1/defaults.go`). */
 export function defaultPodSpec(spec: Fields): void {
   otherwise(spec, "restartPolicy", "Always");
@@ -66,26 +74,9 @@ export function defaultPodSpec(spec: Fields): void {
   otherwise(spec, "dnsPolicy", "ClusterFirst");
   otherwise(spec, "securityContext", {});
   otherwise(spec, "schedulerName", "default-scheduler");
+  for (const name of ["serviceAccountName", "serviceAccount"]) if (spec[name] === "") delete spec[name];
   if (typeof spec.serviceAccountName === "string") otherwise(spec, "serviceAccount", spec.serviceAccountName);
   else if (typeof spec.serviceAccount === "string") spec.serviceAccountName = spec.serviceAccount;
   for (const list of ["initContainers", "containers"]) for (const one of items(spec, list)) defaultContainer(one);
   for (const volume of items(spec, "volumes")) defaultVolume(volume);
-}
-
-/** Faults of a pod spec that the schema does not express. */
-export function podSpecFaults(object: unknown, path: string): FieldFault[] {
-  const spec = at(object, path);
-  if (!isFields(spec)) return [fault.required(`${path}.containers`)];
-  const containers = items(spec, "containers");
-  if (containers.length === 0) return [fault.required(`${path}.containers`)];
-  const faults: FieldFault[] = [];
-  const names = new Set<unknown>();
-  containers.forEach((container, index) => {
-    const where = `${path}.containers[${index}]`;
-    if (typeof container.name !== "string" || container.name === "") faults.push(fault.required(`${where}.name`));
-    else if (names.has(container.name)) faults.push(fault.duplicate(`${where}.name`, container.name));
-    if (typeof container.image !== "string" || container.image === "") faults.push(fault.required(`${where}.image`));
-    names.add(container.name);
-  });
-  return faults;
 }

@@ -1,8 +1,12 @@
 import { selectorMatches } from "../../api/label-selector.ts";
-import { at, equal, type Fields, isFields, type KubeObject } from "../../api/object.ts";
+import { at, equal, type Fields, fieldsOf, isFields, type KubeObject } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
+import { scheduleFault } from "../cron-schedule.ts";
+import { nameFaults } from "../names.ts";
 import { field, type Traits } from "../resource-type.ts";
-import { defaultPodSpec, items, made, otherwise, podSpecFaults } from "./pod-spec.ts";
+import { podSpecFaults } from "./pod-faults.ts";
+import { defaultPodSpec, items, made, otherwise } from "./pod-spec.ts";
+import { choiceFaults, labelSelectorFaults, negativeFaults, shareFaults } from "./value-faults.ts";
 
 const templatePath = "spec.template";
 const scale = { spec: "spec.replicas", status: "status.replicas", selector: "spec.selector" };
@@ -11,6 +15,8 @@ const scale = { spec: "spec.replicas", status: "status.replicas", selector: "spe
 function selectorFaults(object: KubeObject, old: KubeObject | undefined): FieldFault[] {
   const selector = at(object, "spec.selector");
   const faults: FieldFault[] = [];
+  const unfit = labelSelectorFaults(selector, "spec.selector");
+  if (unfit.length > 0) return [...unfit, fault.invalid("spec.selector", selector, "invalid label selector")];
   if (!isFields(selector)) faults.push(fault.required("spec.selector"));
   else if (Object.keys(selector).length === 0)
     faults.push(fault.invalid("spec.selector", selector, `empty selector is invalid for ${object.kind.toLowerCase()}`));
@@ -34,8 +40,32 @@ function replicasFaults(object: KubeObject): FieldFault[] {
 const workloadFaults: NonNullable<Traits["check"]> = (object, old) => [
   ...replicasFaults(object),
   ...selectorFaults(object, old),
-  ...podSpecFaults(object, `${templatePath}.spec`),
+  ...negativeFaults(fieldsOf(object.spec), "spec", "minReadySeconds", "revisionHistoryLimit"),
+  ...podSpecFaults(object, `${templatePath}.spec`, {
+    restart: ["Always"],
+    claims: items(fieldsOf(object.spec), "volumeClaimTemplates").map((claim) => at(claim, "metadata.name")),
+  }),
 ];
+
+/** Faults of how a Deployment replaces its pods. */
+function strategyFaults(object: KubeObject): FieldFault[] {
+  const spec = fieldsOf(object.spec);
+  const strategy = fieldsOf(spec.strategy);
+  const path = "spec.strategy.rollingUpdate";
+  const { maxSurge, maxUnavailable } = fieldsOf(strategy.rollingUpdate);
+  const isNothing = (share: unknown) => share === 0 || share === "0%";
+  const faults = [...shareFaults(maxUnavailable, `${path}.maxUnavailable`)];
+  if (typeof maxSurge !== "string" || !maxSurge.endsWith("%"))
+    faults.push(...shareFaults(maxSurge, `${path}.maxSurge`));
+  if (strategy.type === "Recreate" && strategy.rollingUpdate !== undefined)
+    faults.push(fault.forbidden(path, "may not be specified when strategy `type` is 'Recreate'"));
+  if (isNothing(maxSurge) && isNothing(maxUnavailable))
+    faults.push(fault.invalid(`${path}.maxUnavailable`, maxUnavailable, "may not be 0 when `maxSurge` is 0"));
+  const deadline = spec.progressDeadlineSeconds;
+  if (typeof deadline === "number" && deadline <= Number(spec.minReadySeconds ?? 0))
+    faults.push(fault.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds"));
+  return faults;
+}
 
 function template(spec: Fields): void {
   defaultPodSpec(made(made(spec, "template"), "spec"));
@@ -45,6 +75,7 @@ const common: Traits = { status: true, generation: true, categories: ["all"], ch
 
 export const deployment: Traits = {
   ...common,
+  check: (object, old) => [...workloadFaults(object, old), ...strategyFaults(object)],
   scale,
   prepare(object, old) {
     const spec = made(object, "spec");
@@ -66,7 +97,6 @@ export const deployment: Traits = {
 export const replicaSet: Traits = {
   ...common,
   scale,
-  fields: { "status.replicas": (object) => String(at(object, "status.replicas") ?? 0) },
   prepare(object, old) {
     const spec = made(object, "spec");
     otherwise(spec, "replicas", 1);
@@ -89,6 +119,12 @@ export const statefulSet: Traits = {
     const retention = made(spec, "persistentVolumeClaimRetentionPolicy");
     otherwise(retention, "whenDeleted", "Retain");
     otherwise(retention, "whenScaled", "Retain");
+    for (const claim of items(spec, "volumeClaimTemplates")) {
+      otherwise(claim, "apiVersion", "v1");
+      otherwise(claim, "kind", "PersistentVolumeClaim");
+      otherwise(made(claim, "spec"), "volumeMode", "Filesystem");
+      otherwise(claim, "status", { phase: "Pending" });
+    }
     template(spec);
     if (!old) object.status = { replicas: 0, availableReplicas: 0 };
   },
@@ -121,10 +157,16 @@ export const replicationController: Traits = {
     const spec = made(object, "spec");
     otherwise(spec, "replicas", 1);
     template(spec);
-    otherwise(spec, "selector", at(object, `${templatePath}.metadata.labels`));
+    const labels = at(object, `${templatePath}.metadata.labels`);
+    otherwise(spec, "selector", labels);
+    if (!object.metadata.labels && isFields(labels)) object.metadata.labels = { ...labels } as Record<string, string>;
+    if (spec.minReadySeconds === 0) delete spec.minReadySeconds;
     if (!old) object.status = { replicas: 0 };
   },
-  check: (object) => [...replicasFaults(object), ...podSpecFaults(object, `${templatePath}.spec`)],
+  check: (object) => [
+    ...replicasFaults(object),
+    ...podSpecFaults(object, `${templatePath}.spec`, { restart: ["Always"] }),
+  ],
 };
 
 /** Fills in the defaults of a Job spec. */
@@ -136,6 +178,14 @@ function defaultJobSpec(spec: Fields): void {
   otherwise(spec, "suspend", false);
   otherwise(spec, "podReplacementPolicy", "TerminatingOrFailed");
   template(spec);
+}
+
+function jobFaults(spec: Fields, path: string): FieldFault[] {
+  const counts = ["completions", "parallelism", "backoffLimit", "activeDeadlineSeconds", "ttlSecondsAfterFinished"];
+  const faults = negativeFaults(spec, path, ...counts);
+  if (spec.completionMode === "Indexed" && spec.completions === undefined)
+    faults.push(fault.required(`${path}.completions`, "when completion mode is Indexed"));
+  return faults;
 }
 
 function restartFaults(object: KubeObject, path: string): FieldFault[] {
@@ -163,18 +213,37 @@ export const job: Traits = {
       "controller-uid": uid,
       "job-name": object.metadata.name,
     });
-    spec.selector = { matchLabels: { "batch.kubernetes.io/controller-uid": uid } };
+    const given = isFields(spec.selector) ? spec.selector : {};
+    const labels = { ...fieldsOf(given.matchLabels), "batch.kubernetes.io/controller-uid": uid };
+    spec.selector = { ...given, matchLabels: labels };
   },
   check(object, old) {
     const faults = [
       ...podSpecFaults(object, `${templatePath}.spec`),
       ...restartFaults(object, `${templatePath}.spec.restartPolicy`),
+      ...jobFaults(fieldsOf(object.spec), "spec"),
     ];
+    const { selector, manualSelector } = fieldsOf(object.spec);
+    const labels = fieldsOf(at(selector, "matchLabels"));
+    if (!old && manualSelector !== true && Object.keys(labels).length > 1)
+      faults.push(fault.invalid("spec.selector", selector, "`selector` not auto-generated"));
     if (old && !equal(at(object, templatePath), at(old, templatePath)))
       faults.push(fault.invalid(templatePath, at(object, templatePath), "field is immutable"));
     return faults;
   },
 };
+
+/** The names of its Jobs, which have 11 characters more, are labels. */
+const longestCronJob = 52;
+
+function isTimeZone(name: string): boolean {
+  try {
+    new Intl.DateTimeFormat("en", { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 export const cronJob: Traits = {
   status: true,
@@ -193,18 +262,74 @@ export const cronJob: Traits = {
     const faults = podSpecFaults(object, "spec.jobTemplate.spec.template.spec");
     const schedule = at(object, "spec.schedule");
     if (typeof schedule !== "string" || schedule === "") faults.push(fault.required("spec.schedule"));
+    else {
+      const wrong = scheduleFault(schedule);
+      if (wrong !== undefined) faults.push(fault.invalid("spec.schedule", schedule, wrong));
+    }
+    const { name = "" } = object.metadata;
+    if (name.length > longestCronJob)
+      faults.push(fault.invalid("metadata.name", name, `must be no more than ${longestCronJob} characters`));
+    const zone = at(object, "spec.timeZone");
+    if (typeof zone === "string" && !isTimeZone(zone))
+      faults.push(fault.invalid("spec.timeZone", zone, `unknown time zone ${zone}`));
+    faults.push(...jobFaults(fieldsOf(at(object, "spec.jobTemplate.spec")), "spec.jobTemplate.spec"));
+    const history = ["startingDeadlineSeconds", "successfulJobsHistoryLimit", "failedJobsHistoryLimit"];
+    faults.push(...negativeFaults(fieldsOf(object.spec), "spec", ...history));
     return [...faults, ...restartFaults(object, "spec.jobTemplate.spec.template.spec.restartPolicy")];
   },
 };
+
+const pathTypes = ["Exact", "ImplementationSpecific", "Prefix"];
+
+function stepFaults(path: string, where: string): FieldFault[] {
+  const within = ["//", "/./", "/../", "%2f", "%2F"].filter((steps) => path.includes(steps));
+  const atEnd = ["/..", "/."].filter((steps) => path.endsWith(steps));
+  return [
+    ...within.map((steps) => fault.invalid(where, path, `must not contain '${steps}'`)),
+    ...atEnd.map((steps) => fault.invalid(where, path, `cannot end with '${steps}'`)),
+  ];
+}
+
+function backendFaults({ service, resource }: Fields, where: string): FieldFault[] {
+  if (!isFields(service))
+    return isFields(resource) ? [] : [fault.invalid(where, "", "resource or service backend is required")];
+  if (!service.name) return [fault.required(`${where}.service.name`)];
+  const { name, number } = fieldsOf(service.port);
+  return name || number ? [] : [fault.required(where, "port name or number is required")];
+}
+
+function pathFaults(path: Fields, where: string): FieldFault[] {
+  if (!path.pathType) return [fault.required(`${where}.pathType`, "pathType must be specified")];
+  const isAbsolute = typeof path.path === "string" && path.path.startsWith("/");
+  const mayBeEmpty = path.pathType === "ImplementationSpecific" && !path.path;
+  return [
+    ...choiceFaults(path, where, "pathType", pathTypes),
+    ...backendFaults(fieldsOf(path.backend), `${where}.backend`),
+    ...(path.pathType === "ImplementationSpecific" ? [] : stepFaults(String(path.path), `${where}.path`)),
+    ...(isAbsolute || mayBeEmpty ? [] : [fault.invalid(`${where}.path`, path.path ?? "", "must be an absolute path")]),
+  ];
+}
 
 export const ingress: Traits = {
   status: true,
   generation: true,
   prepare(object, old) {
-    const spec = made(object, "spec");
-    for (const rule of items(spec, "rules"))
-      for (const path of items(isFields(rule.http) ? rule.http : {}, "paths"))
-        otherwise(path, "pathType", "ImplementationSpecific");
     if (!old) object.status = { loadBalancer: {} };
+  },
+  check(object) {
+    const spec = fieldsOf(object.spec);
+    const rules = items(spec, "rules");
+    if (rules.length === 0 && !isFields(spec.defaultBackend))
+      return [fault.invalid("spec", null, "either `defaultBackend` or `rules` must be specified")];
+    return rules.flatMap((rule, index) => [
+      ...(typeof rule.host === "string" && rule.host !== ""
+        ? nameFaults("subdomain", rule.host.replace(/^\*\./, "")).map((text) =>
+            fault.invalid(`spec.rules[${index}].host`, rule.host, text),
+          )
+        : []),
+      ...items(fieldsOf(rule.http), "paths").flatMap((path, place) =>
+        pathFaults(path, `spec.rules[${index}].http.paths[${place}]`),
+      ),
+    ]);
   },
 };

@@ -1,17 +1,18 @@
-import { applyPatch } from "rfc6902";
 import { goKind } from "../go-text.ts";
-import { isObject, type Json, type JsonObject } from "../json.ts";
+import { isObject, type Json, type JsonObject, jsonEqual, member, setMember } from "../json.ts";
 import { PatchError } from "./patch-error.ts";
 
 /** Maximum number of operations in a patch, the API server's limit (apiserver's maxJSONPatchOperations). */
 const maxOperations = 10_000;
-const names = ["add", "remove", "replace", "move", "copy", "test"] as const;
 
-type Operation = Parameters<typeof applyPatch>[1][number];
+/** An operation that does not apply. */
+class DoesNotApply extends Error {}
 
 /**
- * Applies a JSON patch (RFC 6902). Throws a PatchError: 400 if the patch is invalid, 422 if it does not fit the object. Lenient
- * where the real server is: `replace` may add a member, and an absent `value` is null. For `test`, an absent member is null, too.
+ * Applies a JSON patch (RFC 6902). Throws a PatchError: 400 if the patch is invalid, 422 if it does not fit the object.
+ * Reads RFC 6902 as the real server's library does (evanphx/json-patch v4): a missing member is null, so that `replace` adds it,
+ * `copy` copies null, and `test` finds null. A negative index counts from a list's end. The only operation on the whole document is
+ * `replace`.
  */
 export function jsonPatch(original: JsonObject, patch: Json): JsonObject {
   if (patch === null) return original;
@@ -22,14 +23,18 @@ export function jsonPatch(original: JsonObject, patch: Json): JsonObject {
       `The allowed maximum operations in a JSON patch is ${maxOperations}, got ${patch.length}`,
     );
   }
-  // Wraps the object, so that the empty pointer, too, refers to a member of a parent.
-  const document = { root: structuredClone(original) };
+  let document = structuredClone(original);
   for (const operation of patch) {
     if (!isObject(operation)) throw undecodable(operation, "handlers.jsonPatchOp");
-    if (!attempt(document, operation)) throw rejected();
+    try {
+      if (operation.op === "replace" && operation.path === "") document = whole(operation.value);
+      else apply(document, operation);
+    } catch (error) {
+      if (error instanceof DoesNotApply) throw rejected();
+      throw error;
+    }
   }
-  if (!isObject(document.root)) throw rejected();
-  return document.root;
+  return document;
 }
 
 function undecodable(value: Json, type: string): PatchError {
@@ -43,32 +48,109 @@ function rejected(): PatchError {
   return new PatchError(422, "the server rejected our request due to an error in our request");
 }
 
-function attempt(document: { root: JsonObject }, operation: JsonObject): boolean {
-  const { op, path, from, value = null } = operation;
-  if (!names.some((name) => name === op) || typeof path !== "string") return false;
-  const needsFrom = op === "move" || op === "copy";
-  if (needsFrom && typeof from !== "string") return false;
-  const source = needsFrom ? { from: `/root${from}` } : {};
-  const run = (name: Json): boolean => {
-    const below = { op: name, path: `/root${path}`, value, ...source } as Operation;
-    try {
-      return applyPatch(document, [below])[0] === null;
-    } catch {
-      return false; // an invalid pointer
-    }
-  };
-  if (run(op ?? null)) return true;
-  if (op === "replace") return !isItem(document, path) && run("add");
-  return op === "test" && value === null && !run("remove");
+function whole(value: Json | undefined): JsonObject {
+  if (isObject(value)) return value;
+  throw new DoesNotApply();
 }
 
-/** True if the pointer's last step is a list item. A list has no item to replace beyond its end. */
-function isItem(document: { root: JsonObject }, path: string): boolean {
-  const parent = path.slice(0, path.lastIndexOf("/"));
-  let node: Json | undefined = document.root;
-  for (const token of parent.split("/").slice(1)) {
-    const name = token.replaceAll("~1", "/").replaceAll("~0", "~");
-    node = Array.isArray(node) ? node[Number(name)] : isObject(node) ? node[name] : undefined;
+function apply(document: JsonObject, { op, path, from, value = null }: JsonObject): void {
+  const place = placeOf(document, path);
+  if (op === "add") place.add(value);
+  else if (op === "remove") place.remove();
+  else if (op === "replace") place.set(value);
+  else if (op === "copy") place.add(structuredClone(placeOf(document, from).get()));
+  else if (op === "move") {
+    const source = placeOf(document, from);
+    const moved = source.get();
+    source.remove();
+    // The source's removal may have moved the items of a list that holds the target.
+    placeOf(document, path).add(moved);
+  } else if (op !== "test" || !jsonEqual(place.get(), value)) throw new DoesNotApply();
+}
+
+/** A member of an object or an item of a list. Every method throws DoesNotApply if it is not possible. */
+interface Place {
+  /** Null for a member that is missing. */
+  get(): Json;
+  set(value: Json): void;
+  add(value: Json): void;
+  remove(): void;
+}
+
+function placeOf(document: JsonObject, pointer: Json | undefined): Place {
+  if (typeof pointer !== "string") throw new DoesNotApply();
+  const tokens = pointer.split("/").map((token) => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const last = tokens.pop() ?? "";
+  if (tokens.length === 0) throw new DoesNotApply();
+  let node: Json = document;
+  for (const token of tokens.slice(1)) node = within(node, token).get();
+  return within(node, last);
+}
+
+function within(node: Json, token: string): Place {
+  if (Array.isArray(node)) return new Item(node, token);
+  if (isObject(node)) return new Member(node, token);
+  throw new DoesNotApply();
+}
+
+class Member implements Place {
+  private readonly object: JsonObject;
+  private readonly name: string;
+
+  constructor(object: JsonObject, name: string) {
+    this.object = object;
+    this.name = name;
   }
-  return Array.isArray(node);
+
+  get(): Json {
+    return member(this.object, this.name) ?? null;
+  }
+
+  set(value: Json): void {
+    setMember(this.object, this.name, value);
+  }
+
+  add(value: Json): void {
+    this.set(value);
+  }
+
+  remove(): void {
+    if (!Object.hasOwn(this.object, this.name)) throw new DoesNotApply();
+    delete this.object[this.name];
+  }
+}
+
+class Item implements Place {
+  private readonly list: Json[];
+  private readonly token: string;
+
+  constructor(list: Json[], token: string) {
+    this.list = list;
+    this.token = token;
+  }
+
+  get(): Json {
+    return this.list[this.index(this.list.length - 1)] ?? null;
+  }
+
+  set(value: Json): void {
+    this.list[this.index(this.list.length - 1)] = value;
+  }
+
+  add(value: Json): void {
+    if (this.token === "-") this.list.push(value);
+    else this.list.splice(this.index(this.list.length), 0, value);
+  }
+
+  remove(): void {
+    this.list.splice(this.index(this.list.length - 1), 1);
+  }
+
+  private index(most: number): number {
+    if (!/^[+-]?\d+$/.test(this.token)) throw new DoesNotApply();
+    const given = Number(this.token);
+    const index = given < 0 ? given + this.list.length : given;
+    if (index < 0 || index > most) throw new DoesNotApply();
+    return index;
+  }
 }

@@ -2,17 +2,17 @@ import { isIPv4, isIPv6 } from "node:net";
 import type { Schema } from "../schema.ts";
 
 const uuid = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
-const seconds: Readonly<Record<string, number>> = {
-  ns: 1e-9,
-  us: 1e-6,
-  µs: 1e-6,
-  ms: 1e-3,
-  s: 1,
-  m: 60,
-  h: 3600,
-  d: 86_400,
-  w: 604_800,
-};
+/** Seconds of each unit of a duration, and its names; a word that begins with the last one is the unit as well. */
+const units: readonly (readonly [seconds: number, ...names: string[]])[] = [
+  [1e-9, "ns", "nano"],
+  [1e-6, "us", "µs", "micro"],
+  [1e-3, "ms", "milli"],
+  [1, "s", "sec"],
+  [60, "m", "min"],
+  [3600, "h", "hr", "hour"],
+  [86_400, "d", "day"],
+  [604_800, "w", "wk", "week"],
+];
 
 /**
  * The formats of strings that the API server checks (those that apiextensions supports); any other format is only an annotation.
@@ -60,17 +60,32 @@ export function inRange(value: number | bigint, { type, format }: Schema): boole
 
 const isWhole = (value: number | bigint): boolean => typeof value === "bigint" || Number.isInteger(value);
 
-/** Parses a duration such as `1h30m` into seconds; `undefined` if the text is not a duration. */
+/**
+ * Returns a duration such as `1h30m` in seconds, and undefined for any other text. If it is not in Go's form, every number with a
+ * unit counts and the rest is ignored, as in go-openapi's strfmt: `1 hour`, `P1D`.
+ */
 export function durationSeconds(text: string): number | undefined {
   if (text === "0") return 0;
   const sign = text.startsWith("-") ? -1 : 1;
-  const body = text.replace(/^[+-]/, "").trim();
-  if (!/^(\d+(\.\d*)?\s*(ns|us|µs|ms|s|m|h|d|w))+$/.test(body)) return undefined;
-  let total = 0;
-  for (const [, amount, unit] of body.matchAll(/(\d+(?:\.\d*)?)\s*(ns|us|µs|ms|s|m|h|d|w)/g)) {
-    total += Number(amount) * (seconds[unit ?? ""] ?? 0);
+  const body = text.replace(/^[+-]/, "");
+  if (/^(\d+(\.\d*)?(ns|us|µs|ms|s|m|h))+$/.test(body))
+    return sign * sumOf(body, /(\d+(?:\.\d*)?)(ns|us|µs|ms|s|m|h)/g);
+  const total = sumOf(text, /((?:-\s?)?\d+(?:\.\d+)?)\s*([A-Za-zµ]+)/g);
+  return Number.isNaN(total) ? undefined : total;
+}
+
+/** Returns NaN if no number has a unit. */
+function sumOf(text: string, amounts: RegExp): number {
+  let total = Number.NaN;
+  for (const [, amount = "", unit = ""] of text.matchAll(amounts)) {
+    const factor = secondsOf(unit.toLowerCase());
+    if (factor !== undefined) total = (Number.isNaN(total) ? 0 : total) + Number(amount.replace(/\s/g, "")) * factor;
   }
-  return sign * total;
+  return total;
+}
+
+function secondsOf(unit: string): number | undefined {
+  return units.find(([, ...names]) => names.includes(unit) || unit.startsWith(names.at(-1) ?? ""))?.[0];
 }
 
 function isDateTime(text: string): boolean {
@@ -80,7 +95,7 @@ function isDateTime(text: string): boolean {
     isDay(match[1]) &&
     Number(match[2]) < 24 &&
     Number(match[3]) < 60 &&
-    Number(match[4]) < 61
+    Number(match[4]) < 60
   );
 }
 

@@ -1,12 +1,13 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createWriteStream } from "node:fs";
+import { readVariables } from "../../base/variables.ts";
 
 // Ties the program's life to a pipe that this process holds. If this process ends in any way, the kernel closes the pipe, `cat`
 // returns, and the shell kills the program.
 const leash = 'exec 3<&0; "$@" </dev/null & pid=$!; { cat <&3 >/dev/null; kill -KILL $pid; } 2>/dev/null & wait $pid';
 
-/** A program that never outlives this process. */
+/** A program that never outlives this process. A terminal's Ctrl-C does not reach it. */
 export class LeashedProcess {
   readonly name: string;
   private readonly shell: ChildProcess;
@@ -17,7 +18,8 @@ export class LeashedProcess {
     this.name = path.split("/").at(-1) ?? path;
     this.shell = spawn("sh", ["-c", leash, "sh", path, ...args], {
       stdio: ["pipe", "pipe", "pipe"],
-      env: { ...process.env, ...env },
+      env: { ...readVariables(), ...env },
+      detached: true,
     });
     this.over = once(this.shell, "exit");
     const log = createWriteStream(logFile, { flags: "a" });
