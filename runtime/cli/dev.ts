@@ -63,6 +63,7 @@ export const dev = command({
     kubeconfig: { value: "FILE", summary: "use this kubeconfig instead of the embedded cluster" },
     port: endpointsPort,
     only: { value: "FUNCTION", summary: "runs this function alone, and leaves the others' positions", many: true },
+    "no-console": { summary: "serves no console" },
     "dry-run": { summary: "shows what functions would write to the cluster, or send by fetch, and sends none of it" },
   },
   async run({ options, given }) {
@@ -103,6 +104,7 @@ export const dev = command({
           transport,
           namespace,
           listen,
+          console: !given.has("no-console"),
           proxies: environment.variables,
           launch,
           code,
@@ -119,7 +121,9 @@ export const dev = command({
           running = runtime;
           const isReady = await readyWithin(runtime, mostWaitMs, stop);
           const keys = keysOf({ runtime, folder, cluster });
+          const link = runtime.loginLink();
           const hints = [
+            ...(link === undefined ? [] : [["console", link] as const]),
             ...(dryRun ? [["dry run", `writes are shown, not sent; commands find it by --data ${data}`] as const] : []),
             ...(keys ? [["keys", keyList(keys)] as const] : []),
           ];

@@ -8,7 +8,7 @@ const answerMs = 60_000;
 
 /** Asks a runtime's endpoints what they tell this machine alone. */
 export class RuntimeClient {
-  private readonly url: string;
+  readonly url: string;
   private readonly base: URL;
   private readonly token: string | undefined;
 
