@@ -7,11 +7,17 @@ export interface ConsoleAssets {
   readonly style: string;
 }
 
-/**
- * Bundles the console's script and style from their sources. A package and an image contain the result in the place of this
- * function.
- */
-export async function consoleAssets(): Promise<ConsoleAssets> {
+/** The assets, and the files that they are made from. */
+interface ConsoleBundle {
+  readonly assets: ConsoleAssets;
+  readonly inputs: readonly string[];
+}
+
+/** Returns the assets, bundled from their sources. A package and an image contain them in the place of this module. */
+export const consoleAssets = async (): Promise<ConsoleAssets> => (await bundleConsole()).assets;
+
+/** Bundles the console's script and style. */
+export async function bundleConsole(): Promise<ConsoleBundle> {
   const result = await buildInService({
     entryPoints: [
       fileURLToPath(new URL("./client/main.tsx", import.meta.url)),
@@ -28,7 +34,11 @@ export async function consoleAssets(): Promise<ConsoleAssets> {
     minify: true,
     legalComments: "none",
     logLevel: "silent",
+    metafile: true,
   });
   const textOf = (ending: string) => result.outputFiles.find(({ path }) => path.endsWith(ending))?.text ?? "";
-  return { script: textOf(".js"), style: textOf(".css") };
+  return {
+    assets: { script: textOf(".js"), style: textOf(".css") },
+    inputs: Object.keys(result.metafile?.inputs ?? {}),
+  };
 }

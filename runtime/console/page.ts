@@ -34,7 +34,8 @@ export const securityHeaders: Readonly<Record<string, string>> = {
   ].join("; "),
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
-  "referrer-policy": "no-referrer",
+  // With `no-referrer`, Chromium sends `Origin: null` with the console's own writes.
+  "referrer-policy": "same-origin",
   "x-content-type-options": "nosniff",
   "x-frame-options": "DENY",
 };

@@ -59,7 +59,7 @@ export const wide = (text: string): Head => ({ text, className: "wide" });
 
 /** A time in the reader's zone, with the exact one on hover. */
 export function When({ at }: { at: string | undefined }) {
-  if (at === undefined) return <>never</>;
+  if (at === undefined) return <>–</>;
   const date = new Date(at);
   const isToday = date.toDateString() === new Date().toDateString();
   const text = isToday ? date.toLocaleTimeString() : date.toLocaleString();
@@ -84,6 +84,15 @@ export const age = (seconds: number): string =>
 
 export const sentence = (text: string): string =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}`;
+
+/** A sentence whose words between backticks are code. */
+export function Words({ children }: { children: string }) {
+  return (
+    <span class="words">
+      {children.split("`").map((part, index) => (index % 2 === 0 ? part : <code key={part}>{part}</code>))}
+    </span>
+  );
+}
 
 /** Text of a program: code, a stack, JSON. */
 export function Code({ label, children }: { label: string; children: string }) {

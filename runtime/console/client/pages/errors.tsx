@@ -45,7 +45,7 @@ function Group({ group }: { group: ErrorGroup }) {
         <dt>Seen</dt>
         <dd>
           {count === 1 ? "once" : `${count} times`}, last at <When at={lastSeen} />
-          {count > 1 && (
+          {firstSeen !== lastSeen && (
             <>
               , first at <When at={firstSeen} />
             </>

@@ -1,21 +1,25 @@
 import { useEffect, useState } from "preact/hooks";
 import { login, Refusal } from "../api.tsx";
 import { sentence } from "../parts.tsx";
-import { navigate } from "../route.tsx";
+import { navigate, url } from "../route.tsx";
 
 /** Logs in by the code in the URL's fragment, or says how to get a link. */
 export function LoginPage() {
   const [why, setWhy] = useState<string>();
-  const code = location.pathname === "/login" ? location.hash.slice(1) : "";
+  const [isAsking, setAsking] = useState(false);
+  const { pathname, hash } = url.value;
+  const code = pathname === "/login" ? hash.slice(1) : "";
   useEffect(() => {
     if (code === "") return;
+    setAsking(true);
     // The code is used once, and must not stay in the history.
-    history.replaceState(null, "", "/login");
+    navigate("/login", { replace: true });
     login(code)
       .then(() => navigate("/", { replace: true }))
-      .catch((error: unknown) => setWhy(error instanceof Refusal ? error.message : "the runtime does not answer"));
-  }, []);
-  if (code !== "" && why === undefined) return <p class="quiet">Logging in …</p>;
+      .catch((error: unknown) => setWhy(error instanceof Refusal ? error.message : "the runtime does not answer"))
+      .finally(() => setAsking(false));
+  }, [code]);
+  if (isAsking || code !== "") return <p class="quiet">Logging in …</p>;
   return (
     <section class="narrow">
       <h1>Log in</h1>

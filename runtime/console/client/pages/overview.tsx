@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { FunctionReport } from "../../../control/function-status/function-report.ts";
 import type { Attention, overviewSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { age, number, Ready, Table, When, wide } from "../parts.tsx";
+import { age, number, Ready, Table, When, Words, wide } from "../parts.tsx";
 import { functionHref } from "../route.tsx";
 import { SourceTable } from "./sources.tsx";
 
@@ -18,7 +18,11 @@ export function OverviewPage() {
           <>
             <Needs attention={attention} role={role} count={functions.length} />
             {functions.length === 0 ? (
-              <p>No functions yet: add a folder with function.yaml and handler.ts, as `watchfire new NAME` does.</p>
+              <p>
+                <Words>
+                  No functions yet: add a folder with function.yaml and handler.ts, as `watchfire new NAME` does.
+                </Words>
+              </p>
             ) : (
               <FunctionTable functions={functions} />
             )}
@@ -45,7 +49,7 @@ function Needs({ attention, role, count }: { attention: readonly Attention[]; ro
             <h3>{href === undefined ? title : <a href={href}>{title}</a>}</h3>
             <p class="message">{text}</p>
             <p>
-              <strong>What to do:</strong> {todo}
+              <strong>What to do:</strong> <Words>{todo}</Words>
             </p>
           </li>
         ))}
@@ -60,7 +64,7 @@ const heads = [
   number("Waiting"),
   { text: "Oldest", className: "number wide" },
   { text: "Running", className: "number wide" },
-  number("Failed"),
+  { text: "Failed", className: "number wide" },
   number("Dead letters"),
   wide("Last event"),
 ];
@@ -79,7 +83,7 @@ function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) 
           <td class="number">{each.queued + each.spilled}</td>
           <td class="number wide">{age(each.lagSeconds)}</td>
           <td class="number wide">{each.inFlight}</td>
-          <td class="number">{each.failures}</td>
+          <td class="number wide">{each.failures}</td>
           <td class="number">
             {each.deadLetters === 0 ? (
               0
