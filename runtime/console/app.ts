@@ -56,7 +56,7 @@ export async function consoleApp(parts: ConsoleParts): Promise<Hono> {
   return app;
 }
 
-function sessionRoutes({ access, log }: ConsoleParts, guard: Guard): Hono {
+function sessionRoutes({ access }: ConsoleParts, guard: Guard): Hono {
   const app = new Hono();
   app.post("/", async (c) => {
     const asked = loginQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
@@ -71,7 +71,7 @@ function sessionRoutes({ access, log }: ConsoleParts, guard: Guard): Hono {
     }
     const options = { httpOnly: true, sameSite: "Strict", path: "/" } as const;
     setCookie(c, cookieName(c), keys.cookie, options);
-    log.info({ who: `session ${keys.number}` }, "console login");
+    guard.loggedIn(c, keys.number);
     return c.json({ proof: keys.proof });
   });
   app.delete("/", guard.knownCallersOnly, (c) => {

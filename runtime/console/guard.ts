@@ -3,7 +3,7 @@ import type { Context, MiddlewareHandler } from "hono";
 import { getCookie } from "hono/cookie";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { clean, shorten } from "../base/wording.ts";
+import { clean } from "../base/wording.ts";
 import { isLoopback, isLoopbackHost } from "../observe/hosts.ts";
 import type { Logger } from "../observe/log.ts";
 import { bears } from "../observe/token-file.ts";
@@ -76,6 +76,11 @@ export class Guard {
     return number === undefined ? undefined : `session ${number}`;
   }
 
+  /** Logs that a browser has logged in. */
+  loggedIn(c: Context, session: number): void {
+    this.parts.log.info({ who: `session ${session}`, from: fromOf(c) }, "console login");
+  }
+
   private async audit(c: Context, who: string): Promise<void> {
     const { method, path } = c.req;
     const asked: unknown = await c.req.json().catch(() => undefined);
@@ -99,7 +104,10 @@ export class Guard {
     const now = clock.monotonic();
     if (now - this.refusedAt < refusalMs) return;
     this.refusedAt = now;
-    log.warn({ action: `${c.req.method} ${shorten(c.req.path)}`, why, from: fromOf(c) }, "console write refused");
+    log.warn(
+      { action: `${c.req.method} ${clean(c.req.path).slice(0, 200)}`, why, from: fromOf(c) },
+      "console write refused",
+    );
   }
 }
 
