@@ -18,7 +18,7 @@ interface ConsoleSession {
 }
 
 /** The two halves of a session. Both are needed for each request. */
-export interface SessionKeys {
+interface SessionKeys {
   /** For the cookie, which scripts cannot read. */
   readonly cookie: string;
   /** For the page, which sends it in a header: only pages of the same origin can. */
@@ -28,7 +28,7 @@ export interface SessionKeys {
 
 /**
  * Knows which browsers have logged in. A code is made by whoever has the data folder's token, and can be exchanged for a session
- * once. Of codes, cookies and proofs only hashes are kept. A restart forgets all of them.
+ * once. It stores only hashes of codes, cookies and proofs. A restart forgets all of them.
  */
 export class ConsoleAccess {
   private readonly clock: Pick<Clock, "monotonic">;

@@ -8,7 +8,7 @@ import { answerFailure } from "../observe/control-routes.ts";
 import { codeMs } from "./access.ts";
 import { runQuestionSchema } from "./api-routes.ts";
 import { type ConsoleAssets, consoleAssets } from "./assets.ts";
-import { Changes } from "./changes.ts";
+import { ChangeFeed } from "./change-feed.ts";
 import { cookieName, Guard, type GuardParts } from "./guard.ts";
 import { Inquiry, type InquiryParts } from "./inquiry.ts";
 import { openApi } from "./openapi.ts";
@@ -86,7 +86,7 @@ function sessionRoutes({ access }: ConsoleParts, guard: Guard): Hono {
 function inquiryRoutes(parts: ConsoleParts): Hono {
   const app = new Hono();
   const inquiry = new Inquiry(parts);
-  const changes = new Changes(() => parts.status(), parts.clock);
+  const changes = new ChangeFeed(() => parts.status(), parts.clock);
   app.get("/openapi.json", (c) => c.json(openApi()));
   app.get("/overview", (c) => c.json(inquiry.overview()));
   app.get("/functions", (c) => c.json({ functions: parts.status().functions }));
@@ -115,7 +115,7 @@ const questionFault = (
 ): string => issues.map(({ path, message }) => `${path.join(".") || "the query"}: ${message}`).join("; ");
 
 /** Sends what changed, until the page is closed. */
-function stream(c: Context, changes: Changes, clock: Clock): Response {
+function stream(c: Context, changes: ChangeFeed, clock: Clock): Response {
   if (changes.listening >= mostStreams) return c.json({ error: `${mostStreams} pages are open already` }, 503);
   return streamSSE(c, async (sse) => {
     const closed = new AbortController();

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { buildInService } from "../bundle/build-service.ts";
 
-/** What a browser loads. */
+/** The files that a browser loads. */
 export interface ConsoleAssets {
   readonly script: string;
   readonly style: string;

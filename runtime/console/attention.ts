@@ -5,18 +5,18 @@ import type { Attention } from "./schemas.ts";
 
 /** The part of the status that is looked at. */
 export interface AttentionParts {
-  readonly checkpoint?: Trouble | undefined;
-  readonly deployment?: Trouble | undefined;
-  readonly sandbox: Partial<Trouble>;
+  readonly checkpoint?: NamedTrouble | undefined;
+  readonly deployment?: NamedTrouble | undefined;
+  readonly sandbox: Partial<NamedTrouble>;
   readonly functions: readonly FunctionReport[];
 }
 
-interface Trouble {
+interface NamedTrouble {
   readonly reason: string;
   readonly message: string;
 }
 
-/** What to do about a function, by its reason; where its code does not say more. */
+/** Remedies by a function's reason; used if its error code has no hint. */
 const todos: { readonly [reason in StatusReason]?: string } = {
   Forbidden: "Grant what is missing: `watchfire rbac` prints the rules.",
   KindMissing: "Install the kind's CustomResourceDefinition, or correct `kind` and `apiVersion` in the manifest.",

@@ -10,7 +10,7 @@ import { bears } from "../observe/token-file.ts";
 import type { ConsoleAccess } from "./access.ts";
 
 /** The header with the page's half of a session. */
-export const proofHeader = "x-watchfire-proof";
+const proofHeader = "x-watchfire-proof";
 
 /** Refused writes that are logged are at least so far apart, in milliseconds. */
 const refusalMs = 1_000;
@@ -134,7 +134,7 @@ function strangerness(c: Context): string | undefined {
 const fromOf = (c: Context): string =>
   `${getConnInfo(c).remote.address ?? ""} ${clean(c.req.header("user-agent") ?? "").slice(0, 120)}`.trim();
 
-/** What was asked for, with the first ids of many. */
+/** Returns the request's body with at most the first 20 ids. */
 function named(asked: unknown): unknown {
   if (typeof asked !== "object" || asked === null || !("ids" in asked) || !Array.isArray(asked.ids)) return asked;
   return { count: asked.ids.length, ids: asked.ids.slice(0, mostNamed) };

@@ -9,7 +9,7 @@ import type { ControlApi } from "../observe/control-api.ts";
 import type { DeadLetterService } from "../observe/control-routes.ts";
 import type { EventOutcomes } from "../observe/metrics.ts";
 import { type AttentionParts, attentionOf } from "./attention.ts";
-import type { WatchedStatus } from "./changes.ts";
+import type { WatchedStatus } from "./change-feed.ts";
 import { groupErrors, type Occurrence } from "./error-groups.ts";
 import { eventWays } from "./event-way.ts";
 import { describeRunDetail, readLines } from "./run-detail.ts";
@@ -88,7 +88,7 @@ export class Inquiry {
     );
     const found: Occurrence[] = [];
     for (const name of names) found.push(...(await this.failuresOf(name, byEvent)));
-    // Of what is left no attempt is in memory.
+    // The remaining letters have no attempt in memory.
     for (const letter of byEvent.values()) found.push(occurrenceOf(letter));
     const groups = groupErrors(found, (name, stack) => this.frame(name, stack));
     return { groups, more: letters.length >= mostPages * deadLetterPageSize };
@@ -120,7 +120,7 @@ export class Inquiry {
     });
   }
 
-  /** Of a function that other replicas have: nothing. */
+  /** Returns no runs for a function that other replicas have. */
   private async runsOf(name: string) {
     try {
       return await this.parts.functions.runs(name);

@@ -39,7 +39,7 @@ function parsed(line: string): unknown {
   }
 }
 
-/** What is known of one run: its attempts, its log lines, and the error of its last failed attempt. */
+/** Describes one run: its attempts, its log lines, and the error of its last failed attempt. */
 export function describeRunDetail(
   of: Pick<RunDetail, "function" | "id" | "deadLetter" | "elsewhere">,
   attempts: readonly RunRow[],

@@ -10,9 +10,9 @@ const attentionSchema = z.object({
   /** `bad`: something does not run. `warn`: it runs, and not as it should. */
   severity: z.enum(["bad", "warn"]),
   title: z.string(),
-  /** What is wrong, in words. */
+  /** The problem, in words. */
   text: z.string(),
-  /** What to do about it. */
+  /** The remedy. */
   todo: z.string(),
   /** The page that shows it. */
   href: z.string().optional(),
@@ -27,18 +27,18 @@ export const overviewSchema = z.object({
   version: z.string(),
   /** `active`, or `standby` while another replica runs the functions. */
   role: z.string(),
-  /** What needs attention first comes first. Empty if all is well. */
+  /** Most urgent first. Empty if all is well. */
   attention: z.array(attentionSchema),
   ...functionsAnswerSchema.shape,
   ...sourcesAnswerSchema.shape,
 });
 
 const stepSchema = z.object({
-  /** What decides at this step: `kind`, `namespaces`, `labelSelector`, `events`, `condition NAME`, `handler` and so on. */
+  /** The rule of this step: `kind`, `namespaces`, `labelSelector`, `events`, `condition NAME`, `handler` and so on. */
   name: z.string(),
-  /** The rule, as the manifest has it. */
+  /** Its value in the manifest. */
   rule: z.string(),
-  /** Events that this step held back lately; absent if the API server decides, so that none is seen. */
+  /** Number of events that this step recently held back; absent if the API server applies it, which the runtime does not see. */
   heldBack: z.number().optional(),
 });
 
@@ -65,7 +65,7 @@ export const functionDetailSchema = z.object({
   manifest: z.record(z.string(), z.unknown()).optional(),
 });
 
-export const runRowSchema = runsAnswerSchema.shape.runs.element.extend({ function: z.string() });
+const runRowSchema = runsAnswerSchema.shape.runs.element.extend({ function: z.string() });
 export type RunRow = z.infer<typeof runRowSchema>;
 
 export const runsQuestionSchema = z.strictObject({
@@ -100,7 +100,7 @@ export type RunError = z.infer<typeof runErrorSchema>;
 export const runDetailSchema = z.object({
   function: z.string(),
   id: z.string(),
-  /** Its attempts that are in memory, the first one first. Empty if none has ended. */
+  /** Its attempts that are in memory, the first one first. Empty if no attempt has ended. */
   attempts: z.array(runRowSchema),
   /** The function's log lines of this run that are in memory, oldest first. */
   log: z.array(
@@ -112,7 +112,7 @@ export const runDetailSchema = z.object({
       fields: z.record(z.string(), z.unknown()),
     }),
   ),
-  /** Of the last attempt that failed. */
+  /** The error of the last failed attempt. */
   error: runErrorSchema.optional(),
   /** The id of its dead letter. */
   deadLetter: z.string().optional(),
@@ -126,7 +126,7 @@ const errorGroupSchema = z.object({
   fingerprint: z.string(),
   /** The error's code, or its name. */
   code: z.string(),
-  /** Of the last occurrence. */
+  /** The message of the last occurrence. */
   message: z.string(),
   /** The topmost frame in the author's files. */
   place: z.string().optional(),
@@ -148,9 +148,8 @@ export const errorsAnswerSchema = z.object({
   more: z.boolean(),
 });
 
-/** What changed, of an event of `/api/events`. */
-export const topicSchema = z.enum(["functions", "runs", "sources", "dead-letters"]);
-export type Topic = z.infer<typeof topicSchema>;
+/** The kind of data that changed, in an event of `/api/events`. */
+export type Topic = "functions" | "runs" | "sources" | "dead-letters";
 
 export const loginCodeSchema = z.object({ code: z.string(), expiresInSeconds: z.number() });
 export const loginQuestionSchema = z.strictObject({ code: z.string().min(1).max(100) });

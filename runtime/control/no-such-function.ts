@@ -1,7 +1,7 @@
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 
-/** Of a name that the runtime does not have. */
+/** Creates the error for a name that the runtime does not have. */
 export function noSuchFunction(name: string, names: readonly string[]): WatchfireError {
   const meant = suggest(name, names);
   return new WatchfireError("WF_RUNTIME_NO_FUNCTION", {

@@ -90,7 +90,7 @@ export interface RuntimeOptions {
   readonly functionStatus?: boolean;
   /** `spare`: how many ports after `port` may serve in its place where it is taken. Default 0. */
   readonly listen: { readonly host: string; readonly port: number; readonly spare?: number };
-  /** Serve the console beside the endpoints. Default false. */
+  /** Serve the console at the address of the endpoints. Default false. */
   readonly console?: boolean;
   /** A unix socket for a `watchfire executor` in a container of its own. Default: executors are children of this process. */
   readonly executorSocket?: string;

@@ -2,7 +2,7 @@ import sparticuz from "@sparticuz/chromium";
 import { type Browser, chromium } from "playwright-core";
 
 /**
- * Starts a Chromium: the one that CHROME_PATH names, or the one from npm. Returns why none can be started. Its flags leave the
+ * Starts a Chromium: the one that CHROME_PATH names, or the one from npm. Returns the reason if no browser can be started. Its flags leave the
  * web's security as it is: those that the package proposes take away the Origin of requests.
  */
 export async function startBrowser(): Promise<Browser | { readonly absent: string }> {

@@ -53,7 +53,7 @@ async function open() {
   };
 }
 
-/** What axe finds wrong with the page as it is. */
+/** Returns the faults that axe finds in the page. */
 async function inaccessible(page: Page): Promise<string[]> {
   const found = (await page.evaluate(`${axe.source}; axe.run()`)) as axe.AxeResults;
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);

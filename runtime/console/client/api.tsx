@@ -12,7 +12,7 @@ export const connected = signal(true);
 
 const listeners = new Set<(topics: readonly Topic[] | "beat") => void>();
 
-/** What the runtime said when it refused a request. */
+/** The reason that the runtime returned for refusing a request. */
 export class Refusal extends Error {}
 
 async function ask(path: string, init: RequestInit = {}): Promise<Response> {

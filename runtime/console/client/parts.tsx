@@ -104,10 +104,10 @@ export function Code({ label, children }: { label: string; children: string }) {
   );
 }
 
-/** What the last action came to; read out politely. */
+/** Result of the last action; a live region reads it out. */
 export const told = signal<{ readonly text: string; readonly isBad: boolean } | undefined>(undefined);
 
-/** Runs an action, and says what came of it. */
+/** Runs an action and shows its result. */
 export async function act(action: () => Promise<string>): Promise<void> {
   told.value = undefined;
   try {

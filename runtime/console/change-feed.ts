@@ -18,7 +18,7 @@ export interface WatchedStatus {
 type Digests = Record<Topic, string>;
 
 /** Finds out what changed, while somebody listens. Nothing on an event's path calls it. */
-export class Changes {
+export class ChangeFeed {
   private readonly read: () => WatchedStatus;
   private readonly clock: Clock;
   private readonly listeners = new Set<(topics: readonly Topic[]) => void>();
