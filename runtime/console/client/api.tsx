@@ -115,13 +115,25 @@ let isListening = false;
 
 const isLoggedOut = (): boolean => loggedIn.value === false;
 
+/** Resolves while the page can be seen. A browser has six connections to one origin, so a hidden page keeps none. */
+function untilVisible(): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => {
+    document.addEventListener("visibilitychange", () => resolve(), { once: true });
+  });
+}
+
 /** Hears of changes, and connects again when the runtime is back. An EventSource could not send the proof. */
 export async function listen(): Promise<void> {
   if (isListening) return;
   isListening = true;
   for (let delayMs = 500; !isLoggedOut(); delayMs = Math.min(delayMs * 2, 5_000)) {
+    await untilVisible();
+    const hidden = new AbortController();
+    const hide = () => document.hidden && hidden.abort();
+    document.addEventListener("visibilitychange", hide);
     try {
-      const response = await ask("/api/events");
+      const response = await ask("/api/events", { signal: hidden.signal });
       connected.value = true;
       delayMs = 500;
       for (const hear of listeners) hear("beat");
@@ -129,12 +141,21 @@ export async function listen(): Promise<void> {
     } catch {
       // Asked again below.
     }
+    document.removeEventListener("visibilitychange", hide);
+    if (hidden.signal.aborted) continue;
     connected.value = isLoggedOut();
     await new Promise((resolve) => setTimeout(resolve, delayMs));
   }
   connected.value = true;
   isListening = false;
 }
+
+// Another page of this browser has logged in.
+addEventListener("storage", ({ key, newValue }) => {
+  if (key !== stored || newValue === null) return;
+  loggedIn.value = undefined;
+  void listen();
+});
 
 async function readEvents({ body }: Response): Promise<void> {
   if (!body) return;

@@ -56,6 +56,7 @@ export function Table({
 export type Head = string | { readonly text: string; readonly className: string };
 export const number = (text: string): Head => ({ text, className: "number" });
 export const wide = (text: string): Head => ({ text, className: "wide" });
+export const wideNumber = (text: string): Head => ({ text, className: "number wide" });
 
 /** A time in the reader's zone, with the exact one on hover. */
 export function When({ at }: { at: string | undefined }) {

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { DeadLetterDetail, DeadLetterRow } from "../../../observe/dead-letter.ts";
 import { post, useData } from "../api.tsx";
-import { act, Code, Confirm, number, Ready, Table, When, wide } from "../parts.tsx";
+import { act, Code, Confirm, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
 
 export function DeadLettersPage() {
@@ -72,7 +72,7 @@ function LetterTable({ letters }: { letters: readonly DeadLetterRow[] }) {
       )}
       <Table
         caption="Dead letters"
-        heads={["Select", "Function", "Event", number("Attempts"), "Failed", wide("Error"), "Body"]}
+        heads={["Select", "Function", "Event", wideNumber("Attempts"), wide("Failed"), wide("Error"), "Body"]}
       >
         {letters.map((letter) => (
           <tr key={letter.id}>
@@ -93,8 +93,8 @@ function LetterTable({ letters }: { letters: readonly DeadLetterRow[] }) {
                 {letter.name}
               </a>
             </td>
-            <td class="number">{letter.attempts}</td>
-            <td>
+            <td class="number wide">{letter.attempts}</td>
+            <td class="wide">
               <When at={letter.failedAt} />
             </td>
             <td class="wide cut">

@@ -32,7 +32,9 @@ export function LoginPage() {
       <pre class="command">watchfire console</pre>
       <p>It reads the token in the runtime's data folder. In a pod, forward the port and print the link there:</p>
       <pre class="command">
-        {"kubectl port-forward deploy/watchfire 9464\nkubectl exec deploy/watchfire -- watchfire console --print"}
+        {
+          "kubectl port-forward watchfire-0 9464\nkubectl exec watchfire-0 -c watchfire -- \\\n  watchfire console --print"
+        }
       </pre>
     </section>
   );

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { FunctionReport } from "../../../control/function-status/function-report.ts";
 import type { Attention, overviewSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { age, number, Ready, Table, When, Words, wide } from "../parts.tsx";
+import { age, number, Ready, Table, When, Words, wide, wideNumber } from "../parts.tsx";
 import { functionHref } from "../route.tsx";
 import { SourceTable } from "./sources.tsx";
 
@@ -62,9 +62,9 @@ const heads = [
   "Function",
   "State",
   number("Waiting"),
-  { text: "Oldest", className: "number wide" },
-  { text: "Running", className: "number wide" },
-  { text: "Failed", className: "number wide" },
+  wideNumber("Oldest"),
+  wideNumber("Running"),
+  wideNumber("Failed"),
   number("Dead letters"),
   wide("Last event"),
 ];

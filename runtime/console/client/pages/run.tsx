@@ -1,12 +1,13 @@
 import type { Redeliveries } from "../../../observe/control-api.ts";
 import type { RunDetail } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
-import { ActionButton, Code, number, Outcome, Ready, Table, took, When } from "../parts.tsx";
+import { ActionButton, Code, number, Outcome, Ready, Table, took, When, wide } from "../parts.tsx";
 import { functionHref } from "../route.tsx";
 
 export function RunPage({ id, name }: { id: string; name: string }) {
   const path = `/api/runs/${encodeURIComponent(id)}?function=${encodeURIComponent(name)}`;
   const loaded = useData<RunDetail>(path, ["runs", "dead-letters"]);
+  const [first] = loaded.data?.attempts ?? [];
   const redeliver = async () => {
     const { told } = await post<Redeliveries>(`/api/functions/${encodeURIComponent(name)}/redeliver`, { run: id });
     return told === 0 ? "nothing was delivered again" : "the event is delivered again";
@@ -21,6 +22,14 @@ export function RunPage({ id, name }: { id: string; name: string }) {
         </dd>
         <dt>Event</dt>
         <dd class="id">{id}</dd>
+        {first && (
+          <>
+            <dt>Object</dt>
+            <dd>
+              {first.type} {first.kind} {first.object}
+            </dd>
+          </>
+        )}
       </dl>
       <Ready of={loaded}>
         {({ attempts, log, error, deadLetter, elsewhere }) => (
@@ -71,25 +80,18 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
   }
   const longest = Math.max(...attempts.map(({ durationMs }) => durationMs), 1);
   return (
-    <Table
-      caption="Attempts"
-      heads={[number("Attempt"), "Event", "Object", "Ended", "Outcome", number("Took"), "Duration"]}
-    >
+    <Table caption="Attempts" heads={[number("Attempt"), "Outcome", "Ended", number("Took"), wide("Duration")]}>
       {attempts.map((each) => (
         <tr key={`${each.attempt} ${each.at}`}>
           <td class="number">{each.attempt}</td>
-          <td>{each.type}</td>
           <td>
-            {each.kind} {each.object}
+            <Outcome of={each.outcome} />
           </td>
           <td>
             <When at={each.at} />
           </td>
-          <td>
-            <Outcome of={each.outcome} />
-          </td>
           <td class="number">{took(each.durationMs)}</td>
-          <td>
+          <td class="wide">
             <meter
               class="bar"
               min={0}

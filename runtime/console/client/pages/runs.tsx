@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { functionsAnswerSchema, RunRow, runSearchSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { Filter, number, Outcome, Ready, Table, took, When, wide } from "../parts.tsx";
+import { Filter, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
 
 const outcomes = [
@@ -62,7 +62,7 @@ export function RunsPage() {
   );
 }
 
-const heads = ["Ended", "Function", "Event", "Object", "Outcome", number("Took"), wide("Error")];
+const heads = ["Ended", "Outcome", "Function", wide("Event"), "Object", wideNumber("Took"), wide("Error")];
 
 export function RunTable({ runs }: { runs: readonly RunRow[] }) {
   return (
@@ -75,17 +75,17 @@ export function RunTable({ runs }: { runs: readonly RunRow[] }) {
             </a>
           </td>
           <td>
+            <Outcome of={run.outcome} />
+            {run.attempt > 1 && <span class="quiet whole"> attempt {run.attempt}</span>}
+          </td>
+          <td>
             <a href={functionHref(run.function)}>{run.function}</a>
           </td>
-          <td>{run.type}</td>
+          <td class="wide">{run.type}</td>
           <td>
             {run.kind} {run.object}
           </td>
-          <td>
-            <Outcome of={run.outcome} />
-            {run.attempt > 1 && <span class="quiet"> attempt {run.attempt}</span>}
-          </td>
-          <td class="number">{took(run.durationMs)}</td>
+          <td class="number wide">{took(run.durationMs)}</td>
           <td class="wide cut">{run.error?.split("\n", 1)[0]}</td>
         </tr>
       ))}

@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { sourcesAnswerSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { number, Ready, Table, wide } from "../parts.tsx";
+import { number, Ready, Table, wide, wideNumber } from "../parts.tsx";
 
 type Source = z.infer<typeof sourcesAnswerSchema>["sources"][number];
 
@@ -22,8 +22,8 @@ const heads = [
   "State",
   wide("Resource version"),
   number("Last byte"),
-  { text: "Reconnects", className: "number wide" },
-  { text: "Shared by", className: "number wide" },
+  wideNumber("Reconnects"),
+  wideNumber("Shared by"),
 ];
 
 export function SourceTable({ sources }: { sources: readonly Source[] }) {
