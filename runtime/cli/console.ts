@@ -1,16 +1,9 @@
-import { spawn } from "node:child_process";
 import { WatchfireError } from "../base/errors.ts";
 import { loginLink } from "../console/access.ts";
 import { loginCodeSchema } from "../console/schemas.ts";
+import { openBrowser } from "../dev/browser.ts";
 import { command } from "./command.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
-
-/** The program of each system that opens a URL in the browser. */
-const openers: { readonly [platform in NodeJS.Platform]?: readonly [program: string, ...args: string[]] } = {
-  darwin: ["open"],
-  win32: ["rundll32", "url.dll,FileProtocolHandler"],
-  linux: ["xdg-open"],
-};
 
 export const openConsole = command({
   name: "console",
@@ -25,7 +18,7 @@ export const openConsole = command({
       throw isAbsent(error) ? new WatchfireError("WF_CLI_REFUSED", absent) : error;
     });
     const link = loginLink(runtime.url, code);
-    const isOpened = !invocation.given.has("print") && process.stdout.isTTY && (await opened(link));
+    const isOpened = !invocation.given.has("print") && process.stdout.isTTY && (await openBrowser(link));
     process.stdout.write(isOpened ? `opened the console of ${runtime.url} in the browser\n` : `${link}\n`);
     return 0;
   },
@@ -39,15 +32,3 @@ const absent = {
 /** A runtime without a console answers that there is no such path. */
 const isAbsent = (error: unknown): boolean =>
   error instanceof WatchfireError && error.code === "WF_CLI_REFUSED" && error.detail.actual === "status 404";
-
-/** Whether a browser was started. */
-function opened(link: string): Promise<boolean> {
-  const [program, ...args] = openers[process.platform] ?? [];
-  if (program === undefined) return Promise.resolve(false);
-  return new Promise((resolve) => {
-    const child = spawn(program, [...args, link], { stdio: "ignore", detached: true });
-    child.on("error", () => resolve(false));
-    child.on("exit", (status) => resolve(status === 0));
-    child.unref();
-  });
-}

@@ -120,7 +120,8 @@ export const dev = command({
         async (runtime) => {
           running = runtime;
           const isReady = await readyWithin(runtime, mostWaitMs, stop);
-          const keys = keysOf({ runtime, folder, cluster });
+          const hasConsole = !given.has("no-console");
+          const keys = keysOf({ runtime, folder, cluster, hasConsole });
           const link = runtime.loginLink();
           const hints = [
             ...(link === undefined ? [] : [["console", link] as const]),
@@ -165,9 +166,10 @@ function keysOf({
   runtime,
   folder,
   cluster: { transport, namespace, samples },
-}: Pick<BannerParts, "runtime" | "folder" | "cluster">): readonly Key[] | undefined {
+  hasConsole,
+}: Pick<BannerParts, "runtime" | "folder" | "cluster"> & { readonly hasConsole: boolean }): readonly Key[] | undefined {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
-  return devKeys({ runtime, folder, transport, namespace, hasSamples: samples !== undefined, say, quit });
+  return devKeys({ runtime, folder, transport, namespace, hasSamples: samples !== undefined, hasConsole, say, quit });
 }
 
 /** The functions that are chosen; undefined: all. @throws WatchfireError WF_CLI_USAGE for one that is not there */

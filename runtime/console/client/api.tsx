@@ -115,7 +115,7 @@ let isListening = false;
 
 const isLoggedOut = (): boolean => loggedIn.value === false;
 
-/** Resolves while the page can be seen. A browser has six connections to one origin, so a hidden page keeps none. */
+/** Resolves once the page can be seen. A hidden page closes its stream: a browser has six connections to one origin. */
 function untilVisible(): Promise<void> {
   if (!document.hidden) return Promise.resolve();
   return new Promise((resolve) => {

@@ -1,7 +1,8 @@
+import { useState } from "preact/hooks";
 import type { z } from "zod";
 import type { ErrorGroup, errorsAnswerSchema } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
-import { ActionButton, Code, Ready, When } from "../parts.tsx";
+import { act, Code, Confirm, Ready, When } from "../parts.tsx";
 import { functionHref, runHref } from "../route.tsx";
 
 export function ErrorsPage() {
@@ -30,11 +31,16 @@ export function ErrorsPage() {
 function Group({ group }: { group: ErrorGroup }) {
   const { fingerprint, code, message, place, frame, functions, count, firstSeen, lastSeen, deadLetters, lastRun } =
     group;
-  const replay = async () => {
-    for (let start = 0; start < deadLetters.length; start += 1000) {
-      await post("/api/dead-letters/replay", { ids: deadLetters.slice(start, start + 1000) });
-    }
-    return deadLetters.length === 1 ? "1 dead letter is replayed" : `${deadLetters.length} dead letters are replayed`;
+  const [isAsking, setAsking] = useState(false);
+  const all = deadLetters.length === 1 ? "1 dead letter" : `${deadLetters.length} dead letters`;
+  const replay = () => {
+    setAsking(false);
+    void act(async () => {
+      for (let start = 0; start < deadLetters.length; start += 1000) {
+        await post("/api/dead-letters/replay", { ids: deadLetters.slice(start, start + 1000) });
+      }
+      return `${all} ${deadLetters.length === 1 ? "is" : "are"} replayed`;
+    });
   };
   return (
     <article class="card" aria-labelledby={fingerprint}>
@@ -72,9 +78,19 @@ function Group({ group }: { group: ErrorGroup }) {
           Last run
         </a>
         {deadLetters.length > 0 && (
-          <ActionButton action={replay}>Replay all {deadLetters.length} dead letters</ActionButton>
+          <button type="button" class="primary" onClick={() => setAsking(true)}>
+            Replay all {all}
+          </button>
         )}
       </p>
+      {isAsking && (
+        <Confirm title={`Replay ${all}?`} yes={`Replay ${all}`} onYes={replay} onNo={() => setAsking(false)}>
+          <p>
+            The handler of {functions.join(", ")} runs again with each event as it was. What fails again becomes a dead
+            letter again.
+          </p>
+        </Confirm>
+      )}
     </article>
   );
 }
