@@ -19,7 +19,6 @@ export function openBrowser(url: string): Promise<boolean> {
     const child = spawn(program, [...args, url], { stdio: "ignore", detached: true });
     child.on("error", () => resolve(false));
     child.on("exit", (status) => resolve(status === 0));
-    systemClock.after(openMs, () => resolve(true), { unref: true });
-    child.unref();
+    systemClock.after(openMs, () => resolve(true));
   });
 }
