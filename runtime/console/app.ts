@@ -4,7 +4,9 @@ import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { streamSSE } from "hono/streaming";
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { withoutSecrets } from "../control/record/redaction.ts";
 import { answerFailure } from "../observe/control-routes.ts";
+import { type DeadLetterDetail, describeDeadLetter } from "../observe/dead-letter.ts";
 import { codeMs } from "./access.ts";
 import { runQuestionSchema } from "./api-routes.ts";
 import { type ConsoleAssets, consoleAssets } from "./assets.ts";
@@ -106,6 +108,10 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
     return c.json(await inquiry.run(asked.data.function, c.req.param("id")));
   });
   app.get("/errors", async (c) => c.json(await inquiry.errors()));
+  app.get("/dead-letters/:id", async (c) => {
+    const letter = describeDeadLetter(await parts.deadLetters().show(c.req.param("id")));
+    return c.json(withoutSecrets(letter) as DeadLetterDetail);
+  });
   app.get("/events", (c) => stream(c, changes, parts.clock));
   return app;
 }

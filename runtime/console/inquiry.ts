@@ -25,7 +25,7 @@ export interface InquiryParts {
   /** The manifests of the functions that were accepted. */
   manifests(): readonly FunctionManifest[];
   readonly functions: Pick<ControlApi, "runs" | "logs">;
-  deadLetters(): Pick<DeadLetterService, "list">;
+  deadLetters(): Pick<DeadLetterService, "list" | "show">;
   outcomesOf(functionName: string): readonly EventOutcomes[];
   /** The text of a function's file as it ran. */
   sourceText(functionName: string, file: string): string | undefined;

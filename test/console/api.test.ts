@@ -94,6 +94,14 @@ test("an attempt and its dead letter are one occurrence of an error", async () =
   ]);
 });
 
+test("a body is shown without the values of a Secret; the commands' path has them", async () => {
+  const { ask, bearing } = await servedConsole();
+  const shown = await ask("/api/dead-letters/1", { headers: bearing });
+  expect(shown.body).toContain('"password"');
+  expect(shown.body).not.toContain("aHVudGVyMg==");
+  expect((await ask("/dead-letters/1", { headers: bearing })).body).toContain("aHVudGVyMg==");
+});
+
 test("a stream says what changed, and not what it is", async () => {
   const { origin, bearing, reports } = await servedConsole();
   const response = await fetch(`${origin}/api/events`, { headers: bearing });

@@ -25,7 +25,7 @@ const letter: NewDeadLetter = {
   type: "Added",
   id: "u/12/Added",
   flags: {},
-  body: Buffer.from('{"data":{}}'),
+  body: Buffer.from('{"apiVersion":"v1","kind":"Secret","data":{"password":"aHVudGVyMg=="}}'),
   oldBody: undefined,
   deletedBy: resourceVersion(""),
   receivedAt: 0,
