@@ -19,6 +19,9 @@ import type { RunDetail, RunsQuestion } from "./schemas.ts";
 /** Pages of dead letters that are looked at for errors. */
 const mostPages = 5;
 
+/** Outcomes of events whose attempts may have failed. */
+const failures: ReadonlySet<string> = new Set(["retry", "dead_letter", "dropped"]);
+
 /** The parts of the runtime that the console asks. */
 export interface InquiryParts {
   status(): WatchedStatus & AttentionParts & { readonly role: string };
@@ -61,7 +64,10 @@ export class Inquiry {
 
   search(question: RunsQuestion) {
     const { functions } = this.parts.status();
-    return searchRuns(functions, question, (name) => this.runsOf(name));
+    const { outcome } = question;
+    const isFailure = outcome === "failed" || outcome === "permanent";
+    const asked = isFailure ? functions.filter(({ name }) => this.hasFailed(name)) : functions;
+    return searchRuns(asked, question, (name) => this.runsOf(name));
   }
 
   async run(name: string, id: string): Promise<RunDetail> {
@@ -83,15 +89,18 @@ export class Inquiry {
     const { functions } = this.parts.status();
     const letters = await this.letters(undefined);
     const byEvent = new Map(letters.map((letter) => [eventKey(letter.function, letter.id), letter]));
-    const names = functions.flatMap(({ name, failures, lastEvent }) =>
-      failures > 0 || lastEvent !== undefined ? [name] : [],
-    );
+    const names = functions.map(({ name }) => name).filter((name) => this.hasFailed(name));
     const found: Occurrence[] = [];
     for (const name of names) found.push(...(await this.failuresOf(name, byEvent)));
     // The remaining letters have no attempt in memory.
     for (const letter of byEvent.values()) found.push(occurrenceOf(letter));
     const groups = groupErrors(found, (name, stack) => this.frame(name, stack));
     return { groups, more: letters.length >= mostPages * deadLetterPageSize };
+  }
+
+  /** Whether an attempt has failed since the start. Runs of other functions need not be read. */
+  private hasFailed(name: string): boolean {
+    return this.parts.outcomesOf(name).some(({ outcome, count }) => count > 0 && failures.has(outcome));
   }
 
   /** A function's failed attempts, with their stacks and dead letters, which are taken out of `letters`. */

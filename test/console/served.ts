@@ -116,7 +116,7 @@ export async function servedConsole() {
         access,
         log: { info: note, warn: note } as never,
         manifests: () => [],
-        outcomesOf: () => [],
+        outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
         sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
         assets: async () => ({ script: "/* script */", style: "/* style */" }),
       }),
