@@ -132,6 +132,7 @@ const long = [
   "functions/configmap-sync",
   "scenarios/schedule",
   "manifest/all-clock-changes",
+  "console/walk",
   "kube/kubeconfig/agreement",
 ];
 const longFiles = long.map((name) => `test/${name}.test.ts`);

@@ -30,6 +30,7 @@ const order = [
   "catalog",
   "migrate",
   "control",
+  "console",
   "host",
   "cli",
 ];

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { build, type Plugin } from "esbuild";
-import { filesInside, guestScriptMade, httpRequired } from "./plugins.ts";
+import { bundleConsole } from "../../runtime/console/assets.ts";
+import { consoleMade, filesInside, guestScriptMade, httpRequired } from "./plugins.ts";
 
 export const runtimeSources = join(import.meta.dirname, "../../runtime");
 
@@ -19,6 +20,7 @@ export interface BundleOptions {
  * `sandbox/executor/main.js`, `sandbox/positions/thread.js`, and the code that they share in `sandbox`. Returns the input files.
  */
 export async function bundleRuntime(folder: string, options: BundleOptions): Promise<string[]> {
+  const pages = await bundleConsole();
   const { metafile } = await build({
     entryPoints: {
       ...Object.fromEntries(Object.entries(options.programs).map(([name, file]) => [`bin/${name}`, file])),
@@ -42,7 +44,7 @@ export async function bundleRuntime(folder: string, options: BundleOptions): Pro
       // CommonJS packages load Node's modules by `require`.
       js: `import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);`,
     },
-    plugins: [guestScriptMade, ...options.plugins, httpRequired, filesInside],
+    plugins: [guestScriptMade, consoleMade(pages.assets), ...options.plugins, httpRequired, filesInside],
   });
-  return Object.keys(metafile.inputs);
+  return [...Object.keys(metafile.inputs), ...pages.inputs];
 }

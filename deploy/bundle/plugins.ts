@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Plugin } from "esbuild";
 import { material } from "../../runtime/cli/new-project/material.ts";
+import type { ConsoleAssets } from "../../runtime/console/assets.ts";
 import { guestScript } from "../../runtime/sandbox/host/guest-script.ts";
 
 /** Embeds the guest's script, instead of bundling it at each start. */
@@ -16,6 +17,16 @@ export const guestScriptMade: Plugin = {
     }));
   },
 };
+
+/** Embeds the console's script and style, instead of bundling them when a page is first asked for. */
+export const consoleMade = (assets: ConsoleAssets): Plugin => ({
+  name: "console",
+  setup({ onLoad }) {
+    onLoad({ filter: /\/console\/assets\.ts$/ }, () => ({
+      contents: `export const consoleAssets = async () => (${JSON.stringify(assets)});`,
+    }));
+  },
+});
 
 /** Embeds the templates. */
 export const templatesInside: Plugin = {

@@ -1,5 +1,6 @@
 import { systemClock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { openBrowser } from "../dev/browser.ts";
 import type { Key } from "../dev/keys.ts";
 import { emitSamples } from "../dev/samples.ts";
 import type { Host } from "../host/host.ts";
@@ -14,18 +15,20 @@ interface DevKeysParts {
   readonly namespace: string;
   /** True if samples can be applied, because the cluster is the embedded one. */
   readonly hasSamples: boolean;
+  readonly hasConsole: boolean;
   readonly say: (text: string) => void;
   readonly quit: () => void;
 }
 
 /** The keys of `watchfire dev`. */
 export function devKeys(parts: DevKeysParts): readonly Key[] {
-  const { hasSamples, quit } = parts;
+  const { hasSamples, hasConsole, quit } = parts;
   return [
     { key: "r", does: "replay the last event", act: () => replayLast(parts) },
     ...(hasSamples ? [{ key: "e", does: "emit the samples", act: () => emit(parts) }] : []),
     { key: "p", does: "pause or resume", act: () => togglePause(parts) },
     { key: "b", does: "show the rbac", act: () => showRbac(parts) },
+    ...(hasConsole ? [{ key: "o", does: "open the console", act: () => openConsole(parts) }] : []),
     { key: "q", does: "quit", act: quit },
   ];
 }
@@ -57,6 +60,12 @@ async function emit({ runtime, transport, say }: DevKeysParts): Promise<void> {
   const discovery = new Discovery(transport, systemClock);
   const emitted = await emitSamples(manifests, transport, discovery, new Date().toISOString());
   say(emitted.length === 0 ? "emit: there is no sample.yaml beside a function" : `emit: ${emitted.join(", ")}`);
+}
+
+/** Prints the link if no browser can be started. */
+async function openConsole({ runtime, say }: DevKeysParts): Promise<void> {
+  const link = runtime.loginLink() ?? "";
+  say((await openBrowser(link)) ? "console: opened in the browser" : `console: ${link}`);
 }
 
 /** Resumes all functions if one of them was paused, otherwise pauses all. */

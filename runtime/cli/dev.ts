@@ -71,6 +71,7 @@ export const dev = command({
     real,
     port: endpointsPort,
     only: { value: "FUNCTION", summary: "runs this function alone, and leaves the others' positions", many: true },
+    "no-console": { summary: "serves no console" },
     "dry-run": { summary: "shows what functions would write to the cluster, or send by fetch, and sends none of it" },
   },
   async run({ options, given }) {
@@ -120,6 +121,7 @@ export const dev = command({
           transport,
           namespace,
           listen,
+          console: !given.has("no-console"),
           proxies: environment.variables,
           launch,
           code,
@@ -135,8 +137,11 @@ export const dev = command({
         async (runtime) => {
           running = runtime;
           const isReady = await readyWithin(runtime, mostWaitMs, stop);
-          const keys = keysOf({ runtime, folder, cluster });
+          const hasConsole = !given.has("no-console");
+          const keys = keysOf({ runtime, folder, cluster, hasConsole });
+          const link = runtime.loginLink();
           const hints = [
+            ...(link === undefined ? [] : [["console", link] as const]),
             ...(dryRun ? [["dry run", `writes are shown, not sent; commands find it by --data ${data}`] as const] : []),
             ...(keys ? [["keys", keyList(keys)] as const] : []),
           ];
@@ -181,9 +186,10 @@ function keysOf({
   runtime,
   folder,
   cluster: { transport, namespace, samples },
-}: Pick<BannerParts, "runtime" | "folder" | "cluster">): readonly Key[] | undefined {
+  hasConsole,
+}: Pick<BannerParts, "runtime" | "folder" | "cluster"> & { readonly hasConsole: boolean }): readonly Key[] | undefined {
   if (!process.stdin.isTTY || !process.stdout.isTTY) return undefined;
-  return devKeys({ runtime, folder, transport, namespace, hasSamples: samples !== undefined, say, quit });
+  return devKeys({ runtime, folder, transport, namespace, hasSamples: samples !== undefined, hasConsole, say, quit });
 }
 
 /** Returns the selected functions. `undefined`: all. @throws WatchfireError WF_CLI_USAGE for an unknown one */

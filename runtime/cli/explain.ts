@@ -1,6 +1,7 @@
 import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { clean } from "../base/wording.ts";
+import { statusAnswerSchema } from "../control/status-answer.ts";
 import { table } from "../dev/table.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import {
@@ -13,7 +14,6 @@ import { command } from "./command.ts";
 import { output } from "./options.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 import type { RuntimeClient } from "./runtime-client.ts";
-import { statusAnswerSchema } from "./status-answer.ts";
 
 const options = {
   ...runtimeOptions,

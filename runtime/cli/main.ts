@@ -24,6 +24,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   build: async () => (await import("./build.ts")).build,
   deploy: async () => (await import("./deploy.ts")).deploy,
   status: async () => (await import("./status.ts")).status,
+  console: async () => (await import("./console.ts")).openConsole,
   explain: async () => (await import("./explain.ts")).explain,
   runs: async () => (await import("./runs.ts")).runs,
   logs: async () => (await import("./logs.ts")).logs,

@@ -8,7 +8,7 @@ const answerMs = 60_000;
 
 /** Client of a runtime's endpoints, including those for this machine only. */
 export class RuntimeClient {
-  private readonly url: string;
+  readonly url: string;
   private readonly base: URL;
   private readonly token: string | undefined;
 

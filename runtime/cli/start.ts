@@ -76,6 +76,9 @@ export const start = command({
       summary: "an object of the runtime's namespace that no function may write, nor read where it is a Secret",
       many: true,
     },
+    console: {
+      summary: "serves the console to this machine, or through `kubectl port-forward`: see `watchfire console`",
+    },
     "function-status": { summary: "keeps a Function object of each function, for `kubectl get functions`" },
   },
   async run({ options, given }) {
@@ -144,6 +147,7 @@ export const start = command({
         functionStatus: given.has("function-status"),
         ...(identity === "function" && { accounts: new FunctionAccounts(identified) }),
         listen: address,
+        console: given.has("console"),
         proxies: environment.variables,
         jitless,
         cacheLimit,

@@ -1,12 +1,12 @@
 import { pause, systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
 import { clean } from "../base/wording.ts";
+import { type StatusAnswer, statusAnswerSchema } from "../control/status-answer.ts";
 import { table } from "../dev/table.ts";
 import { command } from "./command.ts";
 import { output } from "./options.ts";
 import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
 import { stopSignal } from "./signals.ts";
-import { type StatusAnswer, statusAnswerSchema } from "./status-answer.ts";
 
 /** Interval of --watch, in milliseconds. */
 const lookEveryMs = 2_000;

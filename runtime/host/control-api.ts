@@ -191,13 +191,3 @@ function describeRun(
     ...(error !== undefined && { error: redact(error) }),
   };
 }
-
-/** The error for a function that the runtime does not have. */
-export function noSuchFunction(name: string, names: readonly string[]): WatchfireError {
-  const meant = suggest(name, names);
-  return new WatchfireError("WF_RUNTIME_NO_FUNCTION", {
-    what: "the runtime has no function of this name",
-    actual: name,
-    ...(meant !== undefined && { hint: `did you mean ${meant}?` }),
-  });
-}

@@ -1,10 +1,11 @@
 import { explain } from "../control/explain/explainer.ts";
 import type { FunctionReport } from "../control/function-status/function-report.ts";
+import { noSuchFunction } from "../control/no-such-function.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { ExplainQuestion, Explanation, TriggerExplanation } from "../observe/explanation.ts";
 import type { RuntimeOptions } from "./components.ts";
-import { type Acting, noSuchFunction } from "./control-api.ts";
+import type { Acting } from "./control-api.ts";
 import type { LiveFunction } from "./live-function.ts";
 import { sourcesByKey } from "./readiness.ts";
 

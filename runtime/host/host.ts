@@ -7,6 +7,7 @@ import { type FunctionCode, openCode } from "../catalog/function-code.ts";
 import type { FunctionSource } from "../catalog/function-source.ts";
 import { IndexTrust } from "../catalog/index-trust.ts";
 import { MergedSource } from "../catalog/merged-source.ts";
+import { ConsoleAccess, loginLink } from "../console/access.ts";
 import { FunctionObjects } from "../control/function-status/function-objects.ts";
 import { StatusPublisher } from "../control/function-status/status-publisher.ts";
 import type { Pause } from "../control/pauses.ts";
@@ -17,7 +18,7 @@ import { lostError } from "../lease/elector.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { openStore } from "../migrate/open-store.ts";
 import type { ControlApi } from "../observe/control-api.ts";
-import { type Endpoints, serveEndpoints } from "../observe/endpoints.ts";
+import { type Endpoints, type Inspection, serveEndpoints } from "../observe/endpoints.ts";
 import type { ExplainQuestion, Explanation } from "../observe/explanation.ts";
 import { keepToken } from "../observe/token-file.ts";
 import type { HostedState } from "../sandbox/host/hosted-function.ts";
@@ -66,6 +67,8 @@ export class Host {
   private readonly code: FunctionCode | undefined;
   private readonly ownership: Ownership;
   private readonly publisher: StatusPublisher | undefined;
+  /** Who has logged in to the console; undefined without one. */
+  private readonly consoleAccess: ConsoleAccess | undefined;
   private endpoints: Endpoints | undefined;
   private caughtUp = false;
 
@@ -77,6 +80,7 @@ export class Host {
     const { functions, slots, functionLog, transport, clock, log } = options;
     const { elector, metrics, recorder, redactor, sandbox, watches, reads } = components;
     void elector?.lost.then(this.losing.resolve);
+    this.consoleAccess = options.console ? new ConsoleAccess(clock) : undefined;
     this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
     this.source = this.sourceOf();
     const quarter = heapQuarter();
@@ -144,6 +148,11 @@ export class Host {
   /** URL of the endpoints. */
   get url(): string {
     return this.endpoints?.url ?? "";
+  }
+
+  /** A link that logs one browser in to the console; undefined without a console. */
+  loginLink(): string | undefined {
+    return this.consoleAccess && loginLink(this.url, this.consoleAccess.newCode());
   }
 
   /** Reads the functions again: starts new ones, updates changed ones, stops removed ones. Never rejects. */
@@ -349,8 +358,9 @@ export class Host {
   }
 
   private async serve(): Promise<void> {
-    const { listen, data, clock } = this.options;
-    const inspection = {
+    const { listen, data, clock, log } = this.options;
+    const { consoleAccess: access } = this;
+    const inspection: Inspection = {
       live: () => true,
       // A standby is ready to take over, and a rollout waits for it.
       ready: () => !this.stopping.signal.aborted && (this.ready || this.canTakeOver),
@@ -363,6 +373,20 @@ export class Host {
       explain: (question: ExplainQuestion) => this.explain(question),
       functions: this.desk,
       clock,
+      // Its code is loaded when a browser asks for it.
+      console:
+        access &&
+        (async (control) => {
+          const { consoleApp } = await import("../console/app.ts");
+          return consoleApp({
+            ...inspection,
+            ...{ control, access, log },
+            status: () => this.status(),
+            manifests: () => this.functions,
+            outcomesOf: (name) => this.components.metrics.outcomesOf(name),
+            sourceText: (name, file) => this.sourceText(name, file),
+          });
+        }),
     };
     this.endpoints = await serveEndpoints(listen.host, listen.port, inspection, listen.spare);
     this.components.endpoints.port = this.endpoints.port;

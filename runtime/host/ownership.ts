@@ -1,6 +1,6 @@
 import type { WatchfireError } from "../base/errors.ts";
 import type { FunctionSource, Origin } from "../catalog/function-source.ts";
-import type { DeadLetterService } from "../observe/endpoints.ts";
+import type { DeadLetterService } from "../observe/control-routes.ts";
 import type { Components, RuntimeOptions } from "./components.ts";
 import type { DataDirLock } from "./data-dir-lock.ts";
 import type { Partition } from "./partition.ts";

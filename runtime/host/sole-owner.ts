@@ -1,10 +1,10 @@
 import { WatchfireError } from "../base/errors.ts";
+import { noSuchFunction } from "../control/no-such-function.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { claimCluster } from "../journal/cluster.ts";
 import type { Candidacy, Elector } from "../lease/elector.ts";
 import { openStore } from "../migrate/open-store.ts";
-import type { DeadLetterService } from "../observe/endpoints.ts";
-import { noSuchFunction } from "./control-api.ts";
+import type { DeadLetterService } from "../observe/control-routes.ts";
 import type { Ownership, OwnershipParts } from "./ownership.ts";
 import { Partition } from "./partition.ts";
 import { recogniseCluster } from "./recognise-cluster.ts";

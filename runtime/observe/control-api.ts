@@ -21,7 +21,7 @@ export const logAnswerSchema = z.object({
   lines: z.array(z.object({ number: z.number(), line: z.string() })),
   elsewhere,
 });
-type LogAnswer = z.infer<typeof logAnswerSchema>;
+export type LogAnswer = z.infer<typeof logAnswerSchema>;
 
 /** A function's last attempts, newest first. */
 export const runsAnswerSchema = z.object({
@@ -50,7 +50,7 @@ export const runsAnswerSchema = z.object({
 export type RunsAnswer = z.infer<typeof runsAnswerSchema>;
 
 /** Request to redeliver events, or to report the progress of a redelivery job. */
-const redeliverQuestionSchema = z.union([
+export const redeliverQuestionSchema = z.union([
   z.strictObject({
     object: z.strictObject({ namespace: namespaceSchema, name: nameSchema }),
     trigger: z.string().max(63).optional(),
@@ -78,7 +78,7 @@ export type Redeliveries = z.infer<typeof redeliveriesSchema>;
  * Request to start a recording, of `count` deliveries or without an end, or to get the next part of one and wait up to `wait`
  * seconds for it.
  */
-const recordQuestionSchema = z.union([
+export const recordQuestionSchema = z.union([
   z.strictObject({ recording: z.string().min(1).max(20), wait: z.number().min(0).max(10) }),
   z.strictObject({ count: z.int().min(1).max(1000).optional() }),
 ]);
@@ -105,7 +105,7 @@ export const recordAnswerSchema = z.object({
 export type RecordAnswer = z.infer<typeof recordAnswerSchema>;
 
 /** Request for log lines after a number. If there are no such lines, waits up to `wait` seconds. */
-const logQuestionSchema = z.object({
+export const logQuestionSchema = z.object({
   after: z.coerce.number().int().min(0).default(0),
   wait: z.coerce.number().min(0).max(10).default(0),
 });

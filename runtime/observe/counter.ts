@@ -34,6 +34,11 @@ export class Counter implements Family {
     this.series.at(values);
   }
 
+  /** Returns the counts of the series whose first label has this value, with the values of their other labels. */
+  countsOf(first: string): { readonly others: readonly string[]; readonly count: number }[] {
+    return [...this.series.below(first)].map(([others, { value }]) => ({ others, count: value }));
+  }
+
   *lines(): Iterable<string> {
     for (const { labels, counted } of this.series.all) yield lineOf(this.name, labels, counted.value);
   }

@@ -4,36 +4,18 @@ import type { AddressInfo } from "node:net";
 import { hostname } from "node:os";
 import { type ServerType, serve } from "@hono/node-server";
 import { getConnInfo } from "@hono/node-server/conninfo";
-import { Hono } from "hono";
-import { z } from "zod";
+import { type Context, Hono } from "hono";
 import type { Clock } from "../base/clock.ts";
-import { type ErrorCode, WatchfireError } from "../base/errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { shorten, systemReason } from "../base/wording.ts";
-import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
-import type { DeadLetterPage } from "../journal/checkpoint.ts";
 import { limitConnections, serverLimits } from "./connections.ts";
-import { type ControlApi, functionRoutes } from "./control-api.ts";
-import { deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
-import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
-import { isOwnHost } from "./hosts.ts";
+import { answerFailure, type ControlParts, controlRoutes } from "./control-routes.ts";
+import { isLoopback, isLoopbackHost, isOwnHost } from "./hosts.ts";
 import { bears } from "./token-file.ts";
 import { UnderWay } from "./under-way.ts";
 
-/** The dead letters, as used by the endpoints. Unknown ids are refused with WF_CHECKPOINT_NO_DEAD_LETTER. */
-export interface DeadLetterService {
-  list(page: Pick<DeadLetterPage, "after" | "function">): Promise<readonly DeadLetterSummary[]>;
-  show(id: string): Promise<DeadLetter>;
-  replay(ids: readonly string[]): Promise<void>;
-  drop(ids: readonly string[]): Promise<void>;
-}
-
-/** One call replays or drops at most this many. The caller splits a longer list. */
-const idsSchema = z.strictObject({ ids: z.array(z.string().max(200)).min(1).max(1000) });
-
-const objectSchema = z.object({ namespace: namespaceSchema, name: nameSchema });
-
 /** The parts of the runtime that the endpoints use. */
-export interface Inspection {
+export interface Inspection extends ControlParts {
   /** False if the process must be restarted. */
   live(): boolean;
   /** True once every function that can run has processed its first list. */
@@ -47,13 +29,9 @@ export interface Inspection {
   metrics(): Promise<string>;
   /** Token required for the dead letters, for explanations and for operations on functions. */
   readonly token: string;
-  /** @throws WatchfireError WF_LEASE_STANDBY if another replica has them */
-  deadLetters(): DeadLetterService;
-  /** Explains why a function's handler did not run for an object. Rejects with WF_RUNTIME_NO_FUNCTION or WF_LEASE_STANDBY. */
-  explain(question: ExplainQuestion): Promise<Explanation>;
-  /** Operations on one function. */
-  readonly functions: ControlApi;
   readonly clock: Clock;
+  /** Loads the console, which serves `control` below `/api` to its own sessions. Absent: there is no console. */
+  readonly console?: ((control: Hono) => Promise<Hono>) | undefined;
 }
 
 export interface Endpoints {
@@ -91,22 +69,6 @@ export async function serveEndpoints(
   };
 }
 
-/** HTTP status by error code. All other errors are answered with 500. */
-const statuses: { readonly [code in ErrorCode]?: 401 | 404 | 409 | 503 } = {
-  WF_OBSERVE_TOKEN: 401,
-  WF_CHECKPOINT_NO_DEAD_LETTER: 404,
-  WF_CHECKPOINT_LETTER_HOMELESS: 409,
-  WF_CHECKPOINT_LETTER_EMPTY: 409,
-  WF_LEASE_STANDBY: 503,
-  WF_RUNTIME_PENDING: 503,
-  WF_RUNTIME_BUSY: 503,
-  WF_RUNTIME_NO_FUNCTION: 404,
-  WF_RUNTIME_PAUSED_BY_MANIFEST: 409,
-  WF_RUNTIME_NO_RUN: 404,
-  WF_RUNTIME_NOT_REDELIVERED: 409,
-  WF_RUNTIME_NOT_RECORDED: 409,
-};
-
 /** Routes whose answers may contain secrets or lists of a cluster's objects, or which start or stop handlers. */
 const guarded = [
   ["/dead-letters/*", "dead letters"],
@@ -127,6 +89,19 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     const why = isForeign(c.req.header("host")) ? undefined : inspection.obstacle()?.replace(/\s*\n\s*/g, " ");
     return c.text(why === undefined ? "not ready\n" : `not ready: ${why}\n`, 503);
   });
+  const control = controlRoutes(inspection, underWay);
+  const { console } = inspection;
+  if (console) {
+    let loaded: Promise<Hono> | undefined;
+    app.use(async (c, next) => {
+      if (!isForConsole(c)) return next();
+      loaded ??= console(control).catch((error: unknown) => {
+        loaded = undefined; // no failure is kept
+        throw error;
+      });
+      return (await loaded).fetch(c.req.raw, c.env);
+    });
+  }
   for (const path of ["/status", "/metrics"]) {
     app.use(path, async (c, next) => {
       const host = c.req.header("host");
@@ -156,37 +131,21 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
       return next();
     });
   }
-  app.get("/explain/:function", async (c) => {
-    const asked = objectSchema.safeParse(c.req.query());
-    if (!asked.success) return c.json({ error: "the query is namespace=NAMESPACE&name=NAME, of an object" }, 400);
-    return c.json(await inspection.explain({ function: c.req.param("function"), ...asked.data }));
-  });
-  app.route("/functions", functionRoutes(inspection.functions, underWay));
-  const desk = () => inspection.deadLetters();
-  app.get("/dead-letters", async (c) => {
-    const after = c.req.query("after");
-    if (after !== undefined && !deadLetterId.test(after))
-      return c.json({ error: "after takes a dead letter's id" }, 400);
-    return c.json((await desk().list({ after, function: c.req.query("function") })).map(describeSummary));
-  });
-  app.get("/dead-letters/:id", async (c) => c.json(describeDeadLetter(await desk().show(c.req.param("id")))));
-  for (const action of ["replay", "drop"] as const) {
-    app.post(`/dead-letters/${action}`, async (c) => {
-      const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
-      if (!asked.success) return c.json({ error: 'the body is {"ids": ["…"]}' }, 400);
-      const { ids } = asked.data;
-      await underWay.answer(`the ${action} of dead letters`, () => desk()[action](ids));
-      return c.json({});
-    });
-  }
-  app.onError((error, c) => {
-    const status = error instanceof WatchfireError ? statuses[error.code] : undefined;
-    return c.json(describeFailure(error), status ?? 500);
-  });
+  app.route("/", control);
+  app.onError(answerFailure);
   app.notFound((c) =>
     c.json({ error: "there are /livez, /readyz, /metrics, /status, /dead-letters, /explain and /functions" }, 404),
   );
   return app;
+}
+
+/** The console's pages. Some have the URL of an older route, which answers programs. */
+const page = /^\/(?:|login|functions\/[^/]+|runs(?:\/[^/]+)?|errors|dead-letters|sources|explain)$/;
+
+/** Whether the console answers a request: for its API or its files, or of a browser that opens a page. */
+function isForConsole({ req }: Context): boolean {
+  if (/^\/(?:api|console)\//.test(req.path)) return true;
+  return req.method === "GET" && page.test(req.path) && (req.header("accept")?.includes("text/html") ?? false);
 }
 
 async function listenFrom(app: Hono, host: string, port: number, spare: number): Promise<ServerType> {
@@ -215,9 +174,3 @@ function listen(app: Hono, host: string, port: number): Promise<ServerType> {
     });
   });
 }
-
-const isLoopback = (address: string | undefined): boolean =>
-  address !== undefined && (address === "::1" || /^(::ffff:)?127\./.test(address));
-
-const isLoopbackHost = (host: string | undefined): boolean =>
-  host !== undefined && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(host);

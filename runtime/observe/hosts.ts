@@ -12,3 +12,11 @@ export function isOwnHost(header: string, own: readonly string[]): boolean {
   if (isIP(host) !== 0 || own.includes(host)) return true;
   return /^[a-z0-9_-]+$/.test(host) || /\.(localhost|svc|svc\.cluster\.local)$/.test(host);
 }
+
+/** Whether a peer's address is this machine's own. */
+export const isLoopback = (address: string | undefined): boolean =>
+  address !== undefined && (address === "::1" || /^(::ffff:)?127\./.test(address));
+
+/** Whether a Host header is a loopback name. Only a page of this machine can have it in its URL. */
+export const isLoopbackHost = (host: string | undefined): boolean =>
+  host !== undefined && /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?$/.test(host);

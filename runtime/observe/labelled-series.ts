@@ -30,6 +30,16 @@ export class LabelledSeries<T> {
     return counted;
   }
 
+  /** Returns the series whose first label has this value, each with the values of its other labels. */
+  *below(first: string): Iterable<readonly [others: readonly string[], counted: T]> {
+    const begun: [string[], Branch<T> | undefined][] = [[[], this.root.below.get(first)]];
+    for (let next = begun.pop(); next; next = begun.pop()) {
+      const [others, branch] = next;
+      if (branch?.counted !== undefined) yield [others, branch.counted];
+      for (const [value, lower] of branch?.below ?? []) begun.push([[...others, value], lower]);
+    }
+  }
+
   private find(values: readonly string[]): T {
     let branch = this.root;
     for (const value of values) {

@@ -68,6 +68,13 @@ export interface Gauges {
   sources(): readonly { readonly spec: SourceSpec; readonly state: string }[];
 }
 
+/** How many events of a trigger, of one type, had an outcome: ok, retry, dead_letter, filtered or dropped. */
+export interface EventOutcomes {
+  readonly trigger: string;
+  readonly outcome: string;
+  readonly count: number;
+}
+
 /** All metrics of the runtime, following Prometheus' conventions. Each name begins with `watchfire_`. */
 export class Metrics {
   readonly user: UserMetrics;
@@ -161,6 +168,13 @@ export class Metrics {
   /** Returns all metrics as Prometheus text. */
   async text(): Promise<string> {
     return (await this.page.text()) + (await this.defaults.metrics());
+  }
+
+  /** Returns how many events of a function had each outcome, by trigger, since the start. */
+  outcomesOf(functionName: string): EventOutcomes[] {
+    return this.events.countsOf(functionName).map(({ others: [trigger = "", , outcome = ""], count }) => {
+      return { trigger, outcome, count };
+    });
   }
 
   /** Adds the metric that shows whether this replica is the active one. */

@@ -55,7 +55,9 @@ test.runIf(existsSync(script))(
       "greet",
     ];
     const dev = new TalkingProcess(script, ["-qefc", command.join(" "), "/dev/null"]);
-    await dev.says(/keys +r replay the last event, e emit the samples, p pause or resume, b show the rbac, q quit/);
+    await dev.says(
+      /keys +r replay the last event, e emit the samples, p pause or resume, b show the rbac, o open the console, q quit/,
+    );
     await dev.says(/greet {2}Added v1\/ConfigMap default\/ada {2}ok/);
     dev.type("r");
     await dev.says(/replay: greet Added ConfigMap default\/ada/);

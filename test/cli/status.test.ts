@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { describeStatus } from "../../runtime/cli/status.ts";
-import { statusAnswerSchema } from "../../runtime/cli/status-answer.ts";
+import { statusAnswerSchema } from "../../runtime/control/status-answer.ts";
 
 const now = Date.parse("2026-01-02T00:00:00Z");
 const lines = (answer: object) => describeStatus(statusAnswerSchema.parse(answer), now);

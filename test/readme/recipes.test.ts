@@ -29,6 +29,7 @@ const recipes: readonly Recipe[] = [
       /\bschedule(Kind|Resource|Schema|Faults|Text|Of)\b|ScheduledTrigger|"Scheduled"|\bschedules\b|"Schedule"|"tick"/,
     others: {
       "runtime/access/event-recorder.ts": noObject,
+      "runtime/console/event-way.ts": "the console names a schedule as a step before the handler",
       "runtime/control/record/recorder.ts": noObject,
       "runtime/control/redeliver/redeliverer.ts": noObject,
       "runtime/engine/batch/batch-delivery.ts": noObject,
@@ -77,6 +78,7 @@ const recipes: readonly Recipe[] = [
     others: {
       "runtime/observe/metrics.ts": "the value is a gauge as well",
       "runtime/cli/status.ts": "`watchfire status` has a column for it",
+      "runtime/console/change-feed.ts": "leaves it out, because an age changes all the time",
       "runtime/host/fleet-owner.ts": "`watchfire slots` shows the value as well",
       "runtime/docs/troubleshooting.md": "names the fields that help to find a fault",
     },

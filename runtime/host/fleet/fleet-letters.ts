@@ -2,7 +2,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
 import { deadLetterPageSize } from "../../journal/checkpoint.ts";
 import type { DeadLetters } from "../../journal/dead-letters.ts";
-import type { DeadLetterService } from "../../observe/endpoints.ts";
+import type { DeadLetterService } from "../../observe/control-routes.ts";
 
 /** Returns the prefix of the ids of a slot's dead letters. */
 export const slotPrefix = (slot: number): string => `${slot}-`;

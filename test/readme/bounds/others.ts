@@ -6,6 +6,7 @@ import type { Constant } from "./constants.ts";
 const byReason: Readonly<Record<string, readonly string[]>> = {
   "a text that people read, or a list in it": [
     "access/rehearsal.ts#longestBody",
+    "console/guard.ts#mostNamed",
     "control/explain/checks.ts#longestExpression",
     "control/explain/explainer.ts#longestText",
     "control/explain/words.ts#mostNamed",
@@ -19,6 +20,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   ],
   "one answer, file or object that is read once, and let go of": [
     "access/rehearsal.ts#objectLimit",
+    "console/inquiry.ts#mostPages",
     "control/explain/explainer.ts#mostPages",
     "host/control-api.ts#mostRuns",
     "catalog/signature.ts#keyFileLimit",

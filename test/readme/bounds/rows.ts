@@ -452,6 +452,11 @@ function asked(): Bound[] {
   const errands = constant("control/redeliver/jobs.ts", "mostKept");
   const connections = constant("observe/connections.ts", "most");
   const answers = constant("observe/under-way.ts", "most");
+  const [codes, sessions, streams] = [
+    constant("console/access.ts", "mostCodes"),
+    constant("console/access.ts", "mostSessions"),
+    constant("console/app.ts", "mostStreams"),
+  ];
   return [
     {
       what: "recordings of `watchfire record`",
@@ -474,6 +479,13 @@ function asked(): Bound[] {
       ofRuntime: `${connections.n}, ${answers.n}`,
       beyond: "the longest idle connection is closed; the request is refused",
       set: [connections.of, answers.of],
+    },
+    {
+      what: "login codes, sessions and open pages of the console",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${codes.n}, ${sessions.n}, ${streams.n}`,
+      beyond: "the oldest ends; refused",
+      set: [codes.of, sessions.of, streams.of],
     },
   ];
 }

@@ -1,0 +1,149 @@
+import { z } from "zod";
+import {
+  logAnswerSchema,
+  logQuestionSchema,
+  pauseAnswerSchema,
+  recordAnswerSchema,
+  recordQuestionSchema,
+  redeliveriesSchema,
+  redeliverQuestionSchema,
+  runsAnswerSchema,
+} from "../observe/control-api.ts";
+import { deadLettersQuestionSchema, idsSchema, objectQuestionSchema } from "../observe/control-routes.ts";
+import { deadLetterRowSchema, deadLetterSchema } from "../observe/dead-letter.ts";
+import { explanationSchema } from "../observe/explanation.ts";
+import {
+  errorsAnswerSchema,
+  functionDetailSchema,
+  functionsAnswerSchema,
+  loginAnswerSchema,
+  loginCodeSchema,
+  loginQuestionSchema,
+  overviewSchema,
+  runDetailSchema,
+  runSearchSchema,
+  runsQuestionSchema,
+  sourcesAnswerSchema,
+} from "./schemas.ts";
+
+/** One route of `/api`, as `/api/openapi.json` describes it. */
+export interface ApiRoute {
+  readonly method: "get" | "post" | "delete";
+  /** Below `/api`; variables are in braces. */
+  readonly path: string;
+  readonly summary: string;
+  readonly query?: z.ZodObject;
+  readonly body?: z.ZodType;
+  readonly answer: z.ZodType;
+}
+
+const nothing = z.object({});
+
+export const runQuestionSchema = z.strictObject({ function: z.string().max(253) });
+
+/** All routes: the console's own, and those that the commands ask as well. */
+export const apiRoutes: readonly ApiRoute[] = [
+  { method: "get", path: "/overview", summary: "What needs attention, functions and sources", answer: overviewSchema },
+  { method: "get", path: "/functions", summary: "All functions with their counts", answer: functionsAnswerSchema },
+  {
+    method: "get",
+    path: "/functions/{name}",
+    summary: "One function: the way of an event, and its manifest as understood",
+    answer: functionDetailSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/{name}/runs",
+    summary: "A function's last attempts, newest first",
+    answer: runsAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/logs",
+    summary: "The last log lines of all functions",
+    query: logQuestionSchema,
+    answer: logAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/{name}/logs",
+    summary: "A function's last log lines",
+    query: logQuestionSchema,
+    answer: logAnswerSchema,
+  },
+  { method: "post", path: "/functions/{name}/pause", summary: "Begins no more attempts", answer: pauseAnswerSchema },
+  { method: "post", path: "/functions/{name}/resume", summary: "Ends a pause", answer: pauseAnswerSchema },
+  {
+    method: "post",
+    path: "/functions/{name}/redeliver",
+    summary: "Delivers events to the handler again",
+    body: redeliverQuestionSchema,
+    answer: redeliveriesSchema,
+  },
+  {
+    method: "post",
+    path: "/functions/{name}/record",
+    summary: "Records what the handler receives",
+    body: recordQuestionSchema,
+    answer: recordAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/runs",
+    summary: "The newest attempts of all functions that match",
+    query: runsQuestionSchema,
+    answer: runSearchSchema,
+  },
+  {
+    method: "get",
+    path: "/runs/{id}",
+    summary: "One run: attempts, log lines, error",
+    query: runQuestionSchema,
+    answer: runDetailSchema,
+  },
+  { method: "get", path: "/errors", summary: "Errors by code, place and message", answer: errorsAnswerSchema },
+  {
+    method: "get",
+    path: "/dead-letters",
+    summary: "Dead letters, oldest first",
+    query: deadLettersQuestionSchema,
+    answer: z.array(deadLetterRowSchema),
+  },
+  { method: "get", path: "/dead-letters/{id}", summary: "One dead letter with its body", answer: deadLetterSchema },
+  {
+    method: "post",
+    path: "/dead-letters/replay",
+    summary: "Delivers dead letters again",
+    body: idsSchema,
+    answer: nothing,
+  },
+  {
+    method: "post",
+    path: "/dead-letters/drop",
+    summary: "Deletes dead letters for good",
+    body: idsSchema,
+    answer: nothing,
+  },
+  { method: "get", path: "/sources", summary: "All lists and watches", answer: sourcesAnswerSchema },
+  {
+    method: "get",
+    path: "/explain/{function}",
+    summary: "Why a function's handler did not run for an object",
+    query: objectQuestionSchema,
+    answer: explanationSchema,
+  },
+  {
+    method: "post",
+    path: "/login-codes",
+    summary: "Makes a code for one login; for callers with the token",
+    answer: loginCodeSchema,
+  },
+  {
+    method: "post",
+    path: "/session",
+    summary: "Exchanges a code for a session; needs neither token nor session",
+    body: loginQuestionSchema,
+    answer: loginAnswerSchema,
+  },
+  { method: "delete", path: "/session", summary: "Ends the session", answer: nothing },
+];

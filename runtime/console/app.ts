@@ -1,0 +1,182 @@
+import { gzipSync } from "node:zlib";
+import { type Context, Hono } from "hono";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { streamSSE } from "hono/streaming";
+import { type Clock, pause } from "../base/clock.ts";
+import { WatchfireError } from "../base/errors.ts";
+import { withoutSecrets } from "../control/record/redaction.ts";
+import { answerFailure } from "../observe/control-routes.ts";
+import { type DeadLetterDetail, describeDeadLetter } from "../observe/dead-letter.ts";
+import { codeMs } from "./access.ts";
+import { runQuestionSchema } from "./api-routes.ts";
+import { type ConsoleAssets, consoleAssets } from "./assets.ts";
+import { ChangeFeed } from "./change-feed.ts";
+import { cookieName, Guard, type GuardParts } from "./guard.ts";
+import { Inquiry, type InquiryParts } from "./inquiry.ts";
+import { openApi } from "./openapi.ts";
+import { iconSvg, pageHtml, securityHeaders } from "./page.ts";
+import { loginQuestionSchema, runsQuestionSchema, type Topic } from "./schemas.ts";
+
+/** Most streams at a time. */
+const mostStreams = 16;
+/** A stream sends something so often, in milliseconds: the endpoints close a connection after 15 s without a byte. */
+const beatMs = 5_000;
+/** After so long a stream ends, and the page opens another: its session is looked at again. */
+const streamMs = 10 * 60_000;
+
+export interface ConsoleParts extends GuardParts, InquiryParts {
+  /** The commands' routes, without guards. */
+  readonly control: Hono;
+  readonly clock: Clock;
+  /** Default: bundled from the sources, or embedded in a package. */
+  readonly assets?: () => Promise<ConsoleAssets>;
+}
+
+/** Creates the console: its pages, its files, and `/api`. */
+export async function consoleApp(parts: ConsoleParts): Promise<Hono> {
+  const guard = new Guard(parts);
+  const app = new Hono();
+  app.use(async (c, next) => {
+    await next();
+    for (const [name, value] of Object.entries(securityHeaders)) c.res.headers.set(name, value);
+  });
+  app.use(guard.ownPagesOnly);
+  app.use("/api/*", async (c, next) => {
+    await next();
+    c.res.headers.set("cache-control", "no-store");
+  });
+  app.route("/api/session", sessionRoutes(parts, guard));
+  app.post("/api/login-codes", guard.tokenOnly, (c) =>
+    c.json({ code: parts.access.newCode(), expiresInSeconds: codeMs / 1000 }),
+  );
+  app.use("/api/*", guard.knownCallersOnly);
+  app.route("/api", inquiryRoutes(parts));
+  app.route("/api", parts.control);
+  app.route("/", await files(parts.assets ?? consoleAssets));
+  app.onError(answerFailure);
+  app.notFound((c) => c.json({ error: "the console has no such path; /api/openapi.json describes its API" }, 404));
+  return app;
+}
+
+function sessionRoutes({ access }: ConsoleParts, guard: Guard): Hono {
+  const app = new Hono();
+  app.post("/", async (c) => {
+    const asked = loginQuestionSchema.safeParse(await c.req.json().catch(() => undefined));
+    if (!asked.success) return c.json({ error: 'the body is {"code": "…"}' }, 400);
+    if (c.req.header("origin") === undefined) return c.json({ error: "a login names its Origin" }, 403);
+    const keys = access.login(asked.data.code);
+    if (!keys) {
+      throw new WatchfireError("WF_OBSERVE_TOKEN", {
+        what: "the login link was used already, or is too old",
+        hint: "`watchfire console` prints another",
+      });
+    }
+    const options = { httpOnly: true, sameSite: "Strict", path: "/" } as const;
+    setCookie(c, cookieName(c), keys.cookie, options);
+    guard.loggedIn(c, keys.number);
+    return c.json({ proof: keys.proof });
+  });
+  app.delete("/", guard.knownCallersOnly, (c) => {
+    access.logout(getCookie(c, cookieName(c)) ?? "");
+    deleteCookie(c, cookieName(c), { path: "/" });
+    return c.json({});
+  });
+  return app;
+}
+
+/** The routes that join what the commands ask one by one. */
+function inquiryRoutes(parts: ConsoleParts): Hono {
+  const app = new Hono();
+  const inquiry = new Inquiry(parts);
+  const changes = new ChangeFeed(() => parts.status(), parts.clock);
+  app.get("/openapi.json", (c) => c.json(openApi()));
+  app.get("/overview", (c) => c.json(inquiry.overview()));
+  app.get("/functions", (c) => c.json({ functions: parts.status().functions }));
+  app.get("/functions/:name", (c, next) => {
+    const name = c.req.param("name");
+    return name === "logs" ? next() : Promise.resolve(c.json(inquiry.describe(name)));
+  });
+  app.get("/sources", (c) => c.json({ sources: parts.status().sources }));
+  app.get("/runs", async (c) => {
+    const asked = runsQuestionSchema.safeParse(c.req.query());
+    if (!asked.success) return c.json({ error: questionFault(asked.error.issues) }, 400);
+    return c.json(await inquiry.search(asked.data));
+  });
+  app.get("/runs/:id", async (c) => {
+    const asked = runQuestionSchema.safeParse(c.req.query());
+    if (!asked.success) return c.json({ error: "the query is function=NAME" }, 400);
+    return c.json(await inquiry.run(asked.data.function, c.req.param("id")));
+  });
+  app.get("/errors", async (c) => c.json(await inquiry.errors()));
+  app.get("/dead-letters/:id", async (c) => {
+    const letter = describeDeadLetter(await parts.deadLetters().show(c.req.param("id")));
+    return c.json(withoutSecrets(letter) as DeadLetterDetail);
+  });
+  app.get("/events", (c) => stream(c, changes, parts.clock));
+  return app;
+}
+
+const questionFault = (
+  issues: readonly { readonly path: readonly PropertyKey[]; readonly message: string }[],
+): string => issues.map(({ path, message }) => `${path.join(".") || "the query"}: ${message}`).join("; ");
+
+/** Sends what changed, until the page is closed. */
+function stream(c: Context, changes: ChangeFeed, clock: Clock): Response {
+  if (changes.listening >= mostStreams) return c.json({ error: `${mostStreams} pages are open already` }, 503);
+  return streamSSE(c, async (sse) => {
+    const closed = new AbortController();
+    let changed = new Set<Topic>();
+    let wake = () => {};
+    sse.onAbort(() => closed.abort());
+    closed.signal.addEventListener("abort", () => wake());
+    const end = changes.listen((topics) => {
+      for (const topic of topics) changed.add(topic);
+      wake();
+    });
+    const until = clock.monotonic() + streamMs;
+    try {
+      await sse.writeSSE({ event: "open", data: "{}" });
+      while (!closed.signal.aborted && clock.monotonic() < until) {
+        if (changed.size === 0) {
+          const beat = new AbortController();
+          wake = () => beat.abort();
+          await pause(clock, beatMs, beat.signal).catch(() => undefined);
+        }
+        const topics = [...changed];
+        changed = new Set();
+        if (closed.signal.aborted) break;
+        await sse.writeSSE(
+          topics.length === 0 ? { event: "beat", data: "{}" } : { event: "changed", data: JSON.stringify({ topics }) },
+        );
+      }
+    } finally {
+      end();
+    }
+  });
+}
+
+/** The page for every path, and its files. */
+async function files(read: () => Promise<ConsoleAssets>): Promise<Hono> {
+  const app = new Hono();
+  const { script, style } = await read();
+  const file = (path: string, type: string, text: string) => {
+    const zipped = gzipSync(text);
+    app.get(path, (c) => {
+      const headers = {
+        "content-type": `${type}; charset=utf-8`,
+        "cache-control": "no-cache",
+        vary: "accept-encoding",
+      };
+      if (!/\bgzip\b/.test(c.req.header("accept-encoding") ?? "")) return c.body(text, 200, headers);
+      return c.body(zipped, 200, { ...headers, "content-encoding": "gzip" });
+    });
+  };
+  file("/console/main.js", "text/javascript", script);
+  file("/console/main.css", "text/css", style);
+  file("/console/icon.svg", "image/svg+xml", iconSvg);
+  app.get("*", (c) => {
+    if (/^\/(?:api|console)\//.test(c.req.path)) return c.notFound();
+    return c.html(pageHtml, 200, { "cache-control": "no-store", vary: "accept" });
+  });
+  return app;
+}

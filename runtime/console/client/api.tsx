@@ -1,0 +1,175 @@
+import { signal } from "@preact/signals";
+import { useEffect, useState } from "preact/hooks";
+import type { Topic } from "../schemas.ts";
+
+/** The page's half of the session. Each origin has its own, so it is safe from other ports of this machine. */
+const stored = "watchfire-proof";
+
+/** Whether this browser is logged in; `undefined` until the first answer. */
+export const loggedIn = signal<boolean | undefined>(undefined);
+/** Whether changes arrive. */
+export const connected = signal(true);
+
+const listeners = new Set<(topics: readonly Topic[] | "beat") => void>();
+
+/** The reason that the runtime returned for refusing a request. */
+export class Refusal extends Error {}
+
+async function ask(path: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { "content-type": "application/json", "x-watchfire-proof": localStorage.getItem(stored) ?? "" };
+  const response = await fetch(path, { ...init, headers });
+  if (response.status === 401) loggedIn.value = false;
+  if (response.ok) return response;
+  const said = (await response.json().catch(() => ({}))) as {
+    error?: string;
+    fault?: { what: string; hint: string };
+  };
+  throw new Refusal(
+    said.fault ? `${said.fault.what}: ${said.fault.hint}` : (said.error ?? `the runtime answered ${response.status}`),
+  );
+}
+
+/** Asks for JSON. Whole numbers beyond a double's stay as they came. */
+async function get<T>(path: string): Promise<T> {
+  const text = await (await ask(path)).text();
+  loggedIn.value = true;
+  return JSON.parse(text, keepDigits) as T;
+}
+
+function keepDigits(_: string, value: unknown, { source }: { source?: string } = {}): unknown {
+  const isRounded = typeof value === "number" && source !== undefined && String(value) !== source;
+  const { rawJSON } = JSON as { rawJSON?: (text: string) => unknown };
+  return isRounded && /^-?\d+$/.test(source) && rawJSON ? rawJSON(source) : value;
+}
+
+/** Sends a change. */
+export async function post<T>(path: string, body: unknown = {}): Promise<T> {
+  const answer = (await (await ask(path, { method: "POST", body: JSON.stringify(body) })).json()) as T;
+  for (const hear of listeners) hear(["functions", "runs", "sources", "dead-letters"]);
+  return answer;
+}
+
+/** Exchanges the one-time code for a session. */
+export async function login(code: string): Promise<void> {
+  const { proof } = await post<{ proof: string }>("/api/session", { code });
+  localStorage.setItem(stored, proof);
+  loggedIn.value = true;
+  void listen();
+}
+
+export async function logout(): Promise<void> {
+  await ask("/api/session", { method: "DELETE" }).catch(() => undefined);
+  localStorage.removeItem(stored);
+  loggedIn.value = false;
+}
+
+export interface Loaded<T> {
+  readonly data?: T | undefined;
+  /** Why the last request failed; `data` is then from before. */
+  readonly error?: string | undefined;
+}
+
+/** Milliseconds between two requests for the same data. */
+const leastMs = 700;
+
+/** Asks for a path, and again whenever one of the topics changes. */
+export function useData<T>(path: string | undefined, topics: readonly Topic[]): Loaded<T> {
+  const [loaded, setLoaded] = useState<Loaded<T> & { path?: string }>({});
+  useEffect(() => {
+    if (path === undefined) return;
+    let isOver = false;
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let isAsking = false;
+    let again = false;
+    const load = async () => {
+      timer = undefined;
+      isAsking = true;
+      again = false;
+      try {
+        const data = await get<T>(path);
+        if (!isOver) setLoaded({ data, path });
+      } catch (error) {
+        const why = error instanceof Refusal ? error.message : "the runtime does not answer";
+        if (!isOver) setLoaded((before) => ({ ...(before.path === path ? before : {}), path, error: why }));
+      }
+      isAsking = false;
+      if (again && !isOver) timer = setTimeout(load, leastMs);
+    };
+    const hear = (changed: readonly Topic[] | "beat") => {
+      if (changed !== "beat" && !changed.some((topic) => topics.includes(topic))) return;
+      if (isAsking) again = true;
+      else timer ??= setTimeout(load, leastMs / 7);
+    };
+    void load();
+    listeners.add(hear);
+    return () => {
+      isOver = true;
+      clearTimeout(timer);
+      listeners.delete(hear);
+    };
+  }, [path]);
+  return loaded.path === path ? loaded : {};
+}
+
+let isListening = false;
+
+const isLoggedOut = (): boolean => loggedIn.value === false;
+
+/** Resolves once the page can be seen. A hidden page closes its stream: a browser has six connections to one origin. */
+function untilVisible(): Promise<void> {
+  if (!document.hidden) return Promise.resolve();
+  return new Promise((resolve) => {
+    document.addEventListener("visibilitychange", () => resolve(), { once: true });
+  });
+}
+
+/** Hears of changes, and connects again when the runtime is back. An EventSource could not send the proof. */
+export async function listen(): Promise<void> {
+  if (isListening) return;
+  isListening = true;
+  for (let delayMs = 500; !isLoggedOut(); delayMs = Math.min(delayMs * 2, 5_000)) {
+    await untilVisible();
+    const hidden = new AbortController();
+    const hide = () => document.hidden && hidden.abort();
+    document.addEventListener("visibilitychange", hide);
+    try {
+      const response = await ask("/api/events", { signal: hidden.signal });
+      connected.value = true;
+      delayMs = 500;
+      for (const hear of listeners) hear("beat");
+      await readEvents(response);
+    } catch {
+      // Asked again below.
+    }
+    document.removeEventListener("visibilitychange", hide);
+    if (hidden.signal.aborted) continue;
+    connected.value = isLoggedOut();
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
+  }
+  connected.value = true;
+  isListening = false;
+}
+
+// Another page of this browser has logged in.
+addEventListener("storage", ({ key, newValue }) => {
+  if (key !== stored || newValue === null) return;
+  loggedIn.value = undefined;
+  void listen();
+});
+
+async function readEvents({ body }: Response): Promise<void> {
+  if (!body) return;
+  const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    text += part.value;
+    const events = text.split("\n\n");
+    text = events.pop() ?? "";
+    for (const event of events) {
+      const data = /^data: (.*)$/m.exec(event)?.[1];
+      const topics =
+        event.includes("event: changed") && data ? (JSON.parse(data) as { topics: Topic[] }).topics : "beat";
+      for (const hear of listeners) hear(topics);
+    }
+  }
+}

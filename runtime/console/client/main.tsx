@@ -1,0 +1,113 @@
+import { render } from "preact";
+import { useEffect } from "preact/hooks";
+import { connected, listen, loggedIn, logout } from "./api.tsx";
+import { DeadLettersPage } from "./pages/dead-letters.tsx";
+import { ErrorsPage } from "./pages/errors.tsx";
+import { ExplainPage } from "./pages/explain.tsx";
+import { FunctionPage } from "./pages/function.tsx";
+import { LoginPage } from "./pages/login.tsx";
+import { OverviewPage } from "./pages/overview.tsx";
+import { RunPage } from "./pages/run.tsx";
+import { RunsPage } from "./pages/runs.tsx";
+import { SourcesPage } from "./pages/sources.tsx";
+import { told } from "./parts.tsx";
+import { url } from "./route.tsx";
+
+const places = [
+  ["/", "Overview"],
+  ["/runs", "Runs"],
+  ["/errors", "Errors"],
+  ["/dead-letters", "Dead letters"],
+  ["/sources", "Sources"],
+  ["/explain", "Explain"],
+] as const;
+
+/** The page's title, and the page. */
+function pageOf({ pathname, searchParams }: URL) {
+  const [, first = "", second] = pathname.split("/").map(decodeURIComponent);
+  switch (first) {
+    case "":
+      return { title: "Overview", page: <OverviewPage /> };
+    case "functions":
+      return { title: second ?? "", page: <FunctionPage name={second ?? ""} /> };
+    case "runs":
+      return second === undefined
+        ? { title: "Runs", page: <RunsPage /> }
+        : { title: "Run", page: <RunPage id={second} name={searchParams.get("function") ?? ""} /> };
+    case "errors":
+      return { title: "Errors", page: <ErrorsPage /> };
+    case "dead-letters":
+      return { title: "Dead letters", page: <DeadLettersPage /> };
+    case "sources":
+      return { title: "Sources", page: <SourcesPage /> };
+    case "explain":
+      return { title: "Explain", page: <ExplainPage /> };
+    default:
+      return { title: "No such page", page: <h1>There is no such page</h1> };
+  }
+}
+
+function App() {
+  const { pathname } = url.value;
+  const isLogin = pathname === "/login" || loggedIn.value === false;
+  const { title, page } = isLogin ? { title: "Log in", page: <LoginPage /> } : pageOf(url.value);
+  useEffect(() => {
+    document.title = `${title} – Watchfire`;
+    told.value = undefined;
+  }, [title, pathname]);
+  return (
+    <>
+      <a class="skip" href="#main" data-raw>
+        Skip to the content
+      </a>
+      <header>
+        <a class="brand" href="/">
+          Watchfire
+        </a>
+        {!isLogin && (
+          <nav aria-label="Pages">
+            {places.map(([href, text]) => (
+              <a key={href} href={href} aria-current={isAt(pathname, href) ? "page" : undefined}>
+                {text}
+              </a>
+            ))}
+          </nav>
+        )}
+        {!isLogin && (
+          <button type="button" class="plain" onClick={logout}>
+            Log out
+          </button>
+        )}
+      </header>
+      {!connected.value && (
+        <p class="notice warn banner" role="status">
+          Disconnected: the runtime does not answer. It is asked again every few seconds; what is shown is from before.
+        </p>
+      )}
+      <main id="main" tabIndex={-1}>
+        {page}
+      </main>
+      <div class="told" role="status" aria-live="polite">
+        {told.value && <p class={`notice ${told.value.isBad ? "bad" : "good"}`}>{told.value.text}</p>}
+      </div>
+    </>
+  );
+}
+
+const isAt = (pathname: string, href: string): boolean =>
+  href === "/" ? pathname === "/" || pathname.startsWith("/functions/") : pathname.startsWith(href);
+
+addEventListener("keydown", (event) => {
+  const isTyping = (event.target as Element).matches("input, select, textarea");
+  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey) return;
+  const filter = document.querySelector<HTMLElement>("main input, main select");
+  if (filter) event.preventDefault();
+  filter?.focus();
+});
+
+const root = document.getElementById("app");
+if (root) {
+  root.replaceChildren();
+  render(<App />, root);
+}
+if (location.pathname !== "/login") void listen();

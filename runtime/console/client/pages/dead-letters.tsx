@@ -1,0 +1,183 @@
+import { useState } from "preact/hooks";
+import type { DeadLetterDetail, DeadLetterRow } from "../../../observe/dead-letter.ts";
+import { post, useData } from "../api.tsx";
+import { act, Code, Confirm, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
+import { functionHref, runHref, setQuery, url } from "../route.tsx";
+
+export function DeadLettersPage() {
+  const { searchParams } = url.value;
+  const name = searchParams.get("function");
+  const shown = searchParams.get("show");
+  const path = name === null ? "/api/dead-letters" : `/api/dead-letters?function=${encodeURIComponent(name)}`;
+  const loaded = useData<DeadLetterRow[]>(path, ["dead-letters"]);
+  return (
+    <>
+      <h1>Dead letters</h1>
+      <p class="quiet">
+        {name === null ? "Events that were given up. " : `Events of ${name} that were given up. `}
+        {name !== null && <a href="/dead-letters">Show those of all functions</a>}
+      </p>
+      {shown !== null && <Letter id={shown} />}
+      <Ready of={loaded}>
+        {(letters) =>
+          letters.length === 0 ? (
+            <p class="notice good">No dead letters: no event was given up.</p>
+          ) : (
+            <LetterTable letters={letters} />
+          )
+        }
+      </Ready>
+    </>
+  );
+}
+
+type Action = "replay" | "drop";
+
+function LetterTable({ letters }: { letters: readonly DeadLetterRow[] }) {
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [asked, setAsked] = useState<Action>();
+  const chosen = letters.filter(({ id }) => selected.has(id));
+  const empty = chosen.filter(({ bodyDropped }) => bodyDropped).length;
+  const toggle = (id: string) =>
+    setSelected(new Set(selected.has(id) ? [...selected].filter((each) => each !== id) : [...selected, id]));
+  const run = (action: Action) => {
+    setAsked(undefined);
+    void act(async () => {
+      await post(`/api/dead-letters/${action}`, { ids: chosen.map(({ id }) => id) });
+      setSelected(new Set());
+      return `${letterCount(chosen.length)} ${chosen.length === 1 ? "is" : "are"} ${action === "replay" ? "replayed" : "dropped"}`;
+    });
+  };
+  return (
+    <>
+      <p class="actions">
+        <button
+          type="button"
+          class="primary"
+          disabled={chosen.length === 0 || empty > 0}
+          onClick={() => setAsked("replay")}
+        >
+          Replay
+        </button>
+        <button type="button" class="danger" disabled={chosen.length === 0} onClick={() => setAsked("drop")}>
+          Drop
+        </button>
+        <span class="quiet">
+          {chosen.length === 0 ? "Select dead letters first." : `${chosen.length} selected.`}
+          {empty > 0 && ` Of ${empty} the body is gone: they cannot be replayed.`}
+        </span>
+      </p>
+      {asked !== undefined && (
+        <Question action={asked} chosen={chosen} onYes={() => run(asked)} onNo={() => setAsked(undefined)} />
+      )}
+      <Table
+        caption="Dead letters"
+        heads={["Select", "Function", "Event", wideNumber("Attempts"), wide("Failed"), wide("Error"), "Body"]}
+      >
+        {letters.map((letter) => (
+          <tr key={letter.id}>
+            <td>
+              <input
+                type="checkbox"
+                aria-label={`Select dead letter ${letter.id}`}
+                checked={selected.has(letter.id)}
+                onChange={() => toggle(letter.id)}
+              />
+            </td>
+            <td>
+              <a href={functionHref(letter.function)}>{letter.function}</a>
+            </td>
+            <td>
+              <a href={runHref(letter.function, letter.eventId)}>
+                {letter.type} {letter.kind} {letter.namespace ? `${letter.namespace}/` : ""}
+                {letter.name}
+              </a>
+            </td>
+            <td class="number wide">{letter.attempts}</td>
+            <td class="wide">
+              <When at={letter.failedAt} />
+            </td>
+            <td class="wide cut">
+              {letter.error.code ?? letter.error.name}: {letter.error.message.split("\n", 1)[0]}
+            </td>
+            <td>
+              {letter.bodyDropped ? (
+                "gone"
+              ) : (
+                <button
+                  type="button"
+                  class="plain"
+                  onClick={() => setQuery({ show: letter.id })}
+                  aria-label={`Show dead letter ${letter.id}`}
+                >
+                  Show
+                </button>
+              )}
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </>
+  );
+}
+
+const letterCount = (count: number): string => (count === 1 ? "1 dead letter" : `${count} dead letters`);
+
+function Question({
+  action,
+  chosen,
+  onYes,
+  onNo,
+}: {
+  action: Action;
+  chosen: readonly DeadLetterRow[];
+  onYes: () => void;
+  onNo: () => void;
+}) {
+  const names = [...new Set(chosen.map((letter) => letter.function))].sort().join(", ");
+  const count = letterCount(chosen.length);
+  if (action === "replay") {
+    return (
+      <Confirm title={`Replay ${count}?`} yes={`Replay ${count}`} onYes={onYes} onNo={onNo}>
+        <p>
+          The handler of {names} runs again with each event as it was. What fails again becomes a dead letter again.
+        </p>
+      </Confirm>
+    );
+  }
+  return (
+    <Confirm title={`Drop ${count}?`} yes={`Drop ${count}`} isDangerous onYes={onYes} onNo={onNo}>
+      <p>They are deleted with their bodies. The handler of {names} never sees these events. This cannot be undone.</p>
+    </Confirm>
+  );
+}
+
+function Letter({ id }: { id: string }) {
+  const loaded = useData<DeadLetterDetail>(`/api/dead-letters/${encodeURIComponent(id)}`, []);
+  return (
+    <section class="card" aria-labelledby="letter">
+      <h2 id="letter">Dead letter {id}</h2>
+      <Ready of={loaded}>
+        {({ error, object, oldObject }) => (
+          <>
+            <p class="message">
+              <strong>{error.code ?? error.name}</strong>: {error.message}
+            </p>
+            {object !== undefined && <Code label="Object">{JSON.stringify(object, null, 2)}</Code>}
+            {oldObject !== undefined && (
+              <details>
+                <summary>The object before</summary>
+                <Code label="The object before">{JSON.stringify(oldObject, null, 2)}</Code>
+              </details>
+            )}
+          </>
+        )}
+      </Ready>
+      <p class="actions">
+        <button type="button" onClick={() => setQuery({ show: "" })}>
+          Close
+        </button>
+      </p>
+    </section>
+  );
+}

@@ -1,0 +1,105 @@
+import { useState } from "preact/hooks";
+import type { z } from "zod";
+import type { Explanation } from "../../../observe/explanation.ts";
+import type { functionsAnswerSchema } from "../../schemas.ts";
+import { useData } from "../api.tsx";
+import { Ready, Table } from "../parts.tsx";
+import { navigate, url } from "../route.tsx";
+
+export function ExplainPage() {
+  const { searchParams } = url.value;
+  const of = (name: string) => searchParams.get(name) ?? "";
+  const [asked, setAsked] = useState({ function: of("function"), namespace: of("namespace"), name: of("name") });
+  const functions = useData<z.infer<typeof functionsAnswerSchema>>("/api/functions", ["functions"]);
+  const query = new URLSearchParams({ namespace: of("namespace"), name: of("name") });
+  const path =
+    of("function") === "" || of("name") === ""
+      ? undefined
+      : `/api/explain/${encodeURIComponent(of("function"))}?${query}`;
+  const loaded = useData<Explanation>(path, ["runs", "functions"]);
+  const names = functions.data?.functions.map(({ name }) => name) ?? [];
+  const set = (name: keyof typeof asked) => (event: Event) =>
+    setAsked({ ...asked, [name]: (event.currentTarget as HTMLInputElement).value });
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const chosen = { ...asked, function: asked.function || (names[0] ?? "") };
+    navigate(`/explain?${new URLSearchParams(chosen)}`);
+  };
+  return (
+    <>
+      <h1>Explain</h1>
+      <p class="quiet">Why did a function's handler run for an object, or not? Name the object.</p>
+      <form class="filters" onSubmit={submit}>
+        <label>
+          <span>Function</span>
+          <select value={asked.function} onChange={set("function")}>
+            {names.map((name) => (
+              <option key={name} value={name} selected={name === asked.function}>
+                {name}
+              </option>
+            ))}
+          </select>
+        </label>
+        <label>
+          <span>Namespace</span>
+          <input value={asked.namespace} onInput={set("namespace")} placeholder="none" autocomplete="off" />
+        </label>
+        <label>
+          <span>Name</span>
+          <input value={asked.name} onInput={set("name")} required autocomplete="off" />
+        </label>
+        <button type="submit" class="primary">
+          Explain
+        </button>
+      </form>
+      {path !== undefined && (
+        <Ready of={loaded}>
+          {({ triggers, function: { message } }) =>
+            triggers.length === 0 ? (
+              <p class="notice warn">The function is not loaded{message === undefined ? "" : `: ${message}`}.</p>
+            ) : (
+              triggers.map((trigger) => <Trigger key={trigger.trigger} of={trigger} />)
+            )
+          }
+        </Ready>
+      )}
+    </>
+  );
+}
+
+const signs = { yes: ["good", "passes"], no: ["bad", "fails"], unknown: ["", "unknown"] } as const;
+
+function Trigger({ of: { trigger, kind, why, next, checks, filtered } }: { of: Explanation["triggers"][number] }) {
+  return (
+    <section>
+      <h2>
+        {trigger}: {kind}
+      </h2>
+      <p class="answer">{why}</p>
+      {next !== undefined && <p>{next}</p>}
+      <Table caption={`Checks of ${trigger}`} heads={["Check", "Result", "Why"]}>
+        {checks.map((check) => (
+          <tr key={check.name}>
+            <th scope="row">{check.name}</th>
+            <td>
+              <span class={`badge ${signs[check.passes][0]}`}>{signs[check.passes][1]}</span>
+            </td>
+            <td>{check.says}</td>
+          </tr>
+        ))}
+      </Table>
+      {filtered.length > 0 && (
+        <details>
+          <summary>Its last filtered events</summary>
+          <ul>
+            {filtered.map((event) => (
+              <li key={`${event.at} ${event.resourceVersion}`}>
+                {event.at} {event.type} at {event.resourceVersion}: {event.because}
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+    </section>
+  );
+}

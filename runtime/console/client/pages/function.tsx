@@ -1,0 +1,145 @@
+import { useState } from "preact/hooks";
+import type { z } from "zod";
+import type { PauseAnswer } from "../../../observe/control-api.ts";
+import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
+import { post, useData } from "../api.tsx";
+import { act, Code, Confirm, Ready } from "../parts.tsx";
+import { FunctionState } from "./overview.tsx";
+import { RunTable } from "./runs.tsx";
+
+type Detail = z.infer<typeof functionDetailSchema>;
+
+export function FunctionPage({ name }: { name: string }) {
+  const of = encodeURIComponent(name);
+  const loaded = useData<Detail>(`/api/functions/${of}`, ["functions", "runs"]);
+  const runs = useData<z.infer<typeof runSearchSchema>>(`/api/runs?limit=10&function=${of}`, ["runs"]);
+  return (
+    <>
+      <h1>{name}</h1>
+      <Ready of={loaded}>
+        {(detail) => (
+          <>
+            <Standing detail={detail} />
+            {detail.ways.map((way) => (
+              <Way key={way.trigger} way={way} />
+            ))}
+            <section aria-labelledby="last-runs">
+              <h2 id="last-runs">Last runs</h2>
+              {runs.data && runs.data.runs.length > 0 ? (
+                <>
+                  <RunTable runs={runs.data.runs} />
+                  <p>
+                    <a href={`/runs?function=${of}`}>All runs of {name}</a>
+                  </p>
+                </>
+              ) : (
+                <p class="quiet">No attempt has ended since the runtime began.</p>
+              )}
+            </section>
+            {detail.manifest && (
+              <details>
+                <summary>Manifest as understood, with all defaults</summary>
+                <Code label="Manifest">{JSON.stringify(detail.manifest, null, 2)}</Code>
+              </details>
+            )}
+          </>
+        )}
+      </Ready>
+    </>
+  );
+}
+
+function Standing({ detail: { function: report } }: { detail: Detail }) {
+  const { name, message, paused, queued, spilled, inFlight, requeued, deadLetters } = report;
+  const [isAsking, setAsking] = useState(false);
+  const path = `/api/functions/${encodeURIComponent(name)}`;
+  const change = (action: "pause" | "resume") => {
+    setAsking(false);
+    void act(async () => (await post<PauseAnswer>(`${path}/${action}`)).says);
+  };
+  return (
+    <>
+      <dl class="facts">
+        <dt>State</dt>
+        <dd>
+          <FunctionState of={report} />
+          {message !== undefined && <div class="message">{message}</div>}
+        </dd>
+        <dt>Events</dt>
+        <dd>
+          {inFlight} running, {queued + spilled} waiting{requeued > 0 && `, ${requeued} to run later`}
+          {deadLetters > 0 && (
+            <>
+              , <a href={`/dead-letters?function=${encodeURIComponent(name)}`}>{deadLetters} dead letters</a>
+            </>
+          )}
+        </dd>
+      </dl>
+      <p class="actions">
+        {paused === undefined && (
+          <button type="button" onClick={() => setAsking(true)}>
+            Pause
+          </button>
+        )}
+        {paused === "command" && (
+          <button type="button" class="primary" onClick={() => change("resume")}>
+            Resume
+          </button>
+        )}
+        {paused === "manifest" && (
+          <span class="quiet">Its manifest pauses it: remove `paused: true` to resume it.</span>
+        )}
+      </p>
+      {isAsking && (
+        <Confirm
+          title={`Pause ${name}?`}
+          yes={`Pause ${name}`}
+          onYes={() => change("pause")}
+          onNo={() => setAsking(false)}
+        >
+          <p>No further attempt begins. Events wait in order until you resume it, also across restarts.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function Way({ way: { trigger, steps, outcomes } }: { way: TriggerWay }) {
+  const title = `way-${trigger}`;
+  const ends = [
+    ["ok", outcomes.ok],
+    ["failed attempts", outcomes.retry],
+    ["dead letters", outcomes.deadLetter],
+    ["dropped", outcomes.dropped],
+  ] as const;
+  return (
+    <section aria-labelledby={title}>
+      <h2 id={title}>The way of an event: {trigger}</h2>
+      <p class="quiet">
+        {outcomes.received} events came to an end since the start, {outcomes.filtered} of them filtered. Counts at the
+        steps are of the last filtered ones.
+      </p>
+      <ol class="way">
+        {steps.map(({ name, rule, heldBack }) => (
+          <li key={name} class={name === "handler" ? "handler" : ""}>
+            <h3>{name}</h3>
+            <code>{rule}</code>
+            {heldBack !== undefined && (
+              <p class={heldBack > 0 ? "held" : "quiet"}>
+                {heldBack === 0 ? "held back none" : `held back ${heldBack}`}
+              </p>
+            )}
+            {name === "handler" && (
+              <p>
+                {ends
+                  .filter(([text, count]) => count > 0 || text === "ok")
+                  .map(([text, count]) => `${count} ${text}`)
+                  .join(", ")}
+              </p>
+            )}
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+}

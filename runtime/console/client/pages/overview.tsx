@@ -1,0 +1,112 @@
+import type { z } from "zod";
+import type { FunctionReport } from "../../../control/function-status/function-report.ts";
+import type { Attention, overviewSchema } from "../../schemas.ts";
+import { useData } from "../api.tsx";
+import { age, number, Ready, Table, When, Words, wide, wideNumber } from "../parts.tsx";
+import { functionHref } from "../route.tsx";
+import { SourceTable } from "./sources.tsx";
+
+type Overview = z.infer<typeof overviewSchema>;
+
+export function OverviewPage() {
+  const loaded = useData<Overview>("/api/overview", ["functions", "runs", "sources", "dead-letters"]);
+  return (
+    <>
+      <h1>Overview</h1>
+      <Ready of={loaded}>
+        {({ attention, functions, sources, role, version }) => (
+          <>
+            <Needs attention={attention} role={role} count={functions.length} />
+            {functions.length === 0 ? (
+              <p>
+                <Words>
+                  No functions yet: add a folder with function.yaml and handler.ts, as `watchfire new NAME` does.
+                </Words>
+              </p>
+            ) : (
+              <FunctionTable functions={functions} />
+            )}
+            <SourceTable sources={sources} />
+            <p class="quiet">Watchfire {version}</p>
+          </>
+        )}
+      </Ready>
+    </>
+  );
+}
+
+function Needs({ attention, role, count }: { attention: readonly Attention[]; role: string; count: number }) {
+  if (role === "standby") return <p class="notice warn">This replica is a standby: another one runs the functions.</p>;
+  if (attention.length === 0) {
+    return count === 0 ? null : <p class="notice good">All is well: nothing needs your attention.</p>;
+  }
+  return (
+    <section aria-labelledby="attention">
+      <h2 id="attention">Needs attention</h2>
+      <ul class="attention">
+        {attention.map(({ severity, title, text, todo, href }) => (
+          <li key={title} class={severity}>
+            <h3>{href === undefined ? title : <a href={href}>{title}</a>}</h3>
+            <p class="message">{text}</p>
+            <p>
+              <strong>What to do:</strong> <Words>{todo}</Words>
+            </p>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+const heads = [
+  "Function",
+  "State",
+  number("Waiting"),
+  wideNumber("Oldest"),
+  wideNumber("Running"),
+  wideNumber("Failed"),
+  number("Dead letters"),
+  wide("Last event"),
+];
+
+function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) {
+  return (
+    <Table caption="Functions" heads={heads}>
+      {functions.map((each) => (
+        <tr key={each.name}>
+          <th scope="row">
+            <a href={functionHref(each.name)}>{each.name}</a>
+          </th>
+          <td>
+            <FunctionState of={each} />
+          </td>
+          <td class="number">{each.queued + each.spilled}</td>
+          <td class="number wide">{age(each.lagSeconds)}</td>
+          <td class="number wide">{each.inFlight}</td>
+          <td class="number wide">{each.failures}</td>
+          <td class="number">
+            {each.deadLetters === 0 ? (
+              0
+            ) : (
+              <a
+                href={`/dead-letters?function=${encodeURIComponent(each.name)}`}
+                aria-label={`${each.deadLetters} dead letters of ${each.name}`}
+              >
+                {each.deadLetters}
+              </a>
+            )}
+          </td>
+          <td class="wide">
+            <When at={each.lastEvent} />
+          </td>
+        </tr>
+      ))}
+    </Table>
+  );
+}
+
+export function FunctionState({ of: { ready, reason, paused } }: { of: FunctionReport }) {
+  if (paused) return <span class="badge warn">paused</span>;
+  if (!ready) return <span class="badge bad">{reason ?? "not ready"}</span>;
+  return reason === undefined ? <span class="badge good">running</span> : <span class="badge warn">{reason}</span>;
+}

@@ -1,0 +1,94 @@
+import type { z } from "zod";
+import type { functionsAnswerSchema, RunRow, runSearchSchema } from "../../schemas.ts";
+import { useData } from "../api.tsx";
+import { Filter, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
+import { functionHref, runHref, setQuery, url } from "../route.tsx";
+
+const outcomes = [
+  ["", "all"],
+  ["ok", "ok"],
+  ["failed", "failed"],
+  ["permanent", "failed for good"],
+] as const;
+
+const sinces = [
+  ["", "all in memory"],
+  ["5", "5 minutes"],
+  ["60", "an hour"],
+  ["1440", "a day"],
+] as const;
+
+export function RunsPage() {
+  const { searchParams } = url.value;
+  const of = (name: string) => searchParams.get(name) ?? "";
+  const query = new URLSearchParams({ limit: "100" });
+  for (const name of ["function", "outcome", "object"]) if (of(name) !== "") query.set(name, of(name));
+  const minutes = Number(of("minutes"));
+  // To the minute, so that the same question stays the same.
+  if (minutes > 0) query.set("since", new Date(Math.floor(Date.now() / 60_000 - minutes) * 60_000).toISOString());
+  const loaded = useData<z.infer<typeof runSearchSchema>>(`/api/runs?${query}`, ["runs"]);
+  const functions = useData<z.infer<typeof functionsAnswerSchema>>("/api/functions", ["functions"]);
+  const names = functions.data?.functions.map(({ name }) => name) ?? [];
+  const named = of("function");
+  const known = named === "" || names.includes(named) ? names : [named, ...names];
+  return (
+    <>
+      <h1>Runs</h1>
+      <form class="filters" onSubmit={(event) => event.preventDefault()}>
+        <Filter
+          label="Function"
+          name="function"
+          value={named}
+          options={[["", "all"], ...known.map((name) => [name, name] as const)]}
+          onChange={setQuery}
+        />
+        <Filter label="Outcome" name="outcome" value={of("outcome")} options={outcomes} onChange={setQuery} />
+        <Filter label="Object" name="object" value={of("object")} onChange={setQuery} />
+        <Filter label="Ended within" name="minutes" value={of("minutes")} options={sinces} onChange={setQuery} />
+      </form>
+      <Ready of={loaded}>
+        {({ runs, elsewhere }) => (
+          <>
+            {elsewhere !== undefined && <p class="notice warn">These are the runs here alone: {elsewhere}.</p>}
+            {runs.length === 0 ? (
+              <p class="quiet">No attempt matches. The runtime keeps the last 200 of each function, since its start.</p>
+            ) : (
+              <RunTable runs={runs} />
+            )}
+          </>
+        )}
+      </Ready>
+    </>
+  );
+}
+
+const heads = ["Ended", "Outcome", "Function", wide("Event"), "Object", wideNumber("Took"), wide("Error")];
+
+export function RunTable({ runs }: { runs: readonly RunRow[] }) {
+  return (
+    <Table caption="Runs" heads={heads}>
+      {runs.map((run) => (
+        <tr key={`${run.function} ${run.id} ${run.attempt} ${run.at}`}>
+          <td>
+            <a href={runHref(run.function, run.id)}>
+              <When at={run.at} />
+            </a>
+          </td>
+          <td>
+            <Outcome of={run.outcome} />
+            {run.attempt > 1 && <span class="quiet whole"> attempt {run.attempt}</span>}
+          </td>
+          <td>
+            <a href={functionHref(run.function)}>{run.function}</a>
+          </td>
+          <td class="wide">{run.type}</td>
+          <td>
+            {run.kind} {run.object}
+          </td>
+          <td class="number wide">{took(run.durationMs)}</td>
+          <td class="wide cut">{run.error?.split("\n", 1)[0]}</td>
+        </tr>
+      ))}
+    </Table>
+  );
+}

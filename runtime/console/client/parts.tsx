@@ -1,0 +1,199 @@
+import { signal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { Loaded } from "./api.tsx";
+import { Refusal } from "./api.tsx";
+
+/** Shows data, or that it is loading, or why it cannot be had. */
+export function Ready<T>({ of, children }: { of: Loaded<T>; children: (data: T) => ComponentChildren }) {
+  const { data, error } = of;
+  return (
+    <>
+      {error !== undefined && (
+        <p class="notice bad" role="alert">
+          {sentence(error)} {data !== undefined && "What is shown is from before."}
+        </p>
+      )}
+      {data !== undefined ? children(data) : error === undefined && <p class="quiet">Loading …</p>}
+    </>
+  );
+}
+
+/** A table with a caption. It scrolls sideways where it is too wide. */
+export function Table({
+  caption,
+  heads,
+  children,
+}: {
+  caption: string;
+  heads: readonly Head[];
+  children: ComponentChildren;
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: -- a region that scrolls can be scrolled by keys
+    <section class="scroll" aria-label={caption} tabIndex={0}>
+      <table>
+        <caption>{caption}</caption>
+        <thead>
+          <tr>
+            {heads.map((head) => {
+              const { text, className } = typeof head === "string" ? { text: head, className: "" } : head;
+              return (
+                <th key={text} scope="col" class={className}>
+                  {text}
+                </th>
+              );
+            })}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </section>
+  );
+}
+
+/** A column's head. `className`: `number`, or `wide` for a column that a phone has no room for. */
+export type Head = string | { readonly text: string; readonly className: string };
+export const number = (text: string): Head => ({ text, className: "number" });
+export const wide = (text: string): Head => ({ text, className: "wide" });
+export const wideNumber = (text: string): Head => ({ text, className: "number wide" });
+
+/** A time in the reader's zone, with the exact one on hover. */
+export function When({ at }: { at: string | undefined }) {
+  if (at === undefined) return <>–</>;
+  const date = new Date(at);
+  const isToday = date.toDateString() === new Date().toDateString();
+  const text = isToday ? date.toLocaleTimeString() : date.toLocaleString();
+  return (
+    <time dateTime={at} title={at}>
+      {text}
+    </time>
+  );
+}
+
+const outcomeWords = { ok: "ok", failed: "failed", permanent: "failed for good" } as const;
+
+export function Outcome({ of }: { of: keyof typeof outcomeWords }) {
+  return <span class={`badge ${of === "ok" ? "good" : "bad"}`}>{outcomeWords[of]}</span>;
+}
+
+export const took = (ms: number): string =>
+  ms < 1 ? "< 1 ms" : ms < 10_000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+
+export const age = (seconds: number): string =>
+  seconds < 1 ? "–" : seconds < 120 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`;
+
+export const sentence = (text: string): string =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?…]$/.test(text) ? "" : "."}`;
+
+/** A sentence whose words between backticks are code. */
+export function Words({ children }: { children: string }) {
+  return (
+    <span class="words">
+      {children.split("`").map((part, index) => (index % 2 === 0 ? part : <code key={part}>{part}</code>))}
+    </span>
+  );
+}
+
+/** Text of a program: code, a stack, JSON. */
+export function Code({ label, children }: { label: string; children: string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: -- a region that scrolls can be scrolled by keys
+    <section class="code" aria-label={label} tabIndex={0}>
+      <pre>{children}</pre>
+    </section>
+  );
+}
+
+/** Result of the last action; a live region reads it out. */
+export const told = signal<{ readonly text: string; readonly isBad: boolean } | undefined>(undefined);
+
+/** Runs an action and shows its result. */
+export async function act(action: () => Promise<string>): Promise<void> {
+  told.value = undefined;
+  try {
+    told.value = { text: sentence(await action()), isBad: false };
+  } catch (error) {
+    const text = error instanceof Refusal ? error.message : "the runtime does not answer";
+    told.value = { text: sentence(text), isBad: true };
+  }
+}
+
+/** A button that runs an action once at a time. */
+export function ActionButton(props: {
+  children: ComponentChildren;
+  action: () => Promise<string>;
+  class?: string;
+  disabled?: boolean;
+}) {
+  const [isBusy, setBusy] = useState(false);
+  const run = async () => {
+    setBusy(true);
+    await act(props.action);
+    setBusy(false);
+  };
+  return (
+    <button type="button" class={props.class} disabled={props.disabled || isBusy} onClick={run}>
+      {props.children}
+    </button>
+  );
+}
+
+/** A question before something that cannot be undone. */
+export function Confirm(props: {
+  title: string;
+  children: ComponentChildren;
+  yes: string;
+  isDangerous?: boolean;
+  onYes: () => void;
+  onNo: () => void;
+}) {
+  const dialog = useRef<HTMLDialogElement>(null);
+  useEffect(() => {
+    const { current } = dialog;
+    current?.showModal();
+    return () => current?.close();
+  }, []);
+  return (
+    <dialog ref={dialog} aria-labelledby="question" onCancel={props.onNo}>
+      <h2 id="question">{props.title}</h2>
+      {props.children}
+      <p class="actions">
+        <button type="button" onClick={props.onNo}>
+          Cancel
+        </button>
+        <button type="button" class={props.isDangerous ? "danger" : "primary"} onClick={props.onYes}>
+          {props.yes}
+        </button>
+      </p>
+    </dialog>
+  );
+}
+
+/** A labelled field of a filter. Its value is in the URL. */
+export function Filter(props: {
+  label: string;
+  name: string;
+  value: string;
+  options?: readonly (readonly [value: string, text: string])[];
+  onChange: (changes: Record<string, string>) => void;
+}) {
+  const { label, name, value, options, onChange } = props;
+  const take = (event: Event) => onChange({ [name]: (event.currentTarget as HTMLInputElement).value });
+  return (
+    <label htmlFor={`filter-${name}`}>
+      <span>{label}</span>
+      {options ? (
+        <select id={`filter-${name}`} name={name} value={value} onChange={take}>
+          {options.map(([each, text]) => (
+            <option key={each} value={each} selected={each === value}>
+              {text}
+            </option>
+          ))}
+        </select>
+      ) : (
+        <input id={`filter-${name}`} name={name} value={value} onInput={take} autocomplete="off" spellcheck={false} />
+      )}
+    </label>
+  );
+}

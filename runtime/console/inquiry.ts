@@ -1,0 +1,181 @@
+import { WatchfireError } from "../base/errors.ts";
+import { version } from "../base/version.ts";
+import { noSuchFunction } from "../control/no-such-function.ts";
+import type { DeadLetterSummary } from "../journal/batch.ts";
+import { deadLetterPageSize } from "../journal/checkpoint.ts";
+import type { FunctionManifest } from "../manifest/function.ts";
+import { codeFrame } from "../observe/code-frame.ts";
+import type { ControlApi } from "../observe/control-api.ts";
+import type { DeadLetterService } from "../observe/control-routes.ts";
+import type { EventOutcomes } from "../observe/metrics.ts";
+import { type AttentionParts, attentionOf } from "./attention.ts";
+import type { WatchedStatus } from "./change-feed.ts";
+import { groupErrors, type Occurrence } from "./error-groups.ts";
+import { eventWays } from "./event-way.ts";
+import { describeRunDetail, readLines } from "./run-detail.ts";
+import { searchRuns } from "./run-search.ts";
+import type { RunDetail, RunsQuestion } from "./schemas.ts";
+
+/** Pages of dead letters that are looked at for errors. */
+const mostPages = 5;
+
+/** Outcomes of events whose attempts may have failed. */
+const failures: ReadonlySet<string> = new Set(["retry", "dead_letter", "dropped"]);
+
+/** The parts of the runtime that the console asks. */
+export interface InquiryParts {
+  status(): WatchedStatus & AttentionParts & { readonly role: string };
+  /** The manifests of the functions that were accepted. */
+  manifests(): readonly FunctionManifest[];
+  readonly functions: Pick<ControlApi, "runs" | "logs">;
+  deadLetters(): Pick<DeadLetterService, "list" | "show">;
+  outcomesOf(functionName: string): readonly EventOutcomes[];
+  /** The text of a function's file as it ran. */
+  sourceText(functionName: string, file: string): string | undefined;
+}
+
+/** Answers what the console's pages ask, by joining what the commands ask one by one. */
+export class Inquiry {
+  private readonly parts: InquiryParts;
+
+  constructor(parts: InquiryParts) {
+    this.parts = parts;
+  }
+
+  overview() {
+    const status = this.parts.status();
+    const { role, functions, sources } = status;
+    return { version, role, attention: attentionOf(status), functions, sources };
+  }
+
+  /** @throws WatchfireError WF_RUNTIME_NO_FUNCTION */
+  describe(name: string) {
+    const { functions } = this.parts.status();
+    const report = functions.find((each) => each.name === name);
+    if (!report) {
+      const names = functions.map((each) => each.name);
+      throw noSuchFunction(name, names);
+    }
+    const manifest = this.parts.manifests().find((each) => each.name === name);
+    if (!manifest) return { function: report, ways: [] };
+    const ways = eventWays(manifest, report.filtered, this.parts.outcomesOf(name));
+    return { function: report, ways, manifest: shownManifest(manifest) };
+  }
+
+  search(question: RunsQuestion) {
+    const { functions } = this.parts.status();
+    const { outcome } = question;
+    const isFailure = outcome === "failed" || outcome === "permanent";
+    const asked = isFailure ? functions.filter(({ name }) => this.hasFailed(name)) : functions;
+    return searchRuns(asked, question, (name) => this.runsOf(name));
+  }
+
+  async run(name: string, id: string): Promise<RunDetail> {
+    const { functions } = this.parts;
+    const { runs, elsewhere } = await functions.runs(name);
+    const attempts = runs.filter((run) => run.id === id).map((run) => ({ ...run, function: name }));
+    const letter = (await this.letters(name)).find(({ id: event }) => event === id);
+    const of = {
+      function: name,
+      id,
+      ...(letter && { deadLetter: letter.letter }),
+      ...(elsewhere !== undefined && { elsewhere }),
+    };
+    const lines = await functions.logs(name, 0, 0);
+    return describeRunDetail(of, attempts, lines, letter?.error, (stack) => this.frame(name, stack));
+  }
+
+  async errors() {
+    const { functions } = this.parts.status();
+    const letters = await this.letters(undefined);
+    const byEvent = new Map(letters.map((letter) => [eventKey(letter.function, letter.id), letter]));
+    const names = functions.map(({ name }) => name).filter((name) => this.hasFailed(name));
+    const found: Occurrence[] = [];
+    for (const name of names) found.push(...(await this.failuresOf(name, byEvent)));
+    // The remaining letters have no attempt in memory.
+    for (const letter of byEvent.values()) found.push(occurrenceOf(letter));
+    const groups = groupErrors(found, (name, stack) => this.frame(name, stack));
+    return { groups, more: letters.length >= mostPages * deadLetterPageSize };
+  }
+
+  /** Whether an attempt has failed since the start. Runs of other functions need not be read. */
+  private hasFailed(name: string): boolean {
+    return this.parts.outcomesOf(name).some(({ outcome, count }) => count > 0 && failures.has(outcome));
+  }
+
+  /** A function's failed attempts, with their stacks and dead letters, which are taken out of `letters`. */
+  private async failuresOf(name: string, letters: Map<string, DeadLetterSummary>): Promise<Occurrence[]> {
+    const { runs } = await this.runsOf(name);
+    const failed = runs.filter(({ outcome }) => outcome !== "ok");
+    if (failed.length === 0) return [];
+    const lines = readLines(await this.parts.functions.logs(name, 0, 0), (line) => line.includes('"error":{'));
+    const stacks = new Map(lines.map(({ run, attempt, error }) => [`${run} ${attempt}`, error]));
+    return failed.map((run) => {
+      const key = eventKey(name, run.id);
+      // The newest attempt comes first: it is the one that was given up.
+      const letter = letters.get(key);
+      letters.delete(key);
+      if (letter) return occurrenceOf(letter);
+      const logged = stacks.get(`${run.id} ${run.attempt}`);
+      const [, code = "Error", message = ""] = /^([^:\s]+): ([\s\S]*)$/.exec(run.error ?? "") ?? [];
+      return {
+        function: name,
+        run: run.id,
+        at: run.at,
+        code: logged?.code ?? logged?.name ?? code,
+        message: logged?.message ?? message,
+        stack: logged?.stack,
+      };
+    });
+  }
+
+  /** Returns no runs for a function that other replicas have. */
+  private async runsOf(name: string) {
+    try {
+      return await this.parts.functions.runs(name);
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+      return { runs: [] };
+    }
+  }
+
+  /** Oldest first. A standby has no letters. */
+  private async letters(name: string | undefined): Promise<DeadLetterSummary[]> {
+    const all: DeadLetterSummary[] = [];
+    try {
+      for (let page = 0; page < mostPages; page++) {
+        const next = await this.parts.deadLetters().list({ after: all.at(-1)?.letter, function: name });
+        all.push(...next);
+        if (next.length < deadLetterPageSize) break;
+      }
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+    }
+    return all;
+  }
+
+  private frame(name: string, stack: string): string | undefined {
+    return codeFrame(stack, (file) => this.parts.sourceText(name, file));
+  }
+}
+
+const eventKey = (functionName: string, id: string): string => `${functionName}\n${id}`;
+
+function occurrenceOf(letter: DeadLetterSummary): Occurrence {
+  const { name, message, stack, code } = letter.error;
+  return {
+    function: letter.function,
+    run: letter.id,
+    at: new Date(letter.failedAt).toISOString(),
+    code: code ?? name,
+    message,
+    stack,
+    deadLetter: letter.bodyDropped ? undefined : letter.letter,
+  };
+}
+
+/** The manifest without the values of its variables, which may be meant for nobody's eyes. */
+function shownManifest({ env, ...rest }: FunctionManifest): Record<string, unknown> {
+  const shown = env.map(({ value, ...each }) => (value === undefined ? each : { ...each, value: "[not shown]" }));
+  return { ...rest, env: shown };
+}

@@ -1,0 +1,111 @@
+import { expect, test } from "vitest";
+import { attentionOf } from "../../runtime/console/attention.ts";
+import { groupErrors, withoutVariables } from "../../runtime/console/error-groups.ts";
+import { searchRuns } from "../../runtime/console/run-search.ts";
+import type { RunsAnswer } from "../../runtime/observe/control-api.ts";
+import { report } from "./served.ts";
+
+const runAt = (second: number, over: Partial<RunsAnswer["runs"][number]> = {}): RunsAnswer["runs"][number] => ({
+  id: `id-${second}`,
+  trigger: "t",
+  type: "Added",
+  kind: "ConfigMap",
+  object: "default/ada",
+  resourceVersion: "1",
+  attempt: 1,
+  outcome: "ok",
+  durationMs: 1,
+  at: timeAt(second),
+  ...over,
+});
+const timeAt = (second: number) => new Date(second * 1000).toISOString();
+
+test("the newest runs of all functions come first, and a function whose last event is too old is not asked", async () => {
+  const runs: Record<string, RunsAnswer["runs"]> = { a: [runAt(9), runAt(1)], b: [runAt(8)], c: [runAt(2)] };
+  const asked: string[] = [];
+  const reports = ["c", "a", "b", "idle"].map((name) => {
+    const lastEvent = runs[name]?.[0]?.at;
+    return { name, ...(lastEvent !== undefined && { lastEvent }) };
+  });
+  const found = await searchRuns(reports, { limit: 2 }, async (name) => {
+    asked.push(name);
+    return { runs: runs[name] ?? [] };
+  });
+  expect(found.runs.map((run) => [run.function, run.id])).toEqual([
+    ["a", "id-9"],
+    ["b", "id-8"],
+  ]);
+  expect(asked).toEqual(["a", "b"]);
+});
+
+test("runs are found by function, outcome, object, trigger and time", async () => {
+  const runs = [runAt(5, { outcome: "failed" }), runAt(4, { object: "team/eve" }), runAt(3, { trigger: "other" })];
+  const reports = [{ name: "a", lastEvent: timeAt(5) }];
+  const ids = async (question: object) =>
+    (await searchRuns(reports, { limit: 9, ...question }, async () => ({ runs }))).runs.map(({ id }) => id);
+  expect(await ids({ outcome: "failed" })).toEqual(["id-5"]);
+  expect(await ids({ object: "eve" })).toEqual(["id-4"]);
+  expect(await ids({ trigger: "other" })).toEqual(["id-3"]);
+  expect(await ids({ since: timeAt(4).replace(".000Z", "+00:00") })).toEqual(["id-5", "id-4"]);
+  expect(await ids({ function: "b" })).toEqual([]);
+});
+
+test("numbers, quoted texts, UIDs and names of objects do not tell errors apart", () => {
+  const one = 'cannot copy "a" of team-a/web, 1.5 s, 0a1b2c3d-0000-4000-8000-000000000001';
+  const other = "cannot copy 'b' of team-b/api, 20 s, 0a1b2c3d-0000-4000-8000-000000000002";
+  expect(withoutVariables(one)).toBe(withoutVariables(other));
+  expect(withoutVariables("cannot copy")).not.toBe(withoutVariables("cannot move"));
+});
+
+test("errors of one code, place and message are a group; the last seen comes first", () => {
+  const stack = (line: number) => `E: x\n    at inner (node:fs:1:1)\n    at h (functions/f/handler.ts:${line}:1)`;
+  const of = (run: string, second: number, over: object) => ({
+    function: "f",
+    run,
+    at: timeAt(second),
+    code: "E",
+    message: `failed ${second}`,
+    ...over,
+  });
+  const groups = groupErrors([
+    of("1", 1, { stack: stack(3), deadLetter: "7" }),
+    of("2", 2, { stack: stack(3), function: "g" }),
+    of("3", 3, { stack: stack(4) }),
+    of("4", 0, { code: "Other" }),
+  ]);
+  expect(groups).toMatchObject([
+    { place: "functions/f/handler.ts:4:1", count: 1 },
+    {
+      place: "functions/f/handler.ts:3:1",
+      count: 2,
+      functions: ["f", "g"],
+      deadLetters: ["7"],
+      firstSeen: timeAt(1),
+      lastRun: { function: "g", id: "2" },
+    },
+    { code: "Other", count: 1 },
+  ]);
+  expect(new Set(groups.map(({ fingerprint }) => fingerprint)).size).toBe(3);
+});
+
+test("what runs nothing comes first, what passes by itself is left out, and all says what to do", () => {
+  const quiet = { ...report, deadLetters: 0 };
+  const found = attentionOf({
+    sandbox: { reason: "WF_SANDBOX_EXECUTOR", message: "no executor" },
+    functions: [
+      { ...quiet, name: "starting", ready: false, reason: "Starting" },
+      report,
+      { ...quiet, name: "refused", ready: false, reason: "ManifestRefused", message: "line 3" },
+      { ...quiet, name: "stopped", reason: "Paused", paused: "command" },
+      { ...quiet, name: "meant", reason: "Paused", paused: "manifest" },
+    ],
+  });
+  expect(found.map(({ severity, title }) => [severity, title])).toEqual([
+    ["bad", "No executor can be started, so no handler runs"],
+    ["bad", "refused does not run: ManifestRefused"],
+    ["warn", "stopped is paused"],
+    ["warn", "greet has a dead letter"],
+  ]);
+  expect(found.every(({ todo }) => todo.length > 0)).toBe(true);
+  expect(attentionOf({ sandbox: {}, functions: [quiet] })).toEqual([]);
+});

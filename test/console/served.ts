@@ -1,0 +1,145 @@
+import { request } from "node:http";
+import { text } from "node:stream/consumers";
+import { onTestFinished } from "vitest";
+import { systemClock } from "../../runtime/base/clock.ts";
+import { resourceVersion } from "../../runtime/base/resource-version.ts";
+import { ConsoleAccess } from "../../runtime/console/access.ts";
+import { consoleApp } from "../../runtime/console/app.ts";
+import { countsOf, type FunctionReport } from "../../runtime/control/function-status/function-report.ts";
+import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
+import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
+import type { ControlApi, RunsAnswer } from "../../runtime/observe/control-api.ts";
+import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import { MemoryStore } from "../journal/memory-store.ts";
+
+export const token = "the-token";
+
+const letter: NewDeadLetter = {
+  view: 1,
+  function: "greet",
+  trigger: "settings",
+  namespace: "default",
+  name: "ada",
+  uid: "u",
+  resourceVersion: resourceVersion("12"),
+  type: "Added",
+  id: "u/12/Added",
+  flags: {},
+  body: Buffer.from('{"apiVersion":"v1","kind":"Secret","data":{"password":"aHVudGVyMg=="}}'),
+  oldBody: undefined,
+  deletedBy: resourceVersion(""),
+  receivedAt: 0,
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  attempts: 2,
+  error: { name: "TypeError", message: "no 1", stack: "TypeError: no 1\n    at h (functions/greet/handler.ts:2:9)" },
+  failedAt: Date.parse("2026-01-01T00:00:02Z"),
+};
+
+const run: RunsAnswer["runs"][number] = {
+  id: "u/12/Added",
+  trigger: "settings",
+  type: "Added",
+  kind: "ConfigMap",
+  object: "default/ada",
+  resourceVersion: "12",
+  attempt: 2,
+  outcome: "failed",
+  durationMs: 3,
+  at: "2026-01-01T00:00:02.000Z",
+  error: "TypeError: no 1",
+};
+
+export const report: FunctionReport = {
+  name: "greet",
+  ready: true,
+  ...countsOf(),
+  deadLetters: 1,
+  failures: 1,
+  lastEvent: run.at,
+  triggers: [],
+};
+
+const failure = {
+  name: "TypeError",
+  message: "no 1",
+  stack: "TypeError: no 1\n    at h (functions/greet/handler.ts:2:9)",
+};
+const logged = {
+  level: "warn",
+  time: run.at,
+  function: "greet",
+  run: run.id,
+  attempt: 2,
+  error: failure,
+  msg: "attempt failed",
+};
+
+interface Asked {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+/** A console over one function with one failed run and its dead letter. */
+export async function servedConsole() {
+  const store = new MemoryStore();
+  await store.commit({ ...emptyBatch, deadLetters: [letter] });
+  const access = new ConsoleAccess(systemClock);
+  const audit: Record<string, unknown>[] = [];
+  const note = (fields: object, message?: string) => void audit.push({ ...fields, message });
+  const reports: FunctionReport[] = [{ ...report }];
+  const functions: Partial<ControlApi> = {
+    runs: async () => ({ runs: [run] }),
+    logs: async () => ({ lines: [{ number: 1, line: JSON.stringify(logged) }] }),
+    pause: async (name) => ({ changed: true, says: `${name} is paused` }),
+  };
+  const inspection = {
+    live: () => true,
+    ready: () => true,
+    obstacle: () => undefined,
+    unsaved: () => undefined,
+    clock: systemClock,
+    status: () => ({ role: "active", sandbox: {}, functions: reports, sources: [] }),
+    metrics: async () => "",
+    token,
+    deadLetters: () => new DeadLetters(store),
+    explain: async () => Promise.reject(new Error("not asked")),
+    functions: functions as ControlApi,
+  };
+  const endpoints = await serveEndpoints("127.0.0.1", 0, {
+    ...inspection,
+    console: (control) =>
+      consoleApp({
+        ...inspection,
+        control,
+        access,
+        log: { info: note, warn: note } as never,
+        manifests: () => [],
+        outcomesOf: () => [{ trigger: "settings", outcome: "retry", count: 1 }],
+        sourceText: () => "export default () => {\n  throw new TypeError('no 1');\n};",
+        assets: async () => ({ script: "/* script */", style: "/* style */" }),
+      }),
+  });
+  onTestFinished(() => endpoints.close());
+  const origin = endpoints.url;
+  /** By node:http, which sends any header, Host and Origin included. */
+  const ask = (path: string, { method = "GET", headers = {}, body }: Asked = {}) =>
+    new Promise<{ status: number; headers: Readonly<Record<string, string>>; body: string }>((resolve, reject) => {
+      const sent = request(`${origin}${path}`, { method, headers: { "content-type": "application/json", ...headers } });
+      sent.on("error", reject);
+      sent.on("response", async (response) => {
+        const plain = Object.entries(response.headers).map(([name, value]) => [name, String(value)]);
+        resolve({ status: response.statusCode ?? 0, headers: Object.fromEntries(plain), body: await text(response) });
+      });
+      sent.end(body === undefined ? undefined : JSON.stringify(body));
+    });
+  /** Logs a browser in; returns what it sends with each request. */
+  const login = async () => {
+    const answer = await ask("/api/session", { method: "POST", headers: { origin }, body: { code: access.newCode() } });
+    const cookie = answer.headers["set-cookie"]?.split(";")[0] ?? "";
+    const { proof } = JSON.parse(answer.body) as { proof: string };
+    return { cookie, "x-watchfire-proof": proof, origin };
+  };
+  return { ask, login, origin, access, audit, reports, bearing: { authorization: `Bearer ${token}` } };
+}

@@ -1,0 +1,165 @@
+import { join } from "node:path";
+import axe from "axe-core";
+import type { Page } from "playwright-core";
+import { afterAll, expect, test } from "vitest";
+import { define, manifest, Session, write } from "../cli/session.ts";
+import { Client } from "../target/client.ts";
+import { accessOf } from "../target/kubeconfig.ts";
+import { folderOf } from "../tools/folder.ts";
+import { startBrowser } from "./browser.ts";
+
+const browser = await startBrowser();
+if ("absent" in browser) process.stderr.write(`${browser.absent}\n`);
+afterAll(() => ("absent" in browser ? undefined : browser.close()));
+
+const handler = (work: string) => `export default (event, ctx) => {
+  ctx.log.info("greeting", { name: event.object.metadata.name });
+  ${work}
+};`;
+const failing = `if (event.object.data.greeting === "bad") throw new TypeError("cannot greet " + event.object.metadata.name);`;
+const watch = '{ apiVersion: v1, kind: ConfigMap, labelSelector: { matchLabels: { greet: "yes" } } }';
+const once = "  delivery: { retry: { maxAttempts: 1 } }";
+
+/** A running `watchfire dev` with one function, which fails, and a page that is logged in. */
+async function open() {
+  if ("absent" in browser) throw new Error(browser.absent);
+  const folder = folderOf({});
+  const [functions, data] = [join(folder, "functions"), join(folder, "data")];
+  define(functions, "greet", handler(failing), manifest("greet", once, watch));
+  const dev = new Session(["dev", "--functions", functions, "--data", data]);
+  const link = /http:\S+\/login#\S+/.exec(await dev.says(/stop\s+Ctrl-C/))?.[0] ?? "";
+  const admin = new Client(await accessOf(join(data, "kubeconfig")));
+  const make = (name: string, greeting: string) =>
+    admin.post("/api/v1/namespaces/default/configmaps", {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name, labels: { greet: "yes" } },
+      data: { greeting },
+    });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 } });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (line) => void (line.type() === "error" && faults.push(line.text())));
+  return {
+    dev,
+    link,
+    make,
+    page,
+    context,
+    faults,
+    functions,
+    close: () => Promise.all([context.close(), admin.close()]),
+  };
+}
+
+/** Returns the faults that axe finds in the page. */
+async function inaccessible(page: Page): Promise<string[]> {
+  const found = (await page.evaluate(`${axe.source}; axe.run()`)) as axe.AxeResults;
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
+}
+
+test.skipIf("absent" in browser)(
+  "a handler fails, its error is found, the file is mended, the dead letter is replayed, and is gone",
+  { timeout: 90_000 },
+  async () => {
+    const { dev, link, make, page, faults, functions, close } = await open();
+    const nav = page.getByRole("navigation", { name: "Pages" });
+    const heading = (name: string | RegExp) => page.getByRole("heading", { name });
+    await page.goto(link);
+    await heading("Overview").waitFor();
+    expect(page.url()).not.toContain("#");
+    await page.getByText("All is well").waitFor();
+
+    await make("eve", "bad");
+    await page.getByRole("link", { name: "greet has a dead letter" }).click();
+    await page.getByRole("link", { name: "Added ConfigMap default/eve" }).click();
+    await heading("Run").waitFor();
+    await page.getByRole("table", { name: "Attempts" }).getByText("failed").waitFor();
+    expect(await page.getByRole("region", { name: "The line that failed" }).textContent()).toMatch(/> 3 \|.*TypeError/);
+    await page.getByText("greeting", { exact: false }).first().waitFor();
+    expect(await inaccessible(page)).toEqual([]);
+
+    await nav.getByRole("link", { name: "Errors" }).click();
+    await heading(/TypeError: cannot greet eve/).waitFor();
+    expect(await inaccessible(page)).toEqual([]);
+
+    write(join(functions, "greet", "handler.ts"), handler(""));
+    await dev.says(/change taken up/);
+    await nav.getByRole("link", { name: "Dead letters" }).click();
+    await page.getByRole("checkbox", { name: "Select dead letter 1" }).check();
+    expect(await inaccessible(page)).toEqual([]);
+    await page.getByRole("button", { name: "Replay" }).click();
+    await page.getByRole("dialog").getByText("runs again").waitFor();
+    expect(await inaccessible(page)).toEqual([]);
+    await page.getByRole("button", { name: "Replay 1 dead letter" }).click();
+    await page.getByText("1 dead letter is replayed").waitFor();
+    await page.getByText("No dead letters").waitFor();
+
+    await nav.getByRole("link", { name: "Runs" }).click();
+    await page.getByLabel("Outcome").selectOption("ok");
+    await page.getByRole("table", { name: "Runs" }).getByText("default/eve").waitFor();
+    expect(page.url()).toContain("outcome=ok");
+    await make("ada", "good");
+    await page.getByRole("table", { name: "Runs" }).getByText("default/ada").waitFor({ timeout: 5_000 });
+    expect(await inaccessible(page)).toEqual([]);
+    expect(dev.output).toMatch(/console write .*who=session 1 .*action=POST replay/);
+    expect(faults).toEqual([]);
+    await close();
+  },
+);
+
+test.skipIf("absent" in browser)(
+  "a function is paused and resumed, an object explained, a link works once, and a stop is told",
+  { timeout: 90_000 },
+  async () => {
+    const { dev, link, make, page, context, close } = await open();
+    await page.goto(link);
+    await page.getByRole("link", { name: "greet" }).click();
+    await page.getByRole("button", { name: "Pause" }).click();
+    await page.getByRole("button", { name: "Pause greet" }).click();
+    await page.getByText("Greet is paused: what happens waits, in order.").waitFor();
+    await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("button", { name: "Pause" }).waitFor();
+    expect(await inaccessible(page)).toEqual([]);
+
+    await make("ada", "good");
+    await page.getByRole("link", { name: "Explain" }).click();
+    await page.getByLabel("Namespace").fill("default");
+    await page.getByLabel("Name", { exact: true }).fill("ada");
+    await page.getByRole("button", { name: "Explain" }).click();
+    await page
+      .getByText(/it did fire|with the handler/)
+      .first()
+      .waitFor();
+    expect(await inaccessible(page)).toEqual([]);
+    await page.getByRole("link", { name: "Sources" }).click();
+    await page.getByRole("table", { name: "Sources" }).getByText("watching").waitFor();
+    expect(await inaccessible(page)).toEqual([]);
+    await page.goBack();
+    await page.getByRole("heading", { name: "Explain" }).waitFor();
+
+    const stranger = await browserContext().newPage();
+    await stranger.goto(link);
+    await stranger.getByText("was used already").waitFor();
+    await stranger.goto(new URL("/runs", link).href);
+    await stranger.getByRole("heading", { name: "Log in" }).waitFor();
+    expect(await inaccessible(stranger)).toEqual([]);
+    await stranger.close();
+
+    for (const width of [390, 1280]) {
+      await page.setViewportSize({ width, height: 800 });
+      const isWider = await page.evaluate("document.documentElement.scrollWidth > innerWidth");
+      expect(isWider, `${width}`).toBe(false);
+    }
+    dev.signal("SIGINT");
+    await page.getByText("Disconnected").waitFor({ timeout: 15_000 });
+    await context.close();
+    await close();
+  },
+);
+
+function browserContext() {
+  if ("absent" in browser) throw new Error(browser.absent);
+  return browser;
+}
