@@ -67,7 +67,7 @@ export class Host {
   private readonly code: FunctionCode | undefined;
   private readonly ownership: Ownership;
   private readonly publisher: StatusPublisher | undefined;
-  /** Who has logged in to the console; undefined without one. */
+  /** The sessions of the console; `undefined` without a console. */
   private readonly consoleAccess: ConsoleAccess | undefined;
   private endpoints: Endpoints | undefined;
   private caughtUp = false;

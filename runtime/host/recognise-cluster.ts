@@ -6,7 +6,7 @@ import type { RuntimeOptions } from "./components.ts";
 /** Interval of retries while the cluster does not answer at the start, in milliseconds: the maximum backoff of an informer. */
 const clusterRetryMs = 5_000;
 /**
- * Pauses before retries after a 403, in milliseconds. An API server that has just started answers 403 until it has read its
+ * Delays of the retries after a 403, in milliseconds. An API server that has just started answers 403 until it has read its
  * roles.
  */
 const refusedRetriesMs = [1_000, 2_000];

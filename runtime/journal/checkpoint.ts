@@ -95,7 +95,7 @@ export class Checkpoint<J extends Journal = Journal> {
     return new Map(this.journal.state.paused);
   }
 
-  /** Pauses a function, or resumes it if `since` is undefined. Durable once `sync` has resolved. */
+  /** Records that a function is paused, or resumed if `since` is undefined. Durable once `sync` has resolved. */
   setPaused(functionName: string, since: number | undefined): Promise<void> {
     return this.journal.append({ ...emptyEntries, paused: [[functionName, since]] });
   }

@@ -61,7 +61,7 @@ test("`validate` says of the shipped functions and the first one what the README
   for (const { text } of files) shell.write(fileOf(text), text);
   const [, shown] = /^\$ npx watchfire validate\n([^$]*)/m.exec(read("README.md")) ?? [];
   expect(await shell.run("npx watchfire validate")).toBe(shown);
-  const [, code = ""] = /The three warnings \(`(\w+)`\)/.exec(read("README.md")) ?? [];
+  const [, code = ""] = /three warnings \(`(\w+)`\)/.exec(read("README.md")) ?? [];
   expect((await shell.run("npx watchfire validate 2>&1 >/dev/null")).split(`warning: ${code} `)).toHaveLength(4);
 });
 

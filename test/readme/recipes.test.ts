@@ -40,6 +40,7 @@ const recipes: readonly Recipe[] = [
       "runtime/engine/account/loop-time.ts": "a name of its work on the account",
       "runtime/docs/metrics.md": "the same name, in a metric's label",
       "runtime/host/control-api.ts": "`watchfire run` runs one at once",
+      "runtime/cli/trigger-types.ts": "compares the types of a handler's triggers with the manifest's",
       "runtime/cli/explain.ts": "it explains all schedules of a function",
       "runtime/docs/commands.md": "the summaries of these two commands",
       "runtime/engine/work/spill.ts": noObject,
