@@ -378,7 +378,7 @@ const spec = z.strictObject({
   paused: z
     .boolean()
     .default(false)
-    .describe("While true, no attempt starts. The checkpoints do not advance, and events wait in order."),
+    .describe("While true, no attempt starts. Events wait in order; the checkpoint moves only past stored events."),
 });
 
 /** Schema of a manifest as the user writes it; strict throughout. Rules between fields are in rules.ts. */

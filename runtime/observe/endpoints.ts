@@ -43,8 +43,8 @@ export interface Endpoints {
 
 /**
  * Serves `/livez`, `/readyz`, `/metrics` and `/status` on `host:port`. Dead letters, explanations and operations on functions are
- * only served to this machine (the containers of a pod share its loopback) and to callers with the token, because bodies may
- * contain secrets and replaying runs code. There, requests with an Origin, or for a Host that is not a loopback name, come from
+ * only served to this machine (the containers of a pod share its loopback), and only to callers with the token, because bodies
+ * may contain secrets and replaying runs code. There, requests with an Origin, or for a Host that is not a loopback name, come from
  * web pages and are refused. `/metrics` and `/status` are refused to requests for a Host that could be a web page's
  * (`isOwnHost`). Probes may name any host; `/readyz` then returns no reason.
  * @param spare number of ports after `port` to try if it is in use

@@ -25,7 +25,7 @@ test("the guide's commands make keys, deploy and build with them, and start runt
   // `npx watchfire` runs this checkout. helm has no cluster here, so an upgrade only renders.
   const shims = {
     npx: `shift; exec ${process.execPath} ${join(root, "runtime/bin/watchfire.js")} "$@"`,
-    helm: `shift; release="$1"; chart="${root}/$2"; shift 2; exec ${await helmPath()} template "$release" "$chart" $(printf '%s ' "$@" | sed s/--reuse-values//)`,
+    helm: `shift; release="$1"; chart="${root}/$2"; shift 2; exec ${await helmPath()} template "$release" "$chart" $(printf '%s ' "$@" | sed s/--reset-then-reuse-values//)`,
     node: `exec ${process.execPath} "$@"`,
   };
   for (const [name, text] of Object.entries(shims)) {
