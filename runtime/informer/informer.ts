@@ -223,7 +223,9 @@ export class Informer {
 
   /** Handles a complete list: its subscribers continue from where it ends. */
   private listed({ subscribers, at, brought }: Handover): void {
+    const { resource } = this.kind;
     if (this.covers(at)) this.rewind.due = false;
+    else if (this.rewind.due && resource) this.rewind.ask(resource);
     if (![...this.streams].some((stream) => stream.at !== undefined)) this.health.received = at;
     const placed = subscribers.map((subscriber) => ({ subscriber, at }));
     const stream = [...this.streams].find((stream) => stream.at !== undefined && stream.suits(at));

@@ -70,7 +70,7 @@ export class RewindCheck {
     do {
       this.due = false;
       answer = await this.answer(resource);
-    } while (answer.version !== undefined && this.due && !signal.aborted);
+    } while (answer.version !== undefined && this.due && !this.parts.relisting() && !signal.aborted);
     this.running = undefined;
     if (answer.version !== undefined) this.unanswered = 0;
     else this.later(resource, answer.retryAfterMs ?? 0);
@@ -99,5 +99,7 @@ export class RewindCheck {
     if (newest === undefined || !isNewer(newest, current)) this.parts.answered(current);
     // A list completed meanwhile is better evidence than this answer.
     else if (this.parts.lists() === lists && !this.parts.relisting()) this.parts.rewound();
+    // A subscriber that has joined since is not part of that list.
+    else this.due = true;
   }
 }

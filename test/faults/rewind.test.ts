@@ -70,6 +70,23 @@ test("one that joins a running stream from far ahead of it makes the source ask 
   expect(ahead.log[0]).toBe("list rv-rewind from 900");
 });
 
+test("one that joins from far ahead during the list that follows a rewind is checked once that list has ended", async () => {
+  await using fixture = await FaultFixture.start();
+  fixture.server.script(isProbe, (each) => each.stream().lines(bookmark(40, true)));
+  const [first, late] = [new RecordingSubscriber("900", "first"), new RecordingSubscriber("901", "late")];
+  fixture.watches.subscribe(configMaps, first);
+  (await fixture.server.request(isPlainWatch)).stream();
+  const list = (await fixture.server.request(isWatchList)).stream();
+  fixture.watches.subscribe(configMaps, late);
+  (await fixture.server.request(isPlainWatch, 2)).stream();
+  // The second answer comes while the list is read.
+  await fixture.pass(3);
+  list.lines(bookmark(41, true));
+  await first.saw("end 41");
+  await fixture.pass(5);
+  expect(late.log[0]).toBe("list rv-rewind from 901");
+});
+
 test("a group's list is no older than the newest position in it", async () => {
   await using fixture = await FaultFixture.start();
   const [old, young] = [new RecordingSubscriber("5", "old"), new RecordingSubscriber("100", "young")];
