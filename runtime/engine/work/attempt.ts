@@ -9,13 +9,23 @@ import type { Delivery, DeliveryListener, HandlerError, Look, Newest, Outcome, R
 import type { EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import { nameOf } from "../state/by-namespace.ts";
-import { givenUid, type LaneEvent, storedEvent } from "./event.ts";
+import {
+  asked,
+  givenUid,
+  isGone,
+  isHeldBack,
+  isLetGo,
+  isOfToday,
+  isUnselected,
+  type LaneEvent,
+  storedEvent,
+  told,
+} from "./event.ts";
 import { PrefetchWindow } from "./fair-scheduler.ts";
 import type { KeyBackoff } from "./key-backoff.ts";
 import { isByEdit, type KeyLane, unknownVersion, type Waits } from "./key-lane.ts";
 import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
-import { asked, isGone, isHeldBack, isLetGo, isOfToday, isUnselected, told } from "./waited-verdict.ts";
 
 /** The subject of an attempt: an event of an object or of a schedule, or a key that is to be reconciled. */
 type Waiting = LaneEvent | KeyLane;

@@ -117,7 +117,7 @@ export class SqliteJournal implements Journal {
       this.previousEnd = previousEnd;
       this.lock = lock;
       this.db = db;
-      this.objects = new SqliteKnown(db, loggedRows, () => this.bodyLimit);
+      this.objects = new SqliteKnown(db, loggedRows);
       this.writer = new SqliteWriter(db, this.file, fence, this.objects);
       this.state = readState(db);
       this.upkeep =
@@ -238,6 +238,7 @@ export class SqliteJournal implements Journal {
     const gone = this.goneFault;
     if (gone) throw gone;
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
+    this.objects.bodyLimit = this.bodyLimit;
     await this.write(() => {
       this.writer.write(entries);
       this.state.apply(entries);

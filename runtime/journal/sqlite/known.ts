@@ -83,16 +83,13 @@ export class SqliteKnown {
   /** Whether the store has room for bodies, and the bytes of bodies written since that was checked. */
   private hasRoom = true;
   private unchecked = Number.POSITIVE_INFINITY;
-  private readonly bodyLimit: () => number;
+  /** Size of the file, in bytes, from which on no body is stored. */
+  bodyLimit = Number.POSITIVE_INFINITY;
   /** The record that was read last. */
   private lastRead: { readonly seq: number; readonly rows: readonly LoggedState[] } | undefined;
 
-  /**
-   * @param most maximum number of rows in the log before the oldest are folded. Default 32,768.
-   * @param bodyLimit returns the size of the file, in bytes, from which on no body is stored. Default: no limit.
-   */
-  constructor(db: DatabaseSync, most = mostLoggedRows, bodyLimit = () => Number.POSITIVE_INFINITY) {
-    this.bodyLimit = bodyLimit;
+  /** @param most maximum number of rows in the log before the oldest are folded. Default 32,768. */
+  constructor(db: DatabaseSync, most = mostLoggedRows) {
     this.db = db;
     this.most = most;
     this.run = prepare(db);
@@ -102,6 +99,12 @@ export class SqliteKnown {
   /** Writes within the open transaction. `rolledBack` must follow if that is rolled back. */
   write(known: readonly KnownWrite[], bodies: readonly LastBody[]): void {
     this.freshen();
+    // If the functions' last bodies fill half of the disk, further ones are dropped, as a store without bodies does: a full disk
+    // would stop all functions.
+    if (!this.hasRoom || this.unchecked > checkedBytes) {
+      this.unchecked = 0;
+      this.hasRoom = Number(this.run.size.get()?.bytes) < this.bodyLimit;
+    }
     const logged: LoggedState[] = [];
     const table: Pair[] = [];
     for (const write of known) {
@@ -272,30 +275,18 @@ export class SqliteKnown {
   private putLastBody({ view, key, body }: LastBody): Pair[] {
     const { run } = this;
     // The older body stays, and the row says that it is older.
-    if (!this.takes(body)) return [];
+    if (!this.hasRoom) return [];
     const isLogged = this.newest.get(view)?.has(key) === true;
     const statement = isLogged ? run.idOf : run.bodyIsNew;
     let id = statement.get(view, key)?.id;
     if (id === undefined && isLogged) id = this.foldRow(view, key);
     if (id === undefined) return [];
     run.putBody.run(Number(id), body);
+    this.unchecked += body.length;
     this.touched += 1 + body.length / 2_000;
     if (!isLogged) return [];
     this.ownOf(view).add(key);
     return [[view, key]];
-  }
-
-  /**
-   * Whether a body is stored. If the functions' last bodies fill half of the disk, further ones are dropped, as a store without
-   * bodies does: a full disk would stop all functions.
-   */
-  private takes({ length }: Uint8Array): boolean {
-    this.unchecked += length;
-    if (this.unchecked > checkedBytes) {
-      this.unchecked = 0;
-      this.hasRoom = Number(this.run.size.get()?.bytes) < this.bodyLimit();
-    }
-    return this.hasRoom;
   }
 
   private foldOldest(): void {
@@ -352,11 +343,12 @@ export class SqliteKnown {
     }
     const { body } = state;
     const id = Number(run.putId.get(...rowOf(view, key, state))?.id);
-    if (!(body instanceof Uint8Array) || !this.takes(body)) {
+    if (!(body instanceof Uint8Array) || !this.hasRoom) {
       run.dropBody.run(id);
       return;
     }
     run.putBody.run(id, body);
+    this.unchecked += body.length;
     this.touched += body.length / 2_000;
   }
 }
