@@ -134,6 +134,9 @@ const long = [
   "manifest/all-clock-changes",
   "console/walk",
   "kube/kubeconfig/agreement",
+  "chart/definition",
+  "cli/validate-cluster",
+  "cel/cost",
 ];
 const longFiles = long.map((name) => `test/${name}.test.ts`);
 const isOnCluster = (file: string) => file.startsWith("test/on-cluster/");
@@ -142,6 +145,7 @@ const isOnCluster = (file: string) => file.startsWith("test/on-cluster/");
 const longest = [
   ...long,
   "hostile/programs",
+  "on-cluster/gap/restore",
   "on-cluster/gap/history",
   "on-cluster/source",
   "conformance/history",
