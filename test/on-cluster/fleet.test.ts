@@ -152,7 +152,7 @@ describe.skipIf(natsProgram === undefined)("a fleet", () => {
     for (const each of [first, second]) {
       each.signal("SIGTERM");
       expect(await each.ended()).toBe(0);
-      expect(await each.log()).toContain("was deleted, made again");
+      expect(await each.log()).toContain("was deleted, created again");
     }
   }, 300_000);
 
