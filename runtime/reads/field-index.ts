@@ -71,13 +71,16 @@ export class FieldIndex<Kept extends { readonly body: Buffer }> {
     for (const step of this.rest) {
       values = step === eachItem ? values.flatMap(itemsOf) : values.map((each) => memberOf(each, step));
     }
-    return new Set(
-      values
-        .flatMap((each) => (Array.isArray(each) ? each : [each]))
-        .map((each) => textOfNumber(each) ?? each)
-        .filter(isScalar)
-        .map(String),
-    );
+    const found = new Set<string>();
+    for (const each of values) {
+      for (const item of Array.isArray(each) ? each : [each]) {
+        const value = textOfNumber(item) ?? item;
+        if (isScalar(value)) found.add(String(value));
+        // One more shows that there are too many. The rest of a long list is not looked at.
+        if (found.size > mostValues) return found;
+      }
+    }
+    return found;
   }
 
   /** Fallback for the rare object whose keys are written with escapes. */

@@ -13,7 +13,7 @@ import { freePort } from "./watchfire-process.ts";
 const pollMs = 50;
 
 /** The program of this checkout. */
-export const ownProgram = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
+const ownProgram = join(import.meta.dirname, "../../runtime/bin/watchfire.js");
 
 const builds = new Map<string, Promise<string>>();
 const buildFolders: string[] = [];

@@ -195,11 +195,11 @@ export class Nats {
    * @throws what the client throws
    */
   async rewound(before: string): Promise<void> {
-    if ((await this.identity()) !== before) return;
-    const { config } = await this.jsm.streams.info(this.logStream);
-    await this.jsm.streams.update(this.logStream, {
-      metadata: { ...config.metadata, [rewoundKey]: crypto.randomUUID() },
-    });
+    const log = await this.jsm.streams.info(this.logStream).catch(unlessAbsent);
+    // A stream that is made in its place has another identity by itself.
+    if (!log || (await this.identity()) !== before) return;
+    const metadata = { ...log.config.metadata, [rewoundKey]: crypto.randomUUID() };
+    await this.jsm.streams.update(this.logStream, { metadata });
   }
 
   /** Marks streams of an older runtime with this cluster. @throws as `identity` */
