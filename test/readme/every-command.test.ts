@@ -8,20 +8,20 @@ const tests = join(import.meta.dirname, "..");
 
 /** The tests that run a page's commands, which they read from the page. */
 const runBy: Readonly<Record<string, string>> = {
-  "README.md": "readme/first-function.test.ts",
-  "deploy/chart/README.md": "readme/deploying.test.ts",
-  "runtime/docs/building.md": "readme/first-function.test.ts",
-  "runtime/docs/commands.md": "readme/operating.test.ts",
-  "runtime/docs/deploying.md": "readme/deploying.test.ts",
-  "runtime/docs/executor-rights.md": "readme/deploying.test.ts",
+  "README.md": "readme/first-function.long.test.ts",
+  "deploy/chart/README.md": "readme/deploying.long.test.ts",
+  "runtime/docs/building.md": "readme/first-function.long.test.ts",
+  "runtime/docs/commands.md": "readme/operating.long.test.ts",
+  "runtime/docs/deploying.md": "readme/deploying.long.test.ts",
+  "runtime/docs/executor-rights.md": "readme/deploying.long.test.ts",
   "runtime/docs/getting-started.md": "npm/getting-started.test.ts",
-  "runtime/docs/nats.md": "scenarios/nats-away.test.ts",
-  "runtime/docs/operating.md": "readme/operating.test.ts",
-  "runtime/docs/recipes.md": "cli/recipes.test.ts",
-  "runtime/docs/runbook.md": "readme/deploying.test.ts",
-  "runtime/docs/security.md": "cli/validate.test.ts",
-  "runtime/docs/signing.md": "catalog/signing-guide.test.ts",
-  "runtime/docs/troubleshooting.md": "readme/first-function.test.ts",
+  "runtime/docs/nats.md": "scenarios/nats-away.long.test.ts",
+  "runtime/docs/operating.md": "readme/operating.long.test.ts",
+  "runtime/docs/recipes.md": "cli/recipes.long.test.ts",
+  "runtime/docs/runbook.md": "readme/deploying.long.test.ts",
+  "runtime/docs/security.md": "cli/validate.long.test.ts",
+  "runtime/docs/signing.md": "catalog/signing-guide.long.test.ts",
+  "runtime/docs/troubleshooting.md": "readme/first-function.long.test.ts",
 };
 
 const pages = userPages.filter((page) => commandsOf(page).length > 0);

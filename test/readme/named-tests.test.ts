@@ -9,7 +9,7 @@ const guarantees = ["guarantees", "guarantees-work", "guarantees-edits"].map((pa
 
 /** The tests that pages name: the file below `test/`, and words of the test's name. */
 const named = [threats, ...guarantees].flatMap((page) =>
-  [...page.matchAll(/`([\w/-]+\.test\.ts)`: ([^|)\n]+)/g)].map(([, file = "", law = ""]) => ({
+  [...page.matchAll(/`([\w/.-]+\.test\.ts)`: ([^|)\n]+)/g)].map(([, file = "", law = ""]) => ({
     file,
     law: law.trim(),
   })),
@@ -25,7 +25,7 @@ it.each(named)("a page's promise is held by a test: $file, $law", ({ file, law }
 it("every line of the threat model's tables names its test", () => {
   const lines = threats.split("\n").filter((line) => /^\| (?!---|tries to)/.test(line));
   expect(lines.length).toBeGreaterThan(20);
-  for (const line of lines) expect(line).toMatch(/`[\w/-]+\.test\.ts`: /);
+  for (const line of lines) expect(line).toMatch(/`[\w/.-]+\.test\.ts`: /);
 });
 
 it("every guarantee has an example, and names its test", () => {
@@ -33,5 +33,5 @@ it("every guarantee has an example, and names its test", () => {
   const promises = sections.filter((section) => !section.startsWith("What cannot be promised"));
   expect(promises).toHaveLength(sections.length - 1);
   expect(promises.length).toBeGreaterThan(15);
-  for (const promise of promises) expect(promise).toMatch(/\n\*Example\.\* [\s\S]*\nHeld by `[\w/-]+\.test\.ts`: /);
+  for (const promise of promises) expect(promise).toMatch(/\n\*Example\.\* [\s\S]*\nHeld by `[\w/.-]+\.test\.ts`: /);
 });

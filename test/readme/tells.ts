@@ -66,7 +66,7 @@ const commentsOf = (source: string): string[] =>
 const generated = /<!-- (\w+) -->[\s\S]*?<!-- \/\1 -->/g;
 
 /** The name of a test that a page cites for a promise; its wording is the test's. */
-const cited = /`[\w/-]+\.test\.ts`: [^|)\n]+/g;
+const cited = /`[\w/.-]+\.test\.ts`: [^|)\n]+/g;
 
 /** The sentences of a Markdown text that match a pattern, once per match. */
 export const tellsIn = (page: string): string[] =>

@@ -9,7 +9,7 @@ import type { RequiredText } from "./required-text.ts";
 
 /**
  * Cost units after which judging may pause between two conditions. A piece takes at most these and one expression's: about 10 ms,
- * if the cheapest unit takes 2 ns (`cost.test.ts`).
+ * if the cheapest unit takes 2 ns (`cost.long.test.ts`).
  */
 export const pieceUnits = 100_000;
 

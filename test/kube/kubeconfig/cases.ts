@@ -40,7 +40,7 @@ const prints = (text: string): string => script(`cat <<'END'\n${text}\nEND`);
 const credential = (status: unknown, apiVersion = v1): string => json({ apiVersion, kind: "ExecCredential", status });
 const bearer = (token: string): Partial<Seen> => ({ authorization: `Bearer ${token}` });
 
-/** The behaviour of kubectl 1.36 by case. `agreement.test.ts` compares the table with the real kubectl. */
+/** The behaviour of kubectl 1.36 by case. `agreement.long.test.ts` compares the table with the real kubectl. */
 export function casesOf(site: Site): readonly Case[] {
   const ca = base64(site.ca);
   const trusted = { server: `https://${site.https}`, "certificate-authority-data": ca };

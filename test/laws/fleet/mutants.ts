@@ -148,7 +148,7 @@ export const mutants: readonly Mutant[] = [
     fault: "Secrets that are full refuse what only forgets",
     file: "runtime/journal/secrets/journal.ts",
     edits: [["if (this.full && adds) return this.full;", "if (this.full) return this.full;"]],
-    caughtBy: "test/on-cluster/checkpoint-store.test.ts",
+    caughtBy: "test/on-cluster/checkpoint-store.long.test.ts",
   },
   {
     fault: "tombstones whose resourceVersions have no order stay for good",
@@ -220,7 +220,7 @@ export const mutants: readonly Mutant[] = [
     fault: "a cluster whose identity cannot be read is passed over in silence",
     file: "runtime/host/recognise-cluster.ts",
     edits: [[`"cluster's identity unknown");`, `"");`]],
-    caughtBy: "test/scenarios/restart.test.ts",
+    caughtBy: "test/scenarios/restart.long.test.ts",
   },
   {
     fault: "a function that is removed in doubt comes back unflagged",
