@@ -64,7 +64,7 @@ function readFunctionName(operands: readonly string[]): string {
   }
   if (names.dnsLabel.test(name)) return name;
   throw new WatchfireError("WF_CLI_USAGE", {
-    what: "NAME is no function's name",
+    what: "NAME is not a valid function name",
     actual: name,
     hint: "use small letters, digits and -, 63 at most, with a letter or digit at both ends",
   });

@@ -85,7 +85,7 @@ function understood<T>(schema: z.ZodType<T>, answer: unknown, url: string): T {
 
 const stranger = (url: string, actual: string): WatchfireError =>
   new WatchfireError("WF_CLI_UNREACHABLE", {
-    what: `what answers at ${url} is no Watchfire runtime`,
+    what: `the server at ${url} is not a Watchfire runtime`,
     actual,
     hint: "take the address that the runtime's --listen or --port names",
   });

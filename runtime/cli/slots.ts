@@ -13,7 +13,7 @@ export const slots = command({
   options: { ...runtimeOptions, output: output("json") },
   async run(invocation) {
     const fleet = await fleetOf(runningRuntime(invocation));
-    if (!fleet) throw new WatchfireError("WF_CLI_USAGE", { what: "this runtime is no replica of a fleet" });
+    if (!fleet) throw new WatchfireError("WF_CLI_USAGE", { what: "this runtime is not a replica of a fleet" });
     const text = invocation.options.output === "json" ? JSON.stringify(fleet, null, 2) : render(fleet);
     process.stdout.write(`${text}\n`);
     return 0;

@@ -295,7 +295,10 @@ export class Dispatcher implements Replayer {
     const ended = await this.within(graceMs, Promise.all([...this.functions.values()].map((it) => it.stop())));
     // The process ends in any case: events that were not saved are repeated, flagged.
     const saved = await this.within(saveMs, this.commits.sync()).catch((error: unknown) => {
-      this.options.log.warn({ error: error instanceof Error ? error.message : String(error) }, "not all is saved");
+      this.options.log.warn(
+        { error: error instanceof Error ? error.message : String(error) },
+        "the last checkpoints could not be saved",
+      );
       return false;
     });
     this.commits.halt();

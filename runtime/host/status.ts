@@ -263,7 +263,7 @@ type StateMessage = Required<Pick<FunctionReport, "reason" | "message">> & Pick<
 const backlogged: StateMessage = {
   reason: "Backlogged",
   message:
-    "its share of the room for waiting events is used up: it takes no more until its handler has caught up, and then goes on where it stopped",
+    "its share of the room for waiting events is used up: it accepts no more until its handler has caught up, and then continues where it stopped",
 };
 
 /** Overruns below this many seconds are not reported; a list takes as long. */
@@ -273,7 +273,7 @@ function overShare(counts: FunctionStatus | undefined): StateMessage | undefined
   const { overShareSeconds: seconds = 0, parentSeconds } = counts ?? {};
   if (seconds < overShareSeconds) return undefined;
   const spent = [...(parentSeconds ?? [])].map(([work, of]) => `${work} ${of.toFixed(1)} s`).join(", ");
-  const message = `it has had its share of the runtime's own time for ${seconds.toFixed(0)} s (so far ${spent}): what it watches and asks for waits for its turns, and no other function waits for it`;
+  const message = `it has used more than its share of the event loop for ${seconds.toFixed(0)} s (so far ${spent}): its events and calls wait for its turns; other functions do not wait for it`;
   return { reason: "Throttled", message };
 }
 
@@ -287,7 +287,7 @@ function beyondContainer({ resources }: FunctionManifest, { memoryLimit }: Execu
 
 const tooManyKeys = ({ count, withoutObject }: KeyCounts): StateMessage => ({
   reason: "KeysFull",
-  message: `it has ${count} keys that are to run, now or later, ${withoutObject} of them without an object: changes wait, in order, until it has fewer`,
+  message: `${count} keys wait to run, now or later, ${withoutObject} of them without an object: changes wait, in order, until there are fewer`,
 });
 
 function pausedBy(name: string, pause: Pause): StateMessage {
@@ -295,7 +295,7 @@ function pausedBy(name: string, pause: Pause): StateMessage {
     pause.by === "manifest"
       ? "its manifest says `paused: true`"
       : `paused by a command at ${new Date(pause.since).toISOString()}, until \`watchfire resume ${name}\``;
-  return { reason: "Paused", message: `${who}; what happens meanwhile waits, in order` };
+  return { reason: "Paused", message: `${who}; changes wait meanwhile, in order` };
 }
 
 const saidOf = (trouble: Trouble | undefined): StateMessage | undefined =>

@@ -60,7 +60,7 @@ function noContext({ config, files, found }: LoadedKubeconfig): Error {
   const known = [...config.contexts.keys()];
   if (!found) {
     return configFault({
-      what: `no cluster is named, and this is no pod with an account of its own`,
+      what: `no cluster is named, and this process is not in a pod with a ServiceAccount`,
       ...(files !== "" && { actual: files }),
       hint: "pass --kubeconfig FILE, set KUBECONFIG, or write ~/.kube/config",
     });

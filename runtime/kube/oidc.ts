@@ -48,7 +48,7 @@ export function oidcSettings(
   for (const key of ["idp-issuer-url", "client-id"])
     if (value(key) === "") throw refuse(`has an auth-provider without ${key}`);
   const authority = value("idp-certificate-authority-data");
-  if (!isBase64(authority)) throw refuse("has an auth-provider whose idp-certificate-authority-data is no base64");
+  if (!isBase64(authority)) throw refuse("has an auth-provider whose idp-certificate-authority-data is not base64");
   const data = Buffer.from(authority, "base64");
   return {
     issuer: value("idp-issuer-url").replace(/\/$/, ""),

@@ -412,7 +412,7 @@ function strangerIn({ holder, durationMs }: LeaseRecord, identity: string): stri
   const odd =
     durationMs !== leaseMs
       ? `for ${durationMs / 1000} s at a time, which no replica of this runtime does`
-      : set !== undefined && statefulSetOf(holder) !== set && `which is no pod of the StatefulSet ${set}`;
+      : set !== undefined && statefulSetOf(holder) !== set && `which is not a pod of the StatefulSet ${set}`;
   return odd
     ? `${holder} holds the Lease, ${odd}; if it is none of yours, take holderIdentity off the Lease`
     : undefined;

@@ -109,7 +109,7 @@ function* strayFaults(triggers: readonly unknown[], delivery: unknown): Generato
     yield {
       code: invalid,
       path: ["spec", "triggers", index, "key"],
-      what: `in mode ${mode} the handler is told each change of an object by itself, and a key wakes nobody`,
+      what: `in mode ${mode} the handler receives each change of an object, so a key has no effect`,
       hint: "set `delivery.mode: Reconcile`, or remove the key",
     };
   }
@@ -117,7 +117,7 @@ function* strayFaults(triggers: readonly unknown[], delivery: unknown): Generato
   yield {
     code: invalid,
     path: ["spec", "delivery", "resync"],
-    what: `in mode ${mode} the handler is told changes, and a resync is none`,
+    what: `in mode ${mode} the handler receives changes only, so a resync has no effect`,
     hint: "set `delivery.mode: Reconcile`, or remove resync",
   };
 }

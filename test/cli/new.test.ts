@@ -84,9 +84,12 @@ test("a system that refuses to write is said with the reason", async () => {
 test.each([
   [[], /^WF_CLI_USAGE: new takes the function's NAME; /],
   [["a", "b"], /^WF_CLI_USAGE: new takes one NAME, got a b; /],
-  [["Greet"], /^WF_CLI_USAGE: NAME is no function's name, got "Greet"; use small letters, digits and -, 63 at most/],
-  [["../a"], /^WF_CLI_USAGE: NAME is no function's name, got "\.\.\/a"; /],
-  [["a".repeat(64)], /^WF_CLI_USAGE: NAME is no function's name, .* 63 at most/],
+  [
+    ["Greet"],
+    /^WF_CLI_USAGE: NAME is not a valid function name, got "Greet"; use small letters, digits and -, 63 at most/,
+  ],
+  [["../a"], /^WF_CLI_USAGE: NAME is not a valid function name, got "\.\.\/a"; /],
+  [["a".repeat(64)], /^WF_CLI_USAGE: NAME is not a valid function name, .* 63 at most/],
   [["a", "--template", "secret-miror"], /^WF_CLI_USAGE: there is no such template, .*; did you mean secret-mirror\?$/m],
   [["a", "--template", "toString"], /^WF_CLI_USAGE: there is no such template, got "toString"; there are hello, /],
   [["a", "--functions", "nowhere"], /^WF_MANIFEST_FOLDER nowhere: there is no such folder; /],

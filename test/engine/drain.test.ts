@@ -95,7 +95,7 @@ describe("a drain", () => {
     const drained = it.dispatcher.drain(25_000);
     await it.clock.advance(1_000);
     expect(await drained).toBe(false);
-    expect(it.warnings).toContainEqual({ error: "input/output error", msg: "not all is saved" });
+    expect(it.warnings).toContainEqual({ error: "input/output error", msg: "the last checkpoints could not be saved" });
     expect(it.clock.timers).toBe(0);
   });
 });

@@ -288,8 +288,8 @@ describe("a Lease", () => {
 
   test.each([
     ["whose term no replica has", "a stranger", 86_400, "a stranger holds the Lease, for 86400 s at a time"],
-    ["who is of another StatefulSet", identityOf("other", 0), 10, "which is no pod of the StatefulSet wf"],
-    ["who is of no StatefulSet", "laptop_4711_0a1b2c3d", 10, "which is no pod of the StatefulSet wf"],
+    ["who is of another StatefulSet", identityOf("other", 0), 10, "which is not a pod of the StatefulSet wf"],
+    ["who is of no StatefulSet", "laptop_4711_0a1b2c3d", 10, "which is not a pod of the StatefulSet wf"],
   ])("held by one %s says so to those who wait, and in the log once", async (_, holder, seconds, said) => {
     const { clock, lease } = world();
     const warnings: unknown[] = [];

@@ -97,7 +97,12 @@ describe("a manifest of mode Reconcile", () => {
       [shops, '    - { schedule: { every: 1h }, key: { expression: "object.metadata.name" } }'],
       "spec.triggers[1].key: a schedule is about no object",
     ],
-    ["a resync of events", "{ resync: 1h }", [shops], "spec.delivery.resync: in mode All the handler is told changes"],
+    [
+      "a resync of events",
+      "{ resync: 1h }",
+      [shops],
+      "spec.delivery.resync: in mode All the handler receives changes only",
+    ],
   ])("is refused with %s, with the reason and what to do", async (_, delivery, triggers, says) => {
     const { lines, faults } = await load(delivery, ...triggers);
     expect(lines.join("\n")).toContain(says);

@@ -72,7 +72,7 @@ export class KeyOf {
     try {
       const keys = [...new Set(this.keys(this.fields.read({ body }), namespace))];
       // The message must not quote the object, which may be a Secret.
-      if (!keys.every(isKey)) return failed("it gives what is no name, and no namespace/name");
+      if (!keys.every(isKey)) return failed("its result is neither a name nor namespace/name");
       if (keys.length > mostKeys) return failed(`it gives ${keys.length} names, more than ${mostKeys}`);
       return keys.length === 0 ? { heldBack: wakesNobody } : { keys };
     } catch (error) {

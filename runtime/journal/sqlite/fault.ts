@@ -23,12 +23,12 @@ export function checkpointFault(error: unknown, file: string): WatchfireError {
   if (errcode === busy)
     return new WatchfireError("WF_CHECKPOINT_LOCKED", { place, what: "the file is locked", cause: error });
   if (errcode === corrupt || errcode === notADatabase)
-    return new WatchfireError("WF_CHECKPOINT_CORRUPT", detail("it is no sound database"));
+    return new WatchfireError("WF_CHECKPOINT_CORRUPT", detail("the file is not a valid database"));
   if (error instanceof SyntaxError || error instanceof ZodError)
-    return new WatchfireError("WF_CHECKPOINT_CORRUPT", { place, what: "a row of it cannot be read", cause: error });
+    return new WatchfireError("WF_CHECKPOINT_CORRUPT", { place, what: "a row cannot be read", cause: error });
   const system = error instanceof Error && "code" in error ? String(error.code) : "";
   if (errcode === readOnly || errcode === cannotOpen || unwritable.has(system)) {
-    return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail("it cannot be opened for writing"));
+    return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail("the file cannot be opened for writing"));
   }
   return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail("a write failed"));
 }
