@@ -1,7 +1,8 @@
 import { type Clock, pause, type Random, type Timer } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { type Fence, isSame } from "./fence.ts";
 import type { LeaseApi } from "./lease-api.ts";
-import { type LeaseChange, type LeaseRecord, microTime } from "./lease-record.ts";
+import { fenceOf, type LeaseChange, type LeaseRecord, microTime } from "./lease-record.ts";
 import { statefulSetOf } from "./stateful-set.ts";
 import { Unwritten } from "./unwritten.ts";
 
@@ -20,13 +21,6 @@ const lookMs = 1_000;
 const againMs = 500;
 /** Timeout of one request in milliseconds. Two fit into a holder's time. */
 const requestMs = 3_000;
-
-/** Fencing token: orders the processes that held a Lease. A higher number of the same Lease is later. */
-export interface Fence {
-  /** The Lease's uid. */
-  readonly lease: string;
-  readonly number: number;
-}
 
 /** Returns why a process may not take the Lease although it is free, or `undefined` if it may. */
 export type Eligible = (annotations: Readonly<Record<string, string>>) => string | undefined;
@@ -72,6 +66,8 @@ interface Term {
   since: ClockReading;
   /** When this process last requested that its Lease be created again, in wall-clock milliseconds. */
   madeAgainAt?: number | undefined;
+  /** The number that this process last requested for its Lease. */
+  raisedTo?: number;
 }
 
 /**
@@ -169,12 +165,13 @@ export class Elector {
    * if it is lost meanwhile
    */
   async annotate(annotations: Readonly<Record<string, string | undefined>>): Promise<void> {
-    while (this.holds) {
-      if (await this.write({ annotations })) return this.annotating.written();
-      if (this.holds) this.annotating.failed(this.trouble);
-      await pause(this.options.clock, againMs);
-    }
-    throw lostError("it was lost before it could be annotated");
+    if (!(await this.persist({ annotations }))) throw lostError("it was lost before it could be annotated");
+  }
+
+  /** Raises the fence above a number, while the Lease is held. Returns the fence, or `undefined` if the Lease is lost. */
+  async raise(above: number): Promise<Fence | undefined> {
+    await this.persist({ transitions: above + 1 });
+    return this.holds ? this.fence : undefined;
   }
 
   /**
@@ -196,6 +193,19 @@ export class Elector {
     } catch (error) {
       log.warn({ identity, error: String(error) }, "lease not released, it expires by itself");
     }
+  }
+
+  /** Writes a change, retrying while the Lease is held. Returns false if it is lost. */
+  private async persist(change: LeaseChange): Promise<boolean> {
+    while (this.holds) {
+      if (await this.write(change)) {
+        this.annotating.written();
+        return true;
+      }
+      if (this.holds) this.annotating.failed(this.trouble);
+      await pause(this.options.clock, againMs);
+    }
+    return false;
   }
 
   /** Returns whether it is held now. */
@@ -264,7 +274,7 @@ export class Elector {
     // A late answer counts as lost. The next attempt finds the Lease in this process' name.
     if (written === "conflict" || this.age(since) >= giveUpMs) return false;
     this.record = written;
-    this.term = { fence: { lease: written.uid, number: written.transitions }, since };
+    this.term = { fence: fenceOf(written), since };
     this.watchDeadline();
     return true;
   }
@@ -305,6 +315,10 @@ export class Elector {
     const { api, clock, identity } = this.options;
     const { term, record } = this;
     if (!term || !record || !this.holds) return false;
+    if (change.transitions !== undefined) {
+      if (change.transitions <= term.fence.number) return true;
+      term.raisedTo = change.transitions;
+    }
     try {
       const since = this.moment();
       const written = await api.update(record, { ...change, renewedAt: clock.now() }, requestMs);
@@ -314,7 +328,8 @@ export class Elector {
       const found = await api.get(requestMs);
       if (this.term !== term || !this.holds) return false;
       this.trouble = "somebody else changed it";
-      if (found && wasMadeAgain(found, identity, term)) term.fence = { lease: found.uid, number: found.transitions };
+      if (found && (wasMadeAgain(found, identity, term) || wasRaised(found, identity, term)))
+        term.fence = fenceOf(found);
       if (found && isOf(found, identity, term.fence)) {
         this.record = found;
         return await this.writeNow(change);
@@ -330,6 +345,7 @@ export class Elector {
   private renewed(term: Term, written: LeaseRecord, since: ClockReading): true {
     this.record = written;
     this.trouble = "";
+    term.fence = fenceOf(written);
     term.since = since;
     this.watchDeadline();
     return true;
@@ -348,7 +364,6 @@ export class Elector {
     const made = await api.create({ ...claim, ...change, annotations: kept }, requestMs);
     if (made === "conflict" || this.term !== term || !this.holds) return false;
     log.warn({ identity, lease: made.name }, "lease was deleted, created again");
-    term.fence = { lease: made.uid, number: made.transitions };
     return this.renewed(term, made, since);
   }
 
@@ -392,15 +407,19 @@ export class Elector {
   }
 }
 
-const isOf = ({ uid, holder, transitions }: LeaseRecord, identity: string, fence: Fence): boolean =>
-  uid === fence.lease && holder === identity && transitions === fence.number;
+const isOf = (record: LeaseRecord, identity: string, fence: Fence): boolean =>
+  record.holder === identity && isSame(fence, fenceOf(record));
 
 /** Whether it was created by a request of this term whose answer was lost. */
-const wasMadeAgain = ({ holder, transitions, object }: LeaseRecord, identity: string, term: Term): boolean =>
+const wasMadeAgain = ({ holder, transitions, acquired }: LeaseRecord, identity: string, term: Term): boolean =>
   term.madeAgainAt !== undefined &&
   holder === identity &&
   transitions === term.fence.number &&
-  object.spec?.acquireTime === microTime(term.madeAgainAt);
+  acquired === microTime(term.madeAgainAt);
+
+/** Whether its number was raised by a request of this term whose answer was lost. */
+const wasRaised = (record: LeaseRecord, identity: string, { fence, raisedTo: number }: Term): boolean =>
+  number !== undefined && isOf(record, identity, { ...fence, number });
 
 /**
  * Describes why the holder does not look like a replica. `undefined` if the Lease is free, held by this process, or held by what

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import type { Fence } from "./fence.ts";
 
 /** Formats a metav1.MicroTime: RFC 3339 with six digits of a second. */
 export const microTime = (epochMs: number): string => new Date(epochMs).toISOString().replace("Z", "000Z");
@@ -15,6 +16,7 @@ const leaseSchema = z.looseObject({
       holderIdentity: z.string().nullish(),
       leaseDurationSeconds: z.number().nullish(),
       leaseTransitions: z.number().nullish(),
+      acquireTime: z.string().nullish(),
     })
     .nullish(),
 });
@@ -31,6 +33,8 @@ export interface LeaseRecord {
   readonly durationMs: number;
   /** Increased each time a process takes it, so that two processes never hold it under the same number. */
   readonly transitions: number;
+  /** When it was last taken; "" if it never was. */
+  readonly acquired: string;
   readonly annotations: Readonly<Record<string, string>>;
   /** The whole object, so that fields written by others survive updates. */
   readonly object: z.infer<typeof leaseSchema>;
@@ -48,10 +52,16 @@ export interface LeaseChange {
   readonly annotations?: Readonly<Record<string, string | undefined>>;
 }
 
+export const fenceOf = ({ uid, transitions, acquired }: LeaseRecord): Fence => ({
+  lease: uid,
+  number: transitions,
+  acquired,
+});
+
 /** Parses a Lease sent by an API server. @throws ZodError if it is not a Lease */
 export function readLease(object: unknown): LeaseRecord {
   const lease = leaseSchema.parse(object);
-  const { holderIdentity, leaseDurationSeconds, leaseTransitions } = lease.spec ?? {};
+  const { holderIdentity, leaseDurationSeconds, leaseTransitions, acquireTime } = lease.spec ?? {};
   return {
     name: lease.metadata.name,
     uid: lease.metadata.uid,
@@ -59,6 +69,7 @@ export function readLease(object: unknown): LeaseRecord {
     holder: holderIdentity ?? "",
     durationMs: (leaseDurationSeconds ?? 0) * 1000,
     transitions: leaseTransitions ?? 0,
+    acquired: acquireTime ?? "",
     annotations: lease.metadata.annotations ?? {},
     object: lease,
   };

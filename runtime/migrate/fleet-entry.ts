@@ -4,7 +4,7 @@ import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 import { isAsAsked, spreadOf } from "../engine/state/sharding.ts";
 import { elsewhere } from "../journal/journal.ts";
 import { DataFolder } from "../journal/sqlite/data-folder.ts";
-import { Elector, lostError } from "../lease/elector.ts";
+import { Elector } from "../lease/elector.ts";
 import { type LeaseApi, leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { awaited } from "../slots/taken-fleet.ts";
@@ -176,8 +176,6 @@ export class FleetEntry {
   private async move(elector: Elector, signal: AbortSignal): Promise<void> {
     const { options, here, folder } = this;
     const place = placeIn(elector.annotations);
-    const { fence } = elector;
-    if (!fence) throw lostError("it was lost before positions were carried over");
     const found = place.where === "" && !folder.holdsPositions ? await findPlace(options, signal) : undefined;
     // The next check uses this annotation, or what an active replica has written meanwhile.
     if (found) return placeIn(elector.annotations).where === "" ? elector.annotate(found.annotations) : undefined;
@@ -192,7 +190,7 @@ export class FleetEntry {
       due === "sweep"
         ? await this.sweep(around, elector, signal)
         : await withNats(options, (connection) =>
-            movePositions(around, elector, fleetSlots({ ...options, connection }, fence, signal), signal),
+            movePositions(around, elector, fleetSlots({ ...options, connection }, elector, signal), signal),
           );
     this.wasTried ||= isHere && !isDone;
     if (isDone) folder.retire();

@@ -1,9 +1,11 @@
 import { isAsAsked, type Sharding, spreadOf } from "../engine/state/sharding.ts";
 import type { Nats } from "../journal/nats/connection.ts";
-import type { Fence } from "../lease/elector.ts";
+import { slotsOn } from "../journal/nats/sweep.ts";
+import { type Elector, lostError } from "../lease/elector.ts";
+import type { Fence } from "../lease/fence.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { layoutOf, placesOf } from "./layout.ts";
-import { annotationsOf, fleetPlace, setOf, slotName, spreadsNote } from "./location.ts";
+import { annotationsOf, fleetPlace, newestTerm, setOf, setOfName, slotName, spreadsNote } from "./location.ts";
 import { type Destination, fillJournal } from "./move.ts";
 import { sweepSets } from "./nats-sets.ts";
 import { type NatsStoreOptions, openSlot, roomOfSlot } from "./open-journal.ts";
@@ -21,14 +23,19 @@ interface SlotsOptions extends Pick<NatsStoreOptions, "cluster" | "clock" | "log
 }
 
 /**
- * The slots of a fleet in a new set, named after the fence's term, so that no earlier or later process writes there. If this
- * process ends before the switch, the next move sweeps the set.
+ * The slots of a fleet in a new set, named after the fence, so that no earlier or later process writes there. If this process ends
+ * before the switch, the next move sweeps the set.
  */
-export function fleetSlots(options: SlotsOptions, fence: Fence, signal: AbortSignal): Destination {
+export function fleetSlots(
+  options: SlotsOptions,
+  elector: Pick<Elector, "fence" | "raise">,
+  signal: AbortSignal,
+): Destination {
   const { connection, slots, cluster, clock, log } = options;
   const where = fleetPlace(slots);
   const fill: Destination["fill"] = async (sources, names) => {
     const manifests = await options.manifests();
+    const fence = await newFence(connection, elector);
     const set = setOf(fence);
     await sweepSets(connection, clock, cluster, { set, from: sources.set });
     const asked = new Map(manifests.map((manifest) => [manifest.name, spreadOf(manifest)]));
@@ -45,7 +52,8 @@ export function fleetSlots(options: SlotsOptions, fence: Fence, signal: AbortSig
         carried[slot] = Object.values(marks).at(-1) ?? "";
       };
       const of = { slot: slotName(set, slot), room: roomOfSlot(slots), cacheBytes, onLost: () => {} };
-      const journal = await openSlot({ connection, clock, log, ...of }, { fence, annotations: {}, annotate });
+      const held = { fence, raise: elector.raise.bind(elector), annotations: {}, annotate };
+      const journal = await openSlot({ connection, clock, log, ...of }, held);
       let isDone = false;
       try {
         await fillJournal(sources, journal, { layout, slot }, signal);
@@ -59,4 +67,13 @@ export function fleetSlots(options: SlotsOptions, fence: Fence, signal: AbortSig
     return { ...annotationsOf({ where, set, carried }), ...spreadsNote(new Map(spreads)) };
   };
   return { where, fill };
+}
+
+/** Raises the fence above all sets of its Lease, because a restore of etcd may have set the Lease back behind some of them. */
+async function newFence(connection: Nats, elector: Pick<Elector, "fence" | "raise">): Promise<Fence> {
+  const { fence } = elector;
+  const newest = fence ? newestTerm(fence, (await slotsOn(connection)).map(setOfName)) : 0;
+  const above = fence && newest >= fence.number ? await elector.raise(newest) : fence;
+  if (!above) throw lostError("it was lost before positions were carried over");
+  return above;
 }

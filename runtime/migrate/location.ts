@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import { readSpread, type Sharding, wordsOf } from "../engine/state/sharding.ts";
-import type { Fence } from "../lease/elector.ts";
+import type { Fence } from "../lease/fence.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
 
 /**
@@ -66,6 +66,13 @@ export const slotName = (set: string, slot: number): string => (set === "" ? Str
 
 /** Returns the set that the Lease's holder moves checkpoints into in this term. No earlier or later holder writes there. */
 export const setOf = ({ lease, number }: Fence): string => `${lease.replace(/[^0-9a-z]/gi, "").slice(0, 8)}-${number}`;
+
+/** Returns the newest of a Lease's terms that has a set among these, or 0. */
+export const newestTerm = ({ lease }: Fence, sets: Iterable<string>): number => {
+  const prefix = setOf({ lease, number: 0 }).slice(0, -1);
+  const terms = [...sets].flatMap((set) => (set.startsWith(prefix) ? Number(set.slice(prefix.length)) : []));
+  return Math.max(0, ...terms);
+};
 
 /** Returns the set in a slot's name. */
 export const setOfName = (name: string): string => /^(?:(.*)_)?\d+$/.exec(name)?.[1] ?? "";

@@ -7,7 +7,8 @@ import { natsFault } from "../journal/nats/fault.ts";
 import { JetstreamJournal, type JetstreamJournalOptions } from "../journal/nats/journal.ts";
 import type { Witness } from "../journal/nats/slot.ts";
 import { SecretsJournal, type SecretsJournalOptions } from "../journal/secrets/journal.ts";
-import type { Elector } from "../lease/elector.ts";
+import { type Elector, lostError } from "../lease/elector.ts";
+import type { FenceOptions } from "../lease/fence.ts";
 import type { Logger } from "../observe/log.ts";
 import { placeIn, slotName } from "./location.ts";
 import { claimStreams } from "./nats-sets.ts";
@@ -37,12 +38,9 @@ export type SharedPlace = Exclude<StoreKind, "sqlite">;
 
 /** Opens each kind of journal under the held fence. */
 const sharedJournals = {
-  kubernetes: async ({ account = runtimeAccount, ...options }, { fence }) => {
-    if (!fence) throw notHeld();
-    return SecretsJournal.open({ ...options, account, fence });
-  },
+  kubernetes: async ({ account = runtimeAccount, ...options }, elector) =>
+    SecretsJournal.open({ ...options, account, ...fenceOptions(elector, options.log) }),
   nats: async (options, elector) => {
-    if (!elector.fence) throw notHeld();
     const connection = await connectNats(options);
     try {
       // A single runtime has all checkpoints in one slot.
@@ -55,8 +53,21 @@ const sharedJournals = {
   },
 } satisfies Record<SharedPlace, (options: SharedOptions, elector: Elector) => Promise<SharedJournal>>;
 
-const notHeld = (): WatchfireError =>
-  new WatchfireError("WF_LEASE_LOST", { what: "it was lost before the store was open" });
+/**
+ * Returns the fence of a held Lease. The Lease is raised above a store's record, because otherwise no holder could open the store
+ * after a restore of etcd. @throws WatchfireError WF_LEASE_LOST
+ */
+function fenceOptions(held: Pick<HeldLease, "fence" | "raise">, log: Logger): FenceOptions {
+  const { fence } = held;
+  if (!fence) throw lostError("it was lost before the store was open");
+  const raise = async (above: number) => {
+    const raised = await held.raise(above);
+    const what = "Lease raised above the number that the store has on record: etcd was probably restored from a backup";
+    if (raised) log.warn({ before: fence.number, recorded: above, fence: raised.number }, what);
+    return raised;
+  };
+  return { fence, raise };
+}
 
 export const isShared = (place: string): place is SharedPlace => Object.hasOwn(sharedJournals, place);
 
@@ -104,20 +115,23 @@ const leastRoom = 8 * 1024 * 1024;
 export const roomOfSlot = (slots: number): number => Math.max(leastRoom, roomOfAll / slots);
 
 /** A held Lease. */
-type HeldLease = Pick<Elector, "fence" | "annotations" | "annotate">;
+type HeldLease = Pick<Elector, "fence" | "annotations" | "annotate" | "raise">;
 
-interface SlotStoreOptions extends Omit<JetstreamJournalOptions, "nats" | "fence" | "witness"> {
+interface SlotStoreOptions extends Omit<JetstreamJournalOptions, "nats" | "fence" | "raise" | "witness" | "log"> {
+  readonly log: Logger;
   readonly connection: Nats;
   /** Its mark when checkpoints were moved into it. Default: they were not. */
   readonly carried?: string | undefined;
 }
 
 /** Opens the journal of one slot. @throws WatchfireError of the checkpoint section */
-export const openSlot = (
+export const openSlot = async (
   { connection: nats, carried, ...options }: SlotStoreOptions,
   held: HeldLease,
-): Promise<JetstreamJournal> =>
-  JetstreamJournal.open({ ...options, nats, fence: held.fence, witness: onLease(held, options.slot, carried) });
+): Promise<JetstreamJournal> => {
+  const witness = onLease(held, options.slot, carried);
+  return JetstreamJournal.open({ ...options, nats, ...fenceOptions(held, options.log), witness });
+};
 
 /** Prefix of a slot's mark on the Lease: the last known progress of its log, and the streams' identity. */
 const markKey = "watchfire.dev/nats-";

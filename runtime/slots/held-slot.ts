@@ -1,8 +1,9 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { type Fence, leaseMs } from "../lease/elector.ts";
+import { leaseMs } from "../lease/elector.ts";
+import type { Fence } from "../lease/fence.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
-import type { LeaseChange, LeaseRecord } from "../lease/lease-record.ts";
+import { fenceOf, type LeaseChange, type LeaseRecord } from "../lease/lease-record.ts";
 import { Unwritten } from "../lease/unwritten.ts";
 
 /** Timeout of one request, in milliseconds. */
@@ -58,7 +59,7 @@ export class HeldSlot {
 
   /** The fencing token. Later owners of the slot have higher numbers. */
   get fence(): Fence {
-    return { lease: this.record.uid, number: this.record.transitions };
+    return fenceOf(this.record);
   }
 
   /** Why its Lease cannot be written; `undefined` if it can. */
@@ -76,6 +77,12 @@ export class HeldSlot {
     if (!(await this.write({ annotations }))) {
       throw new WatchfireError("WF_LEASE_LOST", { what: `slot ${this.slot} was lost before it could be annotated` });
     }
+  }
+
+  /** Raises the fence above a number, while the slot is held. Returns the fence, or `undefined` if the slot is lost. */
+  async raise(above: number): Promise<Fence | undefined> {
+    const isRaised = await this.write({ transitions: above + 1 });
+    return isRaised && this.holds ? this.fence : undefined;
   }
 
   /** Creates its Lease again after it was deleted. The next check finds out whether it belongs to this replica. Never rejects. */
@@ -104,6 +111,8 @@ export class HeldSlot {
   /** Returns false if it does not belong to this replica any more. */
   private async writeNow(change: LeaseChange): Promise<boolean> {
     const { api, clock, isAlive } = this.options;
+    const { transitions = Number.POSITIVE_INFINITY } = change;
+    if (transitions <= this.fence.number) return true;
     while (isAlive()) {
       try {
         const written = await api.update(this.record, change, requestMs);
@@ -116,7 +125,11 @@ export class HeldSlot {
         const found = await api.get(requestMs);
         if (!found) {
           if (await this.createAgain(change)) return true;
-        } else if (found.holder !== this.owner || found.transitions !== this.fence.number) return change.holder === "";
+        } else if (
+          found.holder !== this.owner ||
+          (found.transitions !== this.fence.number && found.transitions !== transitions)
+        )
+          return change.holder === "";
         else this.record = found;
       } catch (error) {
         this.writing.failed(error instanceof Error ? error.message : String(error));

@@ -1,4 +1,5 @@
 import { createServer, type Server, type Socket } from "node:net";
+import { Waiters } from "../tools/waiters.ts";
 
 /** One request that a scripted server received, and the socket to answer it on. */
 export class Exchange {
@@ -97,7 +98,7 @@ export class ScriptedServer {
   private readonly server: Server;
   private readonly sockets = new Set<Socket>();
   private readonly scripts: { matches: (exchange: Exchange) => boolean; answers: Answer[] }[] = [];
-  private readonly waiters = new Set<() => void>();
+  private readonly waiters = new Waiters();
 
   private constructor(server: Server) {
     this.server = server;
@@ -129,12 +130,8 @@ export class ScriptedServer {
   }
 
   /** Resolves with the `count`th matching request as soon as it arrives. */
-  async request(matches: (exchange: Exchange) => boolean, count = 1): Promise<Exchange> {
-    for (;;) {
-      const found = this.requests.filter(matches)[count - 1];
-      if (found) return found;
-      await new Promise<void>((resolve) => this.waiters.add(resolve));
-    }
+  request(matches: (exchange: Exchange) => boolean, count = 1): Promise<Exchange> {
+    return this.waiters.until(`request ${count} of its kind`, () => this.requests.filter(matches)[count - 1]);
   }
 
   count(matches: (exchange: Exchange) => boolean): number {
@@ -167,10 +164,7 @@ export class ScriptedServer {
     const script = this.scripts.find(({ matches }) => matches(exchange));
     const answer = script && script.answers.length > 1 ? script.answers.shift() : script?.answers[0];
     answer?.(exchange);
-    for (const waiter of [...this.waiters]) {
-      this.waiters.delete(waiter);
-      waiter();
-    }
+    this.waiters.wake();
   }
 }
 

@@ -9,6 +9,7 @@ import { Informers } from "../../runtime/informer/informers.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import { Discovery } from "../../runtime/kube/discovery.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
+import { Waiters } from "../tools/waiters.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { type Exchange, ScriptedServer } from "./api-server.ts";
 
@@ -44,15 +45,15 @@ export class RecordingObserver implements WatchObserver {
   readonly poison: string[] = [];
   stales = 0;
   gones = 0;
-  private readonly waiters = new Set<() => void>();
+  private readonly waiters = new Waiters();
 
   stateChanged(spec: SourceSpec, change: StateChange): void {
     this.states.push({ spec, ...change });
-    this.wake();
+    this.waiters.wake();
   }
   reconnected(_spec: SourceSpec, cause: string): void {
     this.causes.push(cause);
-    this.wake();
+    this.waiters.wake();
   }
   poisoned(_spec: SourceSpec, message: string): void {
     this.poison.push(message);
@@ -67,26 +68,15 @@ export class RecordingObserver implements WatchObserver {
   received = silentObserver.received;
 
   /** Resolves when a state is entered for the `count`th time. */
-  async entered(state: SourceState, count = 1): Promise<StateChange> {
-    for (;;) {
-      const found = this.states.filter((change) => change.to === state)[count - 1];
-      if (found) return found;
-      await new Promise<void>((resolve) => this.waiters.add(resolve));
-    }
+  entered(state: SourceState, count = 1): Promise<StateChange> {
+    const found = () => this.states.filter((change) => change.to === state)[count - 1];
+    return this.waiters.until(`state ${state}, ${count} times`, found);
   }
 
   /** Resolves once `cause` has ended a connection `count` times. */
   async ended(cause: string, count = 1): Promise<void> {
-    while (this.causes.filter((each) => each === cause).length < count) {
-      await new Promise<void>((resolve) => this.waiters.add(resolve));
-    }
-  }
-
-  private wake(): void {
-    for (const waiter of [...this.waiters]) {
-      this.waiters.delete(waiter);
-      waiter();
-    }
+    const isOver = () => this.causes.filter((each) => each === cause).length >= count;
+    await this.waiters.until(`an end by ${cause}, ${count} times`, isOver);
   }
 }
 

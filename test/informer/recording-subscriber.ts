@@ -1,6 +1,7 @@
 import { type ResourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
 import type { ListReason, ListReceiver, Subscriber } from "../../runtime/informer/fanout/subscriber.ts";
 import type { Change } from "../../runtime/informer/scan/change.ts";
+import { Waiters } from "../tools/waiters.ts";
 
 /** Records everything that a source delivers, one line each: `Added a 5`, `bookmark 9`, `list initial from nowhere`. */
 export class RecordingSubscriber implements Subscriber {
@@ -11,7 +12,7 @@ export class RecordingSubscriber implements Subscriber {
   congested: Promise<void> | undefined;
   /** Outcomes of the ends of the next lists; afterwards `counted`. */
   readonly outcomes: ("counted" | "held")[] = [];
-  private readonly waiters = new Set<() => void>();
+  private readonly waiters = new Waiters();
 
   constructor(resumeFrom?: string, id = "recording") {
     this.id = id;
@@ -48,9 +49,8 @@ export class RecordingSubscriber implements Subscriber {
 
   /** Resolves once the log holds `line` `count` times. */
   async saw(line: string, count = 1): Promise<void> {
-    while (this.log.filter((entry) => entry === line).length < count) {
-      await new Promise<void>((resolve) => this.waiters.add(resolve));
-    }
+    const isThere = () => this.log.filter((entry) => entry === line).length >= count;
+    await this.waiters.until(`"${line}", ${count} times`, isThere);
   }
 
   /** Clears the log. */
@@ -60,9 +60,6 @@ export class RecordingSubscriber implements Subscriber {
 
   protected note(line: string): void {
     this.log.push(line);
-    for (const waiter of [...this.waiters]) {
-      this.waiters.delete(waiter);
-      waiter();
-    }
+    this.waiters.wake();
   }
 }

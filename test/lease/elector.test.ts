@@ -78,6 +78,74 @@ describe("a Lease", () => {
     ]);
   });
 
+  test("is raised above a number while it is held, and never lowered; later terms are above it", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(1_000);
+    const raised = Promise.all([a.elector.raise(9), a.elector.raise(4), a.elector.annotate({ place: "here" })]);
+    await clock.advance(1_000);
+    expect((await raised)[0]).toMatchObject({ lease: "uid-1", number: 10 });
+    expect([a.elector.fence?.number, lease.object?.spec.leaseTransitions]).toEqual([10, 10]);
+    await clock.advance(60_000);
+    expect([a.believes, a.elector.fence?.number]).toEqual([true, 10]);
+    void a.elector.release();
+    await clock.advance(1_000);
+    const b = new Candidate(clock, lease, "b").run();
+    await clock.advance(1_000);
+    expect(b.elector.fence?.number).toBe(11);
+  });
+
+  test("is not raised by a process that has lost it, not even by one that does not know that yet", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(1_000);
+    lease.seize("b", 10);
+    const number = lease.object?.spec.leaseTransitions;
+    let fence: unknown = "not answered";
+    void a.elector.raise(9).then((raised) => {
+      fence = raised;
+    });
+    await clock.advance(1_000);
+    expect([fence, a.believes, lease.holder, lease.object?.spec.leaseTransitions]).toEqual([
+      undefined,
+      false,
+      "b",
+      number,
+    ]);
+  });
+
+  test.each([0, 1])("stays with the process that raises it though %d answers are lost", async (lost) => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(1_000);
+    let left = lost;
+    a.fate = () => (left-- > 0 ? { ...prompt, accident: "answer lost" } : prompt);
+    let number: number | undefined;
+    void a.elector.raise(9).then((raised) => {
+      number = raised?.number;
+    });
+    await clock.advance(lost * 3_000 + 700);
+    expect([number, a.believes, lease.object?.spec.leaseTransitions]).toEqual([10, true, 10]);
+    await clock.advance(20_000);
+    expect(a.believes).toBe(true);
+  });
+
+  test("of an equal number, which another process of the same identity took after a restore, is lost", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(1_000);
+    const { object } = lease;
+    await clock.advance(3_000);
+    const twin = lease.api(clock, () => prompt);
+    lease.object = object && { ...object, spec: { ...object.spec, holderIdentity: "", leaseTransitions: 0 } };
+    const taken = twin.get(3_000).then((record) => {
+      if (!record) throw new Error("it is gone");
+      return twin.update(record, { holder: "a", transitions: 1, acquiredAt: clock.now() }, 3_000);
+    });
+    await clock.advance(3_000);
+    expect([(await taken) !== "conflict", a.believes]).toEqual([true, false]);
+  });
+
   test("that is lost because no renewal succeeds is told of with what the last one met", async () => {
     const { clock, lease } = world();
     const open = lease.api(clock, () => prompt);

@@ -119,6 +119,25 @@ describe("the store in Secrets", () => {
     });
   });
 
+  test("whoever holds a Lease that was set back opens it under a number above it; an equal number is another's", async () => {
+    const place = await Place.make();
+    const fence = { lease: "uid", number: 7, acquired: "noon" };
+    const first = await place.open({ fence });
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    await first.sync();
+    const set = { ...fence, acquired: "night" };
+    await expect(place.open({ fence: set })).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await expect(place.open({ fence: set, raise: async () => undefined })).rejects.toMatchObject({
+      code: "WF_CHECKPOINT_FENCED",
+    });
+    const second = await place.open({ fence: set, raise: async (above) => ({ ...set, number: above + 1 }) });
+    await commit(first, { known: known(id, 1) });
+    await expect(first.sync()).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await commit(second, { known: known(id, 2) });
+    await second.close(true);
+    expect(await count(await place.open({ fence: { ...set, number: 8 } }), id)).toBe(2);
+  });
+
   test("a Secret that somebody labels, and a write whose answer was lost, do not end it", async () => {
     const place = await Place.make();
     const store = await place.open();

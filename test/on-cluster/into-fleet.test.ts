@@ -65,7 +65,8 @@ async function place() {
   };
   const options = { connection: nats, slots, manifests: async () => [], clock: systemClock, log };
   const fill = async (number: number, { lease = "lease-uid", cluster = "ours" } = {}) => {
-    const to = fleetSlots({ ...options, cluster }, { lease, number }, signal);
+    const elector = { fence: { lease, number }, raise: async (above: number) => ({ lease, number: above + 1 }) };
+    const to = fleetSlots({ ...options, cluster }, elector, signal);
     return placeIn(await to.fill(sources, await namesIn([store])));
   };
   return { nats, store, fill };
@@ -105,6 +106,15 @@ describe.skipIf(!natsProgram)("positions that are carried into slots (NATS_SERVE
       expect((await opened.body(view?.id ?? 0, `team-a/${name}`))?.bytes.toString()).toBe(name);
       await opened.close(true);
     }
+  });
+
+  test("never go into a set that is there, as one may be if the Lease was set back: its number is raised above all sets", async () => {
+    const { nats, store, fill } = await place();
+    store.isOpen = true;
+    expect((await fill(3)).set).toBe("leaseuid-3");
+    expect((await fill(2)).set).toBe("leaseuid-4");
+    expect((await fill(4)).set).toBe("leaseuid-5");
+    expect(await setsOn(nats)).toEqual(["leaseuid-5"]);
   });
 
   test("that another Lease of this cluster had are swept, and another cluster's are not", async () => {

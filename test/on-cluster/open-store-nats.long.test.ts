@@ -15,7 +15,8 @@ import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
 import { SqliteJournal } from "../../runtime/journal/sqlite/journal.ts";
 import { connectDirect } from "../../runtime/kube/direct.ts";
 import type { KubeTransport } from "../../runtime/kube/transport.ts";
-import { Elector, type Fence } from "../../runtime/lease/elector.ts";
+import { Elector } from "../../runtime/lease/elector.ts";
+import type { Fence } from "../../runtime/lease/fence.ts";
 import { leaseApi } from "../../runtime/lease/lease-api.ts";
 import { type EntryOptions, FleetEntry } from "../../runtime/migrate/fleet-entry.ts";
 import { placesOf } from "../../runtime/migrate/layout.ts";
@@ -434,6 +435,49 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     const after = await opening;
     expect(await contents(after)).toEqual({ ...expected, body: "undefined" });
     await after.close(true);
+  });
+
+  test.each(["nats", "kubernetes"] as const)(
+    "are opened where etcd was restored and the Lease's number lies below the one in %s, and the one before writes nothing",
+    async (kind) => {
+      const one = await Pod.make();
+      await fill(one.data);
+      await (await one.open(kind)).close(true);
+      await (await one.open(kind)).close(true);
+      const before = await one.open(kind);
+      const expected = await contents(before);
+      await one.patch(account, { spec: { holderIdentity: "", leaseTransitions: 1 } });
+      const store = await one.open(kind);
+      expect(await contents(store)).toEqual(expected);
+      expect(one.lines.filter((line) => line.includes("etcd was probably restored"))).toEqual([
+        expect.stringMatching(/"before":2,"recorded":3,"fence":4\b/),
+      ]);
+      await before.openView("copy", "late", "/ConfigMap").catch(() => undefined);
+      await expect(before.sync()).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+      await store.close(true);
+      // The next one has a higher number, and nothing to raise.
+      await (await one.open(kind)).close(true);
+      expect(one.lines.filter((line) => line.includes("etcd was probably restored"))).toHaveLength(1);
+    },
+  );
+
+  test("leave a fleet whose slots' Leases were set back below the numbers on NATS", async () => {
+    const one = await Pod.make();
+    await fill(one.data);
+    await one.enter(2);
+    const labels = { "watchfire.dev/fleet": account };
+    const path = `/apis/coordination.k8s.io/v1/namespaces/${one.namespace}/leases`;
+    const [slot = 0] = placesOf(layoutOf(2), "copy");
+    const name = `${account}-slot-${slot}`;
+    const spec = { leaseTransitions: 1, leaseDurationSeconds: 10 };
+    const { metadata } = await admin.post(path, { metadata: { name, labels }, spec });
+    const worked = await one.slot(slot, { lease: String(metadata.uid), number: 9 });
+    const expected = await contents(worked);
+    await worked.close(true);
+    const store = await one.open("nats");
+    expect(await contents(store)).toEqual(expected);
+    expect(one.lines.join()).toMatch(/"before":2,"recorded":9,"fence":10\b.*etcd was probably restored/);
+    await store.close(true);
   });
 
   test("are not begun anew in a folder where no NATS is named", async () => {

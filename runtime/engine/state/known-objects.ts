@@ -348,7 +348,8 @@ export class KnownObjects {
     if (event.lastKnown || !body) {
       const judged = (await this.isOlder(event.key)) ? undefined : body;
       await admitted();
-      return this.filter.inPieces(this.filter.deletionPieces(judged, this.before(event.key)), admitted);
+      const before = this.before(event.key, "none", event.meta.uid);
+      return this.filter.inPieces(this.filter.deletionPieces(judged, before), admitted);
     }
     const old = event.type !== "Added" && this.needsBody(event.key) ? await this.body(event.key) : undefined;
     await admitted();
@@ -377,16 +378,15 @@ export class KnownObjects {
   refuses(change: Change): HeldBack | undefined {
     const plain = this.filter.plainRefusal("Added", change);
     if (plain) return plain;
-    const { body, members } = change;
-    const heldBack = this.filter.judgeAtOnce("Added", body, nothing, undefined, members, silent)?.heldBack;
-    return heldBack?.type === "condition" ? heldBack : undefined;
+    const verdict = this.filter.judgeAtOnce("Added", change.body, nothing, undefined, change.members, silent);
+    return verdict?.heldBack?.type === "condition" ? verdict.heldBack : undefined;
   }
 
-  private before(key: string, doubt: RedeliveryRisk = "none"): PreviousState {
+  private before(key: string, doubt: RedeliveryRisk = "none", uid = this.stands(key)?.uid): PreviousState {
     const known = this.known.get(key);
-    // The last delivered state may differ from the recorded one.
+    // The last delivered state may differ from the recorded one, which may be of the next object of the name.
     const doubted = doubt !== "none" || this.doubted.has(key);
-    if (!known || known.deleted || doubted) return { ...unknown, doubted };
+    if (!known || known.deleted || known.uid !== uid || doubted) return { ...unknown, doubted };
     const hash = this.form.comparesWith(known.form) ? known.hash : undefined;
     const matched = this.form.answers(known.form) ? known.matched : undefined;
     return { hash, matched, doubted };

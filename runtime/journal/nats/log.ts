@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
-import type { Fence } from "../../lease/elector.ts";
+import { type Fence, fenceSchema } from "../../lease/fence.ts";
 import { pack, unpack } from "../memory/packing.ts";
 import { ackMs, type Nats, requestMs } from "./connection.ts";
 import { corrupt, isStatus, isUnheard, natsFault, status } from "./fault.ts";
@@ -36,7 +36,7 @@ const noteSchema = z.object({
   number: z.number(),
   /** Sequence of the slot's previous message. Absent in messages of older runtimes. */
   after: z.number().optional(),
-  fence: z.object({ lease: z.string(), number: z.number() }).optional(),
+  fence: fenceSchema.optional(),
   /** `moved:…` if the checkpoints were moved to another store. */
   end: z.string(),
   /** True if acknowledged writes may have been lost and no clean end has followed. */

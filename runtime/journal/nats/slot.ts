@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
-import type { Fence } from "../../lease/elector.ts";
+import { type FenceOptions, isOutrun } from "../../lease/fence.ts";
 import { notThere, type PreviousEnd } from "../journal.ts";
 import { MemoryDisk } from "../memory/journal.ts";
 import { applyEntry } from "../memory/log-entry.ts";
@@ -20,12 +20,10 @@ export interface Witness {
   write(mark: string): Promise<void>;
 }
 
-export interface SlotOptions {
+export interface SlotOptions extends Partial<FenceOptions> {
   readonly nats: Nats;
   /** The part of the runtime's checkpoints; one store has it open at a time. Letters, digits, `-` and `_`. */
   readonly slot: string;
-  /** Fence of the held Lease. An earlier holder of the same Lease is refused. Default: the last to open the slot owns it. */
-  readonly fence?: Fence | undefined;
   readonly witness?: Witness | undefined;
   /** True if the slot must hold checkpoints. A slot that never did is then left unchanged and not opened. Default false. */
   readonly isThere?: boolean;
@@ -54,9 +52,10 @@ export interface TakenSlot {
  * @throws WatchfireError of the checkpoint section; what the client throws
  */
 export async function takeSlot(
-  { nats, slot, fence, witness, isThere, clock }: SlotOptions,
+  { nats, slot, witness, isThere, clock, raise, ...options }: SlotOptions,
   bodies: JetstreamBodies,
 ): Promise<TakenSlot> {
+  let { fence } = options;
   for (let tries = 0; tries < claims; tries++) {
     const log = new JetstreamLog(nats, clock, slot);
     // A loss that an open slot finds is recorded before this one is opened.
@@ -65,8 +64,12 @@ export async function takeSlot(
     await bodies.begin();
     const last = await log.read();
     const before = last?.note;
-    if (before?.fence && before.fence.lease === fence?.lease && before.fence.number > fence.number)
-      throw fenced(before.fence.number);
+    if (fence && isOutrun(fence, before?.fence)) {
+      const { number } = before.fence;
+      fence = await raise?.(number);
+      if (!fence) throw fenced(number);
+      continue;
+    }
     const loss = lossOf(last, witness?.read() ?? "", streams, nats.loneServer);
     const previousEnd = endOf(last, loss);
     if (isThere && previousEnd === "new") throw notThere("NATS holds no positions");

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { WatchfireError } from "../../base/errors.ts";
-import type { Fence } from "../../lease/elector.ts";
+import { type Fence, fenceSchema } from "../../lease/fence.ts";
 import { MemoryDisk } from "../memory/journal.ts";
 import { applyEntry } from "../memory/log-entry.ts";
 import { framesOf, unpack } from "../memory/packing.ts";
@@ -12,7 +12,7 @@ const version = 1;
 
 const headSchema = z.object({
   version: z.number(),
-  fence: z.object({ lease: z.string(), number: z.number() }),
+  fence: fenceSchema,
   /** `moved:…` if the checkpoints were moved to another store. */
   end: z.string(),
   snapshot: z.object({ slots: z.array(z.int().min(1)), sha256: z.string() }).nullable(),

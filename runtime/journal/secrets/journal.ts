@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
-import type { Fence } from "../../lease/elector.ts";
+import { type Fence, type FenceOptions, isOutrun, isSame } from "../../lease/fence.ts";
 import { emptyEntries, type JournalEntries, type KnownWrite } from "../batch.ts";
 import { notThere, type PreviousEnd, type SharedJournal } from "../journal.ts";
 import { MemoryDisk, MemoryJournal } from "../memory/journal.ts";
@@ -29,14 +29,12 @@ const patienceMs = 15_000;
 /** Number of attempts at the last write of a clean end. */
 const closeTries = 3;
 
-export interface SecretsJournalOptions {
+export interface SecretsJournalOptions extends FenceOptions {
   readonly transport: KubeTransport;
   /** The namespace of the Secrets. */
   readonly namespace: string;
   /** Prefix of the Secrets' names, `<account>-checkpoint-<n>`. */
   readonly account: string;
-  /** Fence of the held Lease. */
-  readonly fence: Fence;
   /** True if the Secrets must hold checkpoints. Secrets without any are then left unchanged and not opened. Default false. */
   readonly isThere?: boolean;
   readonly clock: Clock;
@@ -95,13 +93,19 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
   static async open(options: SecretsJournalOptions): Promise<SecretsJournal> {
     const secrets = new Secrets(options.transport, options.namespace);
     const names = checkpointSecrets(options.account);
+    const { isThere, raise } = options;
+    let { fence } = options;
     for (let tries = 0; ; tries++) {
       const name = names[0] ?? "";
       const secret = await secrets.read(name);
       const found = readHead(secret, name);
-      const { fence, isThere } = options;
       if (!found && isThere) throw notThere("the Secrets hold no positions");
-      if (found && found.fence.lease === fence.lease && found.fence.number > fence.number) throw fenced(found.fence);
+      if (isOutrun(fence, found?.fence)) {
+        const raised = await raise?.(found.fence.number);
+        if (!raised) throw fenced(found.fence);
+        fence = raised;
+        continue;
+      }
       const disk = found
         ? await readDisk(found, name, async (slot) => {
             const { data } = await secrets.read(names[slot] ?? "");
@@ -118,7 +122,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
       );
       if (written !== "conflict") {
         disk.end = previousEnd;
-        return new SecretsJournal(options, disk, head, written, moved);
+        return new SecretsJournal({ ...options, fence }, disk, head, written, moved);
       }
       if (tries > 5)
         throw new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", { what: `the Secret ${name} keeps changing` });
@@ -285,8 +289,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
     const name = this.names[0] ?? "";
     const secret = await this.secrets.read(name);
     const head = readHead(secret, name);
-    const { fence } = this.options;
-    if (head?.fence.lease !== fence.lease || head.fence.number !== fence.number) throw fenced(head?.fence);
+    if (!head || !isSame(this.options.fence, head.fence)) throw fenced(head?.fence);
     this.headSecret = secret;
     return head;
   }

@@ -80,4 +80,22 @@ describe("an edit from mode Reconcile to All", () => {
       "Added u3",
     ]);
   });
+
+  it("tells the end of an object although the conditions refuse the next one of its name", async () => {
+    const early = trigger({ matchConditions: [{ name: "early", expression: "object.spec.rv < 13" }] });
+    const first = await open({ manifest: manifest({ mode: "Reconcile" }, [early, pods(undefined)]) });
+    first.subscription.change(change("Added", "shop", 11, { uid: "u1" }));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    first.dispatcher.hold("copy", "command");
+    first.subscription.change(change("Deleted", "shop", 12, { uid: "u1" }));
+    first.subscription.change(change("Added", "shop", 13, { uid: "u2" }));
+    await quiet(first.runner);
+    await first.clock.advance(1_000);
+    first.runner.deliveries.length = 0;
+    const second = await withPods(await first.restart({ manifest: manifest({}, [early, pods(undefined)]) }), false);
+    await quiet(second.runner);
+    await second.clock.advance(1_000);
+    expect(second.runner.deliveries.map(({ type, object }) => `${type} ${object.uid}`)).toEqual(["Deleted u1"]);
+  });
 });

@@ -178,6 +178,32 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     await place.open({ fence: { lease: "another", number: 1 } });
   });
 
+  test("whoever holds a Lease that was set back opens it under a number above it, and nobody else does", async () => {
+    const place = await Place.make();
+    const first = await place.open({ fence: { lease: "uid", number: 7, acquired: "noon" } });
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    const asked: number[] = [];
+    const raise = async (above: number) => {
+      asked.push(above);
+      return { lease: "uid", number: above + 1, acquired: "night" };
+    };
+    const low = { lease: "uid", number: 2, acquired: "night" };
+    // One that has lost the Lease is refused as ever.
+    const lost = place.open({ fence: low, raise: async () => undefined });
+    await expect(lost).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await commit(first, { cursors: [cursor(id, 1)] });
+    const second = await place.open({ fence: low, raise });
+    await expect(commit(first, { cursors: [cursor(id, 9)] })).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    const before = place.open({ fence: { lease: "uid", number: 7, acquired: "noon" } });
+    await expect(before).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    // Its own number is no other's, even if another held the Lease under the same one before the restore.
+    const twin = place.open({ fence: { lease: "uid", number: 8, acquired: "noon" } });
+    await expect(twin).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await second.close(true);
+    expect(await markOf(await place.open({ fence: { ...low, number: 8 }, raise }))).toBe(1);
+    expect(asked).toEqual([7]);
+  });
+
   test("a store that is cleared for another's positions has nothing of its own, now and at the next start", async () => {
     const place = await Place.make();
     const blank = await stateOf(new MemoryStore());

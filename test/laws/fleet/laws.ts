@@ -91,11 +91,12 @@ export class FunctionLaws {
 
   /**
    * Forgets what the function lost in a power loss: in the namespaces of `isLost` its checkpoints may be gone, and then it starts
-   * again without knowing what was delivered before.
+   * again without knowing what was delivered before, except for the objects of `versions`, which it has on record.
    */
-  begunAnew(isLost: (namespace: string) => boolean): void {
+  begunAnew(isLost: (namespace: string) => boolean, versions: ReadonlyMap<string, number>): void {
     this.readyAt = undefined;
-    for (const [key, { object }] of this.last) if (isLost(object.namespace)) this.last.delete(key);
+    for (const [key, { object, resourceVersion }] of this.last)
+      if (isLost(object.namespace) && versions.get(object.uid) !== Number(resourceVersion)) this.last.delete(key);
   }
 
   /**

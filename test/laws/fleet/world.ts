@@ -228,25 +228,27 @@ class Fleet {
   private async forgetLostPositions(store: Checkpoint): Promise<void> {
     for (const { plan, laws } of this.members) {
       const { name } = plan.manifest;
-      const cursors = (await store.views(name)).flatMap((view) => view.cursors);
+      // A function that was removed continues from its record when it comes back.
+      const retired = (await store.retiredViews()).filter((view) => view.function === name);
+      const views = [...(await store.views(name)), ...retired];
+      const cursors = views.flatMap((view) => view.cursors);
       const { namespaces } = plan.trigger;
       const has = (place: string) => cursors.some((it) => it.namespace === place && it.lowWaterMark !== undefined);
       const isLost = (namespace: string) => !has(namespaces.type === "all" ? "" : namespace);
       const places = namespaces.type === "names" ? namespaces.names : allNamespaces;
-      if (places.some(isLost)) laws.begunAnew(isLost);
+      const versions = new Map<string, number>();
+      for (const { id } of views) {
+        await store.known(id, (_, { uid, resourceVersion, deleted }) => {
+          if (!deleted) versions.set(uid, Number(resourceVersion));
+        });
+      }
+      if (places.some(isLost)) laws.begunAnew(isLost, versions);
       const begun = cursors.some(({ initial }) => !initial);
       laws.processBegins((namespace) => {
         const place = namespaces.type === "all" ? "" : namespace;
         return cursors.find((it) => it.namespace === place)?.initial ?? !begun;
       }, store.previousEnd === "power-loss");
-      if (store.previousEnd !== "power-loss") continue;
-      const versions = new Map<string, number>();
-      for (const { id } of await store.views(name)) {
-        await store.known(id, (_, { uid, resourceVersion, deleted }) => {
-          if (!deleted) versions.set(uid, Number(resourceVersion));
-        });
-      }
-      laws.recordIs(versions);
+      if (store.previousEnd === "power-loss") laws.recordIs(versions);
     }
   }
 
