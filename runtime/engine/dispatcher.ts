@@ -77,7 +77,7 @@ export class Dispatcher implements Replayer {
   private readonly noted = new Set<string>();
   private readonly offline: Replayer;
   /** Replays of dead letters of functions that are not loaded, until they are on disk. */
-  private readonly returning = new Map<string, Promise<void>>();
+  private readonly returning = new Map<string, Promise<boolean>>();
   /** Functions that are being loaded from the store. */
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
   private readonly holders = new InterestedFunctions<KnownObjects>();
@@ -268,15 +268,18 @@ export class Dispatcher implements Replayer {
     return this.commits.trouble;
   }
 
-  async replay(letter: DeadLetter): Promise<void> {
+  async replay(letter: DeadLetter): Promise<boolean> {
     const { function: name } = letter;
     await this.loading.get(name)?.catch(() => undefined);
     const loaded = this.functions.get(name);
-    if (loaded) return loaded.replay(letter);
+    if (loaded) {
+      await loaded.replay(letter);
+      return true;
+    }
     const returning = this.offline.replay(letter);
     this.returning.set(name, returning);
     try {
-      await returning;
+      return await returning;
     } finally {
       this.returning.delete(name);
     }
