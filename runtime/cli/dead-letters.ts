@@ -135,7 +135,7 @@ async function settle(
   return 0;
 }
 
-/** What a command has done. */
+/** The result of a command. */
 interface CommandResult {
   readonly action: "replay" | "drop";
   readonly count: number;

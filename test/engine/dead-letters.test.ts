@@ -111,6 +111,26 @@ describe("a dead letter", () => {
     await expect(letters.replay(["1"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_NO_DEAD_LETTER" });
   });
 
+  it("that is replayed is counted where its event waits, while its function is not loaded and after it is gone", async () => {
+    const { it, letters } = await withLetter();
+    const onRecord = () => {
+      const { waiting, letterStock } = it.dispatcher.unloaded("copy") ?? {};
+      return [waiting?.count, waiting?.ageSeconds, letterStock?.count];
+    };
+    expect(it.dispatcher.unloaded("copy")).toBeUndefined();
+    await it.dispatcher.remove("copy", { retire: false });
+    expect([onRecord(), it.store.suspended()]).toEqual([[0, 0, 1], new Map()]);
+    await letters.replay(["1"]);
+    expect(onRecord()).toEqual([1, expect.any(Number), 0]);
+    await it.dispatcher.remove("copy", { retire: true });
+    expect([onRecord(), it.store.suspended()]).toEqual([
+      [1, expect.any(Number), 0],
+      new Map([["copy", it.clock.now()]]),
+    ]);
+    await it.dispatcher.function(oneAttempt, { usesOldObject: false });
+    expect([it.dispatcher.unloaded("copy"), it.store.suspended()]).toEqual([undefined, new Map()]);
+  });
+
   it("is refused with what to do about it", async () => {
     const { it, letters } = await withLetter();
     const hint = async (of = letters) => {
