@@ -323,12 +323,20 @@ export class Host {
     });
   }
 
-  /** Functions that are gone, once it is known which ones exist: since when, in epoch milliseconds. */
+  /**
+   * Functions that are gone and of which something waits, or may wait, or dead letters are left, once it is known which ones exist:
+   * since when, in epoch milliseconds.
+   */
   private get suspended(): ReadonlyMap<string, number | undefined> {
     if (!this.isLoaded) return new Map();
     const all = this.active.flatMap(({ store }) => [...store.suspended()]);
     const names = new Set(this.ownership.names);
-    return new Map(all.filter(([name]) => !names.has(name)));
+    return new Map(
+      all.filter(([name]) => {
+        const { letterStock, waiting } = (!names.has(name) && this.unloaded(name)) || {};
+        return letterStock !== undefined && (letterStock.count > 0 || waiting?.count !== 0);
+      }),
+    );
   }
 
   private get readiness() {

@@ -103,6 +103,10 @@ test("what is replayed for a function that does not build, and is gone then, is 
   await runtime.hears("follower", "Added a=1 redelivered");
   await runtime.quiet();
   expect(await counts()).toEqual([undefined, 0, 0, 0, 0]);
+  await rm(join(runtime.functions, "follower"), { recursive: true });
+  await runtime.reload();
+  // It is gone without anything to show.
+  expect((await runtime.status()).functions).toEqual([]);
 });
 
 test("a dead letter and the position behind it outlive a kill: nothing is tried again by itself", async () => {
