@@ -314,11 +314,12 @@ export class Host {
 
   /** The counts on record here of each function that is not loaded. */
   private get allUnloaded() {
-    const loaded = new Set(this.counts.map(({ function: name }) => name));
+    const { active } = this;
     const there = this.partitions.flatMap(({ live }) => [...live.all, ...live.rejected]);
     const names = new Set([...there.flatMap(({ name }) => name ?? []), ...this.suspended.keys()]);
     return [...names].flatMap((name) => {
-      const counts = loaded.has(name) ? undefined : this.unloaded(name);
+      const isLoaded = active.some(({ dispatcher }) => dispatcher.loaded(name));
+      const counts = isLoaded ? undefined : this.unloaded(name);
       return counts ? [{ name, spilled: counts.waiting?.count, letterStock: counts.letterStock }] : [];
     });
   }
