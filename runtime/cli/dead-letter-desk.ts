@@ -2,7 +2,7 @@ import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
 import type { FleetReport } from "../control/fleet-report.ts";
 import { Checkpoint, type DeadLetterPage } from "../journal/checkpoint.ts";
-import { DeadLetters } from "../journal/dead-letters.ts";
+import { DeadLetters, type WaitingReplay } from "../journal/dead-letters.ts";
 import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import { readAddress } from "../observe/address-file.ts";
 import {
@@ -12,6 +12,7 @@ import {
   deadLetterSchema,
   describeDeadLetter,
   describeSummary,
+  replayAnswerSchema,
 } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { RuntimeClient } from "./runtime-client.ts";
@@ -22,8 +23,8 @@ export interface DeadLetterClient {
   /** Oldest first, at most `deadLetterPageSize`. */
   list(page: Pick<DeadLetterPage, "after" | "function">): Promise<DeadLetterRow[]>;
   show(id: string): Promise<DeadLetterDetail>;
-  /** Fails as a whole if one id cannot be replayed. */
-  replay(ids: readonly string[]): Promise<void>;
+  /** Returns the events that wait for their function. Fails as a whole if one id cannot be replayed. */
+  replay(ids: readonly string[]): Promise<readonly WaitingReplay[]>;
   drop(ids: readonly string[]): Promise<void>;
   /** The known functions. Removed functions may have letters as well. */
   functions(): Promise<string[]>;
@@ -75,7 +76,7 @@ export function openRuntime(url: string, token: string | undefined): DeadLetterC
       return runtime.ask(deadLetterRowSchema.array(), `dead-letters?${query}`);
     },
     show: (id) => runtime.ask(deadLetterSchema, `dead-letters/${encodeURIComponent(id)}`),
-    replay: async (ids) => void (await runtime.ask(z.unknown(), "dead-letters/replay", { ids })),
+    replay: async (ids) => (await runtime.ask(replayAnswerSchema, "dead-letters/replay", { ids })).waiting,
     drop: async (ids) => void (await runtime.ask(z.unknown(), "dead-letters/drop", { ids })),
     functions: () => functionNames(runtime),
     others: async () => othersOf(await fleetOf(runtime)),

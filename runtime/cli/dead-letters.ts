@@ -1,7 +1,9 @@
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { clean } from "../base/wording.ts";
 import { table } from "../dev/table.ts";
 import { deadLetterPageSize } from "../journal/checkpoint.ts";
+import { reasonOf, type WaitingReplay } from "../journal/dead-letters.ts";
 import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";
@@ -53,22 +55,23 @@ function actionOf({ operands, options: values, given }: Invocation<typeof option
   const { after, function: only, output: format } = values;
   const all = given.has("all");
   if (given.has("after") && name !== "list") throw usage("--after is for list");
-  if (given.has("output") && name !== "list") throw usage("--output is for list; show prints JSON");
+  if (given.has("output") && name === "show") throw usage("--output is for list, replay and drop; show prints JSON");
   if (after !== undefined && !deadLetterId.test(after))
     throw usage("--after takes a dead letter's id", undefined, after);
   if (only !== undefined && name !== "list" && !all) throw usage("--function is for list and --all");
+  const isJson = format === "json";
   switch (name) {
     case "list":
       if (ids.length > 0 || all) throw usage("list takes no ID and no --all", undefined, ids.join(" ") || undefined);
-      return (desk) => list(desk, { after, function: only }, format === "json");
+      return (desk) => list(desk, { after, function: only }, isJson);
     case "show":
       if (ids.length !== 1 || all) throw usage("show takes one ID", undefined, ids.join(" ") || undefined);
       return (desk) => show(desk, ids[0] ?? "");
     case "replay":
     case "drop":
       if (all && ids.length > 0) throw usage(`${name} takes IDs or --all, not both`, undefined, ids.join(" "));
-      if (all) return (desk) => settleAll(desk, name, only);
-      if (ids.length > 0 && ids.length <= mostIds) return (desk) => settle(desk, name, ids);
+      if (all) return (desk) => settleAll(desk, name, only, isJson);
+      if (ids.length > 0 && ids.length <= mostIds) return (desk) => settle(desk, name, ids, isJson);
       throw usage(`${name} takes 1 to ${mostIds} IDs, or --all`, undefined, ids.length);
     default:
       throw usage("dead-letters takes list, show, replay or drop", undefined, name);
@@ -121,16 +124,48 @@ async function show(desk: DeadLetterClient, id: string): Promise<number> {
   return 0;
 }
 
-async function settle(desk: DeadLetterClient, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
-  await desk[action](ids);
-  process.stdout.write(`${done[action]} ${new Set(ids).size}\n`);
+async function settle(
+  desk: DeadLetterClient,
+  action: "replay" | "drop",
+  ids: readonly string[],
+  isJson: boolean,
+): Promise<number> {
+  const waiting = (await desk[action](ids)) ?? [];
+  report({ action, count: new Set(ids).size, left: 0, waiting }, isJson);
   return 0;
 }
 
-const done = { replay: "replayed", drop: "dropped" } as const;
+/** The result of a command. */
+interface CommandResult {
+  readonly action: "replay" | "drop";
+  readonly count: number;
+  /** Number of refused letters. */
+  readonly left: number;
+  /** Replayed events of functions that are not loaded. */
+  readonly waiting: readonly WaitingReplay[];
+}
+
+function report({ action, count, left, waiting }: CommandResult, isJson: boolean): void {
+  const done = ({ replay: "replayed", drop: "dropped" } as const)[action];
+  const whole = [...Map.groupBy(waiting, (each) => each.function).values()].flatMap(([first, ...more]) =>
+    first ? [{ ...first, events: more.reduce((sum, { events }) => sum + events, first.events) }] : [],
+  );
+  const waits = whole.flatMap((each) => (each.message === undefined ? [] : waitsFor(each.function, each.message)));
+  const text = [`${done} ${count}${left > 0 ? `, left ${left}` : ""}`, ...waits].join("; ");
+  const json = { [done]: count, left, ...(action === "replay" && { waiting: whole }) };
+  process.stdout.write(`${isJson ? JSON.stringify(json, null, 2) : text}\n`);
+}
+
+const waitsFor = (name: string, message: string): string =>
+  `function ${name} is not loaded (${clean(reasonOf({ message }))}): its events wait on disk until it loads`;
 
 /** Settles the letters that exist now. Letters of events that fail again meanwhile are not included. */
-async function settleAll(desk: DeadLetterClient, action: "replay" | "drop", only: string | undefined): Promise<number> {
+async function settleAll(
+  desk: DeadLetterClient,
+  action: "replay" | "drop",
+  only: string | undefined,
+  isJson: boolean,
+): Promise<number> {
   const ids: string[] = [];
   for (let page = await desk.list({ function: only }); page.length > 0; ) {
     ids.push(...page.map(({ id }) => id));
@@ -138,10 +173,11 @@ async function settleAll(desk: DeadLetterClient, action: "replay" | "drop", only
   }
   if (ids.length === 0 && only !== undefined) await assertKnown(desk, only);
   let left = 0;
+  const waiting: WaitingReplay[] = [];
   for (let start = 0; start < ids.length; start += mostIds) {
-    left += await settleEach(desk, action, ids.slice(start, start + mostIds));
+    left += await settleEach(desk, action, ids.slice(start, start + mostIds), waiting);
   }
-  process.stdout.write(`${done[action]} ${ids.length - left}${left > 0 ? `, left ${left}` : ""}\n`);
+  report({ action, count: ids.length - left, left, waiting }, isJson);
   await tellOthers(desk);
   return left === 0 ? 0 : 1;
 }
@@ -159,11 +195,16 @@ async function assertKnown(desk: DeadLetterClient, name: string): Promise<void> 
 
 /**
  * Settles all letters in one call. If one is refused, settles them one by one, and reports each refusal. Returns the number of
- * refused letters.
+ * refused letters, and adds replayed events that wait to `waiting`.
  */
-async function settleEach(desk: DeadLetterClient, action: "replay" | "drop", ids: readonly string[]): Promise<number> {
+async function settleEach(
+  desk: DeadLetterClient,
+  action: "replay" | "drop",
+  ids: readonly string[],
+  waiting: WaitingReplay[],
+): Promise<number> {
   try {
-    await desk[action](ids);
+    waiting.push(...((await desk[action](ids)) ?? []));
     return 0;
   } catch (error) {
     if (!(error instanceof WatchfireError) || !refusals.has(error.code)) throw error;
@@ -173,7 +214,7 @@ async function settleEach(desk: DeadLetterClient, action: "replay" | "drop", ids
     }
   }
   let left = 0;
-  for (const id of ids) left += await settleEach(desk, action, [id]);
+  for (const id of ids) left += await settleEach(desk, action, [id], waiting);
   return left;
 }
 

@@ -1,6 +1,7 @@
 import { pause, systemClock } from "../base/clock.ts";
 import { readEnvironment } from "../base/config.ts";
 import { clean } from "../base/wording.ts";
+import { totalOf } from "../control/function-status/function-report.ts";
 import { type StatusAnswer, statusAnswerSchema } from "../control/status-answer.ts";
 import { table } from "../dev/table.ts";
 import { command } from "./command.ts";
@@ -70,12 +71,12 @@ function functionTable(functions: StatusAnswer["functions"], now: number): strin
   const rows = functions.map((each) => [
     each.name ?? "",
     stateOf(each),
-    String((each.queued ?? 0) + (each.spilled ?? 0)),
-    secondsOf(each.lagSeconds),
-    String(each.inFlight ?? 0),
+    known(totalOf(each.queued, each.spilled)),
+    each.lagSeconds === undefined ? known(undefined) : secondsOf(each.lagSeconds),
+    known(each.inFlight),
     each.lastEvent === undefined ? "" : `${secondsOf((now - Date.parse(each.lastEvent)) / 1000)} ago`,
-    String(each.failures ?? 0),
-    String(each.deadLetters ?? 0),
+    known(each.failures),
+    known(each.deadLetters),
   ]);
   const header = ["FUNCTION", "STATE", "WAITING", "OLDEST", "RUNNING", "LAST EVENT", "FAILED ATTEMPTS", "DEAD LETTERS"];
   const said = functions.flatMap(({ name = "", message }) =>
@@ -83,6 +84,8 @@ function functionTable(functions: StatusAnswer["functions"], now: number): strin
   );
   return [...table(header, rows), ...said];
 }
+
+const known = (count: number | undefined): string => (count === undefined ? "unknown" : String(count));
 
 /** A ready function may have a reason as well, if something needs attention. */
 const stateOf = ({ ready, reason }: StatusAnswer["functions"][number]): string =>

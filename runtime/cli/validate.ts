@@ -2,15 +2,14 @@ import { relative, resolve } from "node:path";
 import { WatchfireError } from "../base/errors.ts";
 import { readBuilt } from "../catalog/built-folder.ts";
 import { TrustedKeys } from "../catalog/signature.ts";
+import { editsOnRecord } from "../engine/edits-on-record.ts";
 import { checkExpression } from "../engine/filter/check-expression.ts";
-import { Checkpoint, type StoredView } from "../journal/checkpoint.ts";
+import { Checkpoint } from "../journal/checkpoint.ts";
 import { SqliteJournal } from "../journal/sqlite/journal.ts";
 import { isBuilt } from "../manifest/built.ts";
-import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { loadFunctions } from "../manifest/load.ts";
 import { strayWarnings } from "../manifest/stray-files.ts";
-import { readFields, recordsOf, type TriggerRecord } from "../manifest/trigger-record.ts";
 import { describeFinding, faultOfCase, githubAnnotation, junitOf } from "./annotations.ts";
 import { buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
@@ -80,7 +79,7 @@ export const validate = command({
       ...warningsOfStore(loaded, built, store),
       ...handlers.warnings,
     ];
-    const edits = options.data === undefined ? [] : await editsOnRecord(options.data, functions);
+    const edits = options.data === undefined ? [] : await editsInFolder(options.data, functions);
     const faulty = new Set([...served.faulty, ...types.faulty]);
     const mistyped = new Set(handlers.faults.map(({ detail }) => resolve(detail.place?.file ?? "")));
     const isGood = (manifest: FunctionManifest) => !faulty.has(manifest) && !mistyped.has(resolve(manifest.handler));
@@ -156,31 +155,19 @@ function nameOf({ code, detail: { place } }: WatchfireError): string {
  * Describes the effects of changed manifests on the checkpoints in a data folder, one line each.
  * @throws WatchfireError of the checkpoint section, also if a runtime uses the folder
  */
-async function editsOnRecord(folder: string, functions: readonly FunctionManifest[]): Promise<string[]> {
+async function editsInFolder(folder: string, functions: readonly FunctionManifest[]): Promise<string[]> {
   const store = new Checkpoint(new SqliteJournal({ folder, maintenance: true }));
   try {
     const lines: string[] = [];
-    for (const manifest of functions) lines.push(...(await editsIn(store, manifest)));
+    for (const manifest of functions) {
+      const edits = await editsOnRecord(store, manifest);
+      lines.push(...edits.map((line) => `${manifest.name}: ${line}`));
+    }
     return lines;
   } finally {
     await store.close(false);
   }
 }
-
-async function editsIn(store: Checkpoint, manifest: FunctionManifest): Promise<string[]> {
-  const { name } = manifest;
-  const before = (await store.views(name)).map(recorded);
-  const aside = (await store.retiredViews()).filter((view) => view.function === name).map(recorded);
-  const waiting = { events: 0, keys: 0 };
-  for (const { kind } of await store.spillHeaders(name)) waiting[kind === "key" ? "keys" : "events"]++;
-  return editsOf(recordsOf(manifest), before, waiting, aside).map((line) => `${name}: ${line}`);
-}
-
-const recorded = ({ trigger: name, resource, manifest }: StoredView): TriggerRecord => ({
-  name,
-  resource,
-  fields: readFields(manifest),
-});
 
 /** @throws WatchfireError WF_BUILD_UNTRUSTED, WF_BUILD_DAMAGED */
 function readSigned(folder: string, trust: TrustedKeys): void {

@@ -10,7 +10,7 @@ import {
   runsAnswerSchema,
 } from "../observe/control-api.ts";
 import { deadLettersQuestionSchema, idsSchema, objectQuestionSchema } from "../observe/control-routes.ts";
-import { deadLetterRowSchema, deadLetterSchema } from "../observe/dead-letter.ts";
+import { deadLetterRowSchema, deadLetterSchema, replayAnswerSchema } from "../observe/dead-letter.ts";
 import { explanationSchema } from "../observe/explanation.ts";
 import {
   errorsAnswerSchema,
@@ -113,9 +113,9 @@ export const apiRoutes: readonly ApiRoute[] = [
   {
     method: "post",
     path: "/dead-letters/replay",
-    summary: "Delivers dead letters again",
+    summary: "Delivers dead letters again, or once their function is loaded",
     body: idsSchema,
-    answer: nothing,
+    answer: replayAnswerSchema,
   },
   {
     method: "post",

@@ -68,19 +68,29 @@ function wholeTroubles({ checkpoint, deployment, sandbox }: AttentionParts): Att
   );
 }
 
-function standing({ name, ready, reason, message, code, paused }: FunctionReport): Attention[] {
+function standing(report: FunctionReport): Attention[] {
+  const { name, ready, reason, message, code, paused } = report;
   const href = functionHref(name);
   if (paused === "command") {
     const todo = "Resume it on its page once you have found out why it was paused. Events wait meanwhile.";
     return [{ severity: "warn", title: `${name} is paused`, text: message ?? "No handler starts.", todo, href }];
   }
+  if (reason === "Suspended") return suspended(report);
   if (reason === undefined || reason === "Paused" || passing.has(reason)) return [];
   const todo = hintOf(code) ?? todos[reason] ?? "Look at its page and at the log.";
   const title = ready ? `${name} runs, but: ${reason}` : `${name} does not run: ${reason}`;
   return [{ severity: ready ? "warn" : "bad", title, text: message ?? reason, todo, href }];
 }
 
-function letters({ name, deadLetters, deadLettersWithoutBody }: FunctionReport): Attention[] {
+/** A function that was removed is no fault, but what waits for it is dropped in the end. */
+function suspended({ name, message = "", spilled = 0 }: FunctionReport): Attention[] {
+  if (spilled === 0) return [];
+  const title = `${name} is gone, and ${spilled === 1 ? "an event waits" : `${spilled} events wait`} for it`;
+  const todo = "Put the function back to have it delivered. If it is gone for good, there is nothing to do.";
+  return [{ severity: "warn", title, text: message, todo, href: functionHref(name) }];
+}
+
+function letters({ name, deadLetters = 0, deadLettersWithoutBody = 0 }: FunctionReport): Attention[] {
   if (deadLetters === 0) return [];
   const lost =
     deadLettersWithoutBody === 0 ? "" : ` Of ${deadLettersWithoutBody} the body is gone: they can only be dropped.`;
@@ -95,7 +105,7 @@ function letters({ name, deadLetters, deadLettersWithoutBody }: FunctionReport):
   ];
 }
 
-function blocked({ name, blockedLanes }: FunctionReport): Attention[] {
+function blocked({ name, blockedLanes = 0 }: FunctionReport): Attention[] {
   if (blockedLanes === 0) return [];
   return [
     {

@@ -3,6 +3,7 @@ import type { WatchfireError } from "../base/errors.ts";
 import type { ResourceVersion } from "../base/resource-version.ts";
 import type { DeadLetter } from "../journal/batch.ts";
 import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
+import type { DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import { OfflineReplayer, type Replayer } from "../journal/dead-letters.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { Commits } from "./commit/commits.ts";
@@ -20,9 +21,17 @@ import type { Shard } from "./state/shard.ts";
 import { Budget, heapQuarter } from "./work/budget.ts";
 import { FairScheduler } from "./work/fair-scheduler.ts";
 import { defaultMemoryLimit, type MemoryLimit } from "./work/spill.ts";
+import { WaitingOnDisk } from "./work/waiting-on-disk.ts";
 
 /** The time for which a drain, and a removal, wait for the last commit, in milliseconds. */
 const saveMs = 3_000;
+
+/** The counts on record of a function that is not loaded. */
+export interface UnloadedCounts {
+  /** Events and keys on disk, and the age of the oldest. Absent while they are counted. */
+  readonly waiting?: { readonly count: number; readonly ageSeconds: number };
+  readonly letterStock: DeadLetterStock;
+}
 
 interface DispatcherOptions {
   readonly store: Checkpoint;
@@ -76,8 +85,9 @@ export class Dispatcher implements Replayer {
   /** Functions whose events on disk have been marked as possible redeliveries, after a power loss. */
   private readonly noted = new Set<string>();
   private readonly offline: Replayer;
+  private readonly onDisk: WaitingOnDisk;
   /** Replays of dead letters of functions that are not loaded, until they are on disk. */
-  private readonly returning = new Map<string, Promise<void>>();
+  private readonly returning = new Map<string, Promise<boolean>>();
   /** Functions that are being loaded from the store. */
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
   private readonly holders = new InterestedFunctions<KnownObjects>();
@@ -96,6 +106,7 @@ export class Dispatcher implements Replayer {
     this.commits = commits;
     this.startedBefore = startedBefore;
     this.offline = new OfflineReplayer(options.store, (batch) => commits.past(batch));
+    this.onDisk = new WaitingOnDisk(options.store);
     const { store, memoryBudget = heapQuarter(), memory = new Budget(() => memoryBudget) } = options;
     this.rota = options.rota ?? new FairScheduler(options.clock);
     this.budgets = { memory, disk: new Budget(() => store.spillLimit) };
@@ -145,7 +156,7 @@ export class Dispatcher implements Replayer {
   ): Promise<FunctionDispatch> {
     // A dead letter that reaches the disk after it was read would stay there undelivered.
     await this.returning.get(manifest.name)?.catch(() => undefined);
-    await this.retirement.purge();
+    if (await this.retirement.purge()) this.onDisk.forget();
     const unsaved = this.unsaved.get(manifest.name);
     if (unsaved) {
       // Until then it is not known how its attempts ended.
@@ -170,6 +181,7 @@ export class Dispatcher implements Replayer {
       retirement: this.retirement,
     });
     this.functions.set(manifest.name, loaded);
+    this.onDisk.forget(manifest.name);
     this.options.observer.declared?.(manifest);
     if (this.held.has(manifest.name)) loaded.hold();
     if (this.draining) void loaded.stop();
@@ -205,6 +217,7 @@ export class Dispatcher implements Replayer {
       found.close();
       this.retirement.note(found.inMemory());
       if (inTime) await this.readStarted(name);
+      else void saved.catch(() => undefined).then(() => this.onDisk.forget(name));
     }
     const views = await this.options.store.views(name);
     if (found && !found.isInDoubt) for (const { id } of views) this.settled.add(id);
@@ -252,6 +265,15 @@ export class Dispatcher implements Replayer {
     return [...this.functions.values()].map((it) => it.status());
   }
 
+  /** Returns what is on record of a function; `undefined` if it is loaded. */
+  unloaded(name: string): UnloadedCounts | undefined {
+    if (this.functions.has(name)) return undefined;
+    const { store, clock } = this.options;
+    const rows = this.onDisk.of(name);
+    const ageSeconds = Math.max(0, clock.now() - (rows?.oldestAt ?? clock.now())) / 1000;
+    return { letterStock: store.deadLetterStock(name), ...(rows && { waiting: { count: rows.count, ageSeconds } }) };
+  }
+
   /**
    * Marks a function's events on disk as possible redeliveries, because the records of their ends may be missing after a power
    * loss. Events that this process has put there since are not affected.
@@ -268,16 +290,20 @@ export class Dispatcher implements Replayer {
     return this.commits.trouble;
   }
 
-  async replay(letter: DeadLetter): Promise<void> {
+  async replay(letter: DeadLetter): Promise<boolean> {
     const { function: name } = letter;
     await this.loading.get(name)?.catch(() => undefined);
     const loaded = this.functions.get(name);
-    if (loaded) return loaded.replay(letter);
+    if (loaded) {
+      await loaded.replay(letter);
+      return true;
+    }
     const returning = this.offline.replay(letter);
     this.returning.set(name, returning);
     try {
-      await returning;
+      return await returning;
     } finally {
+      this.onDisk.forget(name);
       this.returning.delete(name);
     }
   }

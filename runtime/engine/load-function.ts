@@ -1,17 +1,17 @@
 import type { Clock, Random } from "../base/clock.ts";
 import { type KeyHeader, runSequence, type SpillHeader } from "../journal/batch.ts";
-import type { Checkpoint } from "../journal/checkpoint.ts";
+import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import { OfflineReplayer } from "../journal/dead-letters.ts";
 import { spillByTurns } from "../journal/spill-by-turns.ts";
-import { editsBetween, type WaitingWork } from "../manifest/edits.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
-import { recordsOf, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
+import { resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
 import { epochOf, type Look, type Runner, uidOf } from "./delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "./delivery/observer.ts";
+import { editsOnRecord } from "./edits-on-record.ts";
 import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
@@ -24,7 +24,7 @@ import type { InterestedFunctions } from "./state/interested-functions.ts";
 import { KnownObjects } from "./state/known-objects.ts";
 import { type KeptBody, RecordForm } from "./state/record-form.ts";
 import type { Shard } from "./state/shard.ts";
-import { openViews, type TriggerView } from "./trigger-views.ts";
+import { openViews } from "./trigger-views.ts";
 import { Attempts } from "./work/attempt.ts";
 import { Backlogs } from "./work/backlog.ts";
 import { Backpressure } from "./work/backpressure.ts";
@@ -89,10 +89,12 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   const rules = new Map<number, KeyOf>();
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   const history = new History(manifest.name, log);
+  const edits = await editsOnRecord(store, manifest);
   const opened = await openViews(store, manifest);
+  if (edits.length > 0) log.info({ function: manifest.name, edits }, "manifest edited");
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
-    const { id, identity, cursors } = viewOf(opened, trigger.name).view;
+    const { id, identity, cursors } = viewOf(opened, trigger.name);
     const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error), undefined, place.time);
     const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = isReconciler || usesOldObject || filter.needsOldBody;
@@ -122,7 +124,6 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     if (parts.startedBefore.isReplay(event) || runSequence(event.id) !== undefined) continue;
     byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
-  logEdits(parts, opened, { events: waiting.events, keys: keys.length });
   const told = await tellWaitingKeys(others, {
     functionName: manifest.name,
     commits,
@@ -186,7 +187,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     manifest,
     views,
     time: place.time,
-    cursors: manifest.triggers.flatMap(({ name }) => viewOf(opened, name).view.cursors),
+    cursors: manifest.triggers.flatMap(({ name }) => viewOf(opened, name).cursors),
     queue,
     reconciling,
     maker,
@@ -217,17 +218,10 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   });
 }
 
-/** Logs the effect of the edit of each trigger on the known objects and the waiting events. */
-function logEdits({ manifest, log }: LoadParts, opened: ReadonlyMap<string, TriggerView>, waiting: WaitingWork): void {
-  const triggers = recordsOf(manifest).map((each) => [each, viewOf(opened, each.name).before] as const);
-  const edits = editsBetween(triggers, waiting);
-  if (edits.length > 0) log.info({ function: manifest.name, edits }, "manifest edited");
-}
-
 /** Opens the schedules. A schedule's view holds its runs as a trigger's view holds changes: waiting ones and begun ones. */
 async function openSchedules(
   { manifest, store, commits, shard }: LoadParts,
-  opened: ReadonlyMap<string, TriggerView>,
+  opened: ReadonlyMap<string, StoredView>,
   history: History,
 ) {
   const found = [];
@@ -235,7 +229,7 @@ async function openSchedules(
   const isHere = !shard || shard.isFirst || manifest.delivery.mode === "Reconcile";
   for (const schedule of isHere ? manifest.schedules : []) {
     const trigger: Trigger = { ...everything, ...scheduleKind, name: schedule.name };
-    const { id, identity, cursors } = viewOf(opened, schedule.name).view;
+    const { id, identity, cursors } = viewOf(opened, schedule.name);
     const form = new RecordForm(trigger, "None");
     const of = { id, functionName: manifest.name, trigger, resource: scheduleResource, identity, form };
     const view = new KnownObjects({ ...of, filter: new Filter(trigger), compares: false, commits, history });

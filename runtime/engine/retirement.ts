@@ -54,16 +54,16 @@ export class Retirement {
     this.forget(views.map(({ id }) => id));
   }
 
-  /** Deletes views that were set aside for too long, and drops their events. */
-  async purge(): Promise<void> {
+  /** Deletes views that were set aside for too long, and drops their events. Returns whether there were any. */
+  async purge(): Promise<boolean> {
     const { store, clock, observer, log } = this.parts;
     const before = clock.now() - retirementMs;
     const views = await store.retiredViews(before);
-    if (views.length === 0) return;
+    if (views.length === 0) return false;
     const onDisk = await this.onDisk(views);
     const purged = await store.purge(before);
     // Functions are loaded concurrently: another load has deleted them.
-    if (purged === 0) return;
+    if (purged === 0) return false;
     log.info({ views: purged }, "checkpoints of removed functions deleted");
     for (const { id, function: name, trigger } of views) {
       const headers = onDisk.get(id) ?? [];
@@ -75,6 +75,7 @@ export class Retirement {
         "events dropped, their trigger is gone for seven days",
       );
     }
+    return true;
   }
 
   private async onDisk(views: readonly StoredView[]): Promise<ReadonlyMap<number, readonly SpillHeader[]>> {

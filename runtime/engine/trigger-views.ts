@@ -2,15 +2,8 @@ import type { Checkpoint, StoredView, ViewRecord } from "../journal/checkpoint.t
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readFields, recordsOf, renamesOf, type TriggerRecord } from "../manifest/trigger-record.ts";
 
-/** A trigger or a schedule with its stored view. */
-export interface TriggerView {
-  readonly view: StoredView;
-  /** The trigger when its records were last written; `undefined` for a new one. */
-  readonly before: TriggerRecord | undefined;
-}
-
 /** The stored record of a trigger. */
-interface RecordedTrigger extends TriggerRecord {
+export interface RecordedTrigger extends TriggerRecord {
   readonly view: StoredView;
 }
 
@@ -22,26 +15,31 @@ interface RecordedTrigger extends TriggerRecord {
 export async function openViews(
   store: Checkpoint,
   manifest: FunctionManifest,
-): Promise<ReadonlyMap<string, TriggerView>> {
+): Promise<ReadonlyMap<string, StoredView>> {
   const { name } = manifest;
   const wanted = recordsOf(manifest);
-  const live = (await store.views(name)).map(recorded);
-  const retired = (await store.retiredViews()).filter((view) => view.function === name).map(recorded);
+  const { live, retired } = await recordedTriggers(store, name);
   const all = [...live, ...retired];
   await store.recordViews(renames(renamesOf(wanted, live, retired), all));
-  const opened = new Map<string, TriggerView>();
+  const opened = new Map<string, StoredView>();
   const records: ViewRecord[] = [];
   for (const { name: trigger, resource, fields } of wanted) {
     const found = await store.openView(name, trigger, resource);
     const before = all.find(({ view }) => view.id === found.id);
-    const others = [...all, ...opened.values()].map(({ view }) => view).filter(({ id }) => id !== found.id);
+    const others = [...all.map(({ view }) => view), ...opened.values()].filter(({ id }) => id !== found.id);
     const identity = before && isItsOwn(before.view, others) ? before.view.identity : unused(trigger, others);
     const text = JSON.stringify(fields);
     if (text !== before?.view.manifest) records.push({ id: found.id, trigger, identity, manifest: text });
-    opened.set(trigger, { view: { ...found, identity, manifest: text }, before });
+    opened.set(trigger, { ...found, identity, manifest: text });
   }
   await store.recordViews(records);
   return opened;
+}
+
+/** Returns a function's triggers as they are recorded: those in use, and those that it no longer has. */
+export async function recordedTriggers(store: Checkpoint, functionName: string) {
+  const retired = (await store.retiredViews()).filter((view) => view.function === functionName);
+  return { live: (await store.views(functionName)).map(recorded), retired: retired.map(recorded) };
 }
 
 /** Renames views. Another view with such a name is left without one, since no trigger uses it. */

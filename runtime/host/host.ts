@@ -12,6 +12,7 @@ import { FunctionObjects } from "../control/function-status/function-objects.ts"
 import { StatusPublisher } from "../control/function-status/status-publisher.ts";
 import type { Pause } from "../control/pauses.ts";
 import { BodyRoom } from "../engine/commit/deferred-rows.ts";
+import type { UnloadedCounts } from "../engine/dispatcher.ts";
 import { Budget, heapQuarter } from "../engine/work/budget.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { lostError } from "../lease/elector.ts";
@@ -34,7 +35,7 @@ import { DataDirLock } from "./data-dir-lock.ts";
 import { explainFunction } from "./explain-function.ts";
 import { FleetOwner } from "./fleet-owner.ts";
 import type { Trouble } from "./live-function.ts";
-import { mergedStatus, withStill, worstShards } from "./merged-status.ts";
+import { mergedStatus, mergedUnloaded, withStill, worstShards } from "./merged-status.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Partition } from "./partition.ts";
 import { publicationOf } from "./publication.ts";
@@ -115,6 +116,7 @@ export class Host {
         this.isWaiting
           ? this.status().functions
           : [...withStill([], this.still), ...describeStandings(this.statusParts)],
+      unloaded: () => this.allUnloaded,
       parked: () => sandbox.parked(),
       reads: () => reads.reports(),
       cache: () => reads.totals(),
@@ -304,6 +306,40 @@ export class Host {
     return mergedStatus(this.active.flatMap(({ dispatcher }) => dispatcher.status()));
   }
 
+  /** Returns what is on record here of a function that is not loaded. */
+  private unloaded(name: string): UnloadedCounts | undefined {
+    const partitions = this.ownership.names.includes(name) ? this.partitionsOf(name) : this.partitions;
+    return mergedUnloaded(partitions.flatMap(({ active }) => active?.dispatcher.unloaded(name) ?? []));
+  }
+
+  /** The counts on record here of each function that is not loaded. */
+  private get allUnloaded() {
+    const { active } = this;
+    const there = this.partitions.flatMap(({ live }) => [...live.all, ...live.rejected]);
+    const names = new Set([...there.flatMap(({ name }) => name ?? []), ...this.suspended.keys()]);
+    return [...names].flatMap((name) => {
+      const isLoaded = active.some(({ dispatcher }) => dispatcher.loaded(name));
+      const counts = isLoaded ? undefined : this.unloaded(name);
+      return counts ? [{ name, spilled: counts.waiting?.count, letterStock: counts.letterStock }] : [];
+    });
+  }
+
+  /**
+   * Functions that are gone and of which something waits, or may wait, or dead letters are left, once it is known which ones exist:
+   * since when, in epoch milliseconds.
+   */
+  private get suspended(): ReadonlyMap<string, number | undefined> {
+    if (!this.isLoaded) return new Map();
+    const all = this.active.flatMap(({ store }) => [...store.suspended()]);
+    const names = new Set(this.ownership.names);
+    return new Map(
+      all.filter(([name]) => {
+        const { letterStock, waiting } = (!names.has(name) && this.unloaded(name)) || {};
+        return letterStock !== undefined && (letterStock.count > 0 || waiting?.count !== 0);
+      }),
+    );
+  }
+
   private get readiness() {
     const { partitions } = this;
     const all = partitions.flatMap(({ live }) => live.all);
@@ -323,6 +359,8 @@ export class Host {
       rejected: this.partitions.flatMap(({ live }) => live.rejected),
       executors: this.components.executors(),
       dispatch: this.counts,
+      unloaded: (name) => this.unloaded(name),
+      suspended: this.suspended,
       checkpoint: this.active.map(({ dispatcher }) => dispatcher.trouble).find((trouble) => trouble !== undefined),
       reads: (name) => reads.of(name),
       redact: (name, text) => redactor.redact(name, text),

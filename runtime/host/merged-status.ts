@@ -10,7 +10,9 @@ import {
   mergeFiltered,
 } from "../control/function-status/function-report.ts";
 import { reasonOfCode } from "../control/function-status/reason.ts";
+import type { UnloadedCounts } from "../engine/dispatcher.ts";
 import type { FunctionStatus } from "../engine/function-dispatch.ts";
+import type { DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import { describeRefused } from "./status.ts";
 
 /** Merges the status of shards into one for each function: counts are added, and the worst of the other values is used. */
@@ -20,6 +22,24 @@ export function mergedStatus(all: readonly FunctionStatus[]): FunctionStatus[] {
     return head ? [more.reduce((one, other) => mergeBy(merges, one, other), head)] : [];
   });
 }
+
+/** Adds up what several partitions have on record of a function. Counts that one of them does not know are absent. */
+export function mergedUnloaded(all: readonly UnloadedCounts[]): UnloadedCounts | undefined {
+  if (all.length === 0) return undefined;
+  const letterStock = all.map((each) => each.letterStock).reduce(sumOfStocks);
+  const known = all.flatMap(({ waiting }) => waiting ?? []);
+  if (known.length < all.length) return { letterStock };
+  const count = known.reduce((sum, each) => sum + each.count, 0);
+  return { letterStock, waiting: { count, ageSeconds: Math.max(...known.map(({ ageSeconds }) => ageSeconds)) } };
+}
+
+const sumOfStocks = (one: DeadLetterStock, other: DeadLetterStock): DeadLetterStock => ({
+  count: one.count + other.count,
+  withoutBody: one.withoutBody + other.withoutBody,
+  bytes: one.bytes + other.bytes,
+  lettersDropped: one.lettersDropped + other.lettersDropped,
+  bodiesDropped: one.bodiesDropped + other.bodiesDropped,
+});
 
 const merges: Merges<FunctionStatus> = {
   ...countMerges,
@@ -36,13 +56,7 @@ const merges: Merges<FunctionStatus> = {
   parentSeconds: (one, other) =>
     new Map([...one, ...other].map(([work]) => [work, (one.get(work) ?? 0) + (other.get(work) ?? 0)])),
   lastEvent: greatest,
-  letterStock: (one, other) => ({
-    count: one.count + other.count,
-    withoutBody: one.withoutBody + other.withoutBody,
-    bytes: one.bytes + other.bytes,
-    lettersDropped: one.lettersDropped + other.lettersDropped,
-    bodiesDropped: one.bodiesDropped + other.bodiesDropped,
-  }),
+  letterStock: sumOfStocks,
   conditionErrors: (one, other) => counted([...one, ...other], ["trigger", "condition"]),
   filtered: mergeFiltered,
   schedules: (one, other) => [...one, ...other],

@@ -9,7 +9,7 @@ import { Dispatcher } from "../engine/dispatcher.ts";
 import { type Sharding, spreadIn, whole } from "../engine/state/sharding.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { claimCluster } from "../journal/cluster.ts";
-import { DeadLetters } from "../journal/dead-letters.ts";
+import { DeadLetters, type LoadFault } from "../journal/dead-letters.ts";
 import { loggedRunner } from "../observe/run-log.ts";
 import { GrantWatch } from "../rbac/grant-watch.ts";
 import { rememberedKinds } from "../rbac/kinds.ts";
@@ -217,8 +217,18 @@ export class Partition implements SlotWork {
       components.refusals.delete(suspect);
       await grants?.close();
     };
-    const deadLetters = new DeadLetters(store, dispatcher, letterPrefix);
+    const deadLetters = new DeadLetters(store, dispatcher, letterPrefix, (name) => this.loadFault(name));
     return { ...components, store, dispatcher, deadLetters, pauses, grants, leave };
+  }
+
+  /** Returns why a function of this partition is not loaded, without the values of its Secrets. */
+  private loadFault(name: string): LoadFault | undefined {
+    const { live, parts } = this;
+    const state = live.get(name)?.state;
+    const refused = live.rejected.find((each) => each.name === name)?.faults[0];
+    const fault = state && "fault" in state ? state.fault : refused;
+    if (!fault) return state && { message: "it is being loaded" };
+    return { code: fault.code, message: parts.components.redactor.redact(name, fault.message) };
   }
 
   /** Returns how a function's checkpoints here are spread. `undefined` without checkpoints. */

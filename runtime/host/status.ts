@@ -1,9 +1,11 @@
 import type { FleetReport } from "../control/fleet-report.ts";
-import { countsOf, type FunctionReport } from "../control/function-status/function-report.ts";
+import { countsOf, type FunctionReport, recordedCountsOf } from "../control/function-status/function-report.ts";
 import { reasonOfCode, reasonOfState, type StatusReason } from "../control/function-status/reason.ts";
 import type { Pause } from "../control/pauses.ts";
+import type { UnloadedCounts } from "../engine/dispatcher.ts";
 import type { FunctionStatus, KeyCounts } from "../engine/function-dispatch.ts";
 import type { SourceStatus } from "../informer/fanout/observer.ts";
+import { retirementMs } from "../journal/checkpoint.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import type { RejectedFunction } from "../manifest/load.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
@@ -57,6 +59,10 @@ export interface StatusParts extends ReadinessParts {
   readonly executors: Executors;
   readonly rejected: readonly RejectedFunction[];
   readonly dispatch: readonly FunctionStatus[];
+  /** Returns what is on record of a function that is not loaded here. */
+  readonly unloaded: (functionName: string) => UnloadedCounts | undefined;
+  /** Functions that are gone and of which something is on record; since when, in epoch milliseconds. */
+  readonly suspended: ReadonlyMap<string, number | undefined>;
   /** Returns a function's objects in memory. Default: no objects. */
   readonly reads?: (functionName: string) => FunctionReads | undefined;
   readonly redact: (functionName: string, text: string) => string;
@@ -75,14 +81,15 @@ const awayLimitMs = 60_000;
 /** Combines the reports of all components into the status. */
 export function describeStatus(parts: StatusParts): Status {
   const running = standingsOf(parts).map((standing) => describeFunction(standing, parts));
-  const refused = refusedOf(parts).map(describeRefused);
+  const refused = refusedOf(parts).map((each) => ({ ...describeRefused(each), ...recordedCounts(each.name, parts) }));
+  const suspended = [...parts.suspended].map(([name, since]) => describeSuspended(name, since, parts));
   const { role, checkpoint, deployment } = parts;
   return {
     role,
     ...(checkpoint && { checkpoint: describeTrouble(checkpoint) }),
     ...(deployment && { deployment: describeTrouble(deployment) }),
     sandbox: describeExecutors(parts.executors),
-    functions: [...running, ...refused],
+    functions: [...running, ...refused, ...suspended],
     sources: parts.sources.map((source) => {
       const reason = reasonOfState(source.state);
       return reason ? { ...source, reason } : source;
@@ -118,7 +125,6 @@ export function describeStandby(
         ready: false,
         reason: "Standby" as const,
         message,
-        ...countsOf(),
         triggers: [
           ...triggers.map(({ name, apiVersion, kind }) => ({ name, apiVersion, kind, state: "standby" })),
           ...schedules.map(({ name }) => ({ name, ...scheduleKind, state: "standby" })),
@@ -143,9 +149,25 @@ export function describeRefused({ name, file, faults }: RejectedFunction): Funct
     reason: reasonOfCode(code),
     code,
     message: faults.map((fault) => fault.message).join("\n"),
-    ...countsOf(),
     triggers: [],
   };
+}
+
+/** Describes a function that is gone, or of which only dead letters are left. */
+function describeSuspended(name: string, since: number | undefined, parts: StatusParts): FunctionReport {
+  const until = since === undefined ? undefined : new Date(since + retirementMs).toISOString();
+  const message =
+    until === undefined
+      ? "it is gone; its dead letters are kept until they are dropped"
+      : `it is gone; what waits on disk is kept until ${until}, and is delivered if the function is put back by then`;
+  return { name, ready: false, reason: "Suspended", message, ...recordedCounts(name, parts), triggers: [] };
+}
+
+/** The counts of a function that is not loaded, as far as they are known. Nothing of it is in memory. */
+function recordedCounts(name: string | undefined, { unloaded }: Pick<StatusParts, "unloaded">) {
+  const found = name === undefined ? undefined : unloaded(name);
+  if (!found) return {};
+  return recordedCountsOf(found.letterStock, found.waiting);
 }
 
 /** The readiness of each function and its reason, without the counts, which are expensive. */
@@ -217,7 +239,7 @@ function standingOf(
   return { liveFunction, counts, triggers, reads, pause, trouble, said };
 }
 
-function describeFunction(standing: FunctionState, { redact }: StatusParts): FunctionReport {
+function describeFunction(standing: FunctionState, parts: StatusParts): FunctionReport {
   const { liveFunction, counts, triggers, reads, pause, trouble, said } = standing;
   const { name, manifest } = liveFunction;
   const { lastEvent } = counts ?? {};
@@ -225,9 +247,11 @@ function describeFunction(standing: FunctionState, { redact }: StatusParts): Fun
     name,
     ...(manifest.trustGroup !== undefined && { trustGroup: manifest.trustGroup }),
     ready: trouble === undefined,
-    ...(said && { ...said, message: redact(name, said.message) }),
+    ...(said && { ...said, message: parts.redact(name, said.message) }),
     ...(pause && { paused: pause.by }),
-    ...countsOf(counts && { ...counts, deadLettersWithoutBody: counts.letterStock.withoutBody }),
+    ...(counts
+      ? countsOf({ ...counts, deadLettersWithoutBody: counts.letterStock.withoutBody })
+      : recordedCounts(name, parts)),
     ...(counts?.keys && { keys: { count: counts.keys.count, withoutObject: counts.keys.withoutObject } }),
     ...(lastEvent === undefined ? {} : { lastEvent: new Date(lastEvent).toISOString() }),
     ...filteredOf(counts),

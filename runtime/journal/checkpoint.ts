@@ -138,6 +138,18 @@ export class Checkpoint<J extends Journal = Journal> {
     return this.retiredBefore(before).map((view) => this.stored(view));
   }
 
+  /**
+   * Returns the functions without a view in use, from memory: since when (epoch milliseconds), or `undefined` for one of which
+   * only dead letters are left.
+   */
+  suspended(): ReadonlyMap<string, number | undefined> {
+    const since = new Map<string, number | undefined>(this.letters.functions.map((name) => [name, undefined]));
+    const views = this.viewRows();
+    for (const { function: name, retiredAt = 0 } of views) since.set(name, Math.max(since.get(name) ?? 0, retiredAt));
+    for (const { function: name, retiredAt } of views) if (retiredAt === undefined) since.delete(name);
+    return since;
+  }
+
   /** Marks views as not in use from `at` (epoch milliseconds) on. `purge` deletes them. */
   async retire(views: readonly number[], at: number): Promise<void> {
     await this.changeViews(

@@ -141,6 +141,11 @@ export class DeadLetterStats {
     this.room = room;
   }
 
+  /** The functions that have letters. */
+  get functions(): string[] {
+    return [...this.shelves].flatMap(([name, { count }]) => (count > 0 ? [name] : []));
+  }
+
   stock(functionName: string): DeadLetterStock {
     return (this.shelves.get(functionName) ?? new Shelf(functionName, this.giving)).stock;
   }

@@ -1,12 +1,28 @@
-import { WatchfireError } from "../base/errors.ts";
+import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 import { resourceOf } from "../manifest/trigger-record.ts";
 import { type Batch, type DeadLetter, type DeadLetterSummary, emptyBatch, type SpilledEvent } from "./batch.ts";
 import type { Checkpoint, DeadLetterPage, StoredView } from "./checkpoint.ts";
 
 /** Puts a dead letter back at the end of its key's queue. A running dispatcher implements it. */
 export interface Replayer {
-  replay(letter: DeadLetter): Promise<void>;
+  /** Returns whether the letter's function is loaded. Otherwise the event waits on disk until it is. */
+  replay(letter: DeadLetter): Promise<boolean>;
   drop(letter: DeadLetter): Promise<void>;
+}
+
+/** Why a function is not loaded. */
+export interface LoadFault {
+  readonly code?: ErrorCode;
+  readonly message: string;
+}
+
+/** Returns the first line of a fault's message, which begins with its code. */
+export const reasonOf = ({ message }: Pick<LoadFault, "message">): string => message.split("\n", 1)[0] ?? "";
+
+/** Events of replayed letters that wait on disk until their function is loaded, and why it is not, if that is known. */
+export interface WaitingReplay extends Partial<LoadFault> {
+  readonly function: string;
+  readonly events: number;
 }
 
 /**
@@ -17,17 +33,27 @@ export class DeadLetters {
   private readonly store: Checkpoint;
   private readonly replayer: Replayer;
   private readonly prefix: string;
+  private readonly faultOf: (functionName: string) => LoadFault | undefined;
   /** Calls run one after the other, so that no call takes a letter that another has just taken. */
   private last: Promise<void> = Promise.resolve();
   private lastDrop: Promise<void> = Promise.resolve();
   /** The letters of every call in `last`. */
   private readonly waiting = new Set<readonly string[]>();
 
-  /** @param prefix of every letter's id in the store: the id of its slot, in a fleet */
-  constructor(store: Checkpoint, replayer: Replayer = new OfflineReplayer(store), prefix = "") {
+  /**
+   * @param prefix of every letter's id in the store: the id of its slot, in a fleet
+   * @param faultOf returns why a function that exists is not loaded; `undefined` for one that does not exist. Default: unknown
+   */
+  constructor(
+    store: Checkpoint,
+    replayer: Replayer = new OfflineReplayer(store),
+    prefix = "",
+    faultOf: (functionName: string) => LoadFault | undefined = () => undefined,
+  ) {
     this.store = store;
     this.replayer = replayer;
     this.prefix = prefix;
+    this.faultOf = faultOf;
   }
 
   /** Returns one page of dead letters, oldest first. */
@@ -44,10 +70,17 @@ export class DeadLetters {
    * Delivers letters again, each as a first attempt flagged as redelivered. If the function or trigger of one is gone, the whole
    * call fails with WF_CHECKPOINT_LETTER_HOMELESS. If the bodies of one were dropped, it fails with WF_CHECKPOINT_LETTER_EMPTY,
    * because the object's present state would be another event.
+   * @returns the events of functions that are not loaded
    */
-  replay(letters: readonly string[]): Promise<void> {
+  replay(letters: readonly string[]): Promise<readonly WaitingReplay[]> {
     return this.next(letters, async () => {
-      for (const letter of await this.replayable(letters)) await this.replayer.replay(letter);
+      const waiting: DeadLetter[] = [];
+      for (const letter of await this.replayable(letters)) {
+        if (!(await this.replayer.replay(letter))) waiting.push(letter);
+      }
+      return [...Map.groupBy(waiting, (letter) => letter.function)].map(([name, { length: events }]) => {
+        return { function: name, events, ...this.faultOf(name) };
+      });
     });
   }
 
@@ -76,13 +109,16 @@ export class DeadLetters {
     return done;
   }
 
-  private next(letters: readonly string[], call: () => Promise<void>): Promise<void> {
+  private next<T>(letters: readonly string[], call: () => Promise<T>): Promise<T> {
     const taken = [...letters];
     this.waiting.add(taken);
     const done = Promise.all([this.last, this.lastDrop])
       .then(call)
       .finally(() => this.waiting.delete(taken));
-    this.last = done.catch(() => undefined);
+    this.last = done.then(
+      () => undefined,
+      () => undefined,
+    );
     return done;
   }
 
@@ -102,12 +138,22 @@ export class DeadLetters {
   private homeOf(letter: DeadLetter, views: readonly StoredView[]): StoredView {
     const { function: name, trigger } = letter;
     const resource = resourceOf(letter);
-    const ofIt = views.filter((it) => it.function === name && it.resource === resource);
+    const own = views.filter((it) => it.function === name);
+    const ofIt = own.filter((it) => it.resource === resource);
     // The trigger may have been renamed.
     const home = ofIt.find(({ id }) => id === letter.view) ?? ofIt.find((it) => it.trigger === trigger);
     if (home) return home;
     const what = `function ${name} has no trigger ${trigger} any more that could take it`;
-    throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: this.named(letter).letter });
+    const hint = `${this.remedy(letter, own.length > 0)}, and replay the letter once the function is loaded, or drop it`;
+    throw new WatchfireError("WF_CHECKPOINT_LETTER_HOMELESS", { what, actual: this.named(letter).letter, hint });
+  }
+
+  /** Says what gives a letter a view. A trigger that is put back takes it also after its old checkpoints were deleted. */
+  private remedy({ function: name, trigger, kind }: DeadLetter, isFunctionThere: boolean): string {
+    const fault = this.faultOf(name);
+    if (fault?.code) return `mend function ${name}, which is not loaded (${reasonOf(fault)})`;
+    if (isFunctionThere) return `put trigger ${trigger} back, under this name and for ${kind}`;
+    return `put function ${name}, which is gone, back with trigger ${trigger}`;
   }
 
   private all(letters: readonly string[]): Promise<DeadLetter[]> {
@@ -150,11 +196,12 @@ export class OfflineReplayer implements Replayer {
     this.commit = commit;
   }
 
-  async replay(letter: DeadLetter): Promise<void> {
+  async replay(letter: DeadLetter): Promise<false> {
     let last = 0;
     for (const { sequence } of await this.store.spillHeaders(letter.function)) last = sequence;
     const event = replayedEvent(letter, last + 1);
     await this.commit({ ...emptyBatch, spill: [event], droppedDeadLetters: [letter.letter] });
+    return false;
   }
 
   async drop(letter: DeadLetter): Promise<void> {

@@ -3,7 +3,7 @@ import type { SpillHeader } from "./batch.ts";
 import type { Checkpoint } from "./checkpoint.ts";
 
 /** Rows read in one turn of the event loop, about 5 ms. A function may have a row for each of 100,000 objects. */
-const rowsInATurn = 256;
+export const rowsInATurn = 256;
 
 /**
  * Reads a function's spill, ordered by sequence, without bodies, and yields to the event loop in between. The spill must not be

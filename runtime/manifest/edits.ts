@@ -1,11 +1,12 @@
 import { isSame, renamesOf, type TriggerFields, type TriggerRecord } from "./trigger-record.ts";
 
-/** Pending work of a function while its manifest is edited; `undefined` if unknown. */
+/** Pending work on disk of a trigger that is edited. */
 export interface WaitingWork {
-  /** Events on disk. */
   readonly events: number;
-  /** Keys to be reconciled; each is on disk. */
+  /** Keys to be reconciled, under the trigger whose objects they name. */
   readonly keys: number;
+  /** Keys that an object of this trigger woke. */
+  readonly woken: number;
 }
 
 /** A field with an effect on deliveries, and what its edit does to records and pending work. */
@@ -18,17 +19,14 @@ interface Effect {
 
 const ofBodies = "bodies on record of the other form are not used: `oldObject` is absent until an object changes";
 const cutBodies = "of bodies on record the metadata is used";
-const ofWaiting = (waiting: WaitingWork | undefined): string =>
-  count(waiting?.events, "event on disk is read", "events on disk are read", "anew from the API server");
+const readAnew = (waiting: WaitingWork | undefined): string => `${all(waiting)} read anew from the API server`;
 
 const effects: readonly Effect[] = [
-  { field: "apiVersion", does: (waiting) => `${ofBodies}, ${ofWaiting(waiting)}` },
+  { field: "apiVersion", does: (waiting) => `${ofBodies}, ${readAnew(waiting)}` },
   {
     field: "object",
     does: (waiting, _before, after) =>
-      after === "Metadata"
-        ? `${cutBodies}, ${count(waiting?.events, "event on disk is", "events on disk are", "told with it alone")}`
-        : `${ofBodies}, ${ofWaiting(waiting)}`,
+      after === "Metadata" ? `${cutBodies}, ${all(waiting)} told with it alone` : `${ofBodies}, ${readAnew(waiting)}`,
   },
   { field: "lastBody", does: (_waiting, _before, after) => (after === "Metadata" ? cutBodies : ofBodies) },
   { field: "namespaces", does: () => selected },
@@ -45,15 +43,15 @@ const effects: readonly Effect[] = [
     // Keys exist in this mode only.
     within: "Reconcile",
     does: (waiting) =>
-      `${count(waiting?.keys, "waiting key runs", "waiting keys run")}, and the next change of an object wakes its keys of both rules`,
+      `${count(waiting?.woken, "waiting key runs", "waiting keys run")}, and the next change of an object wakes its keys of both rules`,
   },
   {
     field: "mode",
     does: (waiting, before, after) => {
       if (before === "Reconcile")
-        return `${count(waiting?.keys, "waiting key is told", "waiting keys are told", "as events of the objects that woke them")}`;
+        return `${count(waiting?.keys, "waiting key is told", "waiting keys are told")} as events of the objects that woke them`;
       return after === "Reconcile"
-        ? `${count(waiting?.events, "event on disk wakes its key", "events on disk wake their keys")}`
+        ? count(waiting?.events, "event on disk wakes its key", "events on disk wake their keys")
         : "it counts for what waits as well";
     },
   },
@@ -66,21 +64,33 @@ const selected = "objects that it selects now are told as Added, and those that 
  * Describes what an edit of a function's manifest does to known objects and pending work. Returns one line for each field with an
  * effect, and one for each trigger that was renamed or removed.
  * @param aside suspended triggers of the previous manifest
+ * @param waitingOf returns what waits for a trigger of the previous manifest. Default: unknown
  */
-export function editsOf(
+export function editsOf<Before extends TriggerRecord>(
   after: readonly TriggerRecord[],
-  before: readonly TriggerRecord[],
-  waiting?: WaitingWork,
-  aside: readonly TriggerRecord[] = [],
+  before: readonly Before[],
+  aside: readonly Before[] = [],
+  waitingOf?: (was: Before) => WaitingWork,
 ): readonly string[] {
   const renamed = renamesOf(after, before, aside);
   const known = [...before, ...aside];
-  const found = new Map(after.map((each) => [each, renamed.get(each) ?? known.find((one) => isSame(one, each))]));
-  const goOn = new Set(found.values());
+  const pairs = after.flatMap((is) => {
+    const was = renamed.get(is) ?? known.find((one) => isSame(one, is));
+    return was ? [{ is, was, waiting: waitingOf?.(was) }] : [];
+  });
+  const goOn = new Set(pairs.map(({ was }) => was));
+  const whole = waitingOf && totalOf(pairs.flatMap(({ waiting }) => waiting ?? []));
+  const lines = pairs.flatMap(({ is: { name, fields }, was, waiting }) => [
+    ...(was.name === name
+      ? []
+      : [`trigger ${name} was called ${was.name}: its position, its known objects and what waits go on`]),
+    ...(was.fields && fields ? changesOf(name, was.fields, fields, { own: waiting, whole }) : []),
+  ]);
   // The checkpoint of resyncs is among them, although it has no fields in a manifest.
   const gone = before.filter((each) => each.fields && !goOn.has(each));
   return [
-    ...editsBetween(found, waiting),
+    // The mode changes with each trigger.
+    ...new Set(lines),
     ...gone.map(({ name, resource }) => {
       const kind = resource.slice(resource.indexOf("/") + 1);
       return `trigger ${name} of ${kind} is gone: what waits for it is kept for seven days`;
@@ -88,29 +98,11 @@ export function editsOf(
   ];
 }
 
-/**
- * Returns one line for each trigger that was renamed and for each changed field.
- * @param triggers each trigger with its previous version, `undefined` for a new one
- */
-export function editsBetween(
-  triggers: Iterable<readonly [TriggerRecord, TriggerRecord | undefined]>,
-  waiting?: WaitingWork,
-): readonly string[] {
-  const lines = [...triggers].flatMap(([{ name, fields }, was]) => {
-    const rename =
-      was && was.name !== name
-        ? [`trigger ${name} was called ${was.name}: its position, its known objects and what waits go on`]
-        : [];
-    return [...rename, ...(was?.fields && fields ? changesOf(name, was.fields, fields, waiting) : [])];
-  });
-  return [...new Set(lines)];
-}
-
 function changesOf(
   name: string,
   before: TriggerFields,
   after: TriggerFields,
-  waiting: WaitingWork | undefined,
+  { own, whole }: { readonly own: WaitingWork | undefined; readonly whole: WaitingWork | undefined },
 ): string[] {
   return effects.flatMap(({ field, does, within }) => {
     const [was, is] = [before[field], after[field]];
@@ -118,14 +110,26 @@ function changesOf(
     if (within !== undefined && [before, after].some(({ mode }) => mode !== within)) return [];
     const values = typeof was === "string" && typeof is === "string" ? ` from ${shown(was)} to ${shown(is)}` : "";
     // The mode belongs to the function.
-    const whose = field === "mode" ? "" : `trigger ${name}: `;
+    const [whose, waiting] = field === "mode" ? ["", whole] : [`trigger ${name}: `, own];
     return [`${whose}${field} changed${values}: ${does(waiting, was, is)}`];
   });
 }
 
+const totalOf = (all: readonly WaitingWork[]): WaitingWork => ({
+  events: all.reduce((sum, { events }) => sum + events, 0),
+  keys: all.reduce((sum, { keys }) => sum + keys, 0),
+  woken: all.reduce((sum, { woken }) => sum + woken, 0),
+});
+
 const shown = (value: string): string => (value === "" ? "none" : value);
 
-function count(number: number | undefined, one: string, many: string, rest = ""): string {
-  const text = number === undefined ? many : number === 1 ? `1 ${one}` : `${number} ${many}`;
-  return rest === "" ? text : `${text} ${rest}`;
+/** Counts keys and events, each if there are any, with their verb. */
+function all(waiting: WaitingWork | undefined): string {
+  const { keys = 0, events } = waiting ?? {};
+  if (keys === 0) return count(events, "event on disk is", "events on disk are");
+  if (events === 0) return count(keys, "waiting key is", "waiting keys are");
+  return `${count(keys, "waiting key", "waiting keys")} and ${count(events, "event on disk", "events on disk")} are`;
 }
+
+const count = (number: number | undefined, one: string, many: string): string =>
+  number === undefined ? many : number === 1 ? `1 ${one}` : `${number} ${many}`;

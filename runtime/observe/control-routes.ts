@@ -3,6 +3,7 @@ import { z } from "zod";
 import { type ErrorCode, WatchfireError } from "../base/errors.ts";
 import type { DeadLetter, DeadLetterSummary } from "../journal/batch.ts";
 import type { DeadLetterPage } from "../journal/checkpoint.ts";
+import type { WaitingReplay } from "../journal/dead-letters.ts";
 import { type ControlApi, functionRoutes } from "./control-api.ts";
 import { deadLetterId, describeDeadLetter, describeFailure, describeSummary } from "./dead-letter.ts";
 import { type ExplainQuestion, type Explanation, nameSchema, namespaceSchema } from "./explanation.ts";
@@ -12,7 +13,7 @@ import type { UnderWay } from "./under-way.ts";
 export interface DeadLetterService {
   list(page: Pick<DeadLetterPage, "after" | "function">): Promise<readonly DeadLetterSummary[]>;
   show(id: string): Promise<DeadLetter>;
-  replay(ids: readonly string[]): Promise<void>;
+  replay(ids: readonly string[]): Promise<readonly WaitingReplay[]>;
   drop(ids: readonly string[]): Promise<void>;
 }
 
@@ -59,8 +60,11 @@ export function controlRoutes(parts: ControlParts, underWay: UnderWay): Hono {
       const asked = idsSchema.safeParse(await c.req.json().catch(() => undefined));
       if (!asked.success) return c.json({ error: 'the body is {"ids": ["…"]}' }, 400);
       const { ids } = asked.data;
-      await underWay.answer(`the ${action} of dead letters`, () => desk()[action](ids));
-      return c.json({});
+      const waiting = await underWay.answer(
+        `the ${action} of dead letters`,
+        async () => (await desk()[action](ids)) ?? [],
+      );
+      return c.json(action === "replay" ? { waiting } : {});
     });
   }
   return app;

@@ -38,6 +38,23 @@ export const deadLetterSchema = deadLetterRowSchema.extend({
 });
 export type DeadLetterDetail = z.infer<typeof deadLetterSchema>;
 
+const isCode = (code: unknown): code is ErrorCode => typeof code === "string" && Object.hasOwn(errorCodes, code);
+
+/** The answer to a replay. */
+export const replayAnswerSchema = z.object({
+  /** Events that wait on disk until their function is loaded, and why it is not, if that is known. */
+  waiting: z
+    .array(
+      z.object({
+        function: z.string(),
+        events: z.number(),
+        code: z.custom<ErrorCode>(isCode).optional().catch(undefined),
+        message: z.string().optional(),
+      }),
+    )
+    .default([]),
+});
+
 /** Converts one dead letter of a list. */
 export function describeSummary(letter: DeadLetterSummary): DeadLetterRow {
   return {
@@ -77,14 +94,12 @@ function readJson(body: Buffer): unknown {
   }
 }
 
-const isCode = (code: string): code is ErrorCode => Object.hasOwn(errorCodes, code);
-
 /** A failed request to the endpoints: a message for people, and the parts of the fault for the command. */
 export const failureSchema = z.object({
   error: z.string(),
   fault: z
     .object({
-      code: z.custom<ErrorCode>((code) => typeof code === "string" && isCode(code)),
+      code: z.custom<ErrorCode>(isCode),
       what: z.string(),
       actual: z.unknown().optional(),
       hint: z.string(),

@@ -41,10 +41,17 @@ export interface Gauges {
     readonly inFlight: number;
     /** Set in mode Reconcile. */
     readonly keys?: { readonly count: number; readonly withoutObject: number } | undefined;
+    readonly spilled: number;
     readonly letterStock: DeadLetterStock;
     readonly parentSeconds: ReadonlyMap<string, number>;
   }[];
-  /** One entry for every function in `/status`, whether it runs or not. A name may occur twice. */
+  /** Functions that are not loaded, with what is on record of them. `spilled` is absent if it is not known. */
+  unloaded(): readonly {
+    readonly name: string;
+    readonly spilled: number | undefined;
+    readonly letterStock: DeadLetterStock;
+  }[];
+  /** One entry for every function in `/status` that is not gone, whether it runs or not. A name may occur twice. */
   standings(): readonly { readonly name: string; readonly ready: boolean; readonly reason?: string }[];
   parked(): readonly { readonly name: string; readonly seconds: number }[];
   reads(): readonly {
@@ -284,18 +291,11 @@ function gauge(
   };
 }
 
-function statesOf({ functions: read, parked, sources, reads, cache: readCache }: Gauges): Family[] {
+function statesOf({ functions: read, unloaded, parked, sources, reads, cache: readCache }: Gauges): Family[] {
   const functions = read();
   const cache = readCache();
-  type Of = ReturnType<Gauges["functions"]>[number];
-  const each = (name: string, help: string, value: (of: Of) => number, type?: Family["type"]) =>
-    gauge(
-      name,
-      help,
-      ["function"],
-      functions.map((of): Sample => [of.name, value(of)]),
-      type,
-    );
+  const each = perFunction(functions);
+  const onRecord = perFunction([...functions, ...unloaded()]);
   const dropped = "that were dropped because of their function's limit, oldest first.";
   return [
     each("function_lag_seconds", "Age of the oldest unfinished event.", (of) => of.lagSeconds),
@@ -318,6 +318,11 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
       "counter",
     ),
     each("function_queued", "Number of waiting events.", (of) => of.queued),
+    onRecord(
+      "function_spilled",
+      "Number of events on disk, also of a function that is not loaded.",
+      (of) => of.spilled,
+    ),
     gauge(
       "function_keys",
       "Keys of a reconciler that will run, now or later, by whether they have an object.",
@@ -341,15 +346,15 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
       ["function"],
       parked().map(({ name, seconds }): Sample => [name, seconds]),
     ),
-    each("dead_letters", "Number of stored dead letters.", (of) => of.letterStock.count),
-    each("dead_letter_bytes", "Size of the dead letters, records and bodies.", (of) => of.letterStock.bytes),
-    each(
+    onRecord("dead_letters", "Number of stored dead letters.", (of) => of.letterStock.count),
+    onRecord("dead_letter_bytes", "Size of the dead letters, records and bodies.", (of) => of.letterStock.bytes),
+    onRecord(
       "dead_letter_bodies_dropped_total",
       `Bodies of dead letters ${dropped}`,
       (of) => of.letterStock.bodiesDropped,
       "counter",
     ),
-    each("dead_letters_dropped_total", `Dead letters ${dropped}`, (of) => of.letterStock.lettersDropped, "counter"),
+    onRecord("dead_letters_dropped_total", `Dead letters ${dropped}`, (of) => of.letterStock.lettersDropped, "counter"),
     ...readsOf(reads()),
     gauge("reads_bytes", "Memory of all reads; objects that functions share count once.", [], [[cache.bytes]]),
     gauge("reads_limit_bytes", "Limit of the memory of all reads: `--cache-limit`.", [], [[cache.limit]]),
@@ -369,12 +374,23 @@ function statesOf({ functions: read, parked, sources, reads, cache: readCache }:
   ];
 }
 
+/** Metrics that have one value for each function, if it is known. */
+const perFunction =
+  <Of extends { readonly name: string }>(all: readonly Of[]) =>
+  (name: string, help: string, value: (of: Of) => number | undefined, type?: Family["type"]) => {
+    const samples = all.flatMap((of): Sample[] => {
+      const found = value(of);
+      return found === undefined ? [] : [[of.name, found]];
+    });
+    return gauge(name, help, ["function"], samples, type);
+  };
+
 function standingOf({ standings }: Gauges): Family[] {
   const worst = worstOfName(standings());
   return [
     gauge(
       "function_ready",
-      "1 while the function accepts events; for every function in `/status`.",
+      "1 while the function accepts events; for every function in `/status` that is not gone.",
       ["function"],
       worst.map(({ name, ready }): Sample => [name, Number(ready)]),
     ),

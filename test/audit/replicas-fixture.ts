@@ -1,6 +1,7 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { totalOf } from "../../runtime/control/function-status/function-report.ts";
 import { checkpointSecrets } from "../../runtime/journal/secrets/names.ts";
 import type { Access, Client } from "../target/client.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
@@ -202,7 +203,7 @@ export class ReplicasFixture {
     const handled = async () => {
       const { functions, sources } = await active.status();
       const received = sources.every((it) => "resourceVersion" in it && Number(it.resourceVersion) >= resourceVersion);
-      return received && functions.every(({ queued, inFlight }) => queued + inFlight === 0);
+      return received && functions.every(({ queued, inFlight }) => totalOf(queued, inFlight) === 0);
     };
     await until("all is handled", 60_000, handled, pollMs);
   }

@@ -101,6 +101,7 @@ describe("an autoscaler", () => {
     const runtime = new Metrics();
     runtime.watch({
       functions: () => [],
+      unloaded: () => [],
       standings: () => [],
       parked: () => [],
       reads: () => [],

@@ -92,6 +92,26 @@ async function runtimeAndFolder(): Promise<string[]> {
 
 const run = (...args: string[]): Promise<Result> => watchfire(["dead-letters", ...args]);
 
+it("a replay says which events wait on disk, since their function is not loaded, as text and as JSON", async () => {
+  const folder = await dataFolder();
+  const store = new Checkpoint(new SqliteJournal({ folder }));
+  onTestFinished(() => store.close(true));
+  const fault = { code: "WF_BUNDLE_SYNTAX", message: "WF_BUNDLE_SYNTAX: expected }\n  at handler.ts:3" } as const;
+  await endpointsOn(folder, new DeadLetters(store, undefined, "", (name) => (name === "greet" ? fault : undefined)));
+  expect(await run("replay", "1", "--data", folder)).toMatchObject({
+    status: 0,
+    stdout:
+      "replayed 1; function greet is not loaded (WF_BUNDLE_SYNTAX: expected }): its events wait on disk until it loads\n",
+  });
+  const all = await run("replay", "--all", "-o", "json", "--data", folder);
+  const waiting = [{ function: "greet", events: 1, ...fault }];
+  expect(JSON.parse(all.stdout)).toEqual({ replayed: 1, left: 1, waiting });
+  expect(all.stderr).toMatch(
+    /^WF_CHECKPOINT_LETTER_HOMELESS: .*; put function gone, which is gone, back with trigger /,
+  );
+  expect(JSON.parse((await run("drop", "2", "-o", "json", "--data", folder)).stdout)).toEqual({ dropped: 1, left: 0 });
+});
+
 describe.each([
   ["of a data folder", async () => ["--data", await dataFolder()]],
   ["of a runtime", async () => runtimeAndFolder()],

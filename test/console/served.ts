@@ -5,11 +5,12 @@ import { systemClock } from "../../runtime/base/clock.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { ConsoleAccess } from "../../runtime/console/access.ts";
 import { consoleApp } from "../../runtime/console/app.ts";
-import { countsOf, type FunctionReport } from "../../runtime/control/function-status/function-report.ts";
+import type { FunctionReport } from "../../runtime/control/function-status/function-report.ts";
 import { emptyBatch, type NewDeadLetter } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
 import type { ControlApi, RunsAnswer } from "../../runtime/observe/control-api.ts";
 import { serveEndpoints } from "../../runtime/observe/endpoints.ts";
+import { noCounts } from "../control/function-status/report.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 
 export const token = "the-token";
@@ -53,7 +54,7 @@ const run: RunsAnswer["runs"][number] = {
 export const report: FunctionReport = {
   name: "greet",
   ready: true,
-  ...countsOf(),
+  ...noCounts,
   deadLetters: 1,
   failures: 1,
   lastEvent: run.at,

@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
+import type { WatchfireError } from "../../runtime/base/errors.ts";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import type { Batch } from "../../runtime/journal/batch.ts";
 import { DeadLetters } from "../../runtime/journal/dead-letters.ts";
+import type { Trigger } from "../../runtime/manifest/function.ts";
 import { MemoryStore } from "../journal/memory-store.ts";
 import { change, DispatchFixture, type DispatchOptions, done, failure, manifest, quiet, trigger } from "./fixture.ts";
 
@@ -95,6 +97,63 @@ describe("a dead letter", () => {
     expect(await letters.list()).toHaveLength(1);
     await letters.drop(["1"]);
     expect(await letters.list()).toHaveLength(0);
+  });
+
+  it("says of a replay whose event waits on disk, until its function is loaded", async () => {
+    const { it, letters } = await withLetter();
+    await it.dispatcher.remove("copy", { retire: false });
+    const fault = { code: "WF_BUNDLE_SYNTAX", message: "WF_BUNDLE_SYNTAX: it does not build" } as const;
+    const told = new DeadLetters(it.store, it.dispatcher, "", (name) => (name === "copy" ? fault : undefined));
+    expect(await told.replay(["1"])).toEqual([{ function: "copy", events: 1, ...fault }]);
+    await it.dispatcher.function(oneAttempt, { usesOldObject: false });
+    await quiet(it.runner);
+    expect(it.runner.told).toEqual(["Added a@11", "Added a@11 !"]);
+    await expect(letters.replay(["1"])).rejects.toMatchObject({ code: "WF_CHECKPOINT_NO_DEAD_LETTER" });
+  });
+
+  it("that is replayed is counted where its event waits, while its function is not loaded and after it is gone", async () => {
+    const { it, letters } = await withLetter();
+    const onRecord = () => {
+      const { waiting, letterStock } = it.dispatcher.unloaded("copy") ?? {};
+      return [waiting?.count, waiting?.ageSeconds, letterStock?.count];
+    };
+    expect(it.dispatcher.unloaded("copy")).toBeUndefined();
+    await it.dispatcher.remove("copy", { retire: false });
+    expect([onRecord(), it.store.suspended()]).toEqual([[0, 0, 1], new Map()]);
+    await letters.replay(["1"]);
+    expect(onRecord()).toEqual([1, expect.any(Number), 0]);
+    await it.dispatcher.remove("copy", { retire: true });
+    expect([onRecord(), it.store.suspended()]).toEqual([
+      [1, expect.any(Number), 0],
+      new Map([["copy", it.clock.now()]]),
+    ]);
+    await it.dispatcher.function(oneAttempt, { usesOldObject: false });
+    expect([it.dispatcher.unloaded("copy"), it.store.suspended()]).toEqual([undefined, new Map()]);
+  });
+
+  it("is refused with what to do about it", async () => {
+    const { it, letters } = await withLetter();
+    const hint = async (of = letters) => {
+      const refused: WatchfireError = await of.replay(["1"]).then(Promise.reject, (error) => error);
+      expect(refused.code).toBe("WF_CHECKPOINT_LETTER_HOMELESS");
+      return refused.hint;
+    };
+    const then = "replay the letter once the function is loaded, or drop it";
+    const load = async (over: Partial<Trigger>) => {
+      await it.dispatcher.remove("copy", { retire: false });
+      await it.dispatcher.function(manifest({}, [trigger({ labelSelector: "x=1", ...over })]), {
+        usesOldObject: false,
+      });
+    };
+    await load({ name: "other" });
+    expect(await hint()).toBe(`put trigger settings back, under this name and for ConfigMap, and ${then}`);
+    await load({ kind: "Secret" });
+    expect(await hint()).toBe(`put trigger settings back, under this name and for ConfigMap, and ${then}`);
+    await it.dispatcher.remove("copy", { retire: true });
+    expect(await hint()).toBe(`put function copy, which is gone, back with trigger settings, and ${then}`);
+    const fault = { code: "WF_BUNDLE_SYNTAX", message: "WF_BUNDLE_SYNTAX: no\n  at line 3" } as const;
+    const broken = new DeadLetters(it.store, it.dispatcher, "", () => fault);
+    expect(await hint(broken)).toBe(`mend function copy, which is not loaded (WF_BUNDLE_SYNTAX: no), and ${then}`);
   });
 
   it("that is replayed twice at once runs once, and is counted once", async () => {

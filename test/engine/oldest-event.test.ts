@@ -107,6 +107,7 @@ it("`/metrics` has it of each function, and the greatest of all without a label"
       lagSeconds: 90,
       dueSeconds,
       queued: 0,
+      spilled: 0,
       inFlight: 0,
       letterStock,
       parentSeconds: new Map(),
@@ -114,6 +115,7 @@ it("`/metrics` has it of each function, and the greatest of all without a label"
   const shown: ReturnType<typeof of>[] = [];
   metrics.watch({
     functions: () => shown,
+    unloaded: () => [],
     standings: () => [],
     parked: () => [],
     reads: () => [],

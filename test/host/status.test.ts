@@ -4,7 +4,7 @@ import { statusOf } from "../../runtime/control/function-status/function-object.
 import type { Pause } from "../../runtime/control/pauses.ts";
 import type { LiveFunction, LiveState, Trouble } from "../../runtime/host/live-function.ts";
 import { isSettled, unsettledBy } from "../../runtime/host/readiness.ts";
-import { describeStatus, type StatusParts } from "../../runtime/host/status.ts";
+import { describeStandby, describeStatus, type StatusParts } from "../../runtime/host/status.ts";
 import type { SourceState, SourceStatus } from "../../runtime/informer/fanout/observer.ts";
 import { sourceKey } from "../../runtime/informer/fanout/source-spec.ts";
 import type { HostedState } from "../../runtime/sandbox/host/hosted-function.ts";
@@ -89,6 +89,8 @@ interface Case {
   readonly awayMs?: number;
   readonly checkpoint?: ErrorCode;
   readonly dispatch?: StatusParts["dispatch"];
+  readonly unloaded?: StatusParts["unloaded"];
+  readonly suspended?: StatusParts["suspended"];
   readonly trustGroup?: string;
   readonly executors?: ErrorCode;
   /** Memory limit of the executors' container, in bytes; the function's is one. */
@@ -125,6 +127,8 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
     liveFunctions: [liveFunction as unknown as LiveFunction],
     rejected: [],
     dispatch: more.dispatch ?? [],
+    unloaded: (name: string) => more.unloaded?.(name),
+    suspended: more.suspended ?? new Map(),
     sandbox: () => ({ state: sandbox, detail: "why", kills: 0 }),
     sources,
     redact: (_: string, text: string) => text,
@@ -133,6 +137,39 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
   } satisfies StatusParts;
   return describeStatus(parts);
 }
+
+test("a function that is not loaded has the counts of its record, and no count that is not known", () => {
+  const letterStock = { count: 2, withoutBody: 1, bytes: 9, lettersDropped: 0, bodiesDropped: 0 };
+  const state: LiveState = { type: "disabled", fault: fault("WF_BUNDLE_SYNTAX") };
+  const unloaded = () => ({ waiting: { count: 3, ageSeconds: 60 }, letterStock });
+  const inMemory = { queued: 0, inFlight: 0, requeued: 0, blockedLanes: 0, failures: 0 };
+  const letters = { deadLetters: 2, deadLettersWithoutBody: 1 };
+  const own = { ...letters, spilled: 3, lagSeconds: 60, ...inMemory };
+  const suspended = new Map([
+    ["gone", Date.parse("2026-01-01")],
+    ["old", undefined],
+  ]);
+  const { functions } = statusIn({ state, unloaded, suspended });
+  expect(functions).toEqual([
+    expect.objectContaining({ name: "f", ready: false, reason: "BuildFailed", ...own }),
+    expect.objectContaining({
+      name: "gone",
+      ready: false,
+      reason: "Suspended",
+      message: expect.stringContaining("kept until 2026-01-08T00:00:00.000Z"),
+      ...own,
+    }),
+    expect.objectContaining({ name: "old", reason: "Suspended", message: expect.stringContaining("dead letters") }),
+  ]);
+  const [counting] = statusIn({ state, unloaded: () => ({ letterStock }) }).functions;
+  expect(counting).toMatchObject({ ...letters, ...inMemory });
+  expect(counting).not.toHaveProperty("spilled");
+  const [standby] = describeStandby([manifestOf({})], [], undefined, undefined, {
+    rights: undefined,
+    trouble: undefined,
+  }).functions;
+  expect(Object.keys(standby ?? {})).not.toContain("deadLetters");
+});
 
 test.each<[string, Case, string]>([
   ["that runs", {}, "ready"],

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { editsOf } from "../../runtime/manifest/edits.ts";
+import { editsOf, type WaitingWork } from "../../runtime/manifest/edits.ts";
 import type { DeliverySettings } from "../../runtime/manifest/function.ts";
 import { recordsOf, renamesOf } from "../../runtime/manifest/trigger-record.ts";
 import { manifest, trigger } from "../engine/fixture.ts";
@@ -7,16 +7,19 @@ import { manifest, trigger } from "../engine/fixture.ts";
 const under = (over: Partial<ReturnType<typeof trigger>> = {}, mode: DeliverySettings["mode"] = "All") =>
   recordsOf(manifest({ mode }, [trigger(over)]));
 
+const waits = (waiting: Partial<WaitingWork>) => () => ({ events: 0, keys: 0, woken: 0, ...waiting });
+
 it("a manifest that is as it was says nothing", () => {
-  expect(editsOf(under(), under(), { events: 2, keys: 3 })).toEqual([]);
+  expect(editsOf(under(), under(), [], waits({ events: 2, keys: 3 }))).toEqual([]);
 });
 
 it("an edit says in one line for each field what it does to what waits", () => {
   const key = { type: "expression", expression: "object.spec.of" } as const;
-  expect(editsOf(under({ key }, "Reconcile"), under({}, "Reconcile"), { events: 0, keys: 3 })).toEqual([
+  const keyed = [under({ key }, "Reconcile"), under({}, "Reconcile")] as const;
+  expect(editsOf(...keyed, [], waits({ woken: 3 }))).toEqual([
     "trigger settings: key changed: 3 waiting keys run, and the next change of an object wakes its keys of both rules",
   ]);
-  const [mode, ...others] = editsOf(under(), under({}, "Reconcile"), { events: 0, keys: 1 });
+  const [mode, ...others] = editsOf(under(), under({}, "Reconcile"), [], waits({ keys: 1 }));
   expect([mode, others]).toEqual([
     "mode changed from Reconcile to All: 1 waiting key is told as events of the objects that woke them",
     [],
@@ -24,6 +27,27 @@ it("an edit says in one line for each field what it does to what waits", () => {
   expect(editsOf(under({ labelSelector: "x=1" }), under())).toEqual([
     expect.stringContaining("labelSelector changed from none to x=1"),
   ]);
+});
+
+it("a line that names a trigger counts what waits for that trigger, and the mode's what waits for all", () => {
+  const both = (apiVersion: string, mode: DeliverySettings["mode"]) => [
+    ...under({ apiVersion }, mode),
+    ...under({ apiVersion, name: "other", kind: "Secret" }, mode),
+  ];
+  const own: Record<string, WaitingWork> = {
+    settings: { events: 0, keys: 3, woken: 2 },
+    other: { events: 1, keys: 0, woken: 1 },
+  };
+  const waitingOf = ({ name }: { name: string }) => own[name] as WaitingWork;
+  expect(editsOf(both("v2", "Reconcile"), both("v1", "Reconcile"), [], waitingOf)).toEqual([
+    expect.stringMatching(/^trigger settings: .* 3 waiting keys are read anew from the API server$/),
+    expect.stringMatching(/^trigger other: .* 1 event on disk is read anew from the API server$/),
+  ]);
+  expect(editsOf(both("v1", "Reconcile"), both("v1", "All"), [], waitingOf)).toEqual([
+    "mode changed from All to Reconcile: 1 event on disk wakes its key",
+  ]);
+  const cut = editsOf(under({ object: "Metadata" }), under(), [], waits({ events: 2, keys: 1 }));
+  expect(cut).toEqual([expect.stringMatching(/, 1 waiting key and 2 events on disk are told with it alone$/)]);
 });
 
 it("an edit to less says that what is known is cut to it, and not that it is left out", () => {
@@ -44,7 +68,7 @@ it("a trigger that is gone is named, and one that comes back is no rename of ano
   const [watch, other] = [under({ labelSelector: "x=1" }), under({ name: "other", labelSelector: "x=1" })];
   const gone = "trigger other of ConfigMap is gone: what waits for it is kept for seven days";
   expect(editsOf(under(), [...under(), ...other])).toEqual([gone]);
-  expect(editsOf(watch, other, undefined, under())).toEqual([
+  expect(editsOf(watch, other, under())).toEqual([
     expect.stringContaining("trigger settings: labelSelector changed from none to x=1"),
     gone,
   ]);

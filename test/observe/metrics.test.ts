@@ -8,7 +8,7 @@ const shown = async (metrics: Metrics, beginning: string): Promise<string[]> =>
 function metricsOf(standings: Gauges["standings"]): Metrics {
   const metrics = new Metrics();
   metrics.watch({
-    ...{ functions: () => [], standings, parked: () => [] },
+    ...{ functions: () => [], unloaded: () => [], standings, parked: () => [] },
     ...{ reads: () => [], cache: () => ({ bytes: 0, limit: 0, suspensions: [] }), sources: () => [] },
   });
   return metrics;

@@ -13,6 +13,7 @@ export async function metricsOf(): Promise<Metric[]> {
   metrics.leader(() => true);
   metrics.watch({
     functions: () => [],
+    unloaded: () => [],
     standings: () => [],
     parked: () => [],
     reads: () => [],

@@ -176,7 +176,7 @@ it("each read of each function is measured: whether it has listed, what it keeps
   const { reads, sources, list, clock } = fixture();
   const metrics = new Metrics();
   metrics.watch({
-    ...{ functions: () => [], standings: () => [], parked: () => [], sources: () => [] },
+    ...{ functions: () => [], unloaded: () => [], standings: () => [], parked: () => [], sources: () => [] },
     ...{ reads: () => reads.reports(), cache: () => reads.totals() },
   });
   const shown = async () => (await metrics.text()).split("\n").filter((line) => /^watchfire_reads?_/.test(line));

@@ -1,3 +1,5 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { Installation } from "../tools/installation.ts";
 import { cluster, createTeam, install } from "./cluster.ts";
@@ -69,6 +71,42 @@ test("one poison object among 100 ends in the dead letters, and is handled once 
   await runtime.quiet();
   expect(await runtime.deadLetters()).toEqual([]);
   expect(await runtime.metric("watchfire_events_total", { outcome: "dead_letter" })).toBe(1);
+});
+
+test("what is replayed for a function that does not build, and is gone then, is counted until it is back and told", async () => {
+  const team = await createTeam();
+  const runtime = await install();
+  const spec = { delivery: { retry: { ...quickRetry, maxAttempts: 1 } } };
+  await runtime.define("follower", { watch: team.watch(), spec, work: `throw new Error("never");` });
+  await runtime.start();
+  await team.make("a");
+  await runtime.sees("a dead letter", async () => (await runtime.deadLetters()).length === 1);
+  await runtime.quiet();
+  await runtime.kill();
+  await runtime.define("follower", { watch: team.watch(), spec, work: "(" });
+  await runtime.open();
+  const counts = async () => {
+    const { reason, spilled, deadLetters } = (await runtime.function("follower")) ?? {};
+    const of = { function: "follower" };
+    const shown = ["watchfire_function_spilled", "watchfire_dead_letters"].map((name) => runtime.metric(name, of));
+    return [reason, spilled, deadLetters, ...(await Promise.all(shown))];
+  };
+  await runtime.sees("the fault", async () => (await runtime.function("follower"))?.reason === "BuildFailed");
+  expect(await counts()).toEqual(["BuildFailed", 0, 1, 0, 1]);
+  await runtime.replay((await runtime.deadLetters())[0]?.id ?? "");
+  expect(await counts()).toEqual(["BuildFailed", 1, 0, 1, 0]);
+  await rm(join(runtime.functions, "follower"), { recursive: true });
+  await runtime.reload();
+  expect(await counts()).toEqual(["Suspended", 1, 0, 1, 0]);
+  await runtime.define("follower", { watch: team.watch(), spec });
+  await runtime.reload();
+  await runtime.hears("follower", "Added a=1 redelivered");
+  await runtime.quiet();
+  expect(await counts()).toEqual([undefined, 0, 0, 0, 0]);
+  await rm(join(runtime.functions, "follower"), { recursive: true });
+  await runtime.reload();
+  // It is gone without anything to show.
+  expect((await runtime.status()).functions).toEqual([]);
 });
 
 test("a dead letter and the position behind it outlive a kill: nothing is tried again by itself", async () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FunctionAccounts } from "../../runtime/access/function-accounts.ts";
-import type { FunctionReport } from "../../runtime/control/function-status/function-report.ts";
+import { type FunctionReport, totalOf } from "../../runtime/control/function-status/function-report.ts";
 import type { RuntimeOptions } from "../../runtime/host/components.ts";
 import { Host } from "../../runtime/host/host.ts";
 import type { Status } from "../../runtime/host/status.ts";
@@ -223,7 +223,9 @@ export class Installation {
   /** Waits until everything received is handled and saved. */
   async quiet(): Promise<void> {
     await this.sees("nothing waits", async () =>
-      (await this.status()).functions.every(({ queued, inFlight, spilled }) => queued + inFlight + spilled === 0),
+      (await this.status()).functions.every(
+        ({ reason, queued, inFlight, spilled }) => reason === "Suspended" || totalOf(queued, inFlight, spilled) === 0,
+      ),
     );
     await this.saved();
   }

@@ -19,6 +19,10 @@ export function Ready<T>({ of, children }: { of: Loaded<T>; children: (data: T) 
   );
 }
 
+/** The sum of counts as text; "unknown" if one is not known. */
+export const total = (...counts: readonly (number | undefined)[]): string =>
+  counts.includes(undefined) ? "unknown" : String(counts.reduce((sum = 0, each = 0) => sum + each, 0));
+
 /** A table with a caption. It scrolls sideways where it is too wide. */
 export function Table({
   caption,

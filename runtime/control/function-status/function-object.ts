@@ -1,6 +1,6 @@
 import { z } from "zod";
 import type { Origin } from "../../catalog/function-source.ts";
-import { type FunctionReport, functionReportSchema, mergeReports } from "./function-report.ts";
+import { type FunctionReport, functionReportSchema, mergeReports, totalOf } from "./function-report.ts";
 import { reasonOfCode, reasonOfState, type StatusReason } from "./reason.ts";
 
 /** A condition in Kubernetes' format (metav1.Condition). */
@@ -56,11 +56,11 @@ export function specOf(account: string, origin: Origin): FunctionSpec {
 
 /** The fields of a report that Function objects contain, as a merge patch: null removes a field. */
 const summaryOf = (report: FunctionReport) => ({
-  lagSeconds: Math.floor(report.lagSeconds),
+  lagSeconds: report.lagSeconds === undefined ? null : Math.floor(report.lagSeconds),
   lastEvent: report.lastEvent ?? null,
-  failures: report.failures,
-  deadLetters: report.deadLetters,
-  queued: report.queued + report.inFlight + report.spilled,
+  failures: report.failures ?? null,
+  deadLetters: report.deadLetters ?? null,
+  queued: totalOf(report.queued, report.inFlight, report.spilled) ?? null,
   reason: report.reason ?? null,
   message: report.message?.slice(0, messageLimit) ?? null,
 });
@@ -72,7 +72,7 @@ const summaryOf = (report: FunctionReport) => ({
 export function statusOf(report: FunctionReport, before: readonly Condition[], now: number) {
   const { lagSeconds, ...summary } = summaryOf(report);
   return {
-    lag: `${lagSeconds}s`,
+    lag: lagSeconds === null ? null : `${lagSeconds}s`,
     ...summary,
     triggers: report.triggers.map(({ message: why, ...rest }) => ({
       ...rest,
@@ -124,22 +124,22 @@ function watching({ triggers }: FunctionReport): Omit<Condition, "lastTransition
     : { type: "Watching", status: "Unknown", reason: "NotYet", message: "" };
 }
 
-const { ready, lastEvent, reason, message, ...shared } = functionReportSchema.pick({
+const { ready, lastEvent, reason, message } = functionReportSchema.pick({
   ready: true,
-  lagSeconds: true,
   lastEvent: true,
-  failures: true,
-  deadLetters: true,
-  queued: true,
   reason: true,
   message: true,
 }).shape;
+const count = z.number().nullish();
 
 /** A replica's share of a function, as stored in the object's status. Unknown fields, written by other versions, are ignored. */
 export const shareSchema = z.object({
   slots: z.array(z.number()),
   ready,
-  ...shared,
+  lagSeconds: count,
+  failures: count,
+  deadLetters: count,
+  queued: count,
   lastEvent: lastEvent.nullish(),
   reason: reason.nullish().catch("InternalError"),
   message: message.nullish(),

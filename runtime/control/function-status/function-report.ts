@@ -90,20 +90,23 @@ const readSchema = z.object({
   ageMs: z.number().optional(),
 });
 
-/** Counts of each function; 0 if it does not run. */
+const count = z.number().optional();
+
+/** Counts of each function; absent if they are not known. */
 const counts = {
-  deadLetters: field(z.number(), sum),
+  deadLetters: field(count, sum),
   /** Number of them whose bodies were dropped to keep the function within its limit, so that they cannot be replayed. */
-  deadLettersWithoutBody: field(z.number(), sum),
+  deadLettersWithoutBody: field(count, sum),
   /** Age of the oldest event that is not done. */
-  lagSeconds: field(z.number(), greatest),
-  queued: field(z.number(), sum),
-  inFlight: field(z.number(), sum),
-  spilled: field(z.number(), sum),
+  lagSeconds: field(count, greatest),
+  queued: field(count, sum),
+  inFlight: field(count, sum),
+  /** Events on disk; of a function that is not loaded, keys as well. */
+  spilled: field(count, sum),
   /** Keys whose handler requested a later run. */
-  requeued: field(z.number(), sum),
-  blockedLanes: field(z.number(), sum),
-  failures: field(z.number(), sum),
+  requeued: field(count, sum),
+  blockedLanes: field(count, sum),
+  failures: field(count, sum),
 };
 
 const fields = {
@@ -148,15 +151,33 @@ export type FunctionReport = Readonly<z.infer<typeof functionReportSchema>>;
 
 type FunctionCounts = Pick<FunctionReport, keyof typeof counts>;
 
+/** Returns the counts of a function that is not loaded, of which nothing is in memory. `waiting`: on disk, if it is known. */
+export const recordedCountsOf = (
+  letters: { readonly count: number; readonly withoutBody: number },
+  waiting: { readonly count: number; readonly ageSeconds: number } | undefined,
+): FunctionCounts => ({
+  deadLetters: letters.count,
+  deadLettersWithoutBody: letters.withoutBody,
+  ...(waiting && { spilled: waiting.count, lagSeconds: waiting.ageSeconds }),
+  ...{ queued: 0, inFlight: 0, requeued: 0, blockedLanes: 0, failures: 0 },
+});
+
 /** The combination rules of the counts. */
 export const countMerges = sideOf(counts, "merge");
 const reportMerges = sideOf(fields, "merge") as Merges<FunctionReport>;
 
-/** Returns only the counts; all 0 for a function that does not run. */
-export const countsOf = (of?: FunctionCounts): FunctionCounts =>
+/** Returns only the counts that are known. */
+export const countsOf = (of: FunctionCounts): FunctionCounts =>
   Object.fromEntries(
-    Object.keys(counts).map((name) => [name, of?.[name as keyof FunctionCounts] ?? 0]),
-  ) as FunctionCounts;
+    Object.keys(counts).flatMap((name) => {
+      const value = of[name as keyof FunctionCounts];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
+/** Adds counts up; `undefined` if one is not known. */
+export const totalOf = (...counts: readonly (number | undefined)[]): number | undefined =>
+  counts.reduce((sum, each) => (sum === undefined || each === undefined ? undefined : sum + each), 0);
 
 /** Combines a function's report with another part's: counts are added up, and the worse state is that of both. */
 export function mergeReports(whole: FunctionReport, part: Absentable<FunctionReport>): FunctionReport {

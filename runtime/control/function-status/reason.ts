@@ -45,6 +45,8 @@ export const reasons = [
   "Quarantined",
   /** Its manifest or a command says that no handler starts. Events wait. */
   "Paused",
+  /** It is gone from the functions; its checkpoints are kept for some time. */
+  "Suspended",
   /** It does not run for some time, because it brought executors down repeatedly. */
   "Parked",
   "InternalError",

@@ -20,7 +20,7 @@ const listMs = 30 * 60_000;
 export interface RedelivererParts extends LookParts {
   readonly deadLetters: {
     list(page: DeadLetterPage): Promise<readonly DeadLetterSummary[]>;
-    replay(letters: readonly string[]): Promise<void>;
+    replay(letters: readonly string[]): Promise<unknown>;
   };
 }
 

@@ -1,7 +1,7 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
 import { deadLetterPageSize } from "../../journal/checkpoint.ts";
-import type { DeadLetters } from "../../journal/dead-letters.ts";
+import type { DeadLetters, WaitingReplay } from "../../journal/dead-letters.ts";
 import type { DeadLetterService } from "../../observe/control-routes.ts";
 
 /** Returns the prefix of the ids of a slot's dead letters. */
@@ -49,7 +49,9 @@ export function fleetLetters(
     async replay(ids) {
       const placed = bySlot(ids);
       for (const [letters, own] of placed) await letters.assertReplayable(own);
-      for (const [letters, own] of placed) await letters.replay(own);
+      const waiting: WaitingReplay[] = [];
+      for (const [letters, own] of placed) waiting.push(...(await letters.replay(own)));
+      return waiting;
     },
     async drop(ids) {
       const placed = bySlot(ids);

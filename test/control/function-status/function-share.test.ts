@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { shareOf, wholeReport } from "../../../runtime/control/function-status/function-object.ts";
-import type { FunctionReport } from "../../../runtime/control/function-status/function-report.ts";
+import { type FunctionReport, totalOf } from "../../../runtime/control/function-status/function-report.ts";
 import { reportOf } from "./report.ts";
 
 const count = fc.integer({ min: 0, max: 50 });
@@ -20,13 +20,13 @@ test("the whole is ready where each part is, has all their counts, and the great
       }
       const whole = wholeReport(first, elsewhere, shares);
       const all = [first, ...others];
-      const sum = (of: (each: FunctionReport) => number) => all.reduce((total, each) => total + of(each), 0);
+      const sum = (of: (each: FunctionReport) => number | undefined) => totalOf(...all.map(of));
       expect(whole.ready).toBe(all.every(({ ready }) => ready));
       expect(whole.reason).toBe(whole.ready ? undefined : "Paused");
       expect(whole.deadLetters).toBe(sum(({ deadLetters }) => deadLetters));
       expect(whole.failures).toBe(sum(({ failures }) => failures));
       expect(whole.queued).toBe(sum(({ queued }) => queued));
-      expect(whole.lagSeconds).toBe(Math.max(...all.map(({ lagSeconds }) => lagSeconds)));
+      expect(whole.lagSeconds).toBe(Math.max(...all.map(({ lagSeconds = 0 }) => lagSeconds)));
     }),
   );
 });

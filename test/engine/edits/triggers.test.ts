@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { resourceVersion } from "../../../runtime/base/resource-version.ts";
+import { editsOnRecord } from "../../../runtime/engine/edits-on-record.ts";
 import type { Checkpoint } from "../../../runtime/journal/checkpoint.ts";
 import { DeadLetters } from "../../../runtime/journal/dead-letters.ts";
 import type { FunctionManifest, Trigger } from "../../../runtime/manifest/function.ts";
@@ -317,15 +318,43 @@ describe("conditions that are edited", () => {
   });
 });
 
-it("the log says once, when the function is loaded, what the edit of its manifest does to what waits", async () => {
-  const first = await open();
-  first.runner.answer = ({ object }) => (object.name === "shop" ? failure() : { type: "ok", durationMs: 1 });
-  first.subscription.change(change("Added", "shop", 11));
-  await quiet(first.runner);
-  await first.clock.advance(100);
-  const second = await restarted(first, reconciler({}, byLabel));
-  expect(second.edits).toEqual([[expect.stringContaining("trigger pods: key changed: 1 waiting key runs")]]);
-  second.dispatcher.halt();
-  const third = await restarted(first, reconciler({}, byLabel));
-  expect(third.edits).toEqual([]);
+describe("the log says once, when the function is loaded, what the edit of its manifest does", () => {
+  /** A reconciler with two waiting keys, of which a Pod woke one. */
+  async function waiting() {
+    const first = await open();
+    first.runner.answer = () => failure();
+    first.pods.change(owned("Added", "pod", 11, "shop"));
+    first.subscription.change(change("Added", "till", 12));
+    await quiet(first.runner);
+    await first.clock.advance(100);
+    return first;
+  }
+
+  it("to what waits for each trigger", async () => {
+    const first = await waiting();
+    const second = await restarted(first, reconciler({}, byLabel));
+    expect(second.edits).toEqual([[expect.stringContaining("trigger pods: key changed: 1 waiting key runs")]]);
+    second.dispatcher.halt();
+    const third = await restarted(first, reconciler({}, byLabel));
+    expect(third.edits).toEqual([]);
+  });
+
+  it("to keys of a reconciler, which are no events", async () => {
+    const { edits } = await restarted(
+      await waiting(),
+      manifest({ mode: "Reconcile" }, [trigger({ apiVersion: "v2" }), byOwner]),
+    );
+    expect(edits).toEqual([[expect.stringMatching(/^trigger settings: .* 2 waiting keys are read anew from the API/)]]);
+  });
+
+  it("to a trigger that is gone, also if nothing waits for it, in the words of `validate`", async () => {
+    const first = await open();
+    const to = manifest({ mode: "Reconcile" }, [trigger()]);
+    const before = await editsOnRecord(first.store, to);
+    expect(before).toEqual(["trigger pods of Pod is gone: what waits for it is kept for seven days"]);
+    const second = await restarted(first, to);
+    expect(second.edits).toEqual([before]);
+    second.dispatcher.halt();
+    expect((await restarted(first, to)).edits).toEqual([]);
+  });
 });

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
-import type { DeadLetterDetail, DeadLetterRow } from "../../../observe/dead-letter.ts";
+import type { z } from "zod";
+import type { DeadLetterDetail, DeadLetterRow, replayAnswerSchema } from "../../../observe/dead-letter.ts";
 import { post, useData } from "../api.tsx";
 import { act, Code, Confirm, Ready, Table, When, wide, wideNumber } from "../parts.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
@@ -33,6 +34,29 @@ export function DeadLettersPage() {
 
 type Action = "replay" | "drop";
 
+/** Maximum number of ids in one request. */
+const mostIds = 1000;
+
+const count = (number: number): string => `${letterCount(number)} ${number === 1 ? "is" : "are"}`;
+
+async function drop(ids: readonly string[]): Promise<string> {
+  await post("/api/dead-letters/drop", { ids });
+  return `${count(ids.length)} dropped`;
+}
+
+/** Replays dead letters, and returns what became of them. */
+export async function replay(ids: readonly string[]): Promise<string> {
+  const waiting = new Set<string>();
+  for (let start = 0; start < ids.length; start += mostIds) {
+    const answer = await post<z.infer<typeof replayAnswerSchema>>("/api/dead-letters/replay", {
+      ids: ids.slice(start, start + mostIds),
+    });
+    for (const each of answer.waiting) waiting.add(each.function);
+  }
+  const waits = [...waiting].map((name) => `; function ${name} is not loaded: its events wait on disk until it loads`);
+  return `${count(ids.length)} replayed${waits.join("")}`;
+}
+
 function LetterTable({ letters }: { letters: readonly DeadLetterRow[] }) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const [asked, setAsked] = useState<Action>();
@@ -43,9 +67,10 @@ function LetterTable({ letters }: { letters: readonly DeadLetterRow[] }) {
   const run = (action: Action) => {
     setAsked(undefined);
     void act(async () => {
-      await post(`/api/dead-letters/${action}`, { ids: chosen.map(({ id }) => id) });
+      const ids = chosen.map(({ id }) => id);
+      const said = action === "replay" ? await replay(ids) : await drop(ids);
       setSelected(new Set());
-      return `${letterCount(chosen.length)} ${chosen.length === 1 ? "is" : "are"} ${action === "replay" ? "replayed" : "dropped"}`;
+      return said;
     });
   };
   return (

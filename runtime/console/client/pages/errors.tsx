@@ -1,9 +1,10 @@
 import { useState } from "preact/hooks";
 import type { z } from "zod";
 import type { ErrorGroup, errorsAnswerSchema } from "../../schemas.ts";
-import { post, useData } from "../api.tsx";
+import { useData } from "../api.tsx";
 import { act, Code, Confirm, Ready, When } from "../parts.tsx";
 import { functionHref, runHref } from "../route.tsx";
+import { replay } from "./dead-letters.tsx";
 
 export function ErrorsPage() {
   const loaded = useData<z.infer<typeof errorsAnswerSchema>>("/api/errors", ["runs", "dead-letters"]);
@@ -33,14 +34,9 @@ function Group({ group }: { group: ErrorGroup }) {
     group;
   const [isAsking, setAsking] = useState(false);
   const all = deadLetters.length === 1 ? "1 dead letter" : `${deadLetters.length} dead letters`;
-  const replay = () => {
+  const replayAll = () => {
     setAsking(false);
-    void act(async () => {
-      for (let start = 0; start < deadLetters.length; start += 1000) {
-        await post("/api/dead-letters/replay", { ids: deadLetters.slice(start, start + 1000) });
-      }
-      return `${all} ${deadLetters.length === 1 ? "is" : "are"} replayed`;
-    });
+    void act(() => replay(deadLetters));
   };
   return (
     <article class="card" aria-labelledby={fingerprint}>
@@ -84,7 +80,7 @@ function Group({ group }: { group: ErrorGroup }) {
         )}
       </p>
       {isAsking && (
-        <Confirm title={`Replay ${all}?`} yes={`Replay ${all}`} onYes={replay} onNo={() => setAsking(false)}>
+        <Confirm title={`Replay ${all}?`} yes={`Replay ${all}`} onYes={replayAll} onNo={() => setAsking(false)}>
           <p>
             The handler of {functions.join(", ")} runs again with each event as it was. What fails again becomes a dead
             letter again.

@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { PauseAnswer } from "../../../observe/control-api.ts";
 import type { functionDetailSchema, runSearchSchema, TriggerWay } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
-import { act, Code, Confirm, Ready } from "../parts.tsx";
+import { act, Code, Confirm, Ready, total } from "../parts.tsx";
 import { FunctionState } from "./overview.tsx";
 import { RunTable } from "./runs.tsx";
 
@@ -50,7 +50,7 @@ export function FunctionPage({ name }: { name: string }) {
 }
 
 function Standing({ detail: { function: report } }: { detail: Detail }) {
-  const { name, message, paused, queued, spilled, inFlight, requeued, deadLetters } = report;
+  const { name, message, reason, paused, queued, spilled, inFlight, requeued = 0, deadLetters = 0 } = report;
   const [isAsking, setAsking] = useState(false);
   const path = `/api/functions/${encodeURIComponent(name)}`;
   const change = (action: "pause" | "resume") => {
@@ -67,7 +67,7 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
         </dd>
         <dt>Events</dt>
         <dd>
-          {inFlight} running, {queued + spilled} waiting{requeued > 0 && `, ${requeued} to run later`}
+          {total(inFlight)} running, {total(queued, spilled)} waiting{requeued > 0 && `, ${requeued} to run later`}
           {deadLetters > 0 && (
             <>
               , <a href={`/dead-letters?function=${encodeURIComponent(name)}`}>{deadLetters} dead letters</a>
@@ -76,7 +76,7 @@ function Standing({ detail: { function: report } }: { detail: Detail }) {
         </dd>
       </dl>
       <p class="actions">
-        {paused === undefined && (
+        {paused === undefined && reason !== "Suspended" && (
           <button type="button" onClick={() => setAsking(true)}>
             Pause
           </button>

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { FunctionReport } from "../../../control/function-status/function-report.ts";
 import type { Attention, overviewSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
-import { age, number, Ready, Table, When, Words, wide, wideNumber } from "../parts.tsx";
+import { age, number, Ready, Table, total, When, Words, wide, wideNumber } from "../parts.tsx";
 import { functionHref } from "../route.tsx";
 import { SourceTable } from "./sources.tsx";
 
@@ -80,13 +80,13 @@ function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) 
           <td>
             <FunctionState of={each} />
           </td>
-          <td class="number">{each.queued + each.spilled}</td>
-          <td class="number wide">{age(each.lagSeconds)}</td>
-          <td class="number wide">{each.inFlight}</td>
-          <td class="number wide">{each.failures}</td>
+          <td class="number">{total(each.queued, each.spilled)}</td>
+          <td class="number wide">{each.lagSeconds === undefined ? "unknown" : age(each.lagSeconds)}</td>
+          <td class="number wide">{total(each.inFlight)}</td>
+          <td class="number wide">{total(each.failures)}</td>
           <td class="number">
-            {each.deadLetters === 0 ? (
-              0
+            {!each.deadLetters ? (
+              total(each.deadLetters)
             ) : (
               <a
                 href={`/dead-letters?function=${encodeURIComponent(each.name)}`}
@@ -107,6 +107,7 @@ function FunctionTable({ functions }: { functions: readonly FunctionReport[] }) 
 
 export function FunctionState({ of: { ready, reason, paused } }: { of: FunctionReport }) {
   if (paused) return <span class="badge warn">paused</span>;
+  if (reason === "Suspended") return <span class="badge">suspended</span>;
   if (!ready) return <span class="badge bad">{reason ?? "not ready"}</span>;
   return reason === undefined ? <span class="badge good">running</span> : <span class="badge warn">{reason}</span>;
 }
