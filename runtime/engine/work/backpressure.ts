@@ -22,7 +22,7 @@ interface WaitsForTurn {
 }
 
 /** The use of memory and disk that decides who waits. */
-type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
+type Room = Pick<Spill, "fill" | "diskFill" | "onDisk" | "isSpent" | "holdsQueues">;
 
 /**
  * Decides whether a function's sources wait for it. An event that will soon be handled is cheaper left in the socket: writing it
@@ -34,7 +34,8 @@ type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
  *
  * A function that exceeds its share of the main thread's time has to be measured as quick first; otherwise each such function
  * would cost the others a check. A slow function that may write no more to disk is full: it accepts nothing. Its sources go on
- * without it, and it rejoins them from its position.
+ * without it, and it rejoins them from its position. A function that exceeds its share of the main thread's time may keep no more
+ * on disk than in memory, since each of those bytes takes the thread twice.
  */
 export class Backpressure {
   private readonly clock: Clock;
@@ -97,10 +98,20 @@ export class Backpressure {
   /** A pending promise while the function accepts nothing, because it is slow, and has no room left. */
   get full(): Promise<void> | undefined {
     if (this.stopped || this.refusing) return this.refusing?.promise;
-    const { spill } = this;
-    if (spill.holdsQueues ? !spill.isSpent : !this.isShort) return undefined;
+    if (this.spill.holdsQueues ? !this.isOutOfDisk : !this.isShort) return undefined;
     this.refusing = Promise.withResolvers<void>();
     return this.refusing.promise;
+  }
+
+  private get isOutOfDisk(): boolean {
+    return this.spill.isSpent || (this.turn.place.isOverShare && this.spill.onDisk >= this.limit.bytes);
+  }
+
+  /** Whether what waits has become so little that a full function accepts events again. */
+  private get hasDrained(): boolean {
+    const { holdsQueues, diskFill, onDisk, fill } = this.spill;
+    if (!holdsQueues) return fill <= freeAt;
+    return diskFill <= freeAt && (onDisk <= freeAt * this.limit.bytes || !this.turn.place.isOverShare);
   }
 
   /** Whether it accepts nothing. */
@@ -112,8 +123,7 @@ export class Backpressure {
   left(bytes: number): void {
     this.events++;
     this.bytes += bytes;
-    const { holdsQueues, diskFill, fill } = this.spill;
-    if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
+    if (this.refusing && this.hasDrained) this.accept();
   }
 
   /** Called when the result of an attempt has been acted on: lets waiting sources continue if they may. */

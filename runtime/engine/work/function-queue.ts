@@ -17,7 +17,7 @@ import type { FairShare } from "./fair-scheduler.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ReadyQueue } from "./ready-queue.ts";
 import { afterLong, msUntil, quietMs } from "./retry.ts";
-import { pinnedMs, type Spill } from "./spill.ts";
+import { chargeBody, pinnedMs, type Spill } from "./spill.ts";
 
 interface QueueParts {
   readonly attempts: Attempts;
@@ -472,7 +472,10 @@ export class FunctionQueue {
     let holdsMark = false;
     if (!event.replayed) {
       view.leave(event.key);
-      if (body && verdict) holdsMark = view.apply(event, body, verdict, holdOf(event));
+      if (body && verdict) {
+        if (view.form.keepsWholeObjects) chargeBody(this.parts.place.time, body.length);
+        holdsMark = view.apply(event, body, verdict, holdOf(event));
+      }
     }
     if (row !== undefined) view.settle({ key, id, uid: meta.uid, row, shown });
     this.settle(event, outcome, holdsMark);
