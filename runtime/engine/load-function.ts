@@ -7,6 +7,7 @@ import { editsBetween, type WaitingWork } from "../manifest/edits.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { recordsOf, resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
+import type { WrittenBodies } from "./account/written-bodies.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
@@ -46,6 +47,7 @@ interface LoadParts {
   readonly shard: Shard | undefined;
   readonly startedBefore: StartedBefore;
   readonly commits: Commits;
+  readonly written: WrittenBodies;
   readonly store: Checkpoint;
   readonly runner: Runner;
   readonly clock: Clock;
@@ -207,6 +209,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     conditionErrors,
     history,
     commits,
+    written: parts.written,
     clock,
     observer,
     listLimit: parts.memoryLimit.bytes * listShare,

@@ -175,12 +175,12 @@ describe("a function that is behind", () => {
     it("accepts nothing while it has more on disk than it may have in memory, until half of that has ended", async () => {
       const { room, turn, backpressure } = sharing(over);
       room.onDisk = 999_999;
-      expect(backpressure.full).toBeUndefined();
+      expect(backpressure.full()).toBeUndefined();
       room.onDisk = 1_000_000;
       turn.place.isOverShare = false;
-      expect(backpressure.full).toBeUndefined();
+      expect(backpressure.full()).toBeUndefined();
       turn.place.isOverShare = true;
-      const { full } = backpressure;
+      const full = backpressure.full();
       expect(full).toBeInstanceOf(Promise);
       room.onDisk = 500_001;
       backpressure.left(1);
@@ -188,7 +188,7 @@ describe("a function that is behind", () => {
       room.onDisk = 500_000;
       backpressure.left(1);
       await full;
-      expect(backpressure.full).toBeUndefined();
+      expect(backpressure.full()).toBeUndefined();
     });
 
     it("holds its source up where there is no disk, before it would have to step aside", () => {

@@ -45,6 +45,7 @@ export class Backpressure {
   private held: PromiseWithResolvers<void> | undefined;
   private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
+  private refusalTimer: Timer | undefined;
   private quick = true;
   /** Whether the last check, since the function fell behind, has measured it as quick. */
   private isSeenQuick = false;
@@ -95,11 +96,17 @@ export class Backpressure {
     return !holdsQueues && !this.quick && !this.refusing && fill >= fullAt;
   }
 
-  /** A pending promise while the function accepts nothing, because it is slow, and has no room left. */
-  get full(): Promise<void> | undefined {
-    if (this.stopped || this.refusing) return this.refusing?.promise;
-    if (this.spill.holdsQueues ? !this.isOutOfDisk : !this.isShort) return undefined;
+  /**
+   * A pending promise while the function accepts nothing, because it is slow, and has no room left. A list that has begun stops
+   * only where the disk is used up: the next one would begin anew.
+   */
+  full(isListing = false): Promise<void> | undefined {
+    const { spill } = this;
+    if (this.stopped || (isListing && spill.holdsQueues && !spill.isSpent)) return undefined;
+    if (this.refusing) return this.refusing.promise;
+    if (spill.holdsQueues ? !this.isOutOfDisk : !this.isShort) return undefined;
     this.refusing = Promise.withResolvers<void>();
+    if (spill.holdsQueues) this.lookWhetherOver();
     return this.refusing.promise;
   }
 
@@ -111,7 +118,24 @@ export class Backpressure {
   private get hasDrained(): boolean {
     const { holdsQueues, diskFill, onDisk, fill } = this.spill;
     if (!holdsQueues) return fill <= freeAt;
-    return diskFill <= freeAt && (onDisk <= freeAt * this.limit.bytes || !this.turn.place.isOverShare);
+    return diskFill <= freeAt && onDisk <= freeAt * this.limit.bytes;
+  }
+
+  /**
+   * Accepts events again once the function has kept within its share of time from one check to the next: events may wait for a
+   * retry or a pause, and end much later.
+   */
+  private lookWhetherOver(wasOver = true): void {
+    this.refusalTimer = this.clock.after(
+      lookMs,
+      () => {
+        if (!this.refusing) return;
+        const isOver = this.turn.place.isOverShare;
+        if (!isOver && !wasOver && this.spill.diskFill <= freeAt) this.accept();
+        else this.lookWhetherOver(isOver);
+      },
+      { unref: true },
+    );
   }
 
   /** Whether it accepts nothing. */
@@ -166,6 +190,7 @@ export class Backpressure {
   }
 
   private accept(): void {
+    this.refusalTimer?.cancel();
     this.refusing?.resolve();
     this.refusing = undefined;
   }

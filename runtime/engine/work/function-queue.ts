@@ -17,7 +17,7 @@ import type { FairShare } from "./fair-scheduler.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ReadyQueue } from "./ready-queue.ts";
 import { afterLong, msUntil, quietMs } from "./retry.ts";
-import { chargeBody, pinnedMs, type Spill } from "./spill.ts";
+import { pinnedMs, type Spill } from "./spill.ts";
 
 interface QueueParts {
   readonly attempts: Attempts;
@@ -125,10 +125,10 @@ export class FunctionQueue {
   }
 
   /** A pending promise while the function accepts nothing at all. */
-  get full(): Promise<void> | undefined {
+  full(isListing: boolean): Promise<void> | undefined {
     const { backpressure } = this.parts;
     if (backpressure.isShort) this.shareMemory();
-    return backpressure.full;
+    return backpressure.full(isListing);
   }
 
   /** Whether an event waits that an earlier process may have handled without a record on disk. */
@@ -472,10 +472,7 @@ export class FunctionQueue {
     let holdsMark = false;
     if (!event.replayed) {
       view.leave(event.key);
-      if (body && verdict) {
-        if (view.form.keepsWholeObjects) chargeBody(this.parts.place.time, body.length);
-        holdsMark = view.apply(event, body, verdict, holdOf(event));
-      }
+      if (body && verdict) holdsMark = view.apply(event, body, verdict, holdOf(event));
     }
     if (row !== undefined) view.settle({ key, id, uid: meta.uid, row, shown });
     this.settle(event, outcome, holdsMark);

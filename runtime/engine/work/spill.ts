@@ -20,16 +20,6 @@ const stubLimit = 10_000;
 /** Bytes of bodies that are read from disk in one piece, which takes 5 ms of the event loop. */
 const pageBytes = 4 * 1024 * 1024;
 
-/** Bytes of a body that are written to disk without a charge. Most objects are smaller. */
-const freeBodyBytes = 16 * 1024;
-/** Milliseconds of the event loop that a commit takes for each further byte of a body. Measured: 0.5 ms for 100 KB, 5 ms for 1 MB. */
-const writtenByteMs = 5e-6;
-
-/** Charges a function for a body that the next commit writes. */
-export function chargeBody(time: Pick<LoopAccount, "charge">, bytes: number): void {
-  if (bytes > freeBodyBytes) time.charge("rows", (bytes - freeBodyBytes) * writtenByteMs);
-}
-
 /** Bytes of a row on disk in addition to its body: its header and its entries in two indices. */
 const rowBytes = 512;
 
@@ -63,8 +53,8 @@ interface SpillParts {
   readonly waiting: { readonly events: number; readonly bytes: number };
   readonly limit: MemoryLimit;
   readonly budgets: { readonly memory: Budget; readonly disk: Budget };
-  /** Is charged for the event loop's time that writing large bodies and reading back take. */
-  readonly time: Pick<LoopAccount, "once" | "each" | "charge">;
+  /** Is charged for the event loop's time that reading back takes. */
+  readonly time: Pick<LoopAccount, "once" | "each">;
 }
 
 /**
@@ -230,14 +220,14 @@ export class Spill {
     this.overflow++;
     this.puts++;
     this.keep(event.body.length + rowBytes);
-    this.commit(event);
+    this.commits.putSpilled(event);
   }
 
   /** Puts an event on disk, in the place that its lane has for it. */
   putShelved(event: SpilledEvent): void {
     this.shelved++;
     this.keep(event.body.length + rowBytes);
-    this.commit(event);
+    this.commits.putSpilled(event);
   }
 
   /** Records that an event is in its lane's memory. */
@@ -304,7 +294,7 @@ export class Spill {
   write(event: LaneEvent): void {
     if (event.place !== "memory") return;
     this.keep(event.size + rowBytes);
-    this.commit(spilledEvent(event));
+    this.commits.putSpilled(spilledEvent(event));
     event.place = "both";
     if (event.doubt === "unnoted") event.doubt = "noted";
     event.mark?.owner.settle(event.mark.entry);
@@ -313,12 +303,7 @@ export class Spill {
 
   /** Writes the current state of an event that is on disk. */
   rewrite(event: LaneEvent): void {
-    this.commit(spilledEvent(event));
-  }
-
-  private commit(event: SpilledEvent): void {
-    chargeBody(this.time, event.body.length);
-    this.commits.putSpilled(event);
+    this.commits.putSpilled(spilledEvent(event));
   }
 
   /** Releases the body of an event that will wait, if the disk has it. Each attempt reads it back. */
