@@ -6,6 +6,7 @@ import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import type { DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import { OfflineReplayer, type Replayer } from "../journal/dead-letters.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import { WrittenBodies } from "./account/written-bodies.ts";
 import { Commits } from "./commit/commits.ts";
 import type { DeadLetterCommand } from "./commit/dead-letter-command.ts";
 import type { BodyRoom } from "./commit/deferred-rows.ts";
@@ -73,6 +74,7 @@ type HoldReason = "forbidden" | "manifest" | "command";
 export class Dispatcher implements Replayer {
   private readonly options: DispatcherOptions;
   private readonly commits: Commits;
+  private readonly written: WrittenBodies;
   private startedBefore: StartedBefore;
   private draining = false;
   private readonly functions = new Map<string, FunctionDispatch>();
@@ -98,12 +100,14 @@ export class Dispatcher implements Replayer {
   private constructor(
     options: DispatcherOptions,
     commits: Commits,
+    written: WrittenBodies,
     startedBefore: StartedBefore,
     retirement: Retirement,
   ) {
     this.options = options;
     this.retirement = retirement;
     this.commits = commits;
+    this.written = written;
     this.startedBefore = startedBefore;
     this.offline = new OfflineReplayer(options.store, (batch) => commits.past(batch));
     this.onDisk = new WaitingOnDisk(options.store);
@@ -125,13 +129,14 @@ export class Dispatcher implements Replayer {
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
     const told = { observer, log, letterPrefix, letterCommand, onLost };
-    const commits = new Commits({ store, clock, ...told, bodyRoom, firstJournalRow, permitted });
+    const written = new WrittenBodies();
+    const commits = new Commits({ store, clock, ...told, bodyRoom, written, firstJournalRow, permitted });
     if (rows.length > 0)
       commits.carryJournal(
         rows.map(({ id }) => id),
         started,
       );
-    return new Dispatcher(options, commits, started, retirement);
+    return new Dispatcher(options, commits, written, started, retirement);
   }
 
   /** Loads a function, or one shard of it. `usesOldObject` says whether its handler reads the previous object. */
@@ -175,6 +180,7 @@ export class Dispatcher implements Replayer {
       usesOldObject,
       shard,
       commits,
+      written: this.written,
       startedBefore,
       holders: this.holders,
       rota: this.rota,

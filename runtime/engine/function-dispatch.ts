@@ -6,6 +6,7 @@ import type { DeadLetterLimit, DeadLetterStock } from "../journal/dead-letter-st
 import { replayedEvent } from "../journal/dead-letters.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoopAccount } from "./account/loop-time.ts";
+import type { WrittenBodies } from "./account/written-bodies.ts";
 import type { Commits } from "./commit/commits.ts";
 import type { ConditionErrors, ConditionTrouble } from "./condition-errors.ts";
 import type { EngineObserver } from "./delivery/observer.ts";
@@ -91,6 +92,7 @@ interface FunctionDispatchParts {
   readonly conditionErrors: ConditionErrors;
   readonly history: History;
   readonly commits: Commits;
+  readonly written: WrittenBodies;
   readonly clock: Clock;
   readonly observer: EngineObserver;
   /** Limit for bodies of a list that wait for its end, in bytes. */
@@ -117,6 +119,7 @@ export class FunctionDispatch {
     parts.queue.start();
     for (const schedule of parts.schedules) schedule.begin();
     const { shard, time } = parts;
+    parts.written.add(parts.views.values(), time);
     this.concern = new Map([...parts.views].map(([trigger, view]) => [trigger, concernOf(view, shard, time)]));
     const scopeOf = (view: KnownObjects) => {
       const cursors = parts.cursors.filter((cursor) => cursor.view === view.id);
@@ -215,8 +218,10 @@ export class FunctionDispatch {
 
   /** Releases its resources when it is unloaded, after it has stopped. */
   close(): void {
-    for (const view of this.parts.views.values()) view.close();
-    this.parts.time.close();
+    const { views, written, time } = this.parts;
+    written.remove(views.values());
+    for (const view of views.values()) view.close();
+    time.close();
   }
 
   /** Puts a dead letter of this function back at the end of its lane. */

@@ -6,6 +6,7 @@ import { spillByTurns } from "../journal/spill-by-turns.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
+import type { WrittenBodies } from "./account/written-bodies.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";
@@ -46,6 +47,7 @@ interface LoadParts {
   readonly shard: Shard | undefined;
   readonly startedBefore: StartedBefore;
   readonly commits: Commits;
+  readonly written: WrittenBodies;
   readonly store: Checkpoint;
   readonly runner: Runner;
   readonly clock: Clock;
@@ -208,6 +210,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     conditionErrors,
     history,
     commits,
+    written: parts.written,
     clock,
     observer,
     listLimit: parts.memoryLimit.bytes * listShare,

@@ -287,7 +287,7 @@ type StateMessage = Required<Pick<FunctionReport, "reason" | "message">> & Pick<
 const backlogged: StateMessage = {
   reason: "Backlogged",
   message:
-    "its share of the room for waiting events is used up: it accepts no more until its handler has caught up, and then continues where it stopped",
+    "as much of it waits on disk as may: it accepts no more until its handler has caught up, and then continues where it stopped",
 };
 
 /** Overruns below this many seconds are not reported; a list takes as long. */

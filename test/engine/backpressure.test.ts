@@ -87,7 +87,7 @@ describe("a function that is behind", () => {
 
   it("lets its source go once its memory is free, also where what filled it waits for a retry and does not end", async () => {
     const clock = new VirtualClock();
-    const room = { fill: 1, diskFill: 0, isSpent: false, holdsQueues: true };
+    const room = { fill: 1, diskFill: 0, onDisk: 0, isSpent: false, holdsQueues: true };
     const backpressure = new Backpressure(
       clock,
       room,
@@ -109,10 +109,10 @@ describe("a function that is behind", () => {
   /** A function that may hold 1000 events, with so many ready keys and so many allowed ones. */
   function sharing({ length = 20, share = 20, fill = 0.02, isOverShare = false, holdsQueues = true } = {}) {
     const clock = new VirtualClock();
-    const room = { fill, diskFill: 0, isSpent: false, holdsQueues };
+    const room = { fill, diskFill: 0, onDisk: 0, isSpent: false, holdsQueues };
     const turn = { ready: { length }, place: { share, isOverShare } };
     const backpressure = new Backpressure(clock, room, { events: 1_000, bytes: 1_000_000 }, turn);
-    return { clock, turn, backpressure };
+    return { clock, room, turn, backpressure };
   }
 
   it("holds its source up from its share of ready lanes on, and lets it go at seven tenths of that", async () => {
@@ -171,6 +171,25 @@ describe("a function that is behind", () => {
         expect(backpressure.congested !== undefined).toBe(isHeld);
       },
     );
+
+    it("accepts nothing while it has more on disk than it may have in memory, until half of that has ended", async () => {
+      const { room, turn, backpressure } = sharing(over);
+      room.onDisk = 999_999;
+      expect(backpressure.full()).toBeUndefined();
+      room.onDisk = 1_000_000;
+      turn.place.isOverShare = false;
+      expect(backpressure.full()).toBeUndefined();
+      turn.place.isOverShare = true;
+      const full = backpressure.full();
+      expect(full).toBeInstanceOf(Promise);
+      room.onDisk = 500_001;
+      backpressure.left(1);
+      expect(backpressure.isFull).toBe(true);
+      room.onDisk = 500_000;
+      backpressure.left(1);
+      await full;
+      expect(backpressure.full()).toBeUndefined();
+    });
 
     it("holds its source up where there is no disk, before it would have to step aside", () => {
       const of = { ...over, holdsQueues: false };

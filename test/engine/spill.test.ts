@@ -54,6 +54,23 @@ describe("what does not fit in memory", () => {
     expect(it.function.status().parentSeconds.get("rows")).toBeGreaterThan(0.5);
   });
 
+  it.each([
+    ["objects of 1 MB", 1 << 20, 64, 0.2],
+    ["objects of 10 KB, as many as spill", 10_000, 1_500, 0],
+  ])("is charged for what writing %s takes", async (_, size, count, seconds) => {
+    const it = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
+    it.runner.answer = () => undefined;
+    const spec = "x".repeat(size);
+    for (const [index, name] of names(0, count).entries()) {
+      it.subscription.change(change("Added", name, 11 + index, { spec }));
+    }
+    await it.clock.advance(1_000);
+    expect(it.disk.spill.size).toBeGreaterThan(count / 4);
+    const rows = it.function.status().parentSeconds.get("rows") ?? 0;
+    if (seconds === 0) expect(rows).toBe(0);
+    else expect(rows).toBeGreaterThan(seconds / 2);
+  });
+
   it("what waits there of a trigger that is gone keeps nothing of the others from coming back", async () => {
     const two = { manifest: manifest(inAnHour, [trigger(), trigger({ name: "pods", kind: "Pod" })]) };
     const first = await (await DispatchFixture.open(two)).listed();

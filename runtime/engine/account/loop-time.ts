@@ -223,7 +223,8 @@ export class LoopAccount {
     if (now < this.turnEnds) return true;
     this.fill(now);
     if (isFree && this.left > 0 && loop.hasRoom(now)) return true;
-    this.waitsSince ??= now;
+    // With time of its own left it waits only because all functions together have used theirs.
+    if (this.left <= 0) this.waitsSince ??= now;
     loop.wait(this);
     return false;
   }
@@ -250,7 +251,7 @@ export class LoopAccount {
       } catch (error) {
         return reject(error);
       }
-      this.waitsSince ??= this.loop.now;
+      if (this.unspent <= 0) this.waitsSince ??= this.loop.now;
       this.waiting.push(goOn);
       this.loop.wait(this);
     };

@@ -11,6 +11,7 @@ import type {
   StartedEvent,
 } from "../../journal/batch.ts";
 import type { Checkpoint } from "../../journal/checkpoint.ts";
+import type { WrittenBodies } from "../account/written-bodies.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { DeadLetterCommand } from "./dead-letter-command.ts";
 import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows } from "./deferred-rows.ts";
@@ -65,6 +66,8 @@ interface CommitsOptions {
   readonly letterCommand?: DeadLetterCommand | undefined;
   /** Memory for last bodies that wait. Default: not shared. */
   readonly bodyRoom?: BodyRoom | undefined;
+  /** Charges functions for large bodies. Default: nobody is charged. */
+  readonly written?: WrittenBodies | undefined;
   /** The first unused row number of the journal. */
   readonly firstJournalRow: number;
   /** Called before each commit; once it returns false, nothing is written any more. */
@@ -439,7 +442,7 @@ export class Commits {
   }
 
   private async write(batch: PendingBatch): Promise<void> {
-    const { clock, observer } = this.options;
+    const { clock, observer, store, written } = this.options;
     const until = clock.monotonic() - (this.hurrying > 0 ? 0 : longestWaitMs);
     for (const { view, key, state } of this.resting.release(until)) batch.putKnown(view, key, state);
     batch.takeBodies(this.bodies.release(until));
@@ -447,6 +450,7 @@ export class Commits {
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
     this.dirty.clear();
     const sealed = batch.seal(cursors);
+    written?.charge(sealed, store.writesBodies);
     for (;;) {
       if (!this.options.permitted()) {
         this.halt();

@@ -97,6 +97,7 @@ export class PendingBatch {
   addDeadLetter(letter: NewDeadLetter): void {
     this.deadLetters.push(letter);
     this.count(letter.body);
+    this.bytes += letter.oldBody?.length ?? 0;
   }
 
   dropDeadLetter(letter: string): void {

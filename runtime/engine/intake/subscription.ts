@@ -73,7 +73,7 @@ interface SubscriptionParts {
     keepBacklog(): void;
     adopt(view: KnownObjects, namespace: string, mark: NonNullable<LaneEvent["mark"]>): void;
     readonly congested: Promise<void> | undefined;
-    readonly full: Promise<void> | undefined;
+    full(isListing: boolean): Promise<void> | undefined;
     readonly holdsQueues: boolean;
   };
 }
@@ -186,7 +186,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
    * position stays.
    */
   takes(): boolean {
-    const full = this.intake === "open" ? this.parts.queue.full : undefined;
+    const full = this.intake === "open" ? this.parts.queue.full(this.listing) : undefined;
     if (!full) return this.intake === "open";
     this.settlePassing();
     this.passing.end();

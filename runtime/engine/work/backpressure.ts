@@ -22,7 +22,7 @@ interface WaitsForTurn {
 }
 
 /** The use of memory and disk that decides who waits. */
-type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
+type Room = Pick<Spill, "fill" | "diskFill" | "onDisk" | "isSpent" | "holdsQueues">;
 
 /**
  * Decides whether a function's sources wait for it. An event that will soon be handled is cheaper left in the socket: writing it
@@ -34,7 +34,8 @@ type Room = Pick<Spill, "fill" | "diskFill" | "isSpent" | "holdsQueues">;
  *
  * A function that exceeds its share of the main thread's time has to be measured as quick first; otherwise each such function
  * would cost the others a check. A slow function that may write no more to disk is full: it accepts nothing. Its sources go on
- * without it, and it rejoins them from its position.
+ * without it, and it rejoins them from its position. A function that exceeds its share of the main thread's time may keep no more
+ * on disk than in memory, since each of those bytes takes the thread twice.
  */
 export class Backpressure {
   private readonly clock: Clock;
@@ -44,6 +45,7 @@ export class Backpressure {
   private held: PromiseWithResolvers<void> | undefined;
   private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
+  private refusalTimer: Timer | undefined;
   private quick = true;
   /** Whether the last check, since the function fell behind, has measured it as quick. */
   private isSeenQuick = false;
@@ -94,13 +96,46 @@ export class Backpressure {
     return !holdsQueues && !this.quick && !this.refusing && fill >= fullAt;
   }
 
-  /** A pending promise while the function accepts nothing, because it is slow, and has no room left. */
-  get full(): Promise<void> | undefined {
-    if (this.stopped || this.refusing) return this.refusing?.promise;
+  /**
+   * A pending promise while the function accepts nothing, because it is slow, and has no room left. A list that has begun stops
+   * only where the disk is used up: the next one would begin anew.
+   */
+  full(isListing = false): Promise<void> | undefined {
     const { spill } = this;
-    if (spill.holdsQueues ? !spill.isSpent : !this.isShort) return undefined;
+    if (this.stopped || (isListing && spill.holdsQueues && !spill.isSpent)) return undefined;
+    if (this.refusing) return this.refusing.promise;
+    if (spill.holdsQueues ? !this.isOutOfDisk : !this.isShort) return undefined;
     this.refusing = Promise.withResolvers<void>();
+    if (spill.holdsQueues) this.lookWhetherOver();
     return this.refusing.promise;
+  }
+
+  private get isOutOfDisk(): boolean {
+    return this.spill.isSpent || (this.turn.place.isOverShare && this.spill.onDisk >= this.limit.bytes);
+  }
+
+  /** Whether what waits has become so little that a full function accepts events again. */
+  private get hasDrained(): boolean {
+    const { holdsQueues, diskFill, onDisk, fill } = this.spill;
+    if (!holdsQueues) return fill <= freeAt;
+    return diskFill <= freeAt && onDisk <= freeAt * this.limit.bytes;
+  }
+
+  /**
+   * Accepts events again once the function has kept within its share of time from one check to the next: events may wait for a
+   * retry or a pause, and end much later.
+   */
+  private lookWhetherOver(wasOver = true): void {
+    this.refusalTimer = this.clock.after(
+      lookMs,
+      () => {
+        if (!this.refusing) return;
+        const isOver = this.turn.place.isOverShare;
+        if (!isOver && !wasOver && this.spill.diskFill <= freeAt) this.accept();
+        else this.lookWhetherOver(isOver);
+      },
+      { unref: true },
+    );
   }
 
   /** Whether it accepts nothing. */
@@ -112,8 +147,7 @@ export class Backpressure {
   left(bytes: number): void {
     this.events++;
     this.bytes += bytes;
-    const { holdsQueues, diskFill, fill } = this.spill;
-    if (this.refusing && (holdsQueues ? diskFill : fill) <= freeAt) this.accept();
+    if (this.refusing && this.hasDrained) this.accept();
   }
 
   /** Called when the result of an attempt has been acted on: lets waiting sources continue if they may. */
@@ -156,6 +190,7 @@ export class Backpressure {
   }
 
   private accept(): void {
+    this.refusalTimer?.cancel();
     this.refusing?.resolve();
     this.refusing = undefined;
   }

@@ -125,10 +125,10 @@ export class FunctionQueue {
   }
 
   /** A pending promise while the function accepts nothing at all. */
-  get full(): Promise<void> | undefined {
+  full(isListing: boolean): Promise<void> | undefined {
     const { backpressure } = this.parts;
     if (backpressure.isShort) this.shareMemory();
-    return backpressure.full;
+    return backpressure.full(isListing);
   }
 
   /** Whether an event waits that an earlier process may have handled without a record on disk. */

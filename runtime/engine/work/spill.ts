@@ -192,6 +192,11 @@ export class Spill {
     return keys >= Math.min(mostKeyBytes, store.spillLimit / 4) || memory.isSpent(keys) || disk.isSpent(keys);
   }
 
+  /** The bytes that its events take on disk. */
+  get onDisk(): number {
+    return this.stored;
+  }
+
   /** The share of its part of the disk that is in use; 1 and more only if others need theirs. */
   get diskFill(): number {
     return this.stored / this.disk.fairShare;
