@@ -16,7 +16,8 @@ async function feed(
 ): Promise<number> {
   let heldMs = 0;
   for (let rv = from; rv < to; rv++) {
-    while (subscriptions.some(({ congested }) => congested)) {
+    for (let waitedMs = 0; subscriptions.some(({ congested }) => congested); waitedMs++) {
+      if (waitedMs > 60_000) throw new Error(`the source of change ${rv} is held for more than a minute`);
       if (subscriptions.at(-1)?.congested) heldMs++;
       await it.clock.advance(1);
     }
