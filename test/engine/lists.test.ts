@@ -182,7 +182,7 @@ describe("a list after a gap of more than may wait in memory", () => {
   const spec = "x".repeat(1 << 20);
   const large = (rv: number) => Array.from({ length: 20 }, (_, n) => change("Modified", `n${n}`, rv + n, { spec }));
 
-  /** Waits until all is told: writing bodies this large is charged, so the rest is told in turns. */
+  /** Waits until every event is delivered: writing large bodies is charged, so the events are delivered in turns. */
   async function allTold(it: DispatchFixture): Promise<void> {
     for (let turns = 0; turns < 20; turns++) {
       await it.clock.advance(50);

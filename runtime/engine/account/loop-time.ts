@@ -223,7 +223,7 @@ export class LoopAccount {
     if (now < this.turnEnds) return true;
     this.fill(now);
     if (isFree && this.left > 0 && loop.hasRoom(now)) return true;
-    // With time of its own left it waits only because all functions together have used theirs.
+    // If its own bucket is not empty, it waits because the shared one is, and is not over its share.
     if (this.left <= 0) this.waitsSince ??= now;
     loop.wait(this);
     return false;

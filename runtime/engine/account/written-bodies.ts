@@ -1,5 +1,4 @@
 import type { Batch } from "../../journal/batch.ts";
-import type { KnownObjects } from "../state/known-objects.ts";
 import type { LoopAccount } from "./loop-time.ts";
 
 /** Bytes of a body that are written without a charge. Most objects are smaller. */
@@ -13,11 +12,11 @@ export class WrittenBodies {
   private readonly accounts = new Map<number, LoopAccount>();
 
   /** Charges `account` for the rows of these views. */
-  add(views: Iterable<KnownObjects>, account: LoopAccount): void {
+  add(views: Iterable<{ readonly id: number }>, account: LoopAccount): void {
     for (const { id } of views) this.accounts.set(id, account);
   }
 
-  remove(views: Iterable<KnownObjects>): void {
+  remove(views: Iterable<{ readonly id: number }>): void {
     for (const { id } of views) this.accounts.delete(id);
   }
 

@@ -97,8 +97,8 @@ export class Backpressure {
   }
 
   /**
-   * A pending promise while the function accepts nothing, because it is slow, and has no room left. A list that has begun stops
-   * only where the disk is used up: the next one would begin anew.
+   * A pending promise while the function accepts nothing, because it is slow, and has no room left. A list in progress stops
+   * only if the disk is used up, because the next list would start again.
    */
   full(isListing = false): Promise<void> | undefined {
     const { spill } = this;
