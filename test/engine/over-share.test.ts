@@ -75,10 +75,19 @@ it("a paused function whose objects came in a burst goes on with its position", 
   const { source, write } = sourceOf(of);
   of.function.hold();
   let version = 11;
-  for (; version < 71; version++) write(change("Added", `n${version}`, version, { spec }));
+  for (; version < 51; version++) {
+    write(change("Added", `n${version}`, version, { spec }));
+    await of.clock.advance(2_000);
+  }
+  await of.clock.advance(60_000);
+  for (; version < 91; version++) {
+    write(change("Added", `n${version}`, version, { spec }));
+    await of.clock.advance(2);
+  }
   await of.clock.advance(60_000);
   write(change("Added", "late", version));
   await of.clock.advance(60_000);
+  expect(source.left).toBeGreaterThan(0);
   expect([source.isAway, of.subscription.resumeFrom]).toEqual([false, String(version)]);
 });
 
@@ -96,19 +105,22 @@ it("a function over its share leaves its source a few times at most, and all is 
   expect(of.runner.told).toEqual(Array.from({ length: 300 }, (_, count) => `Added n${count}@${11 + count}`));
 });
 
-it("a list that has begun is read to its end, although its function is over its share", async () => {
-  const of = await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) });
-  of.runner.answer = () => undefined;
+it("a list in progress is read to its end, although its function is over its share", async () => {
+  const of = await DispatchFixture.open({ manifest: manifest({ concurrency: 4 }) });
+  of.runner.answer = () => new Promise((resolve) => of.clock.after(20, () => resolve(done)));
   const { source } = sourceOf(of);
   const receiver = of.subscription.list("initial", undefined);
-  for (let count = 0; count < 100; count++) {
+  let isOver = false;
+  for (let count = 0; count < 150; count++) {
     receiver.item(change("Added", `n${count}`, 100 + count, { spec }));
-    await of.clock.advance(10);
+    await of.clock.advance(2);
+    isOver ||= of.function.status().overShareSeconds !== undefined;
   }
   receiver.end(resourceVersion("300"));
-  await of.clock.advance(1_000);
-  expect(rowsMs(of)).toBeGreaterThan(200);
-  expect([source.left, of.subscription.resumeFrom]).toEqual([0, "300"]);
+  await of.clock.advance(60_000);
+  expect(isOver).toBe(true);
+  expect(source.left).toBe(0);
+  expect([of.runner.deliveries.length, of.subscription.resumeFrom]).toEqual([150, "300"]);
 });
 
 it("a function that used nothing is not over its share when another one is", async () => {

@@ -184,9 +184,10 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   /**
    * Whether it accepts changes now. If its function has no room, it suspends itself: its sources go on without it, and its
    * position stays.
+   * @param isListing whether the changes are a list's
    */
-  takes(): boolean {
-    const full = this.intake === "open" ? this.parts.queue.full(this.listing) : undefined;
+  takes(isListing = this.listing): boolean {
+    const full = this.intake === "open" ? this.parts.queue.full(isListing) : undefined;
     if (!full) return this.intake === "open";
     this.settlePassing();
     this.passing.end();
@@ -473,7 +474,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   ): Generator<void> {
     const { commits, queue } = this.parts;
     for (;;) {
-      if (!rebases && !this.takes()) {
+      if (!rebases && !this.takes(true)) {
         // The next list finds delivered objects known, and the others again. Until then there is no position.
         entry.resourceVersion = undefined;
         this.state = { type: "behind" };
