@@ -92,6 +92,8 @@ export class Dispatcher implements Replayer {
   private readonly returning = new Map<string, Promise<boolean>>();
   /** Functions that are being loaded from the store. */
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
+  /** Functions that are being unloaded. */
+  private readonly removing = new Map<string, Promise<unknown>>();
   private readonly holders = new InterestedFunctions<KnownObjects>();
   private readonly rota: FairScheduler;
   private readonly retirement: Retirement;
@@ -212,7 +214,20 @@ export class Dispatcher implements Replayer {
    * Unloads a function, for good or to load it again with other triggers. Running attempts end; waiting events are received again
    * from its positions. With `retire`, its positions are kept for seven days.
    */
-  async remove(name: string, { retire }: { retire: boolean }): Promise<void> {
+  async remove(name: string, options: { retire: boolean }): Promise<void> {
+    const removing = this.unload(name, options);
+    const ended = removing.catch(() => undefined);
+    this.removing.set(name, ended);
+    try {
+      await removing;
+    } finally {
+      if (this.removing.get(name) === ended) this.removing.delete(name);
+    }
+  }
+
+  private async unload(name: string, { retire }: { retire: boolean }): Promise<void> {
+    // A dead letter that reaches the disk after its view is retired would stay there.
+    await this.returning.get(name)?.catch(() => undefined);
     const found = this.functions.get(name);
     if (found) {
       const saved = found.stop().then(() => this.commits.flushAll());
@@ -298,7 +313,7 @@ export class Dispatcher implements Replayer {
 
   async replay(letter: DeadLetter): Promise<boolean> {
     const { function: name } = letter;
-    await this.loading.get(name)?.catch(() => undefined);
+    for (let changing = this.changing(name); changing; changing = this.changing(name)) await changing;
     const loaded = this.functions.get(name);
     if (loaded) {
       await loaded.replay(letter);
@@ -312,6 +327,10 @@ export class Dispatcher implements Replayer {
       this.onDisk.forget(name);
       this.returning.delete(name);
     }
+  }
+
+  changing(functionName: string): Promise<unknown> | undefined {
+    return this.removing.get(functionName) ?? this.loading.get(functionName)?.catch(() => undefined);
   }
 
   async drop(letter: DeadLetter): Promise<void> {

@@ -8,6 +8,8 @@ export interface Replayer {
   /** Returns whether the letter's function is loaded. Otherwise the event waits on disk until it is. */
   replay(letter: DeadLetter): Promise<boolean>;
   drop(letter: DeadLetter): Promise<void>;
+  /** A pending promise while a function is loaded or unloaded, which may retire views; `undefined` otherwise. */
+  changing(functionName: string): Promise<unknown> | undefined;
 }
 
 /** Why a function is not loaded. */
@@ -76,7 +78,8 @@ export class DeadLetters {
     return this.next(letters, async () => {
       const waiting: DeadLetter[] = [];
       for (const letter of await this.replayable(letters)) {
-        if (!(await this.replayer.replay(letter))) waiting.push(letter);
+        const homed = await this.atHome(letter);
+        if (!(await this.replayer.replay(homed))) waiting.push(homed);
       }
       return [...Map.groupBy(waiting, (letter) => letter.function)].map(([name, { length: events }]) => {
         return { function: name, events, ...this.faultOf(name) };
@@ -132,6 +135,15 @@ export class DeadLetters {
     }
     const views = await this.store.views();
     return found.map((letter) => ({ ...letter, view: this.homeOf(letter, views).id }));
+  }
+
+  /** Returns the letter with the view that receives it now: an edit may have retired the one that was found before. */
+  private async atHome(letter: DeadLetter): Promise<DeadLetter> {
+    for (;;) {
+      await this.replayer.changing(letter.function);
+      const { id } = this.homeOf(letter, await this.store.views());
+      if (!this.replayer.changing(letter.function)) return { ...letter, view: id };
+    }
   }
 
   /** Returns the view that receives the letter: its original view, or its trigger's present one. */
@@ -202,6 +214,10 @@ export class OfflineReplayer implements Replayer {
     const event = replayedEvent(letter, last + 1);
     await this.commit({ ...emptyBatch, spill: [event], droppedDeadLetters: [letter.letter] });
     return false;
+  }
+
+  changing(): undefined {
+    return undefined;
   }
 
   async drop(letter: DeadLetter): Promise<void> {

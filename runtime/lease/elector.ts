@@ -184,12 +184,15 @@ export class Elector {
     await this.last;
     const { api, log, identity } = this.options;
     try {
-      for (let tries = 0; tries < 3 && this.record && isOf(this.record, identity, term.fence); tries++) {
+      for (let tries = 0; tries < 3 && this.record && isOfTerm(this.record, identity, term); tries++) {
         const released = await api.update(this.record, { holder: "" }, requestMs);
-        if (released !== "conflict") break;
+        if (released !== "conflict") {
+          log.info({ identity }, "lease released");
+          return;
+        }
         this.record = await api.get(requestMs);
       }
-      log.info({ identity }, "lease released");
+      log.info({ identity, holder: this.record?.holder }, "lease not released, another process has written it");
     } catch (error) {
       log.warn({ identity, error: String(error) }, "lease not released, it expires by itself");
     }
@@ -328,9 +331,8 @@ export class Elector {
       const found = await api.get(requestMs);
       if (this.term !== term || !this.holds) return false;
       this.trouble = "somebody else changed it";
-      if (found && (wasMadeAgain(found, identity, term) || wasRaised(found, identity, term)))
+      if (found && isOfTerm(found, identity, term)) {
         term.fence = fenceOf(found);
-      if (found && isOf(found, identity, term.fence)) {
         this.record = found;
         return await this.writeNow(change);
       }
@@ -416,6 +418,10 @@ const wasMadeAgain = ({ holder, transitions, acquired }: LeaseRecord, identity: 
   holder === identity &&
   transitions === term.fence.number &&
   acquired === microTime(term.madeAgainAt);
+
+/** Whether it was written in this term, whatever answer of it was lost. */
+const isOfTerm = (record: LeaseRecord, identity: string, term: Term): boolean =>
+  isOf(record, identity, term.fence) || wasMadeAgain(record, identity, term) || wasRaised(record, identity, term);
 
 /** Whether its number was raised by a request of this term whose answer was lost. */
 const wasRaised = (record: LeaseRecord, identity: string, { fence, raisedTo: number }: Term): boolean =>

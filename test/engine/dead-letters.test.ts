@@ -99,6 +99,49 @@ describe("a dead letter", () => {
     expect(await letters.list()).toHaveLength(0);
   });
 
+  it("is kept if its trigger goes while letters before it are replayed", async () => {
+    const { it, letters } = await withLetter();
+    it.runner.answer = () => failure();
+    for (const [index, name] of ["b", "c"].entries()) it.subscription.change(change("Added", name, 12 + index));
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    it.runner.answer = () => done;
+    const written = Promise.withResolvers<void>();
+    const sync = it.store.sync.bind(it.store);
+    let syncs = 0;
+    it.store.sync = async () => {
+      if (++syncs === 1) await written.promise;
+      return sync();
+    };
+    const replayed = letters.replay(["1", "2", "3"]);
+    await quiet(it.runner);
+    await it.dispatcher.remove("copy", { retire: false });
+    const other = trigger({ name: "other", labelSelector: "x=1" });
+    const loaded = it.dispatcher.function(manifest({}, [other]), { usesOldObject: false });
+    written.resolve();
+    await expect(replayed).rejects.toMatchObject({ code: "WF_CHECKPOINT_LETTER_HOMELESS" });
+    await loaded;
+    expect((await letters.list()).map(({ letter }) => letter)).toEqual(["2", "3"]);
+  });
+
+  it.each([
+    ["labels", { labelSelector: "x=1" }],
+    ["conditions", { matchConditions: [{ name: "never", expression: "false" }] }],
+  ])("is delivered when it is replayed, although the trigger's %s select its object no more", async (_, edit) => {
+    const { it, letters } = await withLetter();
+    await it.dispatcher.remove("copy", { retire: false });
+    const loaded = await it.dispatcher.function(manifest({}, [trigger(edit)]), { usesOldObject: false });
+    const selection = "labelSelector" in edit ? edit.labelSelector : "all";
+    loaded.subscription("settings", { selection, namespace: "" }).list("initial", undefined).end(resourceVersion("20"));
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    const before = it.runner.told.length;
+    await letters.replay(["1"]);
+    await quiet(it.runner);
+    await it.clock.advance(1_000);
+    expect(it.runner.told.slice(before)).toEqual(["Added a@11 !"]);
+  });
+
   it("says of a replay whose event waits on disk, until its function is loaded", async () => {
     const { it, letters } = await withLetter();
     await it.dispatcher.remove("copy", { retire: false });

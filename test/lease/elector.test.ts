@@ -95,6 +95,18 @@ describe("a Lease", () => {
     expect(b.elector.fence?.number).toBe(11);
   });
 
+  test("is released also if a raise was under way, and its answer came too late", async () => {
+    const { clock, lease } = world();
+    const a = new Candidate(clock, lease, "a").run();
+    await clock.advance(1_000);
+    a.fate = () => ({ ...prompt, thereMs: 50, backMs: 50 });
+    void a.elector.raise(9);
+    await clock.advance(60);
+    void a.elector.release();
+    await clock.advance(2_000);
+    expect([lease.holder, lease.object?.spec.leaseTransitions]).toEqual(["", 10]);
+  });
+
   test("is not raised by a process that has lost it, not even by one that does not know that yet", async () => {
     const { clock, lease } = world();
     const a = new Candidate(clock, lease, "a").run();

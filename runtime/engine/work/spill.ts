@@ -360,13 +360,15 @@ export class Spill {
    * object is then fetched before the attempt.
    */
   private ofToday(event: SpilledEvent): LoadedEvent {
-    const { body: written, form, type, flags } = event;
+    const { body: written, form, type, flags, replayed } = event;
     const size = written.length;
     const now = this.views.get(event.view)?.form;
     // The manifest that wrote a deletion that was found may have stored more of the object.
     const body = type === "Deleted" && flags.finalStateUnknown && now && size > 0 ? now.atMost(written) : written;
     if (!now || type === "Scheduled" || form === now.ofEvents) return { ...event, body, size, isUnselected: false };
-    const loaded = { ...event, body, size, isUnselected: !now.selects(event, form), form: now.ofEvents };
+    // A dead letter that was put back is delivered whatever the manifest selects by now.
+    const isUnselected = (!replayed || flags.reason === "edited") && !now.selects(event, form);
+    const loaded = { ...event, body, size, isUnselected, form: now.ofEvents };
     const same = size === 0 ? body : now.eventBody(body, form);
     if (same === body) return loaded;
     const edited = { synthetic: true, reason: "edited", ...(type === "Deleted" && { finalStateUnknown: true }) };
