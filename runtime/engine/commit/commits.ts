@@ -117,6 +117,8 @@ export class Commits {
     this.bodies.forget(view, key);
     this.resting.take(view, key);
     this.pending.putKnown(view, key, state);
+    const { store, written } = this.options;
+    if (store.writesBodies && state?.body !== "older") written?.charge(view, state?.body);
     if (state?.deleted) for (const row of this.openRows.bury(view, key, state.uid)) this.pending.putJournal(row);
     this.soon();
   }
@@ -167,6 +169,7 @@ export class Commits {
   }
 
   putSpilled(event: Spilled): void {
+    this.chargeBodies(event);
     this.pending.addSpilled(event);
     this.soon();
   }
@@ -176,7 +179,13 @@ export class Commits {
     this.soon();
   }
 
+  private chargeBodies({ view, body, oldBody }: Pick<NewDeadLetter, "view" | "body" | "oldBody">): void {
+    this.options.written?.charge(view, body);
+    this.options.written?.charge(view, oldBody);
+  }
+
   putDeadLetter(letter: NewDeadLetter): void {
+    this.chargeBodies(letter);
     this.pending.addDeadLetter(letter);
     this.soon();
   }
@@ -442,15 +451,16 @@ export class Commits {
   }
 
   private async write(batch: PendingBatch): Promise<void> {
-    const { clock, observer, store, written } = this.options;
+    const { clock, observer } = this.options;
     const until = clock.monotonic() - (this.hurrying > 0 ? 0 : longestWaitMs);
     for (const { view, key, state } of this.resting.release(until)) batch.putKnown(view, key, state);
-    batch.takeBodies(this.bodies.release(until));
+    const bodies = this.bodies.release(until);
+    for (const { view, body } of bodies) this.options.written?.charge(view, body);
+    batch.takeBodies(bodies);
     this.takeLate(clock.monotonic() - lazyMs);
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);
     this.dirty.clear();
     const sealed = batch.seal(cursors);
-    written?.charge(sealed, store.writesBodies);
     for (;;) {
       if (!this.options.permitted()) {
         this.halt();

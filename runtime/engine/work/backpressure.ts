@@ -15,6 +15,9 @@ const goOnShare = 0.7;
 /** The interval between checks whether waiting for a function is worthwhile, in milliseconds. */
 const lookMs = 500;
 
+/** The longest such interval for a full function whose events do not end, in milliseconds. */
+const mostStuckMs = 10_000;
+
 /** The function's lanes that only wait for its turn, and the limit on them. */
 interface WaitsForTurn {
   readonly ready: { readonly length: number };
@@ -46,6 +49,10 @@ export class Backpressure {
   private refusing: PromiseWithResolvers<void> | undefined;
   private timer: Timer | undefined;
   private refusalTimer: Timer | undefined;
+  /** Milliseconds without an ended event after which a full function accepts events again. */
+  private stuckMs = lookMs;
+  /** The events that ended since that was last checked. */
+  private ended = 0;
   private quick = true;
   /** Whether the last check, since the function fell behind, has measured it as quick. */
   private isSeenQuick = false;
@@ -106,7 +113,7 @@ export class Backpressure {
     if (this.refusing) return this.refusing.promise;
     if (spill.holdsQueues ? !this.isOutOfDisk : !this.isShort) return undefined;
     this.refusing = Promise.withResolvers<void>();
-    if (spill.holdsQueues) this.lookWhetherOver();
+    if (spill.holdsQueues) this.lookWhetherStuck();
     return this.refusing.promise;
   }
 
@@ -122,17 +129,19 @@ export class Backpressure {
   }
 
   /**
-   * Accepts events again once the function has kept within its share of time from one check to the next: events may wait for a
-   * retry or a pause, and end much later.
+   * Accepts events again if none ended from one check to the next, and the function is within its share of time: its events wait for
+   * a retry or a pause, and may end much later. The interval doubles each time, until enough has ended.
    */
-  private lookWhetherOver(wasOver = true): void {
+  private lookWhetherStuck(): void {
+    this.ended = 0;
     this.refusalTimer = this.clock.after(
-      lookMs,
+      this.stuckMs,
       () => {
         if (!this.refusing) return;
-        const isOver = this.turn.place.isOverShare;
-        if (!isOver && !wasOver && this.spill.diskFill <= freeAt) this.accept();
-        else this.lookWhetherOver(isOver);
+        const isStuck = this.ended === 0 && !this.turn.place.isOverShare && this.spill.diskFill <= freeAt;
+        if (!isStuck) return this.lookWhetherStuck();
+        this.stuckMs = Math.min(2 * this.stuckMs, mostStuckMs);
+        this.accept();
       },
       { unref: true },
     );
@@ -147,7 +156,10 @@ export class Backpressure {
   left(bytes: number): void {
     this.events++;
     this.bytes += bytes;
-    if (this.refusing && this.hasDrained) this.accept();
+    this.ended++;
+    if (!this.refusing || !this.hasDrained) return;
+    this.stuckMs = lookMs;
+    this.accept();
   }
 
   /** Called when the result of an attempt has been acted on: lets waiting sources continue if they may. */
