@@ -58,6 +58,7 @@ const long = [
   "on-cluster/least-privilege",
   "on-cluster/checkpoint-store",
   "catalog/ownership",
+  "catalog/sets",
   "catalog/takeover",
   "catalog/under-load",
   "catalog/signed-build",
