@@ -67,8 +67,11 @@ const roleOf = ({ role, lease }: StatusAnswer): string =>
   role === "standby" && lease ? `standby; ${lease.holder || "nobody"} holds the Lease` : role;
 
 function functionTable(functions: StatusAnswer["functions"], now: number): string[] {
+  const sets = new Set(functions.flatMap(({ set }) => set ?? []));
+  const inSet = (set = "") => (sets.size > 1 ? [set] : []);
   const rows = functions.map((each) => [
     each.name ?? "",
+    ...inSet(each.set),
     stateOf(each),
     String((each.queued ?? 0) + (each.spilled ?? 0)),
     secondsOf(each.lagSeconds),
@@ -77,7 +80,8 @@ function functionTable(functions: StatusAnswer["functions"], now: number): strin
     String(each.failures ?? 0),
     String(each.deadLetters ?? 0),
   ]);
-  const header = ["FUNCTION", "STATE", "WAITING", "OLDEST", "RUNNING", "LAST EVENT", "FAILED ATTEMPTS", "DEAD LETTERS"];
+  const counts = ["WAITING", "OLDEST", "RUNNING", "LAST EVENT", "FAILED ATTEMPTS", "DEAD LETTERS"];
+  const header = ["FUNCTION", ...inSet("SET"), "STATE", ...counts];
   const said = functions.flatMap(({ name = "", message }) =>
     message === undefined ? [] : message.split("\n").map((line) => clean(`  ${name}: ${line}`)),
   );

@@ -163,6 +163,7 @@ test("what was deployed before there were sets is taken over where the names are
   await team.set("one", 2);
   await runtime.hears("greet", 2);
   await runtime.hears("wave", 2);
+  expect(runtime.lines.filter(({ msg }) => msg === "function removed")).toEqual([]);
   // Both continued, and no event ran twice.
   expect([runtime.told("greet"), runtime.told("wave")]).toEqual(Array(2).fill(["Added one=1", "Modified one=2"]));
   expect(await runtime.status()).not.toHaveProperty("deployment");
@@ -247,7 +248,10 @@ test("a set is undeployed after the question, with its accounts and rights, and 
     1,
     expect.stringMatching(/^WF_DEPLOYED_REMOVES: this would remove greet/),
   ]);
+  const others = (versions: string[]) => versions.filter((each) => /wave|team-b/.test(each));
+  const before = others(await a.versions());
   const { status, stdout } = await watchfire([...of, "--yes"]);
+  expect(others(await a.versions())).toEqual(before);
   expect([status, stdout]).toEqual([0, expect.stringMatching(/^greet +removed\n/)]);
   await runtime.sees("it is gone", async () => (await runtime.function("greet")) === undefined);
   await team.make("one");
