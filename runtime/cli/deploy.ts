@@ -77,7 +77,10 @@ export const deploy = command({
         key,
         approve: deployment.approve,
       });
-      if (deployment.unwritten !== undefined) return deployment.unwritten;
+      if (deployment.unwritten !== undefined) {
+        if (absence) process.stderr.write(`${absence.fault.message}\n`);
+        return deployment.unwritten;
+      }
       deployment.print(report);
       deployment.warn(report);
       const runtime = `${namespace}/${rules.account}`;

@@ -73,6 +73,7 @@ export class Deployment {
       if (!report.isDone && !hasContent(report)) {
         process.stdout.write("labels, signatures or locks would be written again, and nothing else\n");
       }
+      this.warn(report);
       this.refused = report.isDone ? 0 : changesStatus;
       return false;
     }

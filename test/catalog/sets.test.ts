@@ -146,6 +146,9 @@ test("what was deployed before there were sets is taken over where the names are
   // At the start, of the new set, and of what is left of the former.
   const loads = () => runtime.lines.filter(({ msg }) => msg === "deployed functions loaded").length;
   await a.remove("wave");
+  const shown = await a.tryDeploy(...asA, "--dry-run");
+  expect([shown.status, shown.stdout]).toEqual([3, expect.stringMatching(/^greet +unchanged .*, taken over/)]);
+  expect(shown.stderr).toContain("warning: wave stays in the set default");
   const { status, stdout, stderr } = await a.tryDeploy(...asA);
   expect(status).toBe(0);
   expect(stdout).toMatch(/^greet +unchanged .*, taken over from the set default\n/);
