@@ -90,7 +90,7 @@ test("a removal is refused unless somebody agrees, a dry run shows it, and the o
   const refused = await a.tryDeploy(...asA);
   expect([refused.status, refused.stdout]).toEqual([1, ""]);
   expect(refused.stderr).toMatch(
-    /^WF_DEPLOYED_REMOVES: this would remove greet from the set team-a; deploy again with --yes/,
+    /^WF_DEPLOYED_REMOVES: this would remove greet from the set team-a; run the command again with --yes/,
   );
   const shown = await a.tryDeploy(...asA, "--dry-run");
   expect([shown.status, shown.stderr]).toEqual([3, ""]);

@@ -20,7 +20,7 @@ export const deployedCodes = {
   ),
   WF_DEPLOYED_REMOVES: user(
     "a deployment would remove functions, and nobody agreed to that",
-    "deploy again with --yes if that is meant; if not, name the right folder with --functions or the right set with --set",
+    "run the command again with --yes if that is meant; if not, name the right folder with --functions or the right set with --set",
   ),
   WF_DEPLOYED_NO_SETS: user(
     "the runtime is of a version that knows no sets, and would stop the functions that the set takes over",
