@@ -136,11 +136,15 @@ export class ApiObjects {
     });
   }
 
-  /** Deletes exactly these objects; one that is gone, or was replaced by another, is left alone. */
-  async delete(objects: readonly ClusterObject[]): Promise<void> {
+  /**
+   * Deletes exactly these objects; one that is gone, or was replaced by another, is left alone. With `unchanged`, so is one that
+   * was changed since it was read.
+   */
+  async delete(objects: readonly ClusterObject[], unchanged = false): Promise<void> {
     await each(objects, async (object) => {
       await this.guard();
-      const preconditions = { uid: object.metadata.uid };
+      const { uid, resourceVersion } = object.metadata;
+      const preconditions = { uid, ...(unchanged && { resourceVersion }) };
       const body = JSON.stringify({ apiVersion: "v1", kind: "DeleteOptions", preconditions });
       const request = { method: "DELETE", path: pathOf(object), body, timeoutMs: writeMs } as const;
       await this.transport.json(request).catch((error: unknown) => {

@@ -1,22 +1,17 @@
 import { type Clock, pause } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { noResourceVersion, type ResourceVersion } from "../base/resource-version.ts";
+import { noResourceVersion } from "../base/resource-version.ts";
 import type { SourceState, SourceStatus } from "../informer/fanout/observer.ts";
 import { type SourceSpec, sourceKey } from "../informer/fanout/source-spec.ts";
 import type { ListReceiver, Subscriber } from "../informer/fanout/subscriber.ts";
 import type { Informers, Watch } from "../informer/informers.ts";
 import type { Change, ObjectMeta } from "../informer/scan/change.ts";
 import type { Logger } from "../observe/log.ts";
-import { type ConfigMap, readConfigMap } from "./config-map.ts";
-import { type IndexEntry, isUnset, readIndex } from "./deployed-index.ts";
-import type { FunctionSet, FunctionSource } from "./function-source.ts";
+import { DeployedSet } from "./deployed-set.ts";
+import type { FunctionOffer, FunctionSet, FunctionSource, RejectedOffer } from "./function-source.ts";
+import { HeldConfigMaps, heldLimit } from "./held-config-maps.ts";
 import type { IndexTrust } from "./index-trust.ts";
-import { indexName, selectorOf } from "./names.ts";
-import { type OpenedFunction, openFunction } from "./opened-function.ts";
-import { placeOf } from "./packed-function.ts";
-
-/** Limit of the memory for labelled ConfigMaps that are not opened yet, in bytes: a hundred of the largest. */
-const heldLimit = 128 * 1024 * 1024;
+import { defaultSet, selectorOf } from "./names.ts";
 
 /** Interval at which the informer's state is checked while waiting for the first list, in milliseconds. */
 const lookMs = 250;
@@ -31,27 +26,15 @@ interface ClusterSourceOptions {
   /** The runtime's own namespace. */
   readonly namespace: string;
   readonly account: string;
-  /** Verifies an index. Default: every index is accepted. */
+  /** Verifies the indexes. Default: every index is accepted. */
   readonly trust?: IndexTrust | undefined;
   readonly clock: Clock;
   readonly log: Pick<Logger, "error" | "info">;
-  /** Called when another set is available. */
+  /** Called when other functions are available. */
   readonly changed: () => void;
 }
 
-/** One ConfigMap with our label, as last received. */
-interface Held {
-  readonly resourceVersion: ResourceVersion;
-  /** Absent once it has been opened, and if too much is held. */
-  readonly body?: Buffer;
-  /** The opened function, for an entry of the index. */
-  readonly opened?: { readonly entry: IndexEntry; readonly as: OpenedFunction };
-}
-
-/**
- * The functions that `watchfire deploy` wrote into the runtime's namespace. The index lists the functions of a set. A set is used
- * once each of its ConfigMaps exists and matches the index; until then the previous set stays.
- */
+/** The functions of all sets that `watchfire deploy` wrote into the runtime's namespace. */
 export class ClusterSource implements FunctionSource, Subscriber {
   readonly id = "deployed-functions";
   /** Nothing is persisted over a restart, because the cluster has it. */
@@ -60,23 +43,25 @@ export class ClusterSource implements FunctionSource, Subscriber {
   private readonly options: ClusterSourceOptions;
   private readonly spec: SourceSpec;
   private watch: Watch | undefined;
-  private readonly held = new Map<string, Held>();
-  private heldBytes = 0;
+  private readonly held: HeldConfigMaps;
+  private readonly sets = new Map<string, DeployedSet>();
   private readonly listed = Promise.withResolvers<void>();
   private isListed = false;
   private heldEmpty = false;
-  /** The set in use, and whether all of it could be opened. */
-  private taken: { readonly set: FunctionSet; readonly whole: boolean; readonly is: string } | undefined;
-  private fault: WatchfireError | undefined;
+  /** Functions of all sets in use, and the first that is in two of them. */
+  private merged: FunctionSet = { ...nothing, complete: false };
+  private twice: WatchfireError | undefined;
 
   constructor(options: ClusterSourceOptions) {
     this.options = options;
     const { namespace, account } = options;
+    this.held = new HeldConfigMaps(account);
     this.spec = { apiVersion: "v1", kind: "ConfigMap", namespace, labelSelector: selectorOf(account) };
   }
 
   get trouble(): WatchfireError | undefined {
-    return this.fault ?? this.unread;
+    const faults = [...this.sets.values()].map(({ fault }) => fault);
+    return faults.find((fault) => fault !== undefined) ?? this.unread ?? this.twice;
   }
 
   /** Why the deployed set is unknown, if it is. The set in use keeps running. */
@@ -95,12 +80,12 @@ export class ClusterSource implements FunctionSource, Subscriber {
       await Promise.race([this.listed.promise, pause(this.options.clock, lookMs, signal)]);
     }
     // An unreadable set may contain any function, so no function counts as removed.
-    return this.taken?.set ?? { ...nothing, complete: false };
+    return this.merged;
   }
 
   change({ type, meta, body }: Change): void {
-    this.drop(meta.name);
-    if (type !== "Deleted") this.hold(meta, body);
+    this.held.drop(meta.name);
+    if (type !== "Deleted") this.held.hold(meta, body);
     if (this.isListed) this.consider();
   }
 
@@ -113,7 +98,7 @@ export class ClusterSource implements FunctionSource, Subscriber {
     return {
       item: ({ meta, body }) => {
         found.set(meta.name, meta);
-        if (this.has(meta)) return;
+        if (this.held.has(meta)) return;
         bytes += body.length;
         bodies.set(meta.name, bytes <= heldLimit ? Buffer.from(body) : Buffer.alloc(0));
       },
@@ -124,11 +109,11 @@ export class ClusterSource implements FunctionSource, Subscriber {
           return "held";
         }
         this.heldEmpty = false;
-        for (const name of this.held.keys()) if (!found.has(name) || bodies.has(name)) this.drop(name);
+        for (const name of this.held.names()) if (!found.has(name) || bodies.has(name)) this.held.drop(name);
         for (const [name, body] of bodies)
-          this.hold(found.get(name) ?? { name, resourceVersion: noResourceVersion }, body);
-        this.isListed = true;
+          this.held.hold(found.get(name) ?? { name, resourceVersion: noResourceVersion }, body);
         this.consider();
+        this.isListed = true;
         this.listed.resolve();
         return "counted";
       },
@@ -145,123 +130,51 @@ export class ClusterSource implements FunctionSource, Subscriber {
     return this.options.watches.status().find((source) => sourceKey(source) === key);
   }
 
-  private has({ name, resourceVersion }: ObjectMeta): boolean {
-    return this.held.get(name)?.resourceVersion === resourceVersion;
-  }
-
-  private hold({ name, resourceVersion }: Pick<ObjectMeta, "name" | "resourceVersion">, body: Buffer): void {
-    const fits = this.heldBytes + body.length <= heldLimit;
-    if (fits) this.heldBytes += body.length;
-    this.held.set(name, { resourceVersion, ...(fits && { body: Buffer.from(body) }) });
-  }
-
-  private drop(name: string): void {
-    this.heldBytes -= this.held.get(name)?.body?.length ?? 0;
-    this.held.delete(name);
-  }
-
-  /** Uses the set that the index names now, if it is another one and complete. */
+  /** Considers every set, and merges their functions if those of any have changed. */
   private consider(): void {
-    const entries = this.entries();
-    if (!entries) return;
-    const is = JSON.stringify(entries);
-    const opened = entries.map((entry) => this.open(entry));
-    const [damage] = opened.flatMap((each) => (each.type === "damaged" ? each.rejected.faults : []));
-    const whole = damage === undefined;
-    if (damage) {
-      this.say(damage);
-      // Without a previous set, each function is used or rejected on its own.
-      if (this.taken) return;
+    const { account, trust, log } = this.options;
+    const { held, sets } = this;
+    const { indexed, populated } = held.sets();
+    for (const name of [defaultSet, ...indexed, ...populated, ...(trust?.seen ?? [])]) {
+      if (!sets.has(name)) sets.set(name, new DeployedSet({ name, account, held, trust, log }, this.isListed));
     }
-    if (whole) this.fault = undefined;
-    if (this.taken?.is === is && this.taken.whole) return;
-    const set = {
-      functions: opened.flatMap((each) => (each.type === "offer" ? each.offer : [])),
-      rejected: opened.flatMap((each) => (each.type === "offer" ? [] : each.rejected)),
-      faults: [],
-      complete: true,
-    };
-    this.taken = { set, whole, is };
-    this.remember();
-    this.options.log.info({ functions: entries.length, whole }, "deployed functions loaded");
+    let changed = false;
+    for (const [name, set] of sets) changed = set.consider(populated.has(name)) || changed;
+    if (!changed) return;
+    this.merge();
     this.options.changed();
   }
 
-  /** Records the index, so that no older one is accepted after it. A data folder that cannot be written is reported elsewhere. */
-  private remember(): void {
-    const { account, trust, log } = this.options;
-    const index = parsed(this.held.get(indexName(account))?.body);
-    if (!trust || !index || isUnset(index)) return;
-    try {
-      trust.took(index);
-    } catch (error) {
-      log.error({ error: String(error) }, "signed deployment not remembered over a restart");
+  /** If two sets have one function, that of the set whose name is first is used; `default` is last. */
+  private merge(): void {
+    const names = [...this.sets.keys()].sort((a, b) => rankOf(a) - rankOf(b) || (a < b ? -1 : 1));
+    const owners = new Map<string, string>();
+    const functions: FunctionOffer[] = [];
+    const rejected: RejectedOffer[] = [];
+    let twice: WatchfireError | undefined;
+    for (const set of names) {
+      const taken = this.sets.get(set)?.taken;
+      const isFirst = (name = "") => {
+        const owner = owners.get(name);
+        if (owner !== undefined && !taken?.unlabelled) twice ??= twiceFault(name, owner, set);
+        if (owner === undefined) owners.set(name, set);
+        return owner === undefined;
+      };
+      functions.push(...(taken?.functions ?? []).filter(({ manifest }) => isFirst(manifest.name)));
+      rejected.push(...(taken?.rejected ?? []).filter(({ name }) => isFirst(name)));
     }
-  }
-
-  /** Returns the entries of the index; `undefined` if they are unknown, in which case the set in use stays. */
-  private entries(): readonly IndexEntry[] | undefined {
-    const { account, trust } = this.options;
-    const name = indexName(account);
-    const held = this.held.get(name);
-    const configMap = parsed(held?.body);
-    if (!held || (configMap && isUnset(configMap))) {
-      if (trust?.hasSeen) {
-        this.say(
-          new WatchfireError("WF_DEPLOYED_UNTRUSTED", {
-            what: "the signed index is gone",
-            place: { file: placeOf(name) },
-          }),
-        );
-        return undefined;
-      }
-      if (this.held.size === (held ? 1 : 0)) return [];
-      // The first deployment is in progress: its index is written last.
-      if (this.taken?.is === "[]") {
-        this.fault = undefined;
-        return undefined;
-      }
-      this.say(new WatchfireError("WF_DEPLOYED_INDEX", { what: `no ConfigMap ${name} names the functions` }));
-      return undefined;
-    }
-    try {
-      if (configMap) {
-        trust?.assert(configMap);
-        return readIndex(configMap);
-      }
-      throw new WatchfireError("WF_DEPLOYED_INDEX", { what: `the ConfigMap ${name} cannot be read` });
-    } catch (error) {
-      if (!(error instanceof WatchfireError)) throw error;
-      this.say(error);
-      return undefined;
-    }
-  }
-
-  /** Opens an entry once; the result replaces the bytes. */
-  private open(entry: IndexEntry): OpenedFunction {
-    const held = this.held.get(entry.configMap);
-    if (held?.opened && JSON.stringify(held.opened.entry) === JSON.stringify(entry)) return held.opened.as;
-    const as = openFunction(entry, parsed(held?.body));
-    if (held && as.type !== "damaged") {
-      this.drop(entry.configMap);
-      this.held.set(entry.configMap, { resourceVersion: held.resourceVersion, opened: { entry, as } });
-    }
-    return as;
-  }
-
-  private say(fault: WatchfireError): void {
-    if (fault.message === this.fault?.message) return;
-    this.fault = fault;
-    const kept = this.taken !== undefined;
-    this.options.log.error({ error: fault.message, kept }, "deployment not loaded");
+    // A set that was never read may contain any function, so no function counts as removed.
+    const complete = [...this.sets.values()].every(({ taken }) => taken !== undefined);
+    this.merged = { functions, rejected, faults: [], complete };
+    this.twice = twice;
   }
 }
 
-function parsed(body: Buffer | undefined): ConfigMap | undefined {
-  if (!body) return undefined;
-  try {
-    return readConfigMap(JSON.parse(body.toString("utf8")));
-  } catch {
-    return undefined;
-  }
+const rankOf = (set: string): number => (set === defaultSet ? 1 : 0);
+
+function twiceFault(name: string, owner: string, other: string): WatchfireError {
+  return new WatchfireError("WF_DEPLOYED_TAKEN", {
+    what: `the function ${name} is in the sets ${owner} and ${other}; that of ${owner} runs`,
+    hint: "rename one of the two and deploy its set again",
+  });
 }

@@ -5,6 +5,7 @@ const schema = z.looseObject({
   metadata: z.looseObject({
     name: z.string(),
     resourceVersion: z.string().default(""),
+    labels: z.record(z.string(), z.string()).default({}),
   }),
   data: z.record(z.string(), z.string()).default({}),
   binaryData: z.record(z.string(), z.string()).default({}),

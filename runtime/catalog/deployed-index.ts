@@ -3,7 +3,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { dnsLabel, dnsSubdomain } from "../kube/names.ts";
 import type { AppliedObject } from "./api-objects.ts";
 import type { ConfigMap } from "./config-map.ts";
-import { indexName, labelsOf } from "./names.ts";
+import { indexName, labelsOf, setLabel } from "./names.ts";
 import { placeOf } from "./packed-function.ts";
 
 /** Most functions of one runtime: about as many as an index of 1 MiB can name. */
@@ -28,7 +28,15 @@ const schema = z.strictObject({
     }),
 });
 
-/** One function of the deployed set. */
+/** A set of functions of one runtime. */
+export interface SetIdentity {
+  /** The runtime's account and namespace. */
+  readonly account: string;
+  readonly namespace: string;
+  readonly set: string;
+}
+
+/** One function of a deployed set. */
 export type IndexEntry = z.output<typeof schema>["functions"][number];
 
 /** Formats the index: one line per function, so that a person can read what changed. */
@@ -38,13 +46,15 @@ export function indexText(entries: readonly IndexEntry[]): string {
 }
 
 /**
- * Returns the ConfigMap that names the deployed set, the only object that is changed in place. Without data it names no set yet.
+ * Returns the ConfigMap that names the functions of a set, the only object that is changed in place. Without data it names no
+ * function yet.
  */
-export function indexConfigMap(account: string, namespace: string, data: Readonly<Record<string, string>>) {
+export function indexConfigMap({ account, namespace, set }: SetIdentity, data: Readonly<Record<string, string>>) {
+  const labels = { ...labelsOf(account, namespace), [setLabel]: set };
   return {
     apiVersion: "v1",
     kind: "ConfigMap",
-    metadata: { name: indexName(account), namespace, labels: labelsOf(account, namespace) },
+    metadata: { name: indexName(account, set), namespace, labels },
     data,
   } satisfies AppliedObject;
 }
@@ -64,7 +74,7 @@ export const contentOf = ({ data }: ConfigMap): string => data[key] ?? "";
 /** Returns the text of the index's signature, if any. */
 export const signatureOf = ({ data }: ConfigMap): string | undefined => data[signatureKey];
 
-/** Whether an index names no set yet: the first deployment is in progress. */
+/** Whether an index names no functions yet: a set's first deployment is in progress, or it only holds the lock. */
 export const isUnset = ({ data }: ConfigMap): boolean => Object.keys(data).length === 0;
 
 /** @throws WatchfireError WF_DEPLOYED_INDEX */

@@ -9,7 +9,7 @@ import type { RejectedFunction } from "../manifest/load.ts";
 /** Location of a function's code, for messages and for its status in the cluster. */
 export type Origin =
   | { readonly type: "folder"; readonly manifest: string }
-  | { readonly type: "config-map"; readonly name: string; readonly sha256: string };
+  | { readonly type: "config-map"; readonly name: string; readonly sha256: string; readonly set: string };
 
 /** One function that can run. */
 export interface FunctionOffer {

@@ -5,13 +5,20 @@ import { WatchfireError } from "../base/errors.ts";
 import { makeFolder } from "../base/folder.ts";
 import type { ConfigMap } from "./config-map.ts";
 import { contentOf, signatureOf } from "./deployed-index.ts";
+import { defaultSet } from "./names.ts";
 import { placeOf } from "./packed-function.ts";
 import type { TrustedKeys } from "./signature.ts";
 
-const seenSchema = z.object({ audience: z.string(), serial: z.int().min(0) });
+/** The serial at the top is that of the set `default`, as versions without sets wrote it. */
+const seenSchema = z.object({
+  audience: z.string(),
+  serial: z.int().min(0),
+  sets: z.record(z.string(), z.int().min(0)).default({}),
+});
 
-/** Returns the audience of an index's signature: one runtime, so that no index is accepted by another. */
-export const audienceOf = (namespace: string, account: string): string => `${namespace}/${account}`;
+/** Returns the audience of an index's signature: one set of one runtime, so that no index is accepted in place of another. */
+export const audienceOf = (namespace: string, account: string, set: string): string =>
+  [namespace, account, ...(set === defaultSet ? [] : [set])].join("/");
 
 interface IndexTrustOptions {
   readonly keys: TrustedKeys;
@@ -22,57 +29,60 @@ interface IndexTrustOptions {
 }
 
 /**
- * Verifies an index: a trusted key must have signed it for this runtime, and it must not be older than one that was accepted
- * before. An old signed index names code that was replaced for a reason.
+ * Verifies indexes: a trusted key must have signed each for this runtime and its set, and it must not be older than one that was
+ * accepted before. An old signed index names code that was replaced for a reason.
  */
 export class IndexTrust {
-  private readonly keys: TrustedKeys;
-  private readonly audience: string;
+  private readonly options: Omit<IndexTrustOptions, "data">;
   private readonly folder: string;
-  private newest: number;
+  /** The newest accepted serial of each set. */
+  private readonly newest: Map<string, number>;
 
   /** @throws WatchfireError WF_DEPLOYED_SERIAL */
-  constructor({ keys, namespace, account, data }: IndexTrustOptions) {
-    this.keys = keys;
-    this.audience = audienceOf(namespace, account);
+  constructor({ data, ...options }: IndexTrustOptions) {
+    this.options = options;
     this.folder = data;
     this.newest = this.kept();
   }
 
-  /** Whether a signed index was ever accepted. If so, an absent index is suspicious. */
-  get hasSeen(): boolean {
-    return this.newest > 0;
+  /** The sets of which a signed index was ever accepted. If one's index is absent, that is suspicious. */
+  get seen(): ReadonlySet<string> {
+    return new Set(this.newest.keys());
   }
 
   /** @throws WatchfireError WF_DEPLOYED_UNTRUSTED, WF_DEPLOYED_REPLAYED */
-  assert(index: ConfigMap): void {
-    const serial = this.serialOf(index);
-    if (serial >= this.newest) return;
+  assert(index: ConfigMap, set: string): void {
+    const serial = this.serialOf(index, set);
+    const newest = this.newest.get(set) ?? 0;
+    if (serial >= newest) return;
     throw new WatchfireError("WF_DEPLOYED_REPLAYED", {
-      what: `the index was signed on ${day(serial)}, and one of ${day(this.newest)} ran here`,
+      what: `the index was signed on ${day(serial)}, and one of ${day(newest)} ran here`,
       place: { file: placeOf(index.metadata.name) },
     });
   }
 
   /** Records an accepted index. */
-  took(index: ConfigMap): void {
-    const serial = this.serialOf(index);
-    if (serial <= this.newest) return;
-    this.newest = serial;
+  took(index: ConfigMap, set: string): void {
+    const serial = this.serialOf(index, set);
+    if (serial <= (this.newest.get(set) ?? 0)) return;
+    this.newest.set(set, serial);
     makeFolder(this.folder, 0o700);
     const file = fileIn(this.folder);
-    writeFileSync(`${file}.new`, `${JSON.stringify({ audience: this.audience, serial })}\n`, {
-      mode: 0o600,
-      flush: true,
-    });
+    const { [defaultSet]: first = 0, ...sets } = Object.fromEntries(this.newest);
+    const kept = { audience: this.audience, serial: first, ...(Object.keys(sets).length > 0 && { sets }) };
+    writeFileSync(`${file}.new`, `${JSON.stringify(kept)}\n`, { mode: 0o600, flush: true });
     renameSync(`${file}.new`, file);
   }
 
-  private serialOf(index: ConfigMap): number {
-    const { audience } = this;
-    const found = this.keys.verify(signatureOf(index), {
+  private get audience(): string {
+    return audienceOf(this.options.namespace, this.options.account, defaultSet);
+  }
+
+  private serialOf(index: ConfigMap, set: string): number {
+    const { keys, namespace, account } = this.options;
+    const found = keys.verify(signatureOf(index), {
       purpose: "deployed-functions",
-      audience,
+      audience: audienceOf(namespace, account, set),
       content: contentOf(index),
     });
     if (typeof found === "number") return found;
@@ -82,19 +92,21 @@ export class IndexTrust {
     });
   }
 
-  /** The serial in another runtime's folder is ignored. */
-  private kept(): number {
+  /** The serials in another runtime's folder are ignored. */
+  private kept(): Map<string, number> {
     const file = fileIn(this.folder);
     let text: string;
     try {
       text = readFileSync(file, "utf8");
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
+      if ((error as NodeJS.ErrnoException).code === "ENOENT") return new Map();
       throw lost(file, error);
     }
     try {
-      const { audience, serial } = seenSchema.parse(JSON.parse(text));
-      return audience === this.audience ? serial : 0;
+      const { audience, serial, sets } = seenSchema.parse(JSON.parse(text));
+      if (audience !== this.audience) return new Map();
+      const all = { ...sets, [defaultSet]: serial };
+      return new Map(Object.entries(all).filter(([, each]) => each > 0));
     } catch (error) {
       throw lost(file, error);
     }

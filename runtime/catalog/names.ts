@@ -1,10 +1,14 @@
 import { boundedName } from "../access/account.ts";
+import { dnsLabel } from "../kube/names.ts";
 
 /** Longest value of a label (apimachinery `validation.LabelValueMaxLength`). */
 const labelLimit = 63;
 
 /** Longest stem of an object's name, without the hash and its dash. */
 const stemLimit = 253 - 17;
+
+/** Longest stem of a set's index, without the dot and the set's name. */
+const indexStemLimit = 253 - 1 - labelLimit;
 
 /**
  * Label on everything that is created for one runtime, which its account and its namespace identify. An object without either
@@ -15,6 +19,11 @@ const namespaceLabel = "watchfire.dev/namespace";
 export const functionLabel = "watchfire.dev/function";
 /** Label on accounts and rights that `deploy` created. Those printed by `watchfire rbac` lack it, and are left alone. */
 export const deployedLabel = "watchfire.dev/deployed";
+/** Label on everything that `deploy` wrote: the set that it belongs to. Absent from what versions without sets wrote. */
+export const setLabel = "watchfire.dev/set";
+
+/** The set of whatever was deployed without the name of a set. */
+export const defaultSet = "default";
 
 /** Returns the runtime's account as a label value. */
 export const accountLabel = (account: string): string => boundedName(account, labelLimit);
@@ -28,8 +37,22 @@ export const labelsOf = (account: string, namespace: string): Readonly<Record<st
   [namespaceLabel]: namespace,
 });
 
-/** Returns the name of the ConfigMap that names the deployed set: `watchfire-functions`. */
-export const indexName = (account: string): string => boundedName(`${account}-functions`, stemLimit);
+/**
+ * Returns the name of the ConfigMap that names the functions of a set: `watchfire-functions`, or `watchfire-functions.team-a`.
+ * A function's name contains no dot, so that its ConfigMap is never taken for an index.
+ */
+export const indexName = (account: string, set: string): string =>
+  set === defaultSet ? boundedName(`${account}-functions`, stemLimit) : `${indexPrefix(account)}${set}`;
+
+const indexPrefix = (account: string): string => `${boundedName(`${account}-functions`, indexStemLimit)}.`;
+
+/** Returns the set whose index has this name. `undefined` if it is no index. */
+export function setOfIndex(account: string, name: string): string | undefined {
+  if (name === indexName(account, defaultSet)) return defaultSet;
+  const prefix = indexPrefix(account);
+  const set = name.startsWith(prefix) ? name.slice(prefix.length) : "";
+  return set !== defaultSet && dnsLabel.test(set) ? set : undefined;
+}
 
 /** Returns the name of a function's ConfigMap, by its content: `watchfire-copy-labels-0f343b0931126a20`. */
 export const configMapName = (account: string, functionName: string, sha256: string): string =>

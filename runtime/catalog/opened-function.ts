@@ -7,6 +7,7 @@ import type { ConfigMap } from "./config-map.ts";
 import type { IndexEntry } from "./deployed-index.ts";
 import type { FunctionParts } from "./function-parts.ts";
 import type { FunctionOffer, Origin, RejectedOffer } from "./function-source.ts";
+import { defaultSet } from "./names.ts";
 import { placeOf, sourceMapOf, unpackFunction } from "./packed-function.ts";
 
 /**
@@ -17,7 +18,7 @@ export type OpenedFunction =
   | { readonly type: "offer"; readonly offer: FunctionOffer }
   | { readonly type: "refused" | "damaged"; readonly rejected: RejectedOffer };
 
-/** Opens an entry; only content of the ConfigMap that matches the entry's hash is trusted. */
+/** Opens an entry of `default`; only content of the ConfigMap that matches the entry's hash is trusted. See `inSet`. */
 export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined): OpenedFunction {
   const file = placeOf(entry.configMap);
   if (!configMap) return damaged(entry, fault("is not there", file));
@@ -46,7 +47,23 @@ export function openFunction(entry: IndexEntry, configMap: ConfigMap | undefined
   return { type: "offer", offer: { manifest, origin: originOf(entry), bundle: async () => bundle } };
 }
 
-const originOf = ({ configMap, sha256 }: IndexEntry): Origin => ({ type: "config-map", name: configMap, sha256 });
+/** Returns the result for the same entry in the index of another set. While a set takes over a function, two indexes name it. */
+export function inSet(opened: OpenedFunction, set: string): OpenedFunction {
+  const moved = <T extends { readonly origin: Origin }>(offer: T): T => ({
+    ...offer,
+    origin: { ...offer.origin, set },
+  });
+  return opened.type === "offer"
+    ? { ...opened, offer: moved(opened.offer) }
+    : { ...opened, rejected: moved(opened.rejected) };
+}
+
+const originOf = ({ configMap, sha256 }: IndexEntry): Origin => ({
+  type: "config-map",
+  name: configMap,
+  sha256,
+  set: defaultSet,
+});
 
 const damaged = (entry: IndexEntry, found: WatchfireError): OpenedFunction => ({
   type: "damaged",

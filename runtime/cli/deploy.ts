@@ -1,25 +1,22 @@
-import { hostname } from "node:os";
 import { resolve } from "node:path";
-import { systemClock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { type DeployReport, deploy as deployAll } from "../catalog/deploy/deploy.ts";
+import { deploy as deployAll } from "../catalog/deploy/deploy.ts";
 import { manifestText } from "../catalog/manifest-text.ts";
 import { deployedLabel } from "../catalog/names.ts";
 import { type PackedFunction, packFunction } from "../catalog/packed-function.ts";
 import { SigningKey } from "../catalog/signature.ts";
 import { isBuilt } from "../manifest/built.ts";
-import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { readManifests as readDeployed } from "../manifest/read.ts";
-import { recordsOf } from "../manifest/trigger-record.ts";
 import { isAbsent } from "../rbac/comparison.ts";
 import { absenceAmong } from "../rbac/namespaces.ts";
 import { functionObjects } from "../rbac/objects.ts";
 import { type BuildOutcome, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
+import { Deployment, deployerOf, deploymentOptions } from "./deployment.ts";
 import { compareWithContainer } from "./executor-memory.ts";
 import { functions, kubeconfig } from "./options.ts";
 import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { readSet, setNameOf, setOption } from "./set-name.ts";
 import { warningsOfStore } from "./store-limits.ts";
 import { warn, warningsOfReach } from "./warning.ts";
 
@@ -31,11 +28,14 @@ export const deploy = command({
     namespace: { value: "NS", summary: "the runtime's namespace; without it: the context's" },
     "service-account": rulesOptions["service-account"],
     store: rulesOptions.store,
+    set: setOption,
+    ...deploymentOptions,
     sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
   },
-  async run({ options }) {
+  async run({ options, given }) {
+    const set = options.set === undefined ? setNameOf(options.functions, process.cwd()) : readSet(options.set);
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
     const loaded = await readManifests(options.functions);
     const built = loaded && (await build(options.functions, loaded.functions));
@@ -64,24 +64,27 @@ export const deploy = command({
         ...object,
         metadata: { ...metadata, labels: { ...metadata.labels, [deployedLabel]: "true" } },
       }));
+      const deployment = new Deployment({
+        ...{ set, given, transport, runtime: rules, packed, manifests },
+        terminal: { input: process.stdin, output: process.stderr },
+      });
       const report = await deployAll({
         ...rules,
+        ...deployerOf(set),
         transport,
         functions: packed,
         objects: labelled,
         key,
-        clock: systemClock,
-        holder: `${hostname()} ${process.pid}`,
-        waiting: (who) => process.stderr.write(`waiting up to 30 s, since another deployment has not ended: ${who}\n`),
+        approve: deployment.approve,
       });
-      process.stdout.write(describe(report, packed));
-      for (const line of editsIn(manifests, report)) process.stdout.write(`${line}\n`);
-      warnOfRenames(report);
-      if (report.unsigned) {
-        warn("what was deployed before was signed, and this is not: a runtime with --trust refuses it");
+      if (deployment.unwritten !== undefined) {
+        if (absence) process.stderr.write(`${absence.fault.message}\n`);
+        return deployment.unwritten;
       }
+      deployment.print(report);
+      deployment.warn(report);
       const runtime = `${namespace}/${rules.account}`;
-      process.stderr.write(`deployed for the runtime ${runtime} at ${transport.description}\n`);
+      process.stderr.write(`deployed the set ${set} for the runtime ${runtime} at ${transport.description}\n`);
       if (await isAbsent(transport, namespace, rules.account)) {
         process.stderr.write(
           `there is no ServiceAccount ${runtime}: nothing runs these until a runtime is installed as it\n`,
@@ -129,40 +132,4 @@ function told(faults: readonly unknown[]): boolean {
     process.stderr.write(`${fault.message}\n`);
   }
   return faults.length === 0;
-}
-
-/** Describes the effects of changed manifests, apart from the functions' names. */
-function editsIn(manifests: readonly FunctionManifest[], { manifestsBefore }: DeployReport): string[] {
-  return manifests.flatMap((manifest) => {
-    const text = manifestsBefore.get(manifest.name);
-    const [read] = text === undefined ? [] : readDeployed(text, manifest.name, undefined);
-    if (!read?.manifest) return [];
-    return editsOf(recordsOf(manifest), recordsOf(read.manifest)).map((line) => `${manifest.name}: ${line}`);
-  });
-}
-
-/** Warns about removed functions, which may have been renamed: a function under a new name starts without a checkpoint. */
-function warnOfRenames({ functions: fates }: DeployReport): void {
-  const [created, removed] = (["created", "removed"] as const).map((which) =>
-    fates.flatMap(({ name, fate }) => (fate === which ? name : [])).join(", "),
-  );
-  if (!created || !removed) return;
-  warn(
-    `${removed} is removed and ${created} is new: a function by another name begins anew, with the objects that exist`,
-  );
-}
-
-function describe({ functions: fates, deleted, prunedEverywhere }: DeployReport, packed: readonly PackedFunction[]) {
-  const width = Math.max(...fates.map(({ name }) => name.length));
-  const rows = fates.map(({ name, fate }) => {
-    const of = packed.find((each) => each.name === name);
-    const size = of ? `  ${of.configMap.metadata.name}  ${Math.ceil(of.bytes / 1024)} KiB` : "";
-    const without = of?.withoutSourceMap ? ", without its source map, which did not fit" : "";
-    return `${name.padEnd(width)}  ${fate.padEnd(9)}${size}${without}`.trimEnd();
-  });
-  const pruned = deleted.map((name) => `deleted ${name}`);
-  const partly = prunedEverywhere
-    ? []
-    : ["rights in other namespaces were not looked for: listing them is not allowed"];
-  return [...rows, ...pruned, ...partly, ""].join("\n");
 }

@@ -1,6 +1,3 @@
-import { z } from "zod";
-import { ApiError } from "../kube/api-error.ts";
-import { resourcePath } from "../kube/resource.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -8,40 +5,10 @@ import type { LoadedFunctions } from "../manifest/load.ts";
 import { parseSize } from "../manifest/quantity.ts";
 import { memoryBeyond, whatIsBeyond } from "../sandbox/container-size.ts";
 import type { CheckResult } from "./check.ts";
+import { type RuntimeAccount, workloadsOf } from "./workloads.ts";
 
 /** Name of the chart's container in which handlers run. */
 const containerName = "executor";
-
-/** Workloads with such a container: a StatefulSet if checkpoints are on a volume, otherwise a Deployment. */
-const workloads = ["statefulsets", "deployments"] as const;
-
-const workloadList = z.object({
-  items: z.array(
-    z.object({
-      spec: z.object({
-        template: z.object({
-          spec: z.object({
-            serviceAccountName: z.string().optional(),
-            containers: z.array(
-              z.object({
-                name: z.string(),
-                resources: z
-                  .object({ limits: z.object({ memory: z.union([z.string(), z.number()]).optional() }).optional() })
-                  .optional(),
-              }),
-            ),
-          }),
-        }),
-      }),
-    }),
-  ),
-});
-
-/** Identifies a runtime by its account. */
-export interface RuntimeAccount {
-  readonly namespace: string;
-  readonly account: string;
-}
 
 /**
  * Reports functions whose memory limit exceeds that of the container in which the cluster's runtime executes handlers.
@@ -71,31 +38,12 @@ function faultOf(manifest: FunctionManifest, limit: number, documents: LoadedFun
 }
 
 /** Returns the smallest memory limit of the runtime's executor containers, in bytes. `undefined` if unknown. */
-async function containerMemory(
-  transport: KubeTransport,
-  { namespace, account }: RuntimeAccount,
-): Promise<number | undefined> {
-  const limits: number[] = [];
-  for (const plural of workloads) {
-    const items = (await workloadsOf(transport, plural, namespace))?.items ?? [];
-    for (const { spec } of items) {
-      const { serviceAccountName, containers } = spec.template.spec;
-      if (serviceAccountName !== account) continue;
-      const memory = containers.find(({ name }) => name === containerName)?.resources?.limits?.memory;
-      const bytes = memory === undefined ? undefined : parseSize(String(memory));
-      if (bytes !== undefined) limits.push(bytes);
-    }
-  }
+async function containerMemory(transport: KubeTransport, runtime: RuntimeAccount): Promise<number | undefined> {
+  const limits = (await workloadsOf(transport, runtime)).flatMap(({ spec }) => {
+    const { containers } = spec.template.spec;
+    const memory = containers.find(({ name }) => name === containerName)?.resources?.limits?.memory;
+    const bytes = memory === undefined ? undefined : parseSize(String(memory));
+    return bytes ?? [];
+  });
   return limits.length > 0 ? Math.min(...limits) : undefined;
-}
-
-/** Returns `undefined` if the workloads may not be read, or the cluster does not serve the kind. */
-async function workloadsOf(transport: KubeTransport, plural: string, namespace: string) {
-  const path = resourcePath({ group: "apps", version: "v1", plural, namespaced: true }, namespace);
-  try {
-    return workloadList.parse(await transport.json<unknown>({ method: "GET", path }));
-  } catch (error) {
-    if (error instanceof ApiError && (error.status === 403 || error.status === 404)) return undefined;
-    throw error;
-  }
 }

@@ -23,6 +23,7 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   doctor: async () => (await import("./doctor.ts")).doctor,
   build: async () => (await import("./build.ts")).build,
   deploy: async () => (await import("./deploy.ts")).deploy,
+  undeploy: async () => (await import("./undeploy.ts")).undeploy,
   status: async () => (await import("./status.ts")).status,
   console: async () => (await import("./console.ts")).openConsole,
   explain: async () => (await import("./explain.ts")).explain,

@@ -11,8 +11,9 @@ import { servedFaults } from "../rbac/served.ts";
 import { checkTypes } from "../types/handler-types.ts";
 import type { BuildOutcome } from "./built-functions.ts";
 import type { CheckResult } from "./check.ts";
-import { compareWithContainer, type RuntimeAccount } from "./executor-memory.ts";
+import { compareWithContainer } from "./executor-memory.ts";
 import { withCluster } from "./rbac.ts";
+import type { RuntimeAccount } from "./workloads.ts";
 
 /**
  * Checks the names in manifests against what a cluster serves, and against the `runtime` there if it is known. Throws the errors

@@ -68,8 +68,11 @@ const roleOf = ({ role, lease }: StatusAnswer): string =>
   role === "standby" && lease ? `standby; ${lease.holder || "nobody"} holds the Lease` : role;
 
 function functionTable(functions: StatusAnswer["functions"], now: number): string[] {
+  const sets = new Set(functions.flatMap(({ set }) => set ?? []));
+  const inSet = (set = "") => (sets.size > 1 ? [set] : []);
   const rows = functions.map((each) => [
     each.name ?? "",
+    ...inSet(each.set),
     stateOf(each),
     known(totalOf(each.queued, each.spilled)),
     each.lagSeconds === undefined ? known(undefined) : secondsOf(each.lagSeconds),
@@ -78,7 +81,8 @@ function functionTable(functions: StatusAnswer["functions"], now: number): strin
     known(each.failures),
     known(each.deadLetters),
   ]);
-  const header = ["FUNCTION", "STATE", "WAITING", "OLDEST", "RUNNING", "LAST EVENT", "FAILED ATTEMPTS", "DEAD LETTERS"];
+  const counts = ["WAITING", "OLDEST", "RUNNING", "LAST EVENT", "FAILED ATTEMPTS", "DEAD LETTERS"];
+  const header = ["FUNCTION", ...inSet("SET"), "STATE", ...counts];
   const said = functions.flatMap(({ name = "", message }) =>
     message === undefined ? [] : message.split("\n").map((line) => clean(`  ${name}: ${line}`)),
   );

@@ -241,11 +241,12 @@ function standingOf(
 
 function describeFunction(standing: FunctionState, parts: StatusParts): FunctionReport {
   const { liveFunction, counts, triggers, reads, pause, trouble, said } = standing;
-  const { name, manifest } = liveFunction;
+  const { name, manifest, origin } = liveFunction;
   const { lastEvent } = counts ?? {};
   return {
     name,
     ...(manifest.trustGroup !== undefined && { trustGroup: manifest.trustGroup }),
+    ...(origin.type === "config-map" && { set: origin.set }),
     ready: trouble === undefined,
     ...(said && { ...said, message: parts.redact(name, said.message) }),
     ...(pause && { paused: pause.by }),

@@ -70,7 +70,7 @@ const objectOf = ({ apiVersion, kind, ...metadata }: Ref, more: object = {}) => 
 
 export const rbac = "rbac.authorization.k8s.io/v1";
 export const ownRefs: Ref[] = [
-  at("v1", "ConfigMap", indexName(account), home),
+  at("v1", "ConfigMap", indexName(account, "default"), home),
   at("v1", "ConfigMap", configMapName(account, "greet", sha256), home),
   ...checkpointSecrets(account).map((name) => at("v1", "Secret", name, home)),
   at("v1", "Secret", "mounted", home),

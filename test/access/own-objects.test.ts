@@ -209,10 +209,13 @@ describe("a function that is granted everything", () => {
 
   it("writes Events about none of the runtime's objects but the one that fired it", async () => {
     const event = { type: "Normal", reason: "R", message: "m" };
-    await expectRefused(["events.emit", { object: at("v1", "ConfigMap", indexName(account), home), ...event }]);
+    await expectRefused([
+      "events.emit",
+      { object: at("v1", "ConfigMap", indexName(account, "default"), home), ...event },
+    ]);
     await expectSent(["events.emit", { object: notes, ...event }]);
     const { access, received } = await accessWithAll();
-    const object = { ...at("v1", "ConfigMap", indexName(account), home), namespace: home, uid: "u" };
+    const object = { ...at("v1", "ConfigMap", indexName(account, "default"), home), namespace: home, uid: "u" };
     const caller = { function: "f", trigger: "t", id: "1", object, attempt: 1 };
     await access.call(caller, "events.emit", JSON.stringify({ object, ...event }), new AbortController().signal);
     expect(received).toHaveLength(1);
@@ -220,14 +223,14 @@ describe("a function that is granted everything", () => {
 
   it("meets the manifest's refusal first, which names the rule that is missing", async () => {
     const { call } = await accessTo({ own, discovery });
-    const ref = at("v1", "ConfigMap", indexName(account), home);
+    const ref = at("v1", "ConfigMap", indexName(account, "default"), home);
     expect(errorOf(await call("kube.delete", { ref })).details).toHaveProperty("missingRule");
   });
 });
 
 it("names of an account that is too long for them are reserved as far as they tell", () => {
   const long = new OwnObjects({ namespace: home, account: "a".repeat(240) });
-  const names = [indexName("a".repeat(240)), functionAccount("a".repeat(240), "greet-and-wave-to-all")];
+  const names = [indexName("a".repeat(240), "default"), functionAccount("a".repeat(240), "greet-and-wave-to-all")];
   expect([...names, configMapName("a".repeat(240), "greet", sha256)].map((name) => long.isOwnName(name))).toEqual([
     true,
     true,

@@ -11,7 +11,7 @@ describe("a function that is granted everything", () => {
     await expectSent(
       ["kube.get", { ref: at("v1", "Secret", "watchfire-slack", home) }],
       ["kube.get", { ref: at("v1", "Secret", "watchfire-checkpoint-0", "team-a") }],
-      ["kube.get", { ref: at("v1", "ConfigMap", indexName(account), home) }],
+      ["kube.get", { ref: at("v1", "ConfigMap", indexName(account, "default"), home) }],
     );
   });
 

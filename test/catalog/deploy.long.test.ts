@@ -191,7 +191,7 @@ test("a function that is gone takes its account and rights along; what `watchfir
   await fixture.deploy();
   expect(await fixture.objects()).toContain(`Role/${other.name}/W-goes.${home}`);
   await fixture.remove("goes");
-  expect(await fixture.deploy()).toEqual({ goes: "removed", stays: "unchanged" });
+  expect(await fixture.deploy("--yes")).toEqual({ goes: "removed", stays: "unchanged" });
   expect(await fixture.objects()).toEqual([...alone, `ServiceAccount/${home}/W-image`].sort());
 });
 
@@ -202,7 +202,7 @@ test("a function by another name is told as a removal and an addition, which beg
   expect((await fixture.tryDeploy()).stderr).not.toContain("begins anew");
   await fixture.remove("greet");
   await fixture.define("salute", { watch: team.watch() });
-  const { status, stdout, stderr } = await fixture.tryDeploy();
+  const { status, stdout, stderr } = await fixture.tryDeploy("--yes");
   expect(stdout).toMatch(/^greet +removed\nsalute +created/);
   expect(stderr).toMatch(/^warning: greet is removed and salute is new: .* begins anew, /m);
   expect(status).toBe(0);

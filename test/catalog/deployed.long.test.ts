@@ -86,7 +86,7 @@ test("a function that is deployed no more ends, and its positions are retired", 
   await fixture.deploy();
   await runtime.start();
   await fixture.remove("greet");
-  await fixture.deploy();
+  await fixture.deploy("--yes");
   await runtime.sees("it is gone", async () => (await runtime.function("greet")) === undefined);
   await team.make("a");
   await runtime.hears("stays", 1);

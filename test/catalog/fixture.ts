@@ -5,6 +5,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished, vi } from "vitest";
+import { TrustedKeys } from "../../runtime/catalog/signature.ts";
 import { parse } from "../../runtime/cli/command.ts";
 import { deploy } from "../../runtime/cli/deploy.ts";
 import type { RuntimeOptions } from "../../runtime/host/components.ts";
@@ -97,6 +98,31 @@ export class CatalogFixture {
   async configMapOf(name: string): Promise<Body> {
     const entry = (await this.index()).functions.find((each) => each.name === name);
     return admin.get(`${configMaps}/${entry?.configMap}`);
+  }
+
+  /** Every object with the runtime's label: its name as of `objects`, its labels, its path and its version. */
+  async bodies(): Promise<{ name: string; labels: Record<string, string>; path: string; version: string }[]> {
+    const lists = Object.entries(kinds).map(async ([kind, path]) => {
+      const { items }: { items: Body[] } = await admin.get(path, { labelSelector: this.selector });
+      const [, group = "", plural = ""] = /^(.*)\/([a-z]+)$/.exec(path) ?? [];
+      return items.map(({ metadata: { name, namespace, labels = {}, resourceVersion } }) => ({
+        name: `${kind}/${namespace ?? ""}/${name.replace(this.account, "W")}`,
+        labels,
+        path: `${group}${namespace === undefined ? "" : `/namespaces/${namespace}`}/${plural}/${name}`,
+        version: String(resourceVersion),
+      }));
+    });
+    return (await Promise.all(lists)).flat();
+  }
+
+  /** The version of every object: the same if nothing was written. */
+  async versions(): Promise<string[]> {
+    return (await this.bodies()).map(({ name, version }) => `${name} ${version}`).sort();
+  }
+
+  /** The keys that a runtime trusts. */
+  trust(file: string): TrustedKeys {
+    return TrustedKeys.read([file]);
   }
 
   /** Every object with the runtime's label, as `kind/namespace/name`, with the account's name as `W`. */

@@ -70,7 +70,7 @@ test("what lacks one of the runtime's two labels is not removed with what is gon
   await fixture.define("goes", { watch: team.watch() });
   await fixture.deploy();
   await fixture.remove("goes");
-  await fixture.deploy();
+  await fixture.deploy("--yes");
   expect(await fixture.objects()).toEqual(before);
 });
 

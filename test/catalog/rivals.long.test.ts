@@ -50,10 +50,12 @@ class Rival {
   before: (request: KubeRequest) => Promise<void> = async () => undefined;
   private readonly fixture: CatalogFixture;
   private readonly account: string;
+  private readonly set: string;
 
-  constructor(fixture: CatalogFixture, account = fixture.account) {
+  constructor(fixture: CatalogFixture, account = fixture.account, set = "default") {
     this.fixture = fixture;
     this.account = account;
+    this.set = set;
   }
 
   async deploy(): Promise<unknown> {
@@ -78,12 +80,14 @@ class Rival {
       }));
     const plan: DeployPlan = {
       ...options,
+      set: this.set,
       transport: this.held(connection.transport),
       functions,
       objects,
       clock: this.clock,
       holder: "rival",
       waiting: (who) => void this.waited.push(who),
+      approve: async () => true,
     };
     return deploy(plan);
   }
@@ -184,6 +188,7 @@ test("one that slept while another took over writes nothing more, and is told", 
   open();
   await expect(sleeper).rejects.toThrow(/^WF_DEPLOYED_CONFLICT/);
   expect(first.writes.filter(({ path }) => path.includes("/roles/"))).toEqual([]);
+  expect((await fixture.index()).functions.map(({ name }) => name)).toEqual(["greet"]);
   expect(await granted(fixture, team)).toEqual(["delete"]);
 });
 
@@ -255,4 +260,59 @@ test("one that the network leaves after its index is written says that the new f
   };
   await expect(second.deploy()).rejects.toThrow(/^WF_KUBE_UNREACHABLE: reset; the new functions run/);
   expect(await fixture.index()).not.toEqual(before);
+});
+
+test("of two sets at once one waits for the other, and both are deployed", async () => {
+  const team = await createTeam();
+  const [fixture, other] = [await CatalogFixture.create(), await CatalogFixture.create()];
+  await fixture.define("greet", grant(team, "patch"));
+  await other.define("wave", grant(team, "delete"));
+  const first = new Rival(fixture, fixture.account, "team-a");
+  const second = new Rival(other, fixture.account, "team-b");
+  const { arrived, open, pass } = gate();
+  first.before = (request) => (request.path.includes("/roles/") ? pass() : Promise.resolve());
+  const winner = first.deploy();
+  await arrived;
+  second.clock.still = true;
+  const next = second.deploy();
+  await vi.waitFor(
+    () => expect(second.waited).toEqual([expect.stringMatching(/^rival, .*, of the set team-a$/)]),
+    30_000,
+  );
+  expect(second.writes).toEqual([]);
+  open();
+  await winner;
+  await next;
+  const sets = (await fixture.bodies()).map(({ name, labels }) => [
+    /greet|wave/.exec(name)?.[0],
+    labels["watchfire.dev/set"],
+  ]);
+  expect(new Set(sets.map(String))).toEqual(new Set(["greet,team-a", "wave,team-b", ",team-a", ",team-b", ","]));
+});
+
+test("a takeover that the network leaves gives back what it labelled, or is finished by the next", async () => {
+  const { fixture, first } = await two();
+  await first.deploy();
+  for (const { path } of await fixture.bodies()) {
+    await admin.patch(path, { metadata: { labels: { "watchfire.dev/set": null } } });
+  }
+  const labels = async () => new Set((await fixture.bodies()).map(({ labels: each }) => each["watchfire.dev/set"]));
+  const failsAt = (isIt: (request: KubeRequest) => boolean) => {
+    const rival = new Rival(fixture, fixture.account, "team-a");
+    let left = 1;
+    rival.before = async (request) => {
+      if (isIt(request) && left-- > 0) throw new Error("reset");
+    };
+    return rival.deploy();
+  };
+  const former = await fixture.index();
+  await expect(failsAt(({ path }) => path.includes("/rolebindings/"))).rejects.toThrow("reset");
+  expect([await labels(), await fixture.index()]).toEqual([new Set([undefined]), former]);
+  // The write of the new index may have arrived.
+  await expect(failsAt(({ path, method }) => method === "POST" && path.endsWith("/configmaps"))).rejects.toThrow(
+    "reset",
+  );
+  expect(await fixture.index()).toEqual(former);
+  await new Rival(fixture, fixture.account, "team-a").deploy();
+  expect([await labels(), (await fixture.index()).functions]).toEqual([new Set(["team-a", undefined]), []]);
 });

@@ -30,7 +30,7 @@ async function forge({ account, folder }: CatalogFixture, watch: object) {
   const bundle = await bundleFunction({ name: "root", handler: `${folder}/forged/root/handler.ts` });
   const { configMap, sha256 } = packFunction("root", manifest, bundle, { account, namespace: home, root: folder });
   const data = indexData([{ name: "root", configMap: configMap.metadata.name, sha256 }]);
-  return { configMap, index: indexConfigMap(account, home, data) };
+  return { configMap, index: indexConfigMap({ account, namespace: home, set: "default" }, data) };
 }
 
 /** Tries every write on both objects, by every detour, and records the results. */
@@ -159,7 +159,7 @@ describe("with a trusted key, of somebody else who may write the ConfigMaps,", (
     await admin.apply(fixture.indexPath, index, "attacker", { force: true });
     await expectRefused(place, "WF_DEPLOYED_UNTRUSTED");
     expect(runtime.lines.filter(({ msg }) => msg === "deployment not loaded")).toHaveLength(1);
-    await fixture.deploy("--sign", keys.private);
+    await fixture.deploy("--sign", keys.private, "--yes");
     await runtime.sees("all is well", async () => (await runtime.status()).deployment === undefined);
   });
 

@@ -92,6 +92,7 @@ interface Case {
   readonly unloaded?: StatusParts["unloaded"];
   readonly suspended?: StatusParts["suspended"];
   readonly trustGroup?: string;
+  readonly origin?: LiveFunction["origin"];
   readonly executors?: ErrorCode;
   /** Memory limit of the executors' container, in bytes; the function's is one. */
   readonly memoryLimit?: number;
@@ -111,6 +112,7 @@ function statusIn({ state = { type: "running" }, sandbox = "ready", ...more }: C
     name: "f",
     state,
     manifest: manifestOf({ triggers: [watched], ...(more.trustGroup && { trustGroup: more.trustGroup }) }),
+    origin: more.origin ?? { type: "folder", manifest: "f/function.yaml" },
     refusal: more.refusal && fault(more.refusal),
     behind: more.behind ? keys : [],
     sources: () => keys,
@@ -267,6 +269,9 @@ test("a source says in the same words why it is not read, and beside them its ow
 test("a function's trust group stands beside its name, and nothing where its manifest names none", () => {
   const [common] = statusIn({}).functions;
   expect(common).not.toHaveProperty("trustGroup");
+  expect(common).not.toHaveProperty("set");
+  const origin = { type: "config-map", name: "c", sha256: "", set: "team-a" } as const;
+  expect(statusIn({ origin }).functions).toMatchObject([{ name: "f", set: "team-a" }]);
   expect(statusIn({ trustGroup: "payments" }).functions).toMatchObject([{ name: "f", trustGroup: "payments" }]);
 });
 

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { parse } from "yaml";
 import type { Body } from "../target/client.ts";
 import { admin, createNamespace, eventually, Kubectl, removeAtEnd, unique } from "../target/fixture.ts";
 import { kubeconfigOf } from "../target/kubeconfig.ts";
@@ -36,8 +37,8 @@ describe("a deployed function", () => {
     events: ["Added", "Modified"],
   });
 
-  async function define(name: string, body: string, spec: object = {}): Promise<void> {
-    const place = join(folder, "functions", name);
+  async function define(name: string, body: string, spec: object = {}, into = "functions"): Promise<void> {
+    const place = join(folder, into, name);
     await mkdir(place, { recursive: true });
     const manifest = {
       apiVersion: "watchfire.dev/v1alpha1",
@@ -56,11 +57,29 @@ describe("a deployed function", () => {
     spec: { permissions: [{ apiGroups: [""], resources: ["configmaps"], verbs: ["patch"], namespaces: [team] }] },
   });
 
-  const deploy = () =>
+  const deploy = (...more: string[]) =>
     watchfire(
       ...["deploy", "--functions", join(folder, "functions"), "--namespace", home],
-      ...["--kubeconfig", join(folder, "admin")],
+      ...["--kubeconfig", join(folder, "admin"), ...more],
     );
+
+  /** Creates an account with the rights of the page about rights to deploy. Returns its kubeconfig. */
+  async function pipeline(name: string): Promise<string> {
+    const page = await readFile(join(root, "runtime/docs/deploy-rights.md"), "utf8");
+    const role = parse(/```\n(apiVersion[\s\S]*?)```/.exec(page)?.[1] ?? "");
+    const elsewhere = role.rules.filter(({ apiGroups }: { apiGroups: string[] }) => apiGroups[0]?.startsWith("rbac"));
+    const subjects = [{ kind: "ServiceAccount", name, namespace: home }];
+    const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name };
+    await admin.post(`/api/v1/namespaces/${home}/serviceaccounts`, { metadata: { name } });
+    for (const [namespace, rules] of [[home, role.rules] as const, [team, elsewhere] as const]) {
+      const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${namespace}`;
+      await admin.post(`${rbac}/roles`, { metadata: { name }, rules });
+      await admin.post(`${rbac}/rolebindings`, { metadata: { name }, roleRef, subjects });
+    }
+    const { status }: Body = await admin.post(`/api/v1/namespaces/${home}/serviceaccounts/${name}/token`, { spec: {} });
+    await writeFile(join(folder, name), kubeconfigOf({ url: access.url, ca: access.ca, token: status.token }, home));
+    return join(folder, name);
+  }
 
   const answered = (name: string, word: string) =>
     eventually(
@@ -154,11 +173,51 @@ describe("a deployed function", () => {
 
   it("takes its Function object along when it is removed", async () => {
     await rm(join(folder, "functions", "fails"), { recursive: true });
-    await deploy();
+    await deploy("--yes");
     await eventually(
       () => admin.reply("GET", `/apis/watchfire.dev/v1alpha1/namespaces/${home}/functions/fails`),
       ({ status }) => status === 404,
     );
+  });
+
+  it("is of a set, beside that of another team, which neither takes its name nor removes it", async () => {
+    const kubeconfig = await pipeline("team-a-pipeline");
+    const asA = ["--set", "team-a", "--kubeconfig", kubeconfig, "--functions", join(folder, "functions-a")];
+    const three = answers("three");
+    await define("thanks", three.body, three.spec, "functions-a");
+    await define("twice", "return;", {}, "functions-a");
+    expect(await deploy(...asA)).toMatch(/^thanks +created .*\ntwice +created/);
+    await ask("d", "three");
+    await answered("d", "three");
+    await ask("e", "two");
+    await answered("e", "two");
+    expect(await deploy()).toMatch(/^early +unchanged .*\ngreet +unchanged/);
+
+    await define("greet", three.body, three.spec, "functions-a");
+    await expect(deploy(...asA)).rejects.toThrow(/WF_DEPLOYED_TAKEN: the function greet is of the set default /);
+    await rm(join(folder, "functions-a", "greet"), { recursive: true });
+    await rm(join(folder, "functions-a", "twice"), { recursive: true });
+    await expect(deploy(...asA)).rejects.toThrow(/WF_DEPLOYED_REMOVES: this would remove twice from the set team-a/);
+    await until("kubectl tells the sets", 40_000, async () => {
+      const text = await kubectl.ok(["get", "functions", "-o", "wide"]);
+      return ["greet .* default", "thanks .* team-a", "twice .* team-a"].every((row) =>
+        new RegExp(`^${row}\\b`, "m").test(text),
+      );
+    });
+    expect(await deploy(...asA, "--yes")).toMatch(/^thanks +unchanged .*\ntwice +removed/);
+    const undeploy = ["undeploy", "--set", "team-a", "--namespace", home, "--kubeconfig", kubeconfig];
+    expect(await watchfire(...undeploy, "--yes")).toMatch(/^thanks +removed/);
+    await ask("f", "two");
+    await answered("f", "two");
+    const left = await kubectl.ok([
+      "get",
+      "configmap,serviceaccount,role",
+      "-o",
+      "name",
+      "-l",
+      "watchfire.dev/set=team-a",
+    ]);
+    expect(left.trim()).toBe("configmap/watchfire-functions.team-a");
   });
 
   it("is asked for in no way that is refused", async () => {

@@ -4,7 +4,7 @@ import { type ErrorEntry, user } from "./entry.ts";
 export const deployedCodes = {
   WF_DEPLOYED_EMPTY: user(
     "the functions folder contains no function to deploy",
-    "name the right folder with --functions; to remove a runtime's functions, delete the objects with its labels",
+    "name the right folder with --functions; to remove a set, run `watchfire undeploy --set NAME`",
   ),
   WF_DEPLOYED_TOO_LARGE: user(
     "a function is too large for a ConfigMap",
@@ -15,8 +15,20 @@ export const deployedCodes = {
     "do as it says and deploy again; the running functions were not changed",
   ),
   WF_DEPLOYED_TAKEN: user(
-    "an object of the deployment would replace one that does not belong to this runtime",
+    "a function or an object of the deployment belongs to another set, or not to this runtime",
     "rename the function, or give the runtime another account; nothing was written",
+  ),
+  WF_DEPLOYED_REMOVES: user(
+    "a deployment would remove functions, and nobody agreed to that",
+    "run the command again with --yes if that is meant; if not, name the right folder with --functions or the right set with --set",
+  ),
+  WF_DEPLOYED_NO_SETS: user(
+    "the runtime is of a version that knows no sets, and would stop the functions that the set takes over",
+    "upgrade the runtime first, or deploy with `--set default`",
+  ),
+  WF_DEPLOYED_NO_SET: user(
+    "the runtime has no such set",
+    "name one that it has; `kubectl get configmap -l watchfire.dev/set` shows their objects",
   ),
   WF_DEPLOYED_CONFLICT: user(
     "somebody else deployed to the same runtime at the same time",

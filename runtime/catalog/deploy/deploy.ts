@@ -1,16 +1,24 @@
-import { isDeepStrictEqual } from "node:util";
 import { type Clock, pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import type { KubeTransport } from "../../kube/transport.ts";
 import { ApiObjects, type AppliedObject, type ClusterObject, nameOf } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
-import { type IndexEntry, indexConfigMap, indexData, indexText, signatureOf } from "../deployed-index.ts";
+import {
+  type IndexEntry,
+  indexConfigMap,
+  indexData,
+  indexText,
+  type SetIdentity,
+  signatureOf,
+} from "../deployed-index.ts";
+import { defaultSet, labelsOf, setLabel } from "../names.ts";
 import { type PackedFunction, unpackFunction } from "../packed-function.ts";
 import type { SigningKey } from "../signature.ts";
 import { type DeployedState, isDeployed, lookBefore } from "./before.ts";
 import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
 import { type Fate, fatesOf } from "./fates.ts";
 import { IndexSigner } from "./index-signer.ts";
+import { hasContent, rightsChanges, rulesBeyond, rulesOf } from "./rights-changes.ts";
 
 /**
  * Delay between the writing of new code and the removal of the old code's rights, in milliseconds. The runtime uses new code
@@ -18,27 +26,34 @@ import { IndexSigner } from "./index-signer.ts";
  */
 const handOverMs = 5_000;
 
-export interface DeployPlan {
+export interface DeployPlan extends SetIdentity {
   readonly transport: KubeTransport;
-  readonly namespace: string;
-  /** The runtime's account. */
-  readonly account: string;
-  /** All functions that are to run; other deployed functions are removed. */
+  /** All functions of the set; others that it has are removed. */
   readonly functions: readonly PackedFunction[];
   /** Their accounts, roles and bindings, in the order in which to apply them. */
   readonly objects: readonly AppliedObject[];
-  /** Signs the index. Default: no signature. */
+  /** Signs the indexes. Default: no signature. */
   readonly key?: SigningKey | undefined;
   readonly clock: Clock;
   /** Name of the user who deploys, shown to others who deploy at the same time. */
   readonly holder: string;
-  /** Called with the holder's name while waiting for another deployment, or for one that was killed. */
-  readonly waiting: (who: string) => void;
+  /** Called with the holder's name and the longest wait, before waiting for another deployment, or one that was killed. */
+  readonly waiting: (who: string, limitMs: number) => void;
+  /** Called with what would change, before anything is written. If it resolves with false, nothing is. */
+  readonly approve: (report: DeployReport) => Promise<boolean>;
 }
 
 export interface DeployReport {
   /** Outcome for each function, by name. */
   readonly functions: readonly { readonly name: string; readonly fate: Fate }[];
+  /** Functions that were deployed before there were sets, and which this set takes over. */
+  readonly takenOver: readonly string[];
+  /** Others of those, which stay in the set `default`. */
+  readonly left: readonly string[];
+  /** Whether nothing has to be written. */
+  readonly isDone: boolean;
+  /** Created and changed accounts and rights, a line each, and indented below it what changes in a role. */
+  readonly rights: readonly string[];
   /** Deleted objects of earlier deployments, such as `Role team-a/watchfire-greet.watchfire`. */
   readonly deleted: readonly string[];
   /** Whether accounts and rights of earlier deployments were searched in every namespace. */
@@ -54,7 +69,9 @@ interface Steps {
   readonly entries: readonly IndexEntry[];
   /** ConfigMaps of functions that are missing or damaged. */
   readonly missing: readonly AppliedObject[];
-  /** Existing objects under the names of those. */
+  /** ConfigMaps of functions that only lack the set's label. */
+  readonly unlabelled: readonly AppliedObject[];
+  /** Existing objects under the names of the missing ones. */
   readonly spoilt: readonly ClusterObject[];
   /** The plan's objects, applied first; roles also keep their present rules, which running functions still need. */
   readonly first: readonly AppliedObject[];
@@ -66,45 +83,97 @@ interface Steps {
 }
 
 /**
- * Replaces one set of functions by another, under the index's lock, so that only one deployment writes at a time. The index is
- * changed after all of the new set has been written, so that a runtime never sees a partial set. Superseded objects are deleted
+ * Replaces the functions of a set, under the lock of its runtime, so that only one deployment writes at a time. The set's index is
+ * changed after all that it names has been written, so that a runtime never sees a partial set. Superseded objects are deleted
  * after that. A deployment that fails earlier deletes what it created. One that is killed leaves the running set intact; the next
  * waits until the lock has expired, and cleans up.
  * @throws WatchfireError WF_DEPLOYED_TAKEN and WF_DEPLOYED_REFUSED, before anything is written if the API server can tell;
  * WF_DEPLOYED_CONFLICT
  */
-export async function deploy(plan: DeployPlan): Promise<DeployReport> {
-  const { transport, namespace, account, functions, objects, clock } = plan;
-  const empty = indexConfigMap(account, namespace, {});
+export async function deploy(given: DeployPlan): Promise<DeployReport> {
+  const plan = labelled(given);
+  const { transport, functions, objects, clock, set } = plan;
+  const home = indexConfigMap({ ...plan, set: defaultSet }, {});
+  const empty = indexConfigMap(plan, {});
   const api = new ApiObjects(transport);
-  const parts = { api, clock, holder: plan.holder };
-  await untilAbandoned(parts, empty, plan.waiting);
-  const configMaps = functions.map(({ configMap }) => configMap);
-  const before = await lookBefore(api, [...objects, ...configMaps, empty], plan);
+  const parts = { api, clock, holder: plan.holder, set };
+  const planned = [...objects, ...functions.map(({ configMap }) => configMap), home, empty];
+  const names = new Set(functions.map(({ name }) => name));
+  let abandoned: string | undefined;
+  let before: DeployedState;
+  // Another deployment may begin in between.
+  do {
+    abandoned = await untilAbandoned(parts, home, plan.waiting);
+    before = await lookBefore(api, planned, names, plan);
+  } while (before.lock && isLocked(before.lock) && before.lock.metadata.resourceVersion !== abandoned);
   const steps = stepsFrom(before, plan);
+  const indexes = indexesAfter(before, steps, plan);
   const report = {
     functions: fatesOf(before.entries, steps.entries, new Set(steps.missing.map(({ metadata }) => metadata.name))),
+    takenOver: before.former.taken.map(({ name }) => name),
+    left: before.former.left.map(({ name }) => name),
+    isDone: isDone(before, steps) && indexes.isSigned,
+    rights: rightsChanges(objects, before.rights),
     deleted: [...steps.superseded, ...steps.stale].map(nameOf),
     prunedEverywhere: before.everywhere,
     unsigned: false,
     manifestsBefore: manifestsOf(before),
   };
-  const signer = plan.key && new IndexSigner(plan.key, plan, clock);
-  const old = readConfigMap(before.index);
-  if (isDone(before, steps) && (!signer || (old && signer.isSigned(old)))) return report;
-  await api.tryApply([...steps.first, ...(steps.spoilt.length === 0 ? steps.missing : [])]);
-  const lock = await DeployLock.take(parts, empty, before.index);
+  if (!(await plan.approve(report)) || report.isDone) return report;
+  await api.tryApply([...steps.first, ...steps.unlabelled, ...(steps.spoilt.length === 0 ? steps.missing : [])]);
+  // Without the label, others may still take over what `default` has.
+  const labels =
+    set === defaultSet
+      ? empty.metadata.labels
+      : (before.lock?.metadata.labels ?? labelsOf(plan.account, plan.namespace));
+  const lock = await DeployLock.take(parts, { ...home, metadata: { ...home.metadata, labels } }, before.lock);
   const writer = new ApiObjects(transport, () => lock.held());
+  let isDeployed = false;
   try {
     await bring(writer, before, steps);
-    await lock.set(indexData(steps.entries, signer?.after(old)));
+    if (set === defaultSet) await lock.set(indexes.own());
+    else {
+      await lock.held();
+      await api.replace({ ...empty, data: indexes.own() }, before.index?.metadata.resourceVersion);
+      // Until now both indexes named what is taken over: nothing stops in between.
+      if (before.former.taken.length > 0) await lock.set(indexes.former());
+    }
+    isDeployed = true;
     await cleanUp(writer, steps, clock).catch(notAllGone);
   } catch (error) {
-    await lock.release().catch(() => undefined);
+    await lock.release(isDeployed).catch(() => undefined);
     throw error;
   }
-  await lock.release();
-  return { ...report, unsigned: !signer && old !== undefined && signatureOf(old) !== undefined };
+  await lock.release(true);
+  return { ...report, unsigned: indexes.losesSignature };
+}
+
+/** Returns the plan with the set's label on every object. */
+function labelled(plan: DeployPlan): DeployPlan {
+  const inSet = ({ metadata, ...object }: AppliedObject): AppliedObject => ({
+    ...object,
+    metadata: { ...metadata, labels: { ...metadata.labels, [setLabel]: plan.set } },
+  });
+  return {
+    ...plan,
+    objects: plan.objects.map(inSet),
+    functions: plan.functions.map((each) => ({ ...each, configMap: inSet(each.configMap) })),
+  };
+}
+
+/** Content of the set's index, and of that of `default` without what is taken over from it. */
+function indexesAfter({ index, lock, former }: DeployedState, { entries }: Steps, plan: DeployPlan) {
+  const old = readConfigMap(index);
+  const formerly = readConfigMap(lock);
+  const signerOf = (set: string) => plan.key && new IndexSigner(plan.key, { ...plan, set }, plan.clock);
+  const signer = signerOf(plan.set);
+  const changed = [old, ...(former.taken.length > 0 ? [formerly] : [])];
+  return {
+    own: () => indexData(entries, signer?.after(old)),
+    former: () => indexData(former.left, signerOf(defaultSet)?.after(formerly)),
+    isSigned: !signer || (old !== undefined && signer.isSigned(old)),
+    losesSignature: !signer && changed.some((each) => each !== undefined && signatureOf(each) !== undefined),
+  };
 }
 
 function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): Steps {
@@ -117,11 +186,15 @@ function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): S
   const configMaps = functions.map(({ configMap }) => configMap);
   const missing = configMaps.filter((configMap) => !isThere.has(nameOf(configMap)));
   const lacking = new Set(missing.map(nameOf));
+  const labels = new Map(before.configMaps.map((found) => [nameOf(found), found.metadata.labels]));
   const first = objects.map((object) => widened(object, before.rights));
-  const wanted = new Set([...objects, ...configMaps, ...(before.index ? [before.index] : [])].map(nameOf));
+  const wanted = new Set([...objects, ...configMaps].map(nameOf));
   return {
     entries,
     missing,
+    unlabelled: configMaps.filter(
+      (each) => isThere.has(nameOf(each)) && !(setLabel in (labels.get(nameOf(each)) ?? {})),
+    ),
     spoilt: before.configMaps.filter((found) => lacking.has(nameOf(found))),
     first,
     narrowed: objects.filter((object, at) => object !== first[at]),
@@ -131,26 +204,25 @@ function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): S
 }
 
 /** Whether the cluster already has the wanted state, so that nothing is written. That is not so while the index is locked. */
-function isDone({ index, entries, rights }: DeployedState, steps: Steps): boolean {
-  const { missing, narrowed, superseded, stale, first } = steps;
-  if (!index || isLocked(index)) return false;
+function isDone({ index, lock, former, entries, rights }: DeployedState, steps: Steps): boolean {
+  const { missing, unlabelled, narrowed, superseded, stale, first } = steps;
+  if (!index || !(setLabel in index.metadata.labels) || (lock && isLocked(lock)) || former.taken.length > 0)
+    return false;
   if (indexText(entries) !== indexText(steps.entries)) return false;
-  if (missing.length + narrowed.length + superseded.length + stale.length > 0) return false;
+  if (missing.length + unlabelled.length + narrowed.length + superseded.length + stale.length > 0) return false;
   const found = new Map(rights.map((each) => [nameOf(each), each]));
   return first.every((object) => isAs(object, found.get(nameOf(object))));
 }
 
-function isAs({ metadata, ...object }: AppliedObject, found: ClusterObject | undefined): boolean {
-  if (!found || Object.entries(metadata.labels).some(([label, value]) => found.metadata.labels[label] !== value)) {
-    return false;
-  }
-  const { kind: _, apiVersion: __, ...fields } = object;
-  return Object.entries(fields).every(([field, value]) => isDeepStrictEqual(found[field], value));
+function isAs(object: AppliedObject, found: ClusterObject | undefined): boolean {
+  const { labels } = object.metadata;
+  if (!found || Object.entries(labels).some(([label, value]) => found.metadata.labels[label] !== value)) return false;
+  return hasContent(object, found);
 }
 
 /** Creates what the new set needs, and deletes it again on failure. */
 async function bring(writer: ApiObjects, { rights, configMaps }: DeployedState, steps: Steps): Promise<void> {
-  const { first, missing, spoilt } = steps;
+  const { first, missing, unlabelled, spoilt } = steps;
   const old = new Map([...rights, ...configMaps].map((found) => [nameOf(found), found]));
   const made: ClusterObject[] = [];
   const applied = (found: ClusterObject) => {
@@ -160,17 +232,26 @@ async function bring(writer: ApiObjects, { rights, configMaps }: DeployedState, 
     await writer.delete(spoilt);
     // Applies accounts before roles, roles before bindings; those of one kind concurrently.
     for (const [, alike] of Map.groupBy(first, ({ kind }) => kind)) await writer.apply(alike, applied);
-    await writer.apply(missing, applied);
+    await writer.apply([...missing, ...unlabelled], applied);
   } catch (error) {
-    const changed = first.flatMap((object) => {
-      const rules = old.get(nameOf(object))?.rules;
-      return rules === undefined ? [] : [{ ...object, rules }];
+    const changed = [...first, ...unlabelled].flatMap((object) => {
+      const found = old.get(nameOf(object));
+      return found ? restored(object, found) : [];
     });
     // Objects that cannot be deleted now carry our labels, so the next deployment deletes them.
     await writer.delete(made.toReversed()).catch(() => undefined);
     await writer.apply(changed).catch(() => undefined);
     throw error;
   }
+}
+
+/** Returns the object with its former rules, and without the set's label if that is new. Nothing if it had both. */
+function restored(object: AppliedObject, { rules, metadata }: ClusterObject): AppliedObject[] {
+  const { [setLabel]: set, ...labels } = object.metadata.labels;
+  const isLabelled = setLabel in metadata.labels;
+  if (isLabelled && rules === undefined) return [];
+  const before = isLabelled ? object.metadata : { ...object.metadata, labels };
+  return [{ ...object, ...(rules !== undefined && { rules }), metadata: before }];
 }
 
 async function cleanUp(writer: ApiObjects, { superseded, stale, narrowed }: Steps, clock: Clock): Promise<void> {
@@ -216,13 +297,6 @@ function isSound(found: ClusterObject, entries: readonly IndexEntry[]): boolean 
 /** Returns a role with its present rules in the cluster added; the object itself if there are no others. */
 function widened(object: AppliedObject, existing: readonly ClusterObject[]): AppliedObject {
   const found = existing.find((each) => nameOf(each) === nameOf(object));
-  const rules = Array.isArray(object.rules) ? object.rules : [];
-  const old = Array.isArray(found?.rules) ? found.rules : [];
-  const said = new Set(rules.map(canonical));
-  const more = old.filter((rule) => !said.has(canonical(rule)));
-  return more.length === 0 ? object : { ...object, rules: [...rules, ...more] };
+  const more = rulesBeyond(found, object);
+  return more.length === 0 ? object : { ...object, rules: [...rulesOf(object), ...more] };
 }
-
-/** Returns the same text for equal rules, whatever the order of their fields. */
-const canonical = (rule: unknown): string =>
-  JSON.stringify(Object.entries(rule ?? {}).sort(([a], [b]) => (a < b ? -1 : 1)));

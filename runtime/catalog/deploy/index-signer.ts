@@ -1,22 +1,18 @@
 import type { Clock } from "../../base/clock.ts";
 import type { ConfigMap } from "../config-map.ts";
-import { contentOf, signatureOf } from "../deployed-index.ts";
+import { contentOf, type SetIdentity, signatureOf } from "../deployed-index.ts";
 import { audienceOf } from "../index-trust.ts";
 import type { SigningKey } from "../signature.ts";
 
-/** Signs the index of one runtime. */
+/** Signs the index of one set. */
 export class IndexSigner {
   private readonly key: SigningKey;
   private readonly audience: string;
   private readonly clock: Pick<Clock, "now">;
 
-  constructor(
-    key: SigningKey,
-    { namespace, account }: { readonly namespace: string; readonly account: string },
-    clock: Pick<Clock, "now">,
-  ) {
+  constructor(key: SigningKey, { namespace, account, set }: SetIdentity, clock: Pick<Clock, "now">) {
     this.key = key;
-    this.audience = audienceOf(namespace, account);
+    this.audience = audienceOf(namespace, account, set);
     this.clock = clock;
   }
 

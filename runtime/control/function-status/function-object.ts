@@ -17,7 +17,7 @@ export interface FunctionSpec {
   readonly runtime: string;
   readonly source:
     | { readonly folder: { readonly manifest: string }; readonly configMap: null }
-    | { readonly configMap: { readonly name: string; readonly sha256: string }; readonly folder: null };
+    | { readonly configMap: Omit<Extract<Origin, { type: "config-map" }>, "type">; readonly folder: null };
 }
 
 /** The locations of a function's shards, one or more of which are on this replica. */
@@ -50,7 +50,7 @@ export function specOf(account: string, origin: Origin): FunctionSpec {
   const source =
     origin.type === "folder"
       ? { folder: { manifest: origin.manifest }, configMap: null }
-      : { configMap: { name: origin.name, sha256: origin.sha256 }, folder: null };
+      : { configMap: { name: origin.name, sha256: origin.sha256, set: origin.set }, folder: null };
   return { runtime: account, source };
 }
 

@@ -113,6 +113,8 @@ const fields = {
   name: field(z.string(), first),
   /** Functions with the same trust group share executors with each other only; absent if the manifest names no group. */
   trustGroup: field(z.string().optional(), first),
+  /** The deployed set that it belongs to; absent if its code is in a folder. */
+  set: field(z.string().optional(), first),
   /** Whether it runs, has processed its first lists, and can take events. */
   ready: field(z.boolean(), (one, other) => one && other),
   /** The failure as one word, as a message, and as a code. All three are those of the worst part. */

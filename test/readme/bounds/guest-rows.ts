@@ -226,7 +226,7 @@ function manifests(): Bound[] {
   const script = constant("bundle/limits.ts", "scriptLimit");
   const [expression, trigger] = [constant("cel/meter.ts", "expressionLimit"), constant("cel/meter.ts", "triggerLimit")];
   const [maps, one, functions] = [
-    constant("catalog/cluster-source.ts", "heldLimit"),
+    constant("catalog/held-config-maps.ts", "heldLimit"),
     constant("catalog/packed-function.ts", "configMapLimit"),
     constant("catalog/deployed-index.ts", "functionLimit"),
   ];

@@ -37,6 +37,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   "a name of Kubernetes'": [
     "access/account.ts#nameLimit",
     "access/own-objects.ts#stemLimit",
+    "catalog/names.ts#indexStemLimit",
     "catalog/names.ts#labelLimit",
     "catalog/names.ts#stemLimit",
     "kube/label-query.ts#mostRequirements",
