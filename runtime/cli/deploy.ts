@@ -15,10 +15,11 @@ import { recordsOf } from "../manifest/trigger-record.ts";
 import { isAbsent } from "../rbac/comparison.ts";
 import { absenceAmong } from "../rbac/namespaces.ts";
 import { functionObjects } from "../rbac/objects.ts";
+import { describeFinding } from "./annotations.ts";
 import { type BuildOutcome, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { compareWithContainer } from "./executor-memory.ts";
-import { functions, kubeconfig } from "./options.ts";
+import { functions, kubeconfig, output } from "./options.ts";
 import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 import { warningsOfStore } from "./store-limits.ts";
 import { warn, warningsOfReach } from "./warning.ts";
@@ -34,6 +35,7 @@ export const deploy = command({
     sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
+    output: output("json"),
   },
   async run({ options }) {
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
@@ -74,8 +76,14 @@ export const deploy = command({
         holder: `${hostname()} ${process.pid}`,
         waiting: (who) => process.stderr.write(`waiting up to 30 s, since another deployment has not ended: ${who}\n`),
       });
-      process.stdout.write(describe(report, packed));
-      for (const line of editsIn(manifests, report)) process.stdout.write(`${line}\n`);
+      const edits = editsIn(manifests, report);
+      if (options.output === "json") {
+        const answer = { ...answerOf(report, packed), edits, warnings: warnings.map(describeFinding) };
+        process.stdout.write(`${JSON.stringify({ namespace, account: rules.account, ...answer }, null, 2)}\n`);
+      } else {
+        process.stdout.write(describe(report, packed));
+        for (const line of edits) process.stdout.write(`${line}\n`);
+      }
       warnOfRenames(report);
       if (report.unsigned) {
         warn("what was deployed before was signed, and this is not: a runtime with --trust refuses it");
@@ -151,6 +159,23 @@ function warnOfRenames({ functions: fates }: DeployReport): void {
     `${removed} is removed and ${created} is new: a function by another name begins anew, with the objects that exist`,
   );
 }
+
+/** Returns the report for programs. `bytes` and `configMap` are null for a removed function. */
+const answerOf = (report: DeployReport, packed: readonly PackedFunction[]) => ({
+  functions: report.functions.map(({ name, fate }) => {
+    const of = packed.find((each) => each.name === name);
+    return {
+      name,
+      fate,
+      configMap: of?.configMap.metadata.name ?? null,
+      bytes: of?.bytes ?? null,
+      withoutSourceMap: of?.withoutSourceMap ?? false,
+    };
+  }),
+  deleted: report.deleted,
+  prunedEverywhere: report.prunedEverywhere,
+  unsigned: report.unsigned,
+});
 
 function describe({ functions: fates, deleted, prunedEverywhere }: DeployReport, packed: readonly PackedFunction[]) {
   const width = Math.max(...fates.map(({ name }) => name.length));

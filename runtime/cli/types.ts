@@ -6,7 +6,7 @@ import { suggest } from "../base/suggest.ts";
 import { systemReason } from "../base/wording.ts";
 import { type Definition, fetchDefinitions, readDefinitions } from "../types/definition.ts";
 import { command } from "./command.ts";
-import { kubeconfig } from "./options.ts";
+import { kubeconfig, output } from "./options.ts";
 import { withCluster } from "./rbac.ts";
 
 export const types = command({
@@ -18,6 +18,7 @@ export const types = command({
     out: { value: "DIR", summary: "the folder to write to", default: "types" },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
+    output: output("json"),
   },
   async run({ options, operands, given }) {
     const { crd, out } = options;
@@ -32,11 +33,14 @@ export const types = command({
       throw new WatchfireError("WF_TYPES_NONE", { what: "there is no CustomResourceDefinition", ...place });
     }
     const { declaration } = await import("../types/declaration.ts");
+    const files: { readonly file: string; readonly definition: string }[] = [];
     for (const definition of chosen) {
       const file = join(out, `${definition.metadata.name}.ts`);
       write(out, file, await declaration(definition));
-      process.stdout.write(`${file}\n`);
+      files.push({ file, definition: definition.metadata.name });
+      if (options.output !== "json") process.stdout.write(`${file}\n`);
     }
+    if (options.output === "json") process.stdout.write(`${JSON.stringify({ files }, null, 2)}\n`);
     return 0;
   },
 });
