@@ -6,6 +6,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { makeFolder } from "../base/folder.ts";
 import { suggest } from "../base/suggest.ts";
 import { version } from "../base/version.ts";
+import { systemReason } from "../base/wording.ts";
 import { Builders } from "../bundle/builders.ts";
 import { ChosenSource } from "../catalog/chosen-source.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
@@ -36,6 +37,7 @@ import { createLog, type Logger } from "../observe/log.ts";
 import { notServedYet } from "../observe/source-log.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { guestScript } from "../sandbox/host/guest-script.ts";
+import { refreshFunctionTypes } from "../types/function-types.ts";
 import { command, type Values } from "./command.ts";
 import { devKeys } from "./dev-keys.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
@@ -158,12 +160,16 @@ export const dev = command({
             clock: systemClock,
             signal: stop,
             changed: () => {
-              void runtime.reload().then(() => samples?.look());
+              void runtime.reload().then(() => {
+                refreshTypes(runtime, log);
+                return samples?.look();
+              });
               void tellOfHandlers(folder, told);
               types.changed();
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
+          refreshTypes(runtime, log);
           await tellOfHandlers(folder, told);
           await samples?.look();
           types.changed();
@@ -328,6 +334,15 @@ function lockCluster(folder: string): SqliteLock {
       place: { file: folder },
       cause: error,
     });
+  }
+}
+
+/** Rewrites the `function.d.ts` of each function whose manifest has changed. */
+function refreshTypes({ functions }: Host, log: Logger): void {
+  try {
+    refreshFunctionTypes(functions);
+  } catch (error) {
+    log.warn({ error: systemReason(error) }, "a function.d.ts cannot be written");
   }
 }
 

@@ -56,16 +56,23 @@ test("a manifest's fault leaves stdout of rbac -o json empty, and is on stderr",
   expect(stderr).toMatch(/function\.yaml:\d+:\d+ spec\.triggers\[0\]\.watch\.kind/);
 });
 
-test("types -o json prints the files that it has written, with the definition of each", async () => {
+test("types -o json prints the files that it has written, with the function or the definition of each", async () => {
   const definition = {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
     metadata: { name: "shops.shop.example" },
     spec: { group: "shop.example", names: { kind: "Shop" }, versions: [{ name: "v1" }] },
   };
-  const folder = folderOf({ "crd.json": JSON.stringify(definition) });
+  const folder = folderOf({
+    "crd.json": JSON.stringify(definition),
+    "functions/greet/function.yaml": manifest,
+    "functions/greet/handler.ts": "export default () => {};",
+  });
   const { stdout } = await watchfire(["types", "--crd", "crd.json", "-o", "json"], {}, folder);
   expect(JSON.parse(stdout)).toEqual({
-    files: [{ file: "types/shops.shop.example.ts", definition: "shops.shop.example" }],
+    files: [
+      { file: "functions/greet/function.d.ts", function: "greet" },
+      { file: "types/shops.shop.example.ts", definition: "shops.shop.example" },
+    ],
   });
 });

@@ -23,7 +23,7 @@ test("a function is added under its name, with a manifest that names its schema,
   const folder = project();
   const { status, stdout, stderr } = await add(folder, "greet");
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-  const files = ["events/added.json", "function.yaml", "handler.ts", "sample.yaml"].map(
+  const files = ["events/added.json", "function.d.ts", "function.yaml", "handler.ts", "sample.yaml"].map(
     (each) => `functions/greet/${each}`,
   );
   const written = [...files, "test/greet.test.ts"];
