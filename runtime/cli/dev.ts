@@ -13,6 +13,7 @@ import { FolderSource } from "../catalog/folder-source.ts";
 import { openCode } from "../catalog/function-code.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
 import { makeDataFolder } from "../dev/data-folder.ts";
+import { dotEnv } from "../dev/dot-env.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
 import { type Key, keyList, listenToKeys } from "../dev/keys.ts";
 import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
@@ -133,6 +134,7 @@ export const dev = command({
           functionLog,
           successLevel: "info",
           letterCommand: letterCommandFor(data, environment),
+          localEnv: dotEnv(folder),
           interactive: true,
         },
         stop,
