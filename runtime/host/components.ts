@@ -237,6 +237,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     refused: (name) => {
       for (const hear of refusals) hear(name);
     },
+    warned: (name, text) => log.warn({ function: name, warning: redactor.redact(name, text) }, "the API server warns"),
     withheld: elector && withheldBy(elector),
     ...(options.dryRun && { unsent: showUnsent(log, redactor) }),
     ownPort: () => endpoints.port,
