@@ -18,11 +18,13 @@ export function functionTypes(manifests: readonly FunctionManifest[]): FunctionT
   });
 }
 
-/** Rewrites the files that are there and are not of their manifests any more. @throws the file system's error */
+/** Returns the types whose file exists and has another text. @throws the file system's error */
+export const staleFunctionTypes = (manifests: readonly FunctionManifest[]): FunctionTypes[] =>
+  functionTypes(manifests).filter(({ file, text }) => existsSync(file) && readFileSync(file, "utf8") !== text);
+
+/** Rewrites the files of stale types. @throws the file system's error */
 export function refreshFunctionTypes(manifests: readonly FunctionManifest[]): void {
-  for (const { file, text } of functionTypes(manifests)) {
-    if (existsSync(file) && readFileSync(file, "utf8") !== text) writeFileSync(file, text);
-  }
+  for (const { file, text } of staleFunctionTypes(manifests)) writeFileSync(file, text);
 }
 
 function textOf({ file, triggers, schedules, env, reads, delivery }: FunctionManifest): string {

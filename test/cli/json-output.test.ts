@@ -76,3 +76,16 @@ test("types -o json prints the files that it has written, with the function or t
     ],
   });
 });
+
+test("validate warns of a function.d.ts that is not of its manifest, and says what to do", async () => {
+  const functions = folderOf({
+    "greet/function.yaml": manifest,
+    "greet/handler.ts": "export default () => {};",
+    "greet/function.d.ts": "// old",
+  });
+  const { status, stdout } = await watchfire(["validate", "--functions", functions, "-o", "json"]);
+  expect(status).toBe(0);
+  expect(JSON.parse(stdout).warnings).toContainEqual(
+    expect.objectContaining({ code: "WF_TYPES_STALE", hint: "run `watchfire types`" }),
+  );
+});

@@ -1,8 +1,9 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
 import { readManifests } from "../../runtime/manifest/read.ts";
-import { functionTypes } from "../../runtime/types/function-types.ts";
+import { functionTypes, refreshFunctionTypes, staleFunctionTypes } from "../../runtime/types/function-types.ts";
+import { folderOf } from "../tools/folder.ts";
 import { compilerFaults, typedProject } from "../tools/typed-project.ts";
 
 const root = join(import.meta.dirname, "../..");
@@ -124,6 +125,19 @@ it.each([
   const lines = faults.flatMap((line) => /^functions\/f\/(?:handler|function\.d)\.ts\((\d+),/.exec(line)?.[1] ?? []);
   const wrong = handler.split("\n").flatMap((line, index) => (line.endsWith("// wrong") ? [String(index + 1)] : []));
   expect([...new Set(lines)], faults.join("\n")).toEqual(wrong);
+});
+
+it("types are stale where their file is there with another text", () => {
+  const folder = folderOf({ "a/function.d.ts": "old", "b/function.d.ts": "" });
+  const [a, b, c] = ["a", "b", "c"].flatMap((name) =>
+    manifestsOf(head(name) + batched.split("./handler.ts\n")[1], join(folder, name, "function.yaml")),
+  );
+  if (!a || !b || !c) throw new Error("three manifests are read");
+  writeFileSync(join(folder, "b/function.d.ts"), functionTypes([b])[0]?.text ?? "");
+  expect(staleFunctionTypes([a, b, c]).map(({ name }) => name)).toEqual(["a"]);
+  refreshFunctionTypes([a, b, c]);
+  expect(staleFunctionTypes([a, b, c])).toEqual([]);
+  expect(existsSync(join(folder, "c/function.d.ts"))).toBe(false);
 });
 
 it("functions that share a file have no types, since there is one function.d.ts in a folder", () => {
