@@ -1,10 +1,13 @@
-import { clean } from "../base/wording.ts";
+import { clean, cut } from "../base/wording.ts";
 
 /** A value of the `Warning` header: its code, an agent and a quoted text (RFC 7234, section 5.5). API servers send 299 alone. */
 const warning = /299 \S+ "((?:[^"\\]|\\.)*)"/g;
 
 /** Number of texts that are remembered. Beyond it, further texts are not reported. */
 const mostTexts = 1000;
+
+/** Characters of a text, as an API server cuts it (`apiserver` pkg/endpoints/filters/warning.go, `truncateItemRunes`). */
+const longestText = 256;
 
 /** Reports the warnings in an API server's answers to a function's calls, each text once. */
 export class ServerWarnings {
@@ -19,7 +22,7 @@ export class ServerWarnings {
   read(functionName: string, header: string | string[] | undefined): void {
     if (header === undefined) return;
     for (const [, quoted = ""] of [header].flat().join(", ").matchAll(warning)) {
-      const text = clean(quoted.replace(/\\(.)/g, "$1"));
+      const text = cut(clean(quoted.replace(/\\(.)/g, "$1")), longestText);
       if (this.seen.has(text) || this.seen.size >= mostTexts) continue;
       this.seen.add(text);
       this.warned(functionName, text);
