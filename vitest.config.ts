@@ -147,6 +147,8 @@ const long = [
   "chart/definition",
   "cli/validate-cluster",
   "cel/cost",
+  "cli/json-output",
+  "cli/dev-env",
 ];
 const longFiles = long.map((name) => `test/${name}.test.ts`);
 const isOnCluster = (file: string) => file.startsWith("test/on-cluster/");
