@@ -46,3 +46,39 @@ export interface Cache {
   /** Returns the age of the data about a kind. */
   age(kind: { apiVersion: string; kind: string }): CacheAge;
 }
+
+/** One entry of a manifest's `reads`: a kind, the names of its indexes, and the type of its objects. */
+export interface Read<A extends string, K extends string, Index extends string = never, T = ObjectOf<A, K>> {
+  readonly apiVersion: A;
+  readonly kind: K;
+  readonly index: Index;
+  readonly object: T;
+}
+
+type AnyRead = Read<string, string, string, unknown>;
+
+/** The entry of an apiVersion and a kind. */
+type ReadAt<R extends AnyRead, A, K> = Extract<R, { readonly apiVersion: A; readonly kind: K }>;
+
+type KindAt<R extends AnyRead, A> = Extract<R, { readonly apiVersion: A }>["kind"];
+
+/** `{}` would accept any name. */
+type IndexesOf<R extends AnyRead> = [R["index"]] extends [never] ? never : Partial<Record<R["index"], string>>;
+
+/** The cache of a function whose `reads` are the union R: other kinds and other indexes are type errors. */
+export interface CacheOf<R extends AnyRead> {
+  /** Returns the object; `undefined` if it does not exist. */
+  get<const A extends R["apiVersion"], const K extends KindAt<R, A>>(
+    ref: Omit<Ref, "apiVersion" | "kind"> & { readonly apiVersion: A; readonly kind: K },
+  ): Stored<ReadAt<R, A, K>["object"]> | undefined;
+  /** Returns the objects of a kind: all, or those of a namespace, with labels, or with a value in an index. */
+  list<const A extends R["apiVersion"], const K extends KindAt<R, A>>(
+    query: Omit<CacheQuery, "apiVersion" | "kind" | "index"> & {
+      readonly apiVersion: A;
+      readonly kind: K;
+      readonly index?: IndexesOf<ReadAt<R, A, K>>;
+    },
+  ): CachedList<Stored<ReadAt<R, A, K>["object"]>>;
+  /** Returns the age of the data about a kind. */
+  age<const A extends R["apiVersion"]>(kind: { readonly apiVersion: A; readonly kind: KindAt<R, A> }): CacheAge;
+}

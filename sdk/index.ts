@@ -177,15 +177,17 @@ export interface FetchResponse {
   arrayBuffer(): Promise<ArrayBuffer>;
 }
 
-/** Context of a handler. */
-export interface Context {
+/**
+ * Context of a handler. `Env`: the manifest's `env`; `Reads`: the type of `cache`. `watchfire types` writes both for a function.
+ */
+export interface Context<Env = Readonly<Record<string, string>>, Reads = Cache> {
   /** The cluster, as far as the manifest's `permissions` allow. */
   readonly kube: Kube;
   /** The objects of the manifest's `reads`, from memory. */
-  readonly cache: Cache;
+  readonly cache: Reads;
   readonly log: Log;
   /** The manifest's `env`, with references resolved. */
-  readonly env: Readonly<Record<string, string>>;
+  readonly env: Env;
   /** HTTP requests to the hosts in the manifest's `egress`; any other host causes a FetchError with `refused`. */
   readonly fetch: (url: string | URL, init?: FetchInit) => Promise<FetchResponse>;
   /** Aborts when the attempt ends: at its timeout, or when the runtime drains. */
@@ -217,7 +219,10 @@ type OneEvent<T, Name extends string = string> = [T] extends [Scheduled] ? Sched
  * Handles one event. Returning means success; throwing means retry with backoff, unless it is a PermanentError or RetryAfter. The
  * only meaningful return value is `requeueAfter("30s")`: the event is then delivered again.
  */
-export type Handler<T = UnknownObject> = (event: EventOf<T>, ctx: Context) => unknown;
+export interface Handler<T = UnknownObject, C = Context> {
+  // biome-ignore lint/style/useShorthandFunctionType: -- inference needs the arguments, which an alias of this type would lose
+  (event: EventOf<T>, ctx: C): unknown;
+}
 
 /** Optional result of a batch handler: the ids of failed events, which are retried alone. Without it, all succeeded. */
 export interface BatchResult {
@@ -228,14 +233,14 @@ export interface BatchResult {
  * Handles several events at once, each of another object, oldest first. Returning means that all succeeded except those in
  * `failed`. Throwing means that the batch is halved until the failing event is alone; `RetryAfter` makes all of them wait.
  */
-export type BatchHandler<T = UnknownObject> = (
-  events: readonly EventOf<T>[],
-  ctx: Context,
+export interface BatchHandler<T = UnknownObject, C = Context> {
+  // biome-ignore lint/style/useShorthandFunctionType: -- inference needs the arguments, which an alias of this type would lose
   // biome-ignore lint/suspicious/noConfusingVoidType: a handler that returns nothing, and one that awaits last, are both usual
-) => BatchResult | void | Promise<BatchResult | void>;
+  (events: readonly EventOf<T>[], ctx: C): BatchResult | void | Promise<BatchResult | void>;
+}
 
 /** Returns the handler unchanged, with its types. Requires `delivery.batch` in the manifest. */
-export function defineBatchHandler<T = UnknownObject>(handler: BatchHandler<T>): BatchHandler<T> {
+export function defineBatchHandler<T = UnknownObject, C = Context>(handler: BatchHandler<T, C>): BatchHandler<T, C> {
   return toldEvents(handler);
 }
 
@@ -243,7 +248,7 @@ export function defineBatchHandler<T = UnknownObject>(handler: BatchHandler<T>):
  * Returns the handler unchanged, with its types. Export the result as the module's default. A function with `delivery.mode:
  * Reconcile` in its manifest is refused.
  */
-export function defineHandler<T = UnknownObject>(handler: Handler<T>): Handler<T> {
+export function defineHandler<T = UnknownObject, C = Context>(handler: Handler<T, C>): Handler<T, C> {
   return toldEvents(handler);
 }
 
@@ -257,13 +262,16 @@ function toldEvents<T extends object>(handler: T): T {
  * Reconciles one key. Returning means success, or with `requeueAfter("30s")` success for now; throwing means retry with backoff,
  * unless it is a PermanentError or RetryAfter. Other return values are ignored.
  */
-export type Reconciler<T = UnknownObject> = (run: Reconciliation<T>, ctx: Context) => unknown;
+export interface Reconciler<T = UnknownObject, C = Context> {
+  // biome-ignore lint/style/useShorthandFunctionType: -- inference needs the arguments, which an alias of this type would lose
+  (run: Reconciliation<T>, ctx: C): unknown;
+}
 
 /**
  * Returns the reconciler unchanged, with its types. Export the result as the module's default. Requires `delivery.mode:
  * Reconcile` in the manifest; in another mode the function is refused. `T` is the kind of the trigger without `key`.
  */
-export function defineReconciler<T = UnknownObject>(reconciler: Reconciler<T>): Reconciler<T> {
+export function defineReconciler<T = UnknownObject, C = Context>(reconciler: Reconciler<T, C>): Reconciler<T, C> {
   // Mark by which the runtime refuses this handler if the manifest has another mode.
   Object.defineProperty(reconciler, Symbol.for("@watchfire/sdk/reconciler"), { value: true });
   return reconciler;

@@ -85,8 +85,11 @@ export interface Run {
 /** An event of which a test passes only the relevant fields. */
 export type TestEvent<T> =
   T extends Triggers<infer ByName>
-    ? { [Name in keyof ByName & string]: AnyGiven<ByName[Name]> & { readonly trigger: Name } }[keyof ByName & string]
+    ? { [Name in keyof ByName & string]: AnyGiven<ByName[Name]> & Fired<Name, keyof ByName> }[keyof ByName & string]
     : AnyGiven<T>;
+
+/** The event's trigger, which may be left out if the function has no other. */
+type Fired<Name, All> = [All] extends [Name] ? { readonly trigger?: Name } : { readonly trigger: Name };
 
 type AnyGiven<T> = [T] extends [Scheduled] ? GivenTime : Given<T>;
 
@@ -102,12 +105,12 @@ type Given<T> = Partial<Omit<WatchEvent<T>, "object" | "oldObject">> & {
  * type Modified, trigger `test`, first attempt. For a Scheduled, `scheduledFor` defaults to the time of `Date`, which a test may
  * set with the fake timers of its runner.
  */
-export async function runHandler<T = UnknownObject>(
-  handler: Handler<T>,
+export async function runHandler<T = UnknownObject, C = Context>(
+  handler: Handler<T, C>,
   event: TestEvent<T>,
   options: RunOptions = {},
 ): Promise<Run> {
-  return record((ctx, reader) => handler(complete(event, reader), ctx), ownOf([event]), options);
+  return record((ctx, reader) => handler(complete(event, reader), ctx as C), ownOf([event]), options);
 }
 
 /** Record of a batch handler's run. */
@@ -120,8 +123,8 @@ export interface BatchRun extends Run {
  * Runs a batch handler once, on these events: as one batch, which is not halved on failure. Defaults are those of `runHandler`,
  * except the id, which is `test-0` for the first.
  */
-export async function runBatch<T = UnknownObject>(
-  handler: BatchHandler<T>,
+export async function runBatch<T = UnknownObject, C = Context>(
+  handler: BatchHandler<T, C>,
   events: readonly TestEvent<T>[],
   options: RunOptions = {},
 ): Promise<BatchRun> {
@@ -130,7 +133,7 @@ export async function runBatch<T = UnknownObject>(
   let failed: readonly string[] = ids;
   const call = async (ctx: Context, reader: NumbersReader) => {
     const batch = given.map((event) => complete<T>(event, reader));
-    const returned = await handler(batch, ctx);
+    const returned = await handler(batch, ctx as C);
     const { failed: named = [] } = (returned ?? {}) as Partial<BatchResult>;
     const unknown = named.find((id) => !ids.includes(id));
     if (unknown !== undefined) throw new Error(`\`failed\` names an id that no event of the batch has: ${unknown}`);
@@ -156,8 +159,8 @@ export type TestReconciliation<T> = Partial<Omit<Reconciliation<T>, "object" | "
  * Runs a reconciler once. Never rejects for an error that it throws, which is returned as `error`. Defaults of the run: the
  * object's key, one Modified of the trigger `test` as its cause, first attempt.
  */
-export async function runReconciler<T = UnknownObject>(
-  reconciler: Reconciler<T>,
+export async function runReconciler<T = UnknownObject, C = Context>(
+  reconciler: Reconciler<T, C>,
   run: TestReconciliation<T>,
   options: RunOptions = {},
 ): Promise<Run> {
@@ -167,7 +170,7 @@ export async function runReconciler<T = UnknownObject>(
   const causes: readonly Cause[] = [{ type: object ? "Modified" : "Deleted", trigger: "test", ...key }];
   const whole = structuredClone({ causes, attempt: 1, redelivered: false, ...run, key });
   const call = (ctx: Context, reader: NumbersReader) =>
-    reconciler({ ...whole, object: readBy(reader, run.object) } as Reconciliation<T>, ctx);
+    reconciler({ ...whole, object: readBy(reader, run.object) } as Reconciliation<T>, ctx as C);
   return record(call, object ? [object] : [], options);
 }
 
@@ -178,7 +181,7 @@ export async function runReconciler<T = UnknownObject>(
  * the same in the sandbox, where the manifest's permissions and egress apply.
  */
 export async function runFixture(
-  handler: Handler<never> | BatchHandler<never> | Reconciler<never>,
+  handler: Handler<never, never> | BatchHandler<never, never> | Reconciler<never, never>,
   file: Fixture | object,
   { reads = [] }: Pick<RunOptions, "reads"> = {},
 ): Promise<Difference[]> {

@@ -1,12 +1,12 @@
-import type { Context, KubeObject, Stored, Triggers } from "@watchfire/sdk";
+import type { Stored } from "@watchfire/sdk";
 import { AlreadyExistsError, defineHandler, InvalidError, listAll } from "@watchfire/sdk";
 import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
+import type { Context, Handler } from "./function.d.ts";
 
-type Sync = Triggers<{ sources: V1ConfigMap; copies: V1ConfigMap; namespaces: KubeObject }>;
 const config = { apiVersion: "v1", kind: "ConfigMap" } as const;
 const [label, annotation] = ["sync.watchfire.dev/source-uid", "sync.watchfire.dev/namespaces"];
 
-export default defineHandler<Sync>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const { name, namespace, labels } = event.object.metadata;
   const copy = event.trigger === "copies" ? event.object : undefined;
   const known = ctx.cache.list(config).items.filter(({ metadata: { uid } }) => !copy || uid === labels?.[label]);
@@ -15,7 +15,7 @@ export default defineHandler<Sync>(async (event, ctx) => {
   if (event.trigger === "sources") failures.push(...(await sync(event.object, ctx, event.type === "Deleted")));
   else for (const source of known) failures.push(...(await sync(source, ctx, false, copy ? namespace : name)));
   if (failures.length > 0) throw failures[0];
-});
+}) satisfies Handler;
 
 /** Updates the copies of a source, in all namespaces or in one. Returns the errors. */
 async function sync(source: Stored<V1ConfigMap>, { kube, cache, events }: Context, isGone: boolean, place?: string) {
@@ -25,7 +25,7 @@ async function sync(source: Stored<V1ConfigMap>, { kube, cache, events }: Contex
   if (!labelSelector && !isGone) await warn("NoNamespaces", `give it ${annotation}: a label selector, such as team=a`);
   const wanted = new Set<string>();
   try {
-    const query = { apiVersion: "v1", kind: "Namespace", labelSelector, ...(place && { index: { place } }) };
+    const query = { apiVersion: "v1", kind: "Namespace", labelSelector, ...(place && { index: { place } }) } as const;
     for (const { metadata } of labelSelector ? cache.list(query).items : [])
       if (!metadata.deletionTimestamp && metadata.name !== from.namespace) wanted.add(metadata.name);
   } catch (error) {

@@ -1,5 +1,6 @@
 import { defineBatchHandler, RetryAfter } from "@watchfire/sdk";
 import type { V1Pod } from "@watchfire/sdk/kubernetes";
+import type { BatchHandler } from "./function.d.ts";
 
 /** Returns a line for each container that loops: its place, its number of restarts, and how it ended last. */
 function linesOf({ metadata, status }: V1Pod): string[] {
@@ -13,7 +14,7 @@ function linesOf({ metadata, status }: V1Pod): string[] {
   });
 }
 
-export default defineBatchHandler<V1Pod>(async (events, ctx) => {
+export default defineBatchHandler(async (events, ctx) => {
   const lines = events.flatMap(({ object }) => linesOf(object));
   const url = ctx.env.WEBHOOK_URL;
   if (!url) {
@@ -25,4 +26,4 @@ export default defineBatchHandler<V1Pod>(async (events, ctx) => {
   // The webhook's failure is not caused by a Pod: all of them wait, and the batch is not halved to find a culprit.
   if (response.status === 429 || response.status >= 500) throw new RetryAfter("30s", `it answers ${response.status}`);
   if (!response.ok) throw new Error(`the webhook answers ${response.status}`);
-});
+}) satisfies BatchHandler;

@@ -1,9 +1,10 @@
-import { ConflictError, defineHandler, listAll, NotFoundError, parseDuration, type Scheduled } from "@watchfire/sdk";
+import { ConflictError, defineHandler, listAll, NotFoundError, parseDuration } from "@watchfire/sdk";
 import { endOf } from "./end.ts";
+import type { Handler } from "./function.d.ts";
 
 const label = "nightly-cleanup.watchfire.dev/after";
 
-export default defineHandler<Scheduled>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const now = Date.parse(event.scheduledFor);
   let removed = 0;
   for (const pod of await listAll(ctx.kube, { apiVersion: "v1", kind: "Pod", labelSelector: label })) {
@@ -22,4 +23,4 @@ export default defineHandler<Scheduled>(async (event, ctx) => {
   }
   ctx.metrics.increment("pods_removed_total", removed);
   ctx.log.info("cleaned up", { removed, scheduledFor: event.scheduledFor, missed: event.missed ?? false });
-});
+}) satisfies Handler;

@@ -21,6 +21,7 @@ import type { OwnObjects } from "./own-objects.ts";
 import { ReadingTurns } from "./reading-turns.ts";
 import { RehearsedTransport, type TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
+import { ServerWarnings } from "./server-warnings.ts";
 
 /** Dependencies of `Access`. */
 export interface AccessParts {
@@ -51,6 +52,8 @@ export interface AccessParts {
   readonly withheld?: (() => HostCallError | undefined) | undefined;
   /** Further networks of the cluster (CIDR), which `ctx.fetch` refuses like private networks. */
   readonly clusterNetworks?: readonly string[];
+  /** Called with each new text of the `Warning` headers in answers to functions' calls. Default: they are ignored. */
+  readonly warned?: (functionName: string, text: string) => void;
   /** Receives every write of a function instead of sending it. Default: writes are sent. */
   readonly unsent?: TellUnsent | undefined;
   /** The port of the runtime's endpoints, once they listen. `ctx.fetch` refuses it on every address of this machine. */
@@ -128,7 +131,17 @@ export class Access implements HostCalls {
     };
     const answers = new AnswerReader();
     const ownAccounts = accounts !== undefined;
-    this.kube = new KubeCalls({ ...parts, transportOf, ownAccounts, answers, answerLimit, timeoutMs, lastLook });
+    const warnings = new ServerWarnings(parts.warned ?? (() => {}));
+    this.kube = new KubeCalls({
+      ...parts,
+      transportOf,
+      ownAccounts,
+      answers,
+      warnings,
+      answerLimit,
+      timeoutMs,
+      lastLook,
+    });
     this.events = new EventRecorder({ ...parts, transportOf, timeoutMs, lastLook });
     this.fetcher = new Fetcher({ ...parts, answers, lastLook });
   }

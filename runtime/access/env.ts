@@ -18,20 +18,30 @@ export interface ResolvedEnv {
   readonly sensitive: { readonly secrets: readonly string[]; readonly configuration: readonly string[] };
 }
 
+/** A `.env` file. Its variables take the place of references to Secrets of the same name. */
+export interface LocalEnv {
+  readonly file: string;
+  /** Returns the variables; `undefined` if there is no file. @throws WatchfireError WF_ACCESS_ENV */
+  read(): Readonly<Record<string, string>> | undefined;
+}
+
 interface EnvParts {
   readonly transport: KubeTransport;
   /** The runtime's namespace. */
   readonly namespace: string;
   readonly own: Pick<OwnObjects, "isSecret">;
+  /** Default: every reference is read from the cluster. */
+  readonly localEnv?: LocalEnv | undefined;
 }
 
 /**
  * Reads the objects that the manifest's `env` refers to, each once, in the runtime's namespace and with the transport's account.
+ * A variable of `localEnv` is used in place of a reference to a Secret, which is then not read.
  * @throws WatchfireError WF_ACCESS_ENV naming variable, object and key, never a value; errors of the transport
  */
 export async function resolveEnv(
   manifest: Pick<FunctionManifest, "name" | "file" | "env">,
-  { transport, namespace, own }: EnvParts,
+  { transport, namespace, own, localEnv }: EnvParts,
   signal?: AbortSignal,
 ): Promise<ResolvedEnv> {
   const objects = new Map<string, Promise<Readonly<Record<string, string>> | undefined>>();
@@ -44,6 +54,7 @@ export async function resolveEnv(
     }
     return data;
   };
+  const local = localEnv?.read();
   const values = new Map<string, string>();
   const secrets: string[] = [];
   const configuration: string[] = [];
@@ -61,12 +72,20 @@ export async function resolveEnv(
         path: "spec.env",
       });
     }
+    if (secretKeyRef && local && Object.hasOwn(local, name)) {
+      const text = local[name] ?? "";
+      values.set(name, text);
+      secrets.push(text);
+      continue;
+    }
     const data = await read(plural, ref.name);
     const found = data && Object.hasOwn(data, ref.key) ? data[ref.key] : undefined;
     const source = `${plural}/${ref.name} in namespace ${namespace}`;
     if (found === undefined) {
       if (ref.optional) continue;
-      throw fault(manifest, name, data ? `${source} has no key ${JSON.stringify(ref.key)}` : `there is no ${source}`);
+      const what = data ? `${source} has no key ${JSON.stringify(ref.key)}` : `there is no ${source}`;
+      const also = secretKeyRef && localEnv ? `, and ${name} is not in ${localEnv.file}` : "";
+      throw fault(manifest, name, `${what}${also}`);
     }
     const text = secretKeyRef ? decodeSecret(found) : found;
     if (text === undefined) throw fault(manifest, name, `key ${JSON.stringify(ref.key)} of ${source} is no UTF-8 text`);

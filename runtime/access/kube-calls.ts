@@ -15,6 +15,7 @@ import { describeDemand, isGranted, mayBeGranted, missingRule, type RequestAttri
 import type { OwnObjects } from "./own-objects.ts";
 import { type KubeOperation, type Plan, planOf } from "./plan.ts";
 import type { Reference } from "./reference.ts";
+import type { ServerWarnings } from "./server-warnings.ts";
 
 /** Resolves a kind to its resource. `Discovery` of the kube room implements it. */
 export interface KindLookup {
@@ -38,6 +39,7 @@ interface KubeParts {
   readonly answerLimit: number;
   /** Timeout of one request, in milliseconds. */
   readonly timeoutMs: number;
+  readonly warnings: Pick<ServerWarnings, "read">;
   /** Called as each request is sent. */
   readonly lastLook?: LastLook | undefined;
 }
@@ -83,6 +85,7 @@ export class KubeCalls {
     };
     try {
       const response = await this.parts.transportOf(manifest.name).request(request);
+      this.parts.warnings.read(manifest.name, response.headers.warning);
       if (response.status >= 300) throw await readApiError(response);
       const { answers, answerLimit: limit } = this.parts;
       const tooLarge = () => answerTooLarge(response.status, limit);

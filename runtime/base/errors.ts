@@ -194,6 +194,10 @@ export const errorCodes = {
     "name a file or folder of them with --crd, or a cluster that has some with --kubeconfig or --context",
   ),
   WF_TYPES_HANDLER: user("the compiler refuses a function's code", "mend the code at this place"),
+  WF_TYPES_STALE: user(
+    "a `function.d.ts` has other types than its manifest, which has changed since",
+    "run `watchfire types`",
+  ),
   WF_TYPES_TRIGGER: user(
     "a handler's types name a trigger that its manifest does not have, or another kind than the trigger watches",
     "name the manifest's triggers in `Triggers<{ … }>`, each with the type of its kind",

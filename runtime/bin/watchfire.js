@@ -2,7 +2,7 @@
 // Runs the command on Node 24 or newer. The runtime is TypeScript, which Node 24 executes directly. If the `node` on the PATH is
 // older, it starts the one that npm installed next to this package.
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { basename } from "node:path";
 import { installedNode, isNewEnough, needed, withoutFolders } from "./required-node.js";
 
 // As in the first line: the flag only works when Node starts. Given enough memory, V8 otherwise takes 64 MB for young objects
@@ -24,7 +24,9 @@ if (withoutFolders) {
   const { setEngineFlags } = await import("../v8/engine.ts");
   setEngineFlags();
   const { main } = await import("../cli/main.ts");
-  await main(process.argv.slice(2));
+  // kubectl starts its plugin `watchfire` by this name.
+  const isPlugin = basename(process.argv[1]).startsWith("kubectl-watchfire");
+  await main(process.argv.slice(2), isPlugin ? "kubectl watchfire" : undefined);
 } else {
   handOver();
 }
@@ -36,7 +38,7 @@ function handOver() {
     process.exit(1);
   }
   // The fourth descriptor is a pipe that closes when this process dies, even by SIGKILL, which ends the command.
-  const child = spawn(node, [youngMegabytes, fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
+  const child = spawn(node, [youngMegabytes, ...process.argv.slice(1)], {
     stdio: ["inherit", "inherit", "inherit", "pipe"],
     env: { ...malloc, ...process.env, WATCHFIRE_LAUNCHER_FD: "3" },
   });

@@ -105,8 +105,8 @@ function usage(what: string, meant?: string): WatchfireError {
   return new WatchfireError("WF_CLI_USAGE", { what, ...(meant !== undefined && { hint: `did you mean --${meant}?` }) });
 }
 
-/** Returns the help text of one command. */
-export function help(of: Command): string {
+/** Returns the help text of one command. `program`: the words before its name. */
+export function help(of: Command, program = "watchfire"): string {
   const rows = Object.entries(of.options).map(([name, option]) => {
     const names = option.short === undefined ? `--${name}` : `-${option.short}, --${name}`;
     const left = option.value ? `${names} ${option.value}` : names;
@@ -115,7 +115,7 @@ export function help(of: Command): string {
   });
   const width = Math.max(0, ...rows.map((row) => row.left.length));
   return [
-    `watchfire ${[of.name, of.operands, rows.length > 0 ? "[options]" : undefined].filter(Boolean).join(" ")}`,
+    `${program} ${[of.name, of.operands, rows.length > 0 ? "[options]" : undefined].filter(Boolean).join(" ")}`,
     "",
     `  ${of.summary}`,
     ...(rows.length > 0 ? ["", ...rows.map((row) => `  ${row.left.padEnd(width)}  ${row.right}`)] : []),

@@ -14,7 +14,7 @@ import { type BuildOutcome, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { Deployment, deployerOf, deploymentOptions } from "./deployment.ts";
 import { compareWithContainer } from "./executor-memory.ts";
-import { functions, kubeconfig } from "./options.ts";
+import { functions, kubeconfig, output } from "./options.ts";
 import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 import { readSet, setNameOf, setOption } from "./set-name.ts";
 import { warningsOfStore } from "./store-limits.ts";
@@ -33,6 +33,7 @@ export const deploy = command({
     sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
+    output: output("json"),
   },
   async run({ options, given }) {
     const set = options.set === undefined ? setNameOf(options.functions, process.cwd()) : readSet(options.set);
@@ -66,6 +67,7 @@ export const deploy = command({
       }));
       const deployment = new Deployment({
         ...{ set, given, transport, runtime: rules, packed, manifests },
+        json: options.output === "json" ? { namespace, account: rules.account, warnings } : undefined,
         terminal: { input: process.stdin, output: process.stderr },
       });
       const report = await deployAll({

@@ -9,6 +9,7 @@ import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readManifests } from "../manifest/read.ts";
 import { recordsOf } from "../manifest/trigger-record.ts";
+import { describeFinding } from "./annotations.ts";
 import type { Option } from "./command.ts";
 import { warn } from "./warning.ts";
 import { lacksSets, type RuntimeAccount } from "./workloads.ts";
@@ -45,6 +46,10 @@ interface DeploymentParts {
   readonly packed: readonly PackedFunction[];
   readonly manifests: readonly FunctionManifest[];
   readonly terminal: Terminal;
+  /** The part of a JSON answer that is not in the report; `undefined`: text. */
+  readonly json:
+    | { readonly namespace: string; readonly account: string; readonly warnings: readonly WatchfireError[] }
+    | undefined;
 }
 
 /** One change of a set by a command: shows it, and asks about what it removes. */
@@ -68,11 +73,9 @@ export class Deployment {
   approve = async (report: DeployReport): Promise<boolean> => {
     const { set, given, transport, runtime, terminal } = this.parts;
     if (given.has("dry-run")) {
-      this.print(report);
-      for (const line of report.rights) process.stdout.write(`${line}\n`);
-      if (!report.isDone && !hasContent(report)) {
-        process.stdout.write("labels, signatures or locks would be written again, and nothing else\n");
-      }
+      const isAlone = !report.isDone && !hasContent(report);
+      const rest = isAlone ? ["labels, signatures or locks would be written again, and nothing else"] : [];
+      this.print(report, [...report.rights, ...rest]);
       this.warn(report);
       this.refused = report.isDone ? 0 : changesStatus;
       return false;
@@ -95,11 +98,20 @@ export class Deployment {
     });
   };
 
-  /** Prints a report: functions, deleted objects, and the effects of changed manifests. */
-  print(report: DeployReport): void {
-    const { packed, manifests } = this.parts;
-    process.stdout.write([...rowsOf(report, packed), ""].join("\n"));
-    for (const line of editsIn(manifests, report)) process.stdout.write(`${line}\n`);
+  /**
+   * Prints a report: functions, deleted objects, and the effects of changed manifests.
+   * @param rest lines that follow in the text; JSON has the rights in any case
+   */
+  print(report: DeployReport, rest: readonly string[] = []): void {
+    const { set, packed, manifests, json } = this.parts;
+    const edits = editsIn(manifests, report);
+    if (!json) {
+      process.stdout.write([...rowsOf(report, packed), ...edits, ...rest, ""].join("\n"));
+      return;
+    }
+    const { warnings, ...runtime } = json;
+    const answer = { ...runtime, set, ...answerOf(report, packed), edits, warnings: warnings.map(describeFinding) };
+    process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
   }
 
   /** Warns about what may be unexpected. */
@@ -150,6 +162,26 @@ function editsIn(manifests: readonly FunctionManifest[], { manifestsBefore }: De
     return editsOf(recordsOf(manifest), recordsOf(read.manifest)).map((line) => `${manifest.name}: ${line}`);
   });
 }
+
+/** Returns the report for programs. `bytes` and `configMap` are null for a removed function. */
+const answerOf = (report: DeployReport, packed: readonly PackedFunction[]) => ({
+  functions: report.functions.map(({ name, fate }) => {
+    const of = packed.find((each) => each.name === name);
+    return {
+      name,
+      fate,
+      configMap: of?.configMap.metadata.name ?? null,
+      bytes: of?.bytes ?? null,
+      withoutSourceMap: of?.withoutSourceMap ?? false,
+    };
+  }),
+  takenOver: report.takenOver,
+  deleted: report.deleted,
+  rights: report.rights,
+  changes: !report.isDone,
+  prunedEverywhere: report.prunedEverywhere,
+  unsigned: report.unsigned,
+});
 
 function rowsOf(report: DeployReport, packed: readonly PackedFunction[]): string[] {
   const { functions: fates, deleted, prunedEverywhere, takenOver } = report;

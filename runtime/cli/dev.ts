@@ -6,12 +6,14 @@ import { WatchfireError } from "../base/errors.ts";
 import { makeFolder } from "../base/folder.ts";
 import { suggest } from "../base/suggest.ts";
 import { version } from "../base/version.ts";
+import { systemReason } from "../base/wording.ts";
 import { Builders } from "../bundle/builders.ts";
 import { ChosenSource } from "../catalog/chosen-source.ts";
 import { FolderSource } from "../catalog/folder-source.ts";
 import { openCode } from "../catalog/function-code.ts";
 import { type Banner, renderBanner } from "../dev/banner.ts";
 import { makeDataFolder } from "../dev/data-folder.ts";
+import { dotEnv } from "../dev/dot-env.ts";
 import { watchFolder } from "../dev/folder-watch.ts";
 import { type Key, keyList, listenToKeys } from "../dev/keys.ts";
 import { findKubectl, kubectlPage } from "../dev/kubectl.ts";
@@ -36,6 +38,7 @@ import { createLog, type Logger } from "../observe/log.ts";
 import { notServedYet } from "../observe/source-log.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import { guestScript } from "../sandbox/host/guest-script.ts";
+import { refreshFunctionTypes } from "../types/function-types.ts";
 import { command, type Values } from "./command.ts";
 import { devKeys } from "./dev-keys.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
@@ -131,6 +134,7 @@ export const dev = command({
           functionLog,
           successLevel: "info",
           letterCommand: letterCommandFor(data, environment),
+          localEnv: dotEnv(folder),
           interactive: true,
         },
         stop,
@@ -158,12 +162,16 @@ export const dev = command({
             clock: systemClock,
             signal: stop,
             changed: () => {
-              void runtime.reload().then(() => samples?.look());
+              void runtime.reload().then(() => {
+                refreshTypes(runtime, log);
+                return samples?.look();
+              });
               void tellOfHandlers(folder, told);
               types.changed();
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
+          refreshTypes(runtime, log);
           await tellOfHandlers(folder, told);
           await samples?.look();
           types.changed();
@@ -328,6 +336,15 @@ function lockCluster(folder: string): SqliteLock {
       place: { file: folder },
       cause: error,
     });
+  }
+}
+
+/** Rewrites the `function.d.ts` of each function whose manifest has changed. */
+function refreshTypes({ functions }: Host, log: Logger): void {
+  try {
+    refreshFunctionTypes(functions);
+  } catch (error) {
+    log.warn({ error: systemReason(error) }, "a function.d.ts cannot be written");
   }
 }
 

@@ -38,4 +38,5 @@ export const init = command({
 });
 
 /** Runs `init` as the program `create-watchfire` with the given arguments. Resolves with the exit status. */
-export const createWatchfire = (words: readonly string[]): Promise<number> => invoke(init, words, "create-watchfire");
+export const createWatchfire = (words: readonly string[]): Promise<number> =>
+  invoke(init, words, "watchfire", "create-watchfire");

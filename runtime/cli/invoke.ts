@@ -3,18 +3,20 @@ import { type Command, help, parse } from "./command.ts";
 
 /**
  * Runs one command with the arguments after its name. Returns the exit status: 0 for success, 1 for the user's mistake, 2 for a
- * failure of the system. Failures are written to stderr. `spoken`: the program and the command as the user types them.
+ * failure of the system. Failures are written to stderr. `program`: the words before the command, for its help. `spoken`: the
+ * program and the command as the user types them.
  */
 export async function invoke(
   command: Command,
   words: readonly string[],
-  spoken = `watchfire ${command.name}`,
+  program = "watchfire",
+  spoken = `${program} ${command.name}`,
 ): Promise<number> {
   try {
     // `--help` among the arguments of another program belongs to that program.
     const own = command.passes && words.length > 1 ? [] : words;
     if (own.includes("--help") || own.includes("-h")) {
-      process.stdout.write(help(command));
+      process.stdout.write(help(command, program));
       return 0;
     }
     return await command.run(parse(command, words));

@@ -40,20 +40,20 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
 
 /**
  * The entry point of the command line: runs one command and ends the process. Exit status: 0 for success, 1 for the user's
- * mistake, 2 for a failure of the system.
+ * mistake, 2 for a failure of the system. `program`: the words that start it, for help texts.
  */
-export async function main(args: readonly string[]): Promise<void> {
+export async function main(args: readonly string[], program = "watchfire"): Promise<void> {
   refuseDebuggers();
   dieWithLauncher();
   outliveReaders();
-  process.exit(await run(args));
+  process.exit(await run(args, program));
 }
 
-async function run(args: readonly string[]): Promise<number> {
+async function run(args: readonly string[], program: string): Promise<number> {
   try {
     const [name, ...rest] = args;
     if (name === undefined || name === "--help" || name === "-h" || name === "help") {
-      process.stdout.write(await overview());
+      process.stdout.write(await overview(program));
       return name === undefined ? 1 : 0;
     }
     if (name === "--version" || name === "-v" || name === "version") {
@@ -61,28 +61,28 @@ async function run(args: readonly string[]): Promise<number> {
       return 0;
     }
     const load = Object.hasOwn(commands, name) ? commands[name] : undefined;
-    if (!load) throw noSuchCommand(name);
-    return await invoke(await load(), rest);
+    if (!load) throw noSuchCommand(name, program);
+    return await invoke(await load(), rest, program);
   } catch (error) {
     return report(error);
   }
 }
 
-function noSuchCommand(name: string): WatchfireError {
+function noSuchCommand(name: string, program: string): WatchfireError {
   const meant = suggest(name, Object.keys(commands));
-  const hint = meant === undefined ? {} : { hint: `did you mean \`watchfire ${meant}\`?` };
+  const hint = meant === undefined ? {} : { hint: `did you mean \`${program} ${meant}\`?` };
   return new WatchfireError("WF_CLI_USAGE", { what: "there is no such command", actual: name, ...hint });
 }
 
-async function overview(): Promise<string> {
+async function overview(program: string): Promise<string> {
   const loaded = await Promise.all(Object.values(commands).map((load) => load()));
   const width = Math.max(...loaded.map((command) => command.name.length));
   return [
-    "watchfire <command> [options]",
+    `${program} <command> [options]`,
     "",
     ...loaded.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`),
     "",
-    "watchfire <command> --help tells its options, watchfire --version the version.",
+    `${program} <command> --help tells its options, ${program} --version the version.`,
     "",
   ].join("\n");
 }

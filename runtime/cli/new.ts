@@ -28,7 +28,7 @@ export const newFunction = command({
     const template = readTemplate(options.template);
     const folder = resolve(readFolder(options.functions));
     const project = dirname(folder);
-    const { templateFiles } = await import("./new-project/template-files.ts");
+    const { editorFiles, templateFiles } = await import("./new-project/template-files.ts");
     const files = templateFiles(template, { name, functions: basename(folder) });
     const shown = (path: string) => relative(process.cwd(), path);
     const taken = [join(folder, name), ...Object.keys(files).map((path) => join(project, path))].find(existsSync);
@@ -36,8 +36,10 @@ export const newFunction = command({
       const hint = "take another name, or remove it";
       throw new WatchfireError("WF_CLI_USAGE", { what: "it is there already", place: { file: shown(taken) }, hint });
     }
+    const editor = Object.entries(editorFiles(basename(folder))).filter(([path]) => !existsSync(join(project, path)));
+    const written = { ...files, ...Object.fromEntries(editor) };
     try {
-      writeFiles(project, files);
+      writeFiles(project, written);
     } catch (error) {
       if (!(error instanceof FolderError)) throw error;
       const hint = "name the functions folder of a project that you may write with --functions";
@@ -47,7 +49,7 @@ export const newFunction = command({
     const option = options.functions === functionsFolder.default ? "" : ` --functions ${shellWord(options.functions)}`;
     process.stdout.write(
       [
-        ...Object.keys(files).map((path) => `  ${shown(join(project, path))}`),
+        ...Object.keys(written).map((path) => `  ${shown(join(project, path))}`),
         `next: npx watchfire test ${name}${option} && npx watchfire dev${option}\n`,
       ].join("\n"),
     );

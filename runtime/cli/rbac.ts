@@ -10,14 +10,14 @@ import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
-import { explanationOf } from "../rbac/explanation.ts";
+import { explanationOf, explanationText } from "../rbac/explanation.ts";
 import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
 import { wildcardFaults } from "../rbac/wildcards.ts";
 import { command, type Option } from "./command.ts";
 import { readAccount, readNamespace } from "./operand.ts";
-import { functions, serviceAccount } from "./options.ts";
+import { functions, output, serviceAccount } from "./options.ts";
 import { readStore } from "./store-limits.ts";
 import { warn, warningsOfReach } from "./warning.ts";
 
@@ -41,6 +41,7 @@ export const rbac = command({
     kubeconfig: { value: "FILE", summary: "ask this cluster which resources the triggers' kinds are" },
     context: { value: "NAME", summary: "ask the cluster of this context" },
     explain: { summary: "prints instead, in words, what each function can see and do; --namespace may be left out" },
+    output: output("json"),
   },
   async run({ options, given }) {
     if (given.has("explain")) return explain(options);
@@ -56,7 +57,8 @@ export const rbac = command({
       : await knownKinds(options.functions, manifests);
     if (!allExpressible(loaded, kinds, rules)) return 1;
     for (const { message } of warningsOfReach(loaded, rules)) warn(message);
-    process.stdout.write(documents(rbacObjects(manifests, kinds, rules)));
+    const objects = rbacObjects(manifests, kinds, rules);
+    process.stdout.write(options.output === "json" ? json(listOf(objects)) : documents(objects));
     return 0;
   },
 });
@@ -69,15 +71,23 @@ async function explain(options: {
   readonly functions: string;
   readonly namespace: string | undefined;
   readonly "service-account": string;
+  readonly output: string;
 }): Promise<number> {
   const namespace = options.namespace === undefined ? undefined : readNamespace(options.namespace);
   const runtime = { namespace, account: readAccount(options["service-account"]) };
   const loaded = await readManifests(options.functions);
   if (!loaded) return 1;
-  const texts = loaded.functions.map((manifest) => explanationOf(manifest, runtime));
-  process.stdout.write(texts.join("\n"));
+  const explained = loaded.functions.map((manifest) => explanationOf(manifest, runtime));
+  process.stdout.write(
+    options.output === "json" ? json({ functions: explained }) : explained.map(explanationText).join("\n"),
+  );
   return 0;
 }
+
+const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
+
+/** `kubectl apply` takes one JSON document: a list of several objects. */
+const listOf = (items: readonly object[]) => ({ apiVersion: "v1", kind: "List", items });
 
 const documents = (objects: readonly object[]): string => objects.map((each) => `---\n${stringify(each)}`).join("");
 

@@ -8,6 +8,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { suggest } from "../base/suggest.ts";
 import { cut } from "../base/wording.ts";
 import { openCode } from "../catalog/function-code.ts";
+import { dotEnv } from "../dev/dot-env.ts";
 import { fixtureFiles, readFixture } from "../dev/fixtures/fixture-file.ts";
 import { FixtureRunner, type OwnCluster } from "../dev/fixtures/fixture-runner.ts";
 import { RealCluster } from "../dev/real/real-cluster.ts";
@@ -22,6 +23,7 @@ import { command } from "./command.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readFolder } from "./operand.ts";
 import { functions as functionsFolder, output, real } from "./options.ts";
+import { warn } from "./warning.ts";
 
 /** Maximum number of characters of a value in the table. */
 const longestValue = 80;
@@ -36,15 +38,20 @@ export const test = command({
     const folder = readFolder(options.functions);
     const { functions, faults } = await loadFunctions(folder, { checkExpression });
     const chosen = chosenOf(functions, operands);
+    const local = dotEnv(folder);
+    const localEnv = local.read();
     const code = openCode(folder, systemClock);
-    const runner = new FixtureRunner(programs ? () => openReal(programs) : openEmbedded);
+    const runner = new FixtureRunner(programs ? () => openReal(programs) : openEmbedded, localEnv);
     const results: FixtureResult[] = [];
+    const unset = new Set<string>();
     try {
       for (const manifest of chosen) {
         for (const file of fixtureFiles(manifest)) {
           const of = { function: manifest.name, fixture: relative(process.cwd(), file) };
           try {
             const fixture = readFixture(file);
+            for (const name of unsetIn(manifest, { ...localEnv, ...fixture.env }))
+              unset.add(`${manifest.file}: ${name}`);
             const differences = await runner.run(manifest, await code.bundle(manifest), fixture);
             results.push({ ...of, differences });
           } catch (error) {
@@ -61,10 +68,18 @@ export const test = command({
       const what = "no function has a fixture: a file events/NAME.json beside its manifest";
       throw new WatchfireError("WF_DEV_FIXTURE", { what, place: { file: folder } });
     }
+    if (localEnv)
+      for (const each of unset) warn(`${each} is empty, since it is in neither ${local.file} nor the fixture`);
     print(options.output, faults, results);
     return results.every(isPassed) && faults.length === 0 ? 0 : 1;
   },
 });
+
+/** Returns the variables that must be from a Secret and have no value. */
+const unsetIn = ({ env }: FunctionManifest, values: Readonly<Record<string, string>>): string[] =>
+  env.flatMap(({ name, secretKeyRef }) =>
+    secretKeyRef && !secretKeyRef.optional && !Object.hasOwn(values, name) ? name : [],
+  );
 
 /** The result of one fixture. */
 interface FixtureResult {

@@ -28,7 +28,16 @@ export const undeploy = command({
     return withCluster(options, async ({ transport, defaultNamespace }) => {
       const runtime = { account, namespace: readNamespace(options.namespace ?? defaultNamespace) };
       const terminal = { input: process.stdin, output: process.stderr };
-      const deployment = new Deployment({ set, given, transport, runtime, packed: [], manifests: [], terminal });
+      const deployment = new Deployment({
+        set,
+        given,
+        transport,
+        runtime,
+        packed: [],
+        manifests: [],
+        terminal,
+        json: undefined,
+      });
       const report = await deploy({
         ...runtime,
         ...deployerOf(set),

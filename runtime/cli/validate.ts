@@ -18,7 +18,14 @@ import { functions as functionsFolder, output, serviceAccount } from "./options.
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { rulesOptions } from "./rbac.ts";
 import { readStore, warningsOfStore } from "./store-limits.ts";
-import { compareHandlers, warn, warningsOfNames, warningsOfReach, warningsOfWildcards } from "./warning.ts";
+import {
+  compareHandlers,
+  warn,
+  warningsOfNames,
+  warningsOfReach,
+  warningsOfTypes,
+  warningsOfWildcards,
+} from "./warning.ts";
 
 export const validate = command({
   name: "validate",
@@ -78,6 +85,7 @@ export const validate = command({
       ...warningsOfReach(loaded, { namespace, account }),
       ...warningsOfStore(loaded, built, store),
       ...handlers.warnings,
+      ...warningsOfTypes(loaded),
     ];
     const edits = options.data === undefined ? [] : await editsInFolder(options.data, functions);
     const faulty = new Set([...served.faulty, ...types.faulty]);

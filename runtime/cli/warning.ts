@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { WatchfireError } from "../base/errors.ts";
+import { WatchfireError } from "../base/errors.ts";
 import { isBuilt } from "../manifest/built.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -10,6 +10,7 @@ import { callWarnings } from "../rbac/handler-calls.ts";
 import { builtInKinds, definedKinds, definedResources, type KnownKinds } from "../rbac/kinds.ts";
 import { type ReachOptions, reachWarnings } from "../rbac/reach.ts";
 import { wildcardFaults } from "../rbac/wildcards.ts";
+import { staleFunctionTypes } from "../types/function-types.ts";
 import { literalCalls } from "../types/handler-text.ts";
 import { triggerFaults } from "./trigger-types.ts";
 
@@ -50,6 +51,12 @@ export function compareHandlers(
     warnings: sources.flatMap(({ manifest, source }) => callWarnings(manifest, literalCalls(source), kinds)),
   };
 }
+
+/** Returns a warning for each `function.d.ts` that is not of its manifest. */
+export const warningsOfTypes = ({ functions }: LoadedFunctions): WatchfireError[] =>
+  staleFunctionTypes(functions).map(
+    ({ file }) => new WatchfireError("WF_TYPES_STALE", { what: "its manifest has changed", place: { file } }),
+  );
 
 /** A handler that cannot be read is reported by the build. */
 function sourceOf({ handler }: FunctionManifest): string {

@@ -1,6 +1,7 @@
 import { availableParallelism } from "node:os";
 import { Access } from "../access/access.ts";
 import { runtimeAccount } from "../access/account.ts";
+import type { LocalEnv } from "../access/env.ts";
 import type { FunctionAccounts } from "../access/function-accounts.ts";
 import { OwnObjects } from "../access/own-objects.ts";
 import { Redactor } from "../access/redactor.ts";
@@ -110,6 +111,8 @@ export interface RuntimeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** Values in place of Secrets that `env` refers to. Default: they are read from the cluster. */
+  readonly localEnv?: LocalEnv;
   /** Show writes of functions in the log instead of sending them. Default false. */
   readonly dryRun?: boolean;
   /** The log that `watchfire logs` reads the last lines from. `log` must write through it. */
@@ -234,6 +237,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     refused: (name) => {
       for (const hear of refusals) hear(name);
     },
+    warned: (name, text) => log.warn({ function: name, warning: redactor.redact(name, text) }, "the API server warns"),
     withheld: elector && withheldBy(elector),
     ...(options.dryRun && { unsent: showUnsent(log, redactor) }),
     ownPort: () => endpoints.port,

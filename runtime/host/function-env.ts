@@ -1,4 +1,4 @@
-import { type ResolvedEnv, resolveEnv } from "../access/env.ts";
+import { type LocalEnv, type ResolvedEnv, resolveEnv } from "../access/env.ts";
 import type { FunctionAccounts } from "../access/function-accounts.ts";
 import type { OwnObjects } from "../access/own-objects.ts";
 import { type Clock, pause, type Random } from "../base/clock.ts";
@@ -25,6 +25,7 @@ export interface FunctionEnvParts {
   /** The namespace of references. */
   readonly namespace: string;
   readonly own: OwnObjects;
+  readonly localEnv?: LocalEnv | undefined;
   /** The rights that the function's account lacks. `undefined` if functions have no accounts. */
   readonly grants: GrantWatch | undefined;
   readonly clock: Clock;
@@ -44,9 +45,9 @@ export class FunctionEnv {
 
   /** @throws WatchfireError WF_ACCESS_ENV */
   read(manifest: FunctionManifest, signal: AbortSignal): Promise<ResolvedEnv> {
-    const { namespace, accounts, own } = this.parts;
+    const { namespace, accounts, own, localEnv } = this.parts;
     const transport = accounts?.transport(this.name) ?? this.parts.transport;
-    return resolveEnv(manifest, { transport, namespace, own }, signal);
+    return resolveEnv(manifest, { transport, namespace, own, localEnv }, signal);
   }
 
   /**

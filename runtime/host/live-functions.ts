@@ -10,7 +10,10 @@ import { LiveFunction, type Occasion } from "./live-function.ts";
 const slowBringMs = 2_000;
 
 interface LiveFunctionsOptions
-  extends Pick<RuntimeOptions, "functions" | "transport" | "accounts" | "namespace" | "clock" | "random" | "log"> {
+  extends Pick<
+    RuntimeOptions,
+    "functions" | "transport" | "accounts" | "namespace" | "localEnv" | "clock" | "random" | "log"
+  > {
   readonly source: FunctionSource;
   /** Returns `undefined` on a standby, which reads its functions and starts nothing. */
   readonly active: () => ActiveComponents | undefined;
@@ -131,9 +134,10 @@ export class LiveFunctions {
     if (this.frozen) return;
     const { manifest } = offer;
     const existing = this.live.get(manifest.name);
-    const { transport, accounts, namespace, clock, random, log } = this.options;
+    const { transport, accounts, namespace, localEnv, clock, random, log } = this.options;
     const liveFunction =
-      existing ?? new LiveFunction(offer, { ...components, transport, accounts, namespace, clock, random, log });
+      existing ??
+      new LiveFunction(offer, { ...components, transport, accounts, namespace, localEnv, clock, random, log });
     this.live.set(manifest.name, liveFunction);
     const brought = existing ? liveFunction.update(offer) : liveFunction.start(this.isLoaded ? occasion : "start");
     // Must not hold up readiness of the others or the next read: a function that waits for a Secret or a right, or a build that

@@ -10,27 +10,46 @@ const seeing = ["get", "list"];
 const doing = ["create", "update", "patch", "delete"];
 
 /**
- * Returns a summary of what a function can see and do, one line each, for a reviewer of its manifest. It covers what the manifest
- * requests; `watchfire doctor` reports what is granted.
+ * Returns what a function can see and do, for a reviewer of its manifest. It covers what the manifest requests; `watchfire doctor`
+ * reports what is granted.
+ * `namespace` is null if the runtime's is not given.
  */
-export function explanationOf(manifest: FunctionManifest, runtime: ReachOptions): string {
+export function explanationOf(manifest: FunctionManifest, runtime: ReachOptions) {
   const { name, permissions } = manifest;
-  const account = `${functionAccount(runtime.account, name)} in ${runtime.namespace ?? "the runtime's namespace"}`;
+  return {
+    function: name,
+    account: functionAccount(runtime.account, name),
+    namespace: runtime.namespace ?? null,
+    triggers: [...manifest.triggers.map(triggerWords), ...manifest.schedules.map(clockWords)],
+    reads: manifest.reads.map(selectionWords),
+    sees: permissions.flatMap((each) => permissionWords(each, seeing)),
+    does: [...permissions.flatMap((each) => permissionWords(each, doing)), ...eventWords(manifest)],
+    env: manifest.env.flatMap(envWords),
+    egress: manifest.egress.map(egressWords),
+    reach: reachWords(permissions, runtime),
+  };
+}
+
+/** Returns an explanation as text, one line for each right. */
+export function explanationText(explained: ReturnType<typeof explanationOf>): string {
+  const account = `${explained.account} in ${explained.namespace ?? "the runtime's namespace"}`;
   const sections: readonly (readonly [title: string, lines: readonly string[]])[] = [
-    ["is shown, by its triggers", [...manifest.triggers.map(triggerWords), ...manifest.schedules.map(clockWords)]],
-    ["is shown, by its reads", manifest.reads.map(selectionWords)],
-    ["may see, by its calls", permissions.flatMap((each) => permissionWords(each, seeing))],
-    ["may do, by its calls", [...permissions.flatMap((each) => permissionWords(each, doing)), ...eventWords(manifest)]],
-    ["is given, by its env", manifest.env.flatMap(envWords)],
-    ["may send requests to", manifest.egress.map(egressWords)],
-    ["reaches further than its permissions say", reachWords(permissions, runtime)],
+    ["is shown, by its triggers", explained.triggers],
+    ["is shown, by its reads", explained.reads],
+    ["may see, by its calls", explained.sees],
+    ["may do, by its calls", explained.does],
+    ["is given, by its env", explained.env],
+    ["may send requests to", explained.egress],
+    ["reaches further than its permissions say", explained.reach],
   ];
   const lines = sections.flatMap(([title, each]) => [
     `  ${title}: ${each.length === 0 ? "nothing" : ""}`.trimEnd(),
     // Escaped, so that a selector's text cannot imitate a line of the summary.
     ...new Set(each.map((line) => `    ${clean(line).replaceAll("\n", "\\u000a")}`)),
   ]);
-  return [name, `  acts, with --identity function, as the ServiceAccount ${account}`, ...lines, ""].join("\n");
+  return [explained.function, `  acts, with --identity function, as the ServiceAccount ${account}`, ...lines, ""].join(
+    "\n",
+  );
 }
 
 const triggerWords = (trigger: FunctionManifest["triggers"][number]): string =>

@@ -49,6 +49,26 @@ describe("a function's environment", () => {
     ]);
   });
 
+  it("takes a variable of the local file in place of a Secret, which is not read, and tells the redactor of it", async () => {
+    const { transport, received } = await apiServer(script);
+    const env = [
+      { name: "TOKEN", ...secret("token", false, "gone") },
+      { name: "MODE", configMapKeyRef: { name: "mode", key: "mode", optional: false } },
+      { name: "NONE", ...secret("none", true, "gone") },
+    ];
+    const localEnv = { file: ".env", read: () => ({ TOKEN: "local-token", MODE: "other" }) };
+    const parts = { transport, namespace: "watchfire", own, localEnv };
+    expect(await resolveEnv(manifestOf({ env }), parts)).toEqual({
+      values: { TOKEN: "local-token", MODE: "careful" },
+      sensitive: { secrets: ["local-token"], configuration: ["careful"] },
+    });
+    expect(received.map(({ path }) => path.split("/").at(-1))).toEqual(["mode", "gone"]);
+    const missing = { name: "KEY", ...secret("key", false, "gone") };
+    await expect(resolveEnv(manifestOf({ env: [missing] }), parts)).rejects.toThrow(
+      /the variable KEY of f cannot be read: there is no secrets\/gone in namespace watchfire, and KEY is not in \.env/,
+    );
+  });
+
   it("never holds a Secret of the runtime's own, which is not even read", async () => {
     const { result, received } = await resolve([{ name: "PEEK", ...secret("x", true, "watchfire-checkpoint-0") }]);
     expect(result.message).toMatch(/^WF_ACCESS_OWN_OBJECT functions\/f\/function\.yaml spec\.env: the variable PEEK /);

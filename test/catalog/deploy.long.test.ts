@@ -54,6 +54,37 @@ test("deploying the same again writes nothing, from another machine's folder of 
   expect(await versions()).toEqual(before);
 });
 
+test("deploy -o json prints one document: each function's outcome, what was deleted, edits and warnings", async () => {
+  const team = await createTeam();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch(), spec: grant(home, "get", "patch") });
+  const { stdout, stderr, status } = await fixture.tryDeploy("-o", "json");
+  expect(status).toBe(0);
+  const answer = JSON.parse(stdout);
+  expect(answer).toMatchObject({
+    namespace: home,
+    account: fixture.account,
+    functions: [{ name: "greet", fate: "created", withoutSourceMap: false }],
+    deleted: [],
+    prunedEverywhere: true,
+    unsigned: false,
+    edits: [],
+    warnings: [{ code: "WF_RBAC_OWN_OBJECTS" }],
+  });
+  const [{ configMap, bytes }] = answer.functions;
+  expect((await fixture.configMaps()).map(({ metadata }) => metadata.name)).toContain(configMap);
+  expect(bytes).toBeGreaterThan(100);
+  expect(stderr).toContain("deployed for the runtime");
+  await fixture.remove("greet");
+  await fixture.define("wave", { watch: team.watch() });
+  const next = JSON.parse((await fixture.tryDeploy("-o", "json")).stdout);
+  expect(next.functions).toEqual([
+    { name: "greet", fate: "removed", configMap: null, bytes: null, withoutSourceMap: false },
+    expect.objectContaining({ name: "wave", fate: "created" }),
+  ]);
+  expect(next.deleted).toContain(`ConfigMap ${home}/${configMap}`);
+});
+
 test("what was built deploys as its sources do, by the hashes of its lock, and nothing of it where a byte differs", async () => {
   const team = await createTeam();
   const fixture = await CatalogFixture.create();

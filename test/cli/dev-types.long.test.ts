@@ -57,6 +57,23 @@ export default defineHandler<Triggers<{ pods: V1Pod }>>(async (event, ctx) => {
   expect(await dev.end()).toBe(0);
 });
 
+test("`dev` rewrites a function.d.ts when it starts and when the manifest changes, and creates none", async () => {
+  const folder = typedProject({
+    ...files("data"),
+    "functions/copy/function.d.ts": "stale",
+    "functions/other/function.yaml": manifest("other", "", "{ apiVersion: v1, kind: Namespace }"),
+    "functions/other/handler.ts": handler("data"),
+  });
+  const types = () => readFileSync(join(folder, "functions/copy/function.d.ts"), "utf8");
+  const dev = new Session(["dev"], {}, folder);
+  await until("the types are fresh", 10_000, async () => types().includes('sdk.ObjectOf<"v1", "Namespace">'));
+  write(join(folder, "functions/copy/function.yaml"), manifest("copy", "", "{ apiVersion: v1, kind: Pod }"));
+  await until("they are again", 10_000, async () => types().includes('sdk.ObjectOf<"v1", "Pod">'));
+  expect(existsSync(join(folder, "functions/other/function.d.ts"))).toBe(false);
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+});
+
 test("a compiler that is at work ends with `dev`", async () => {
   const folder = typedProject(files("data"), { typescript: false });
   const own = join(folder, "node_modules/typescript");

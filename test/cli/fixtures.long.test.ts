@@ -57,6 +57,27 @@ describe("watchfire test", () => {
     expect(await run(functions, "greet")).toMatchObject({ stdout: "5 passed, 0 failed\n", stderr: "", status: 0 });
   });
 
+  test("takes a Secret's variable from .env, hides its value in a difference, and warns of one that is nowhere", async () => {
+    const functions = project({ "1-local.json": { event: event({}), expect: { calls: [patch] } } });
+    const from = (name: string) =>
+      `{ name: ${name}, valueFrom: { secretKeyRef: { name: s, key: ${name.toLowerCase()} } } }`;
+    const env = `  env: [${from("WORD")}, ${from("GONE")}]\n`;
+    define(functions, "greet", handler, manifest("greet", spec.replace(/ {2}env: .*\n/, env)));
+    write(join(functions, "../.env"), "WORD=yes\n");
+    const file = join(functions, "greet/function.yaml");
+    expect(await run(functions)).toMatchObject({
+      stdout: "1 passed, 0 failed\n",
+      stderr: expect.stringMatching(
+        new RegExp(`^warning: ${file}: GONE is empty, since it is in neither \\S*\\.env nor the fixture\\n$`),
+      ),
+    });
+    write(join(functions, "../.env"), "WORD=s3cr3t-w0rd\nGONE=\n");
+    const { stdout, stderr, status } = await run(functions);
+    expect({ stderr, status }).toEqual({ stderr: "", status: 1 });
+    expect(stdout).toContain("1-local.json");
+    expect(stdout).not.toContain("s3cr3t");
+  });
+
   test("tells programs what passed and what differs, as JSON, as JUnit's XML and as GitHub's annotations", async () => {
     const functions = project({
       "1-well.json": event({}),

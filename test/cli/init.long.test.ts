@@ -107,4 +107,5 @@ test("the project's name may stand alone, for either program", async () => {
   expect(await watchfire(["init", join(folder, "one"), ...words])).toMatchObject({ status: 0, stderr: "" });
   expect(create(join(folder, "two"), ...words)).toMatchObject({ status: 0, stderr: "" });
   expect(readdirSync(folder).sort()).toEqual(["one", "two"]);
+  expect(readdirSync(join(folder, "one/.vscode")).sort()).toEqual(["extensions.json", "settings.json"]);
 });

@@ -23,20 +23,35 @@ test("a function is added under its name, with a manifest that names its schema,
   const folder = project();
   const { status, stdout, stderr } = await add(folder, "greet");
   expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
-  const files = ["events/added.json", "function.yaml", "handler.ts", "sample.yaml"].map(
+  const files = ["events/added.json", "function.d.ts", "function.yaml", "handler.ts", "sample.yaml"].map(
     (each) => `functions/greet/${each}`,
   );
-  const written = [...files, "test/greet.test.ts"];
+  const written = [...files, "test/greet.test.ts", ".vscode/extensions.json", ".vscode/settings.json"];
   expect(stdout).toBe(
     [...written.map((each) => `  ${each}`), "next: npx watchfire test greet && npx watchfire dev\n"].join("\n"),
   );
-  expect(filesBelow(folder)).toEqual(written);
+  expect(filesBelow(folder)).toEqual(written.toSorted());
   const manifest = readFileSync(join(folder, "functions/greet/function.yaml"), "utf8");
   expect(manifest).toMatch(
     /^# yaml-language-server: \$schema=\.\.\/\.\.\/node_modules\/@watchfire\/runtime\/function\.schema\.json\n/,
   );
   expect(manifest).toContain("metadata: { name: greet }\n");
   expect(readFileSync(join(folder, "test/greet.test.ts"), "utf8")).toContain('from "../functions/greet/handler.ts"');
+});
+
+test("an editor's settings are added where they are missing, and never replaced", async () => {
+  const folder = project("jobs");
+  mkdirSync(join(folder, ".vscode"));
+  writeFileSync(join(folder, ".vscode/extensions.json"), "mine");
+  expect((await add(folder, "greet", "--functions", "jobs")).status).toBe(0);
+  expect(readFileSync(join(folder, ".vscode/extensions.json"), "utf8")).toBe("mine");
+  expect(JSON.parse(readFileSync(join(folder, ".vscode/settings.json"), "utf8"))).toEqual({
+    "yaml.schemas": { "./node_modules/@watchfire/runtime/function.schema.json": "jobs/*/function.yaml" },
+  });
+  writeFileSync(join(folder, ".vscode/settings.json"), "mine too");
+  const { stdout } = await add(folder, "again", "--functions", "jobs");
+  expect(stdout).not.toContain(".vscode");
+  expect(readFileSync(join(folder, ".vscode/settings.json"), "utf8")).toBe("mine too");
 });
 
 test("the functions folder may have another name, and lie elsewhere", async () => {

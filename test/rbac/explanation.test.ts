@@ -1,15 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { FunctionManifest } from "../../runtime/manifest/function.ts";
-import { explanationOf } from "../../runtime/rbac/explanation.ts";
+import { explanationOf, explanationText } from "../../runtime/rbac/explanation.ts";
 import { manifestOf } from "../access/api-server.ts";
 import { schedule } from "../engine/schedule/fixture.ts";
 import { trigger } from "./trigger.ts";
 
 const runtime = { namespace: "watchfire", account: "watchfire" };
 
+const explain = (...of: Parameters<typeof explanationOf>): string => explanationText(explanationOf(...of));
+
 /** The lines below a title of the explanation. */
 function said(manifest: Partial<FunctionManifest>, title: string, of = runtime): string[] {
-  const lines = explanationOf(manifestOf(manifest), of).split("\n");
+  const lines = explain(manifestOf(manifest), of).split("\n");
   const at = lines.findIndex((line) => line.startsWith(`  ${title}`));
   expect(at).toBeGreaterThan(0);
   if (lines[at]?.endsWith(": nothing")) return [];
@@ -88,7 +90,7 @@ describe("the explanation of a function", () => {
       "hooks.slack.com, port 443, at public addresses",
       "db.internal, ports 80, 5432, at private addresses too",
     ]);
-    expect(explanationOf(manifestOf({ env }), runtime)).not.toContain("s3cr3t");
+    expect(explain(manifestOf({ env }), runtime)).not.toContain("s3cr3t");
   });
 
   it("is one line for each thing, whatever a selector holds", () => {
@@ -99,10 +101,10 @@ describe("the explanation of a function", () => {
   });
 
   it("says of a function that may do nothing that it is nothing, and as whom it acts", () => {
-    const text = explanationOf(manifestOf({ name: "f", triggers: [], permissions: [], env: [], egress: [] }), runtime);
+    const text = explain(manifestOf({ name: "f", triggers: [], permissions: [], env: [], egress: [] }), runtime);
     expect(text).toContain("as the ServiceAccount watchfire-f in watchfire\n");
     expect(text.match(/: nothing$/gm)).toHaveLength(7);
-    expect(explanationOf(manifestOf({ name: "f" }), { ...runtime, namespace: undefined })).toContain(
+    expect(explain(manifestOf({ name: "f" }), { ...runtime, namespace: undefined })).toContain(
       "watchfire-f in the runtime's namespace\n",
     );
   });

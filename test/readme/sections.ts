@@ -31,7 +31,7 @@ export const commands = await Promise.all(Object.values(everyCommand).map((load)
 /** Generators of the sections that are generated from code, by the name in their markers. */
 const sections: Readonly<Record<keyof typeof pages, () => string>> = {
   bounds: boundsTable,
-  commands: () => `\`\`\`\n${commands.map(help).join("\n")}\`\`\``,
+  commands: () => `\`\`\`\n${commands.map((each) => help(each)).join("\n")}\`\`\``,
   manifest: manifestTable,
   metrics: metricsTable,
   powers: powersTable,

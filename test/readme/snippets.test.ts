@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse as parseYaml } from "yaml";
 import { parse } from "../../runtime/cli/command.ts";
 import { loadFunctions } from "../../runtime/manifest/load.ts";
+import { readManifests } from "../../runtime/manifest/read.ts";
+import { functionTypes } from "../../runtime/types/function-types.ts";
 import { blocks, commandsOf, userPages } from "./blocks.ts";
 import { commands } from "./sections.ts";
 
@@ -31,6 +33,14 @@ describe("the snippets of the pages", () => {
       .filter(({ language }) => language === "ts")
       .map(({ text }, no) => write(/^\/\/ (\S+\.ts)\n/.exec(text)?.[1] ?? `snippet-${no}.ts`, text));
     expect(files.length).toBeGreaterThan(6);
+    for (const { text } of blocks.filter(
+      ({ language, text }) => language === "yaml" && text.includes("kind: Function"),
+    )) {
+      const manifests = readManifests(text, "functions/NAME/function.yaml", undefined).flatMap(
+        (each) => each.manifest ?? [],
+      );
+      for (const types of functionTypes(manifests)) write(`functions/${types.name}/function.d.ts`, types.text);
+    }
     write("tsconfig.json", JSON.stringify({ extends: join(root, "tsconfig.json"), include: ["**/*.ts"], exclude: [] }));
     write("vitest.config.ts", "export default {};\n");
     const run = (program: string, ...words: string[]) => {

@@ -21,7 +21,7 @@ interface Shop {
   spec: { size: number };
 }
 
-declare module "../../sdk/kinds.ts" {
+declare module "@watchfire/sdk" {
   interface Kinds {
     "shop.example/v1/Shop": Shop;
   }

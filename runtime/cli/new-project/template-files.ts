@@ -4,6 +4,14 @@ import type { Template } from "./templates.ts";
 /** Lets an editor complete the manifest. */
 const schemaLine = "# yaml-language-server: $schema=../../node_modules/@watchfire/runtime/function.schema.json\n";
 
+/** Returns the settings of editors, by their paths in a project. They name the schema of manifests that do not. */
+export const editorFiles = (functions: string): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(material.folders.common ?? {})
+      .filter(([path]) => path.startsWith(".vscode/"))
+      .map(([path, text]) => [path, text.replace("functions/*/", `${functions}/*/`)]),
+  );
+
 interface Renaming {
   /** The function's name. Default: the template's. */
   readonly name?: string;

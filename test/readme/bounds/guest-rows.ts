@@ -181,6 +181,8 @@ function said(): Bound[] {
     constant("observe/log-limit.ts", "bytes", "burst"),
   ];
   const reader = constant("observe/log-writer.ts", "limits", "alarm");
+  const warnings = constant("access/server-warnings.ts", "mostTexts");
+  const warning = constant("access/server-warnings.ts", "longestText");
   const series = constant("observe/user-metrics.ts", "seriesLimit");
   const logged = constant("sandbox/host/guest-words.ts", "maxLogged");
   return [
@@ -198,6 +200,14 @@ function said(): Bound[] {
       beyond: "handlers' lines are dropped first, and counted",
       set: [reader.of],
       memory: reader.value,
+    },
+    {
+      what: "warnings of the API server that were logged",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${warnings.n} of ${warning.n} characters`,
+      beyond: "further ones are not logged",
+      set: [warnings.of, warning.of],
+      memory: warnings.value * warning.value * 2,
     },
     {
       what: "the last log lines, for `watchfire logs`",

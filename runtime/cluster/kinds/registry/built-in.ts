@@ -64,7 +64,8 @@ const table: Record<string, Record<string, Row>> = {
       ...coreTraits.resourceQuota,
     },
     Secret: { columns: core.secret, ...coreTraits.secret },
-    ServiceAccount: { shortNames: ["sa"], columns: core.plain, returnsDeleted: true },
+    // Its metadata is all that the real server checks.
+    ServiceAccount: { shortNames: ["sa"], columns: core.plain, returnsDeleted: true, check: () => [] },
     Service: { shortNames: ["svc"], categories: ["all"], columns: core.service, ...coreTraits.service },
   },
   "apiregistration.k8s.io/v1": {
@@ -228,9 +229,14 @@ function resource(groupVersion: string, kind: string, row: Row): ResourceType {
     storage: storage ?? (group === "" ? plural : `${plural}.${group}`),
     verbs,
     schema: () => builtInSchema(group, version, kind),
+    ...(traits.check || !verbs.includes("update") ? {} : { warn: () => [schemaAlone(groupVersion, kind)] }),
     ...(storedAs === undefined ? {} : { storageSchema: storedSchema(storedAs, kind) }),
   };
 }
+
+/** The warning about a kind whose rules beyond the schema, which the real server has in code, are not there. */
+const schemaAlone = (groupVersion: string, kind: string): string =>
+  `this cluster checks ${groupVersion} ${kind} by its schema alone, a real API server has further rules for it`;
 
 function storedSchema(apiVersion: string, kind: string): ResourceType["schema"] {
   const { group, version } = groupVersion(apiVersion);

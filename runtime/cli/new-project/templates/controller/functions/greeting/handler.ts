@@ -1,8 +1,8 @@
 import { defineReconciler, ownerReference } from "@watchfire/sdk";
-import type { V1Greeting } from "../../types/greetings.example.com.ts";
+import type { Reconciler } from "./function.d.ts";
 
 // It brings everything to what the Greeting says: running twice does no harm.
-export default defineReconciler<V1Greeting>(async ({ key, object: greeting, causes }, ctx) => {
+export default defineReconciler(async ({ key, object: greeting, causes }, ctx) => {
   if (!greeting) return; // its ConfigMap goes with it, by the owner reference
   const { message } = greeting.spec;
   const metadata = { ...key, ownerReferences: [ownerReference(greeting)] };
@@ -11,4 +11,4 @@ export default defineReconciler<V1Greeting>(async ({ key, object: greeting, caus
   const status = { ready: true, observedGeneration: greeting.metadata.generation };
   await ctx.kube.patchStatus({ apiVersion, kind, ...key }, { status });
   ctx.log.info("reconciled", { causes });
-});
+}) satisfies Reconciler;

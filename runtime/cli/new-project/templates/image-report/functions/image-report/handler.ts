@@ -1,10 +1,11 @@
-import { defineHandler, listAll, type Scheduled } from "@watchfire/sdk";
+import { defineHandler, listAll } from "@watchfire/sdk";
+import type { Handler } from "./function.d.ts";
 import { fullName } from "./image-name.ts";
 
 /** More would not fit into a ConfigMap. */
 const mostLines = 2_000;
 
-export default defineHandler<Scheduled>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const allowed = (ctx.env.ALLOWED ?? "").split(/\s+/).filter((prefix) => prefix !== "");
   const lines = new Set<string>();
   for (const { metadata, spec } of await listAll(ctx.kube, { apiVersion: "v1", kind: "Pod" })) {
@@ -19,4 +20,4 @@ export default defineHandler<Scheduled>(async (event, ctx) => {
   const metadata = { name: "image-report", namespace: "default" };
   await ctx.kube.apply({ apiVersion: "v1", kind: "ConfigMap", metadata, data }, { force: true });
   ctx.log.info("reported", { found: lines.size });
-});
+}) satisfies Handler;

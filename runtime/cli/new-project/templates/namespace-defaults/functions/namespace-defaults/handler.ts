@@ -1,7 +1,8 @@
 import { AlreadyExistsError, defineHandler, type KubeObject, NotFoundError } from "@watchfire/sdk";
 import type { V1LimitRange, V1NetworkPolicy, V1ResourceQuota } from "@watchfire/sdk/kubernetes";
+import type { Handler } from "./function.d.ts";
 
-export default defineHandler<KubeObject>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const namespace = event.object.metadata.name;
   if (event.object.metadata.deletionTimestamp) return;
   const metadata = { name: "default", namespace };
@@ -32,4 +33,4 @@ export default defineHandler<KubeObject>(async (event, ctx) => {
     });
   }
   ctx.log.info("defaults set", { namespace });
-});
+}) satisfies Handler;

@@ -1,7 +1,7 @@
 import { defineHandler } from "@watchfire/sdk";
-import type { CoreV1Event } from "@watchfire/sdk/kubernetes";
+import type { Handler } from "./function.d.ts";
 
-export default defineHandler<CoreV1Event>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const { involvedObject, reason, message } = event.object;
   const { kind, namespace, name } = involvedObject;
   const text = `${reason}: ${kind} ${namespace}/${name}: ${message}`;
@@ -11,4 +11,4 @@ export default defineHandler<CoreV1Event>(async (event, ctx) => {
   const response = await ctx.fetch(url, { method: "POST", headers, body: JSON.stringify({ text }) });
   // Thrown, so that it is tried again, with backoff.
   if (!response.ok) throw new Error(`the webhook answers ${response.status}`);
-});
+}) satisfies Handler;

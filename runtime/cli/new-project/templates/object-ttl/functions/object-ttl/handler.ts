@@ -1,17 +1,11 @@
-import {
-  ConflictError,
-  defineReconciler,
-  type KubeObject,
-  NotFoundError,
-  parseDuration,
-  requeueAfter,
-} from "@watchfire/sdk";
+import { ConflictError, defineReconciler, NotFoundError, parseDuration, requeueAfter } from "@watchfire/sdk";
+import type { Reconciler } from "./function.d.ts";
 
 const kind = { apiVersion: "v1", kind: "ConfigMap" } as const;
 const annotation = "ttl.watchfire.dev/after";
 const minute = 60_000;
 
-export default defineReconciler<KubeObject>(async ({ key, object }, ctx) => {
+export default defineReconciler(async ({ key, object }, ctx) => {
   const { uid, creationTimestamp = "", deletionTimestamp, annotations } = object?.metadata ?? {};
   const text = annotations?.[annotation];
   if (!object || deletionTimestamp || text === undefined) return;
@@ -31,4 +25,4 @@ export default defineReconciler<KubeObject>(async ({ key, object }, ctx) => {
     // Deleted meanwhile, or another object of that name by now.
     if (!(error instanceof NotFoundError || error instanceof ConflictError)) throw error;
   }
-});
+}) satisfies Reconciler;

@@ -1,9 +1,10 @@
 import { controllerOf, defineHandler, getOrUndefined, type KubeObject, NotFoundError } from "@watchfire/sdk";
+import type { Handler } from "./function.d.ts";
 
 /** A Pod's owner of such a kind may have an owner that people know better. */
 const between = ["ReplicaSet", "Job"];
 
-export default defineHandler<KubeObject>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const { name, namespace } = event.object.metadata;
   let owner = controllerOf(event.object);
   if (!owner) return;
@@ -20,4 +21,4 @@ export default defineHandler<KubeObject>(async (event, ctx) => {
   await ctx.kube.patch({ apiVersion: "v1", kind: "Pod", name, namespace }, { metadata: { labels } }).catch((error) => {
     if (!(error instanceof NotFoundError)) throw error; // it was deleted meanwhile
   });
-});
+}) satisfies Handler;

@@ -1,6 +1,7 @@
 import { defineHandler } from "@watchfire/sdk";
 import type { V1ResourceQuota } from "@watchfire/sdk/kubernetes";
 import { amountOf } from "./amount.ts";
+import type { Handler } from "./function.d.ts";
 
 /** The share of a quota from which it warns. */
 const threshold = 0.9;
@@ -13,7 +14,7 @@ function nearlyUsed({ status }: Pick<V1ResourceQuota, "status">): Map<string, nu
   return new Map(shares.filter(([, share]) => share >= threshold));
 }
 
-export default defineHandler<V1ResourceQuota>(async ({ object, oldObject }, ctx) => {
+export default defineHandler(async ({ object, oldObject }, ctx) => {
   const before = nearlyUsed(oldObject ?? {});
   for (const [resource, share] of nearlyUsed(object)) {
     if (before.has(resource)) continue; // it was said when it rose above the threshold
@@ -22,4 +23,4 @@ export default defineHandler<V1ResourceQuota>(async ({ object, oldObject }, ctx)
     await ctx.events.emit(object, { type: "Warning", reason: "QuotaNearlyUsed", message });
     ctx.metrics.increment("quota_warnings_total", 1, { namespace: object.metadata.namespace ?? "" });
   }
-});
+}) satisfies Handler;

@@ -1,7 +1,7 @@
 import { defineHandler, listAll, NotFoundError } from "@watchfire/sdk";
-import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
+import type { Handler } from "./function.d.ts";
 
-export default defineHandler<V1ConfigMap>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const { name, namespace, resourceVersion } = event.object.metadata;
   if (name.length > 63) return; // no label can hold it
   const kind = { apiVersion: "apps/v1", kind: "Deployment", namespace } as const;
@@ -15,4 +15,4 @@ export default defineHandler<V1ConfigMap>(async (event, ctx) => {
     });
     ctx.log.info("restarted", { deployment: `${namespace}/${metadata.name}`, because: name });
   }
-});
+}) satisfies Handler;

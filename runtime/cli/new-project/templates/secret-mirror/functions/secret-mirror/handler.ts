@@ -1,9 +1,9 @@
 import { ConflictError, defineReconciler, NotFoundError } from "@watchfire/sdk";
-import type { V1Secret } from "@watchfire/sdk/kubernetes";
+import type { Reconciler } from "./function.d.ts";
 
 const mark = "mirror.watchfire.dev/from";
 
-export default defineReconciler<V1Secret>(async ({ key, object: source }, ctx) => {
+export default defineReconciler(async ({ key, object: source }, ctx) => {
   const labelSelector = `mirror.watchfire.dev/secret=${key.name}`;
   const namespaces = ctx.cache.list({ apiVersion: "v1", kind: "Namespace", labelSelector }).items;
   const wanted = new Set<string>();
@@ -28,7 +28,7 @@ export default defineReconciler<V1Secret>(async ({ key, object: source }, ctx) =
   }
   if (failures.length > 0) throw failures[0];
   ctx.log.info("mirrored", { copies: wanted.size });
-});
+}) satisfies Reconciler;
 
 /** Deleted meanwhile, or another object by now. */
 function gone(error: unknown): void {

@@ -1,7 +1,7 @@
 import { defineHandler, PermanentError, RetryAfter } from "@watchfire/sdk";
-import type { V1Service } from "@watchfire/sdk/kubernetes";
+import type { Handler } from "./function.d.ts";
 
-export default defineHandler<V1Service>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const { metadata, spec, status } = event.object;
   const isServed = event.type !== "Deleted" && spec?.type === "LoadBalancer";
   const addresses = isServed ? (status?.loadBalancer?.ingress ?? []).map(({ ip, hostname }) => ip ?? hostname) : [];
@@ -14,4 +14,4 @@ export default defineHandler<V1Service>(async (event, ctx) => {
   const { ok, status: code } = await ctx.fetch(url, { method: "POST", headers, body: JSON.stringify(service) });
   if (code === 429 || code >= 500) throw new RetryAfter("30s", `the webhook answers ${code}`);
   if (!ok) throw new PermanentError(`the webhook answers ${code}`); // `watchfire dead-letters` shows it
-});
+}) satisfies Handler;

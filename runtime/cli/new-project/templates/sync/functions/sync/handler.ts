@@ -1,9 +1,9 @@
 import { defineHandler, NotFoundError } from "@watchfire/sdk";
-import type { V1ConfigMap } from "@watchfire/sdk/kubernetes";
+import type { Handler } from "./function.d.ts";
 
 const target = "team-b";
 
-export default defineHandler<V1ConfigMap>(async (event, ctx) => {
+export default defineHandler(async (event, ctx) => {
   const { metadata, data = {} } = event.object;
   const copy = { apiVersion: "v1", kind: "ConfigMap", name: metadata.name, namespace: target } as const;
   if (event.type === "Deleted") {
@@ -20,4 +20,4 @@ export default defineHandler<V1ConfigMap>(async (event, ctx) => {
     data,
   });
   ctx.log.info("copied", { name: metadata.name, into: target });
-});
+}) satisfies Handler;

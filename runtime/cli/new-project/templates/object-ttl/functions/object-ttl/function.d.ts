@@ -1,0 +1,11 @@
+// Made from function.yaml by `watchfire types`, and by `watchfire dev` when it changes: change that.
+import type * as sdk from "@watchfire/sdk";
+
+type Kind = sdk.KubeObject;
+
+type Env = Record<never, string>;
+type Reads = never;
+
+export type Context = sdk.Context<Env, sdk.CacheOf<Reads>>;
+export type Run = sdk.Reconciliation<Kind>;
+export type Reconciler = sdk.Reconciler<Kind, Context>;

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { folderOf } from "../tools/folder.ts";
+import { manifest, Session } from "./session.ts";
+
+const rights = `  permissions: [{ apiGroups: [scheduling.k8s.io], resources: [priorityclasses], verbs: [create] }]`;
+
+test("`dev` shows once that the embedded cluster checks a kind by its schema alone", async () => {
+  const folder = folderOf({
+    "functions/rank/function.yaml": manifest("rank", rights, "{ apiVersion: v1, kind: Namespace }"),
+    "functions/rank/handler.ts": `export default async (event, { kube, log }) => {
+      if (event.object.metadata.name !== "default") return;
+      const of = (name) => ({ apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value: 1 });
+      for (const name of ["low", "high"]) await kube.create(of(name));
+      log.info("both are created");
+    };`,
+  });
+  const dev = new Session(["dev"], {}, folder);
+  await dev.says(/rank {2}both are created/);
+  const lines = dev.output.match(/rank {2}the API server warns {2}warning=this cluster checks scheduling.*/g);
+  expect(lines).toEqual([
+    expect.stringMatching(/PriorityClass by its schema alone, a real API server has further rules/),
+  ]);
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+});
