@@ -129,8 +129,8 @@ export class Backpressure {
   }
 
   /**
-   * Accepts events again if none ended from one check to the next, and the function is within its share of time: its events wait for
-   * a retry or a pause, and may end much later. The interval doubles each time, until enough has ended.
+   * Accepts events again if no event ended since the last check and the function is within its share of time. Its events then wait
+   * for a retry or a pause, which may be long. The interval doubles each time, until enough has ended.
    */
   private lookWhetherStuck(): void {
     this.ended = 0;

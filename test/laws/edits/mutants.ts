@@ -121,7 +121,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "edits: what waits is told though its trigger selects it no more",
     file: "runtime/engine/work/spill.ts",
-    edits: [["isUnselected: !now.selects(event, form)", "isUnselected: !now.selects(event, form) && size < 0"]],
+    edits: [["&& !now.selects(event, form);", "&& !now.selects(event, form) && size < 0;"]],
     caughtBy: "edits",
     within: { law: "selection", edits: ["namespaceSelector.matchNames"] },
   },
