@@ -159,7 +159,7 @@ function describeSuspended(name: string, since: number | undefined, parts: Statu
   const message =
     until === undefined
       ? "it is gone; its dead letters are kept until they are dropped"
-      : `it is gone; what waits on disk is kept until ${until}, and is delivered if the function is put back by then`;
+      : `it is gone; what waits on disk is kept until ${until}, and is delivered if the function is put back by then${parts.paused(name) ? " and resumed, since it is paused" : ""}`;
   return { name, ready: false, reason: "Suspended", message, ...recordedCounts(name, parts), triggers: [] };
 }
 

@@ -91,9 +91,10 @@ export function editsOf<Before extends TriggerRecord>(
   return [
     // The mode changes with each trigger.
     ...new Set(lines),
-    ...gone.map(({ name, resource }) => {
+    ...gone.map((was) => {
+      const { name, resource } = was;
       const kind = resource.slice(resource.indexOf("/") + 1);
-      return `trigger ${name} of ${kind} is gone: what waits for it is kept for seven days`;
+      return `trigger ${name} of ${kind} is gone: what waits for it${inBrackets(waitingOf?.(was))} is kept for seven days`;
     }),
   ];
 }
@@ -129,6 +130,16 @@ function all(waiting: WaitingWork | undefined): string {
   if (keys === 0) return count(events, "event on disk is", "events on disk are");
   if (events === 0) return count(keys, "waiting key is", "waiting keys are");
   return `${count(keys, "waiting key", "waiting keys")} and ${count(events, "event on disk", "events on disk")} are`;
+}
+
+/** Returns the counts of keys and events that there are, in brackets. */
+function inBrackets(waiting: WaitingWork | undefined): string {
+  const { keys = 0, events = 0 } = waiting ?? {};
+  const counts = [
+    ...(keys > 0 ? [count(keys, "key", "keys")] : []),
+    ...(events > 0 ? [count(events, "event on disk", "events on disk")] : []),
+  ];
+  return counts.length === 0 ? "" : ` (${counts.join(", ")})`;
 }
 
 const count = (number: number | undefined, one: string, many: string): string =>

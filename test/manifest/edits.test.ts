@@ -68,6 +68,10 @@ it("a trigger that is gone is named, and one that comes back is no rename of ano
   const [watch, other] = [under({ labelSelector: "x=1" }), under({ name: "other", labelSelector: "x=1" })];
   const gone = "trigger other of ConfigMap is gone: what waits for it is kept for seven days";
   expect(editsOf(under(), [...under(), ...other])).toEqual([gone]);
+  const waiting = { events: 7, keys: 1, woken: 1 };
+  expect(editsOf(under(), [...under(), ...other], [], () => waiting)).toEqual([
+    gone.replace("for it", "for it (1 key, 7 events on disk)"),
+  ]);
   expect(editsOf(watch, other, under())).toEqual([
     expect.stringContaining("trigger settings: labelSelector changed from none to x=1"),
     gone,
