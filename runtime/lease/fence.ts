@@ -20,6 +20,11 @@ export interface FenceOptions {
    * store is not opened.
    */
   readonly raise?: ((above: number) => Promise<Fence | undefined>) | undefined;
+  /**
+   * Whether the Lease is held now. Checked before the store is taken over: fences of a Lease that was deleted and created again
+   * cannot be compared. Default: it is held.
+   */
+  readonly holds?: (() => boolean) | undefined;
 }
 
 /** True if both are of one process: the Lease's number falls, and numbers recur, when etcd is restored from a backup. */

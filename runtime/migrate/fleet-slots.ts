@@ -28,7 +28,7 @@ interface SlotsOptions extends Pick<NatsStoreOptions, "cluster" | "clock" | "log
  */
 export function fleetSlots(
   options: SlotsOptions,
-  elector: Pick<Elector, "fence" | "raise">,
+  elector: Pick<Elector, "fence" | "holds" | "raise">,
   signal: AbortSignal,
 ): Destination {
   const { connection, slots, cluster, clock, log } = options;
@@ -52,7 +52,15 @@ export function fleetSlots(
         carried[slot] = Object.values(marks).at(-1) ?? "";
       };
       const of = { slot: slotName(set, slot), room: roomOfSlot(slots), cacheBytes, onLost: () => {} };
-      const held = { fence, raise: elector.raise.bind(elector), annotations: {}, annotate };
+      const held = {
+        fence,
+        raise: elector.raise.bind(elector),
+        get holds() {
+          return elector.holds;
+        },
+        annotations: {},
+        annotate,
+      };
       const journal = await openSlot({ connection, clock, log, ...of }, held);
       let isDone = false;
       try {

@@ -57,7 +57,7 @@ const sharedJournals = {
  * Returns the fence of a held Lease. The Lease is raised above a store's record, because otherwise no holder could open the store
  * after a restore of etcd. @throws WatchfireError WF_LEASE_LOST
  */
-function fenceOptions(held: Pick<HeldLease, "fence" | "raise">, log: Logger): FenceOptions {
+function fenceOptions(held: Omit<HeldLease, "annotations" | "annotate">, log: Logger): FenceOptions {
   const { fence } = held;
   if (!fence) throw lostError("it was lost before the store was open");
   const raise = async (above: number) => {
@@ -66,7 +66,7 @@ function fenceOptions(held: Pick<HeldLease, "fence" | "raise">, log: Logger): Fe
     if (raised) log.warn({ before: fence.number, recorded: above, fence: raised.number }, what);
     return raised;
   };
-  return { fence, raise };
+  return { fence, raise, holds: () => held.holds };
 }
 
 export const isShared = (place: string): place is SharedPlace => Object.hasOwn(sharedJournals, place);
@@ -115,9 +115,10 @@ const leastRoom = 8 * 1024 * 1024;
 export const roomOfSlot = (slots: number): number => Math.max(leastRoom, roomOfAll / slots);
 
 /** A held Lease. */
-type HeldLease = Pick<Elector, "fence" | "annotations" | "annotate" | "raise">;
+type HeldLease = Pick<Elector, "fence" | "holds" | "annotations" | "annotate" | "raise">;
 
-interface SlotStoreOptions extends Omit<JetstreamJournalOptions, "nats" | "fence" | "raise" | "witness" | "log"> {
+interface SlotStoreOptions
+  extends Omit<JetstreamJournalOptions, "nats" | "fence" | "raise" | "holds" | "witness" | "log"> {
   readonly log: Logger;
   readonly connection: Nats;
   /** Its mark when checkpoints were moved into it. Default: they were not. */

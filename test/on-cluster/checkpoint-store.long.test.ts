@@ -119,6 +119,15 @@ describe("the store in Secrets", () => {
     });
   });
 
+  test("a process whose Lease was deleted does not take it from the holder of the Lease that was created again", async () => {
+    const place = await Place.make();
+    const second = await place.open({ fence: { lease: "created again", number: 1 } });
+    const late = place.open({ fence: { lease: "deleted", number: 5 }, holds: () => false });
+    await expect(late).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await second.sync();
+    expect(place.lost).toEqual([]);
+  });
+
   test("whoever holds a Lease that was set back opens it under a number above it; an equal number is another's", async () => {
     const place = await Place.make();
     const fence = { lease: "uid", number: 7, acquired: "noon" };

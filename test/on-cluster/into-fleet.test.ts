@@ -65,7 +65,11 @@ async function place() {
   };
   const options = { connection: nats, slots, manifests: async () => [], clock: systemClock, log };
   const fill = async (number: number, { lease = "lease-uid", cluster = "ours" } = {}) => {
-    const elector = { fence: { lease, number }, raise: async (above: number) => ({ lease, number: above + 1 }) };
+    const elector = {
+      fence: { lease, number },
+      holds: true,
+      raise: async (above: number) => ({ lease, number: above + 1 }),
+    };
     const to = fleetSlots({ ...options, cluster }, elector, signal);
     return placeIn(await to.fill(sources, await namesIn([store])));
   };

@@ -52,7 +52,7 @@ export interface TakenSlot {
  * @throws WatchfireError of the checkpoint section; what the client throws
  */
 export async function takeSlot(
-  { nats, slot, witness, isThere, clock, raise, ...options }: SlotOptions,
+  { nats, slot, witness, isThere, clock, raise, holds = () => true, ...options }: SlotOptions,
   bodies: JetstreamBodies,
 ): Promise<TakenSlot> {
   let { fence } = options;
@@ -77,6 +77,7 @@ export async function takeSlot(
     const { snapshot } = before ?? {};
     const note: Note = { fence, end: "running", inDoubt: previousEnd === "power-loss", streams, snapshot };
     const first = moved === undefined ? note : { ...note, end: `moved:${moved}` as const };
+    if (!holds()) throw fenced(before?.fence?.number);
     if (!(await log.claim(first, last?.sequence ?? 0))) continue;
     const disk = new MemoryDisk();
     const found = await readAll(nats, slot, log, note, disk, bodies);

@@ -93,7 +93,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
   static async open(options: SecretsJournalOptions): Promise<SecretsJournal> {
     const secrets = new Secrets(options.transport, options.namespace);
     const names = checkpointSecrets(options.account);
-    const { isThere, raise } = options;
+    const { isThere, raise, holds = () => true } = options;
     let { fence } = options;
     for (let tries = 0; ; tries++) {
       const name = names[0] ?? "";
@@ -115,6 +115,7 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
       const previousEnd: PreviousEnd = !found ? "new" : found.end === "running" ? "power-loss" : "clean";
       const head: Head = { snapshot: undefined, log: Buffer.alloc(0), ...found, fence, end: "running" };
       const moved = found?.end.startsWith("moved:") ? found.end.slice("moved:".length) : undefined;
+      if (!holds()) throw fenced(found?.fence);
       const written = await secrets.write(
         name,
         secret,

@@ -178,6 +178,16 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
     await place.open({ fence: { lease: "another", number: 1 } });
   });
 
+  test("a process whose Lease was deleted does not take it from the holder of the Lease that was created again", async () => {
+    const place = await Place.make();
+    const second = await place.open({ fence: { lease: "created again", number: 1 } });
+    const { id } = await second.openView("copy", "settings", "/ConfigMap");
+    const late = place.open({ fence: { lease: "deleted", number: 5 }, holds: () => false });
+    await expect(late).rejects.toMatchObject({ code: "WF_CHECKPOINT_FENCED" });
+    await commit(second, { cursors: [cursor(id, 1)] });
+    expect(await markOf(second)).toBe(1);
+  });
+
   test("whoever holds a Lease that was set back opens it under a number above it, and nobody else does", async () => {
     const place = await Place.make();
     const first = await place.open({ fence: { lease: "uid", number: 7, acquired: "noon" } });
