@@ -6,7 +6,7 @@ import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import type { DeadLetterStock } from "../journal/dead-letter-stats.ts";
 import { OfflineReplayer, type Replayer } from "../journal/dead-letters.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { WrittenBodies } from "./account/written-bodies.ts";
+import { WrittenBodies } from "./account/loop-time.ts";
 import { Commits } from "./commit/commits.ts";
 import type { DeadLetterCommand } from "./commit/dead-letter-command.ts";
 import type { BodyRoom } from "./commit/deferred-rows.ts";

@@ -6,7 +6,7 @@ import { spillByTurns } from "../journal/spill-by-turns.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
 import { scheduleKind } from "../manifest/schedule.ts";
 import { resourceOf, scheduleResource } from "../manifest/trigger-record.ts";
-import type { WrittenBodies } from "./account/written-bodies.ts";
+import type { WrittenBodies } from "./account/loop-time.ts";
 import { BatchingRunner } from "./batch/batching-runner.ts";
 import type { Commits } from "./commit/commits.ts";
 import { ConditionErrors } from "./condition-errors.ts";

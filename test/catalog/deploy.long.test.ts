@@ -74,10 +74,10 @@ test("deploy -o json prints one document: each function's outcome, what was dele
   const [{ configMap, bytes }] = answer.functions;
   expect((await fixture.configMaps()).map(({ metadata }) => metadata.name)).toContain(configMap);
   expect(bytes).toBeGreaterThan(100);
-  expect(stderr).toContain("deployed for the runtime");
+  expect(stderr).toContain("deployed the set default for the runtime");
   await fixture.remove("greet");
   await fixture.define("wave", { watch: team.watch() });
-  const next = JSON.parse((await fixture.tryDeploy("-o", "json")).stdout);
+  const next = JSON.parse((await fixture.tryDeploy("-o", "json", "--yes")).stdout);
   expect(next.functions).toEqual([
     { name: "greet", fate: "removed", configMap: null, bytes: null, withoutSourceMap: false },
     expect.objectContaining({ name: "wave", fate: "created" }),

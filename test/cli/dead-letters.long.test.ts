@@ -295,7 +295,7 @@ describe("the dead letters' command", () => {
     await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     expect((await run("list", "--url", url)).stderr).toContain(
-      `WF_CLI_UNREACHABLE: what answers at ${url} is no Watchfire`,
+      `WF_CLI_UNREACHABLE: the server at ${url} is not a Watchfire`,
     );
     await new Promise((done) => server.close(done));
     expect((await run("list", "--url", url)).stderr).toContain(`WF_CLI_UNREACHABLE: no runtime answers, got "${url}"`);

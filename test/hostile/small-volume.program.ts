@@ -17,6 +17,8 @@ const folder = join(root, "data");
 const store = new Checkpoint(new SqliteJournal({ folder, clock: systemClock }));
 const told = { greedy: 0, neighbour: 0 };
 let failures = 0;
+/** Events of the greedy function that a newer one replaced, because they had filled its share of the volume. */
+let collapsed = 0;
 let slowestMs = 0;
 let peak = 0;
 const sentAt = new Map<string, number>();
@@ -30,7 +32,12 @@ const dispatcher = await Dispatcher.open({
   clock: systemClock,
   random: () => 0,
   log: { info() {}, warn() {}, error() {} },
-  observer: { commitFailed: () => failures++ },
+  observer: {
+    commitFailed: () => failures++,
+    collapsed: (_name, _trigger, count) => {
+      collapsed += count;
+    },
+  },
   runner: promisedRunner(({ function: name, resourceVersion: version }) => {
     if (name === "greedy") {
       told.greedy++;
@@ -65,7 +72,7 @@ greedy.placed({
     });
   },
 });
-for (let n = 0; Math.min(told.greedy, told.neighbour) < Number(count) && performance.now() < until; n++) {
+for (let n = 0; Math.min(told.greedy + collapsed, told.neighbour) < Number(count) && performance.now() < until; n++) {
   if (given.greedy < Number(count) && !isAside) {
     const type = given.greedy === 0 ? "Added" : "Modified";
     greedy.change(change(type, "big", 10 + given.greedy++, { spec }));
@@ -87,6 +94,6 @@ for (let n = 0; Math.min(told.greedy, told.neighbour) < Number(count) && perform
 await dispatcher.drain(1_000);
 const { letterStock } = dispatcher.status().find((each) => each.function === "greedy") ?? {};
 process.stdout.write(
-  JSON.stringify({ told, failures, slowestMs, peak, letterStock, trouble: dispatcher.trouble?.code }),
+  JSON.stringify({ told, collapsed, failures, slowestMs, peak, letterStock, trouble: dispatcher.trouble?.code }),
 );
 await store.close(false);

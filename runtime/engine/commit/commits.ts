@@ -11,7 +11,7 @@ import type {
   StartedEvent,
 } from "../../journal/batch.ts";
 import type { Checkpoint } from "../../journal/checkpoint.ts";
-import type { WrittenBodies } from "../account/written-bodies.ts";
+import { freeBytes, type WrittenBodies } from "../account/loop-time.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { DeadLetterCommand } from "./dead-letter-command.ts";
 import { type BodyRoom, LastBodies, longestWaitMs, type PositionHold, RestingRows } from "./deferred-rows.ts";
@@ -117,8 +117,8 @@ export class Commits {
     this.bodies.forget(view, key);
     this.resting.take(view, key);
     this.pending.putKnown(view, key, state);
-    const { store, written } = this.options;
-    if (store.writesBodies && state?.body !== "older") written?.charge(view, state?.body);
+    const body = state?.body;
+    if (body && body !== "older" && body.length > freeBytes) this.chargeKnown(view, body);
     if (state?.deleted) for (const row of this.openRows.bury(view, key, state.uid)) this.pending.putJournal(row);
     this.soon();
   }
@@ -169,7 +169,7 @@ export class Commits {
   }
 
   putSpilled(event: Spilled): void {
-    this.chargeBodies(event);
+    if (event.body.length > freeBytes || event.oldBody) this.chargeBodies(event);
     this.pending.addSpilled(event);
     this.soon();
   }
@@ -177,6 +177,11 @@ export class Commits {
   dropSpilled(functionName: string, sequence: number): void {
     this.pending.dropSpilled(functionName, sequence);
     this.soon();
+  }
+
+  private chargeKnown(view: number, body: Buffer): void {
+    const { store, written } = this.options;
+    if (store.writesBodies) written?.charge(view, body);
   }
 
   private chargeBodies({ view, body, oldBody }: Pick<NewDeadLetter, "view" | "body" | "oldBody">): void {

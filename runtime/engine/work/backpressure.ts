@@ -108,17 +108,14 @@ export class Backpressure {
    * only if the disk is used up, because the next list would start again.
    */
   full(isListing = false): Promise<void> | undefined {
-    const { spill } = this;
+    const { spill, turn, limit } = this;
     if (this.stopped || (isListing && spill.holdsQueues && !spill.isSpent)) return undefined;
     if (this.refusing) return this.refusing.promise;
-    if (spill.holdsQueues ? !this.isOutOfDisk : !this.isShort) return undefined;
+    const isOutOfDisk = spill.isSpent || (turn.place.isOverShare && spill.onDisk >= limit.bytes);
+    if (spill.holdsQueues ? !isOutOfDisk : !this.isShort) return undefined;
     this.refusing = Promise.withResolvers<void>();
     if (spill.holdsQueues) this.lookWhetherStuck();
     return this.refusing.promise;
-  }
-
-  private get isOutOfDisk(): boolean {
-    return this.spill.isSpent || (this.turn.place.isOverShare && this.spill.onDisk >= this.limit.bytes);
   }
 
   /** Whether what waits has become so little that a full function accepts events again. */

@@ -28,7 +28,7 @@ export function checkpointFault(error: unknown, file: string): WatchfireError {
     return new WatchfireError("WF_CHECKPOINT_CORRUPT", { place, what: "a row cannot be read", cause: error });
   const system = error instanceof Error && "code" in error ? String(error.code) : "";
   if (errcode === readOnly || errcode === cannotOpen || unwritable.has(system)) {
-    return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail("the file cannot be opened for writing"));
+    return new WatchfireError("WF_CHECKPOINT_READ_ONLY", detail("it cannot be opened for writing"));
   }
   return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", detail("a write failed"));
 }

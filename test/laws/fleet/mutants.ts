@@ -125,14 +125,14 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a store with little room lets a first list fill the memory",
     file: "runtime/engine/work/backpressure.ts",
-    edits: [["!this.isOutOfDisk : !this.isShort", "!this.isOutOfDisk : true"]],
+    edits: [["!isOutOfDisk : !this.isShort", "!isOutOfDisk : true"]],
     caughtBy: "test/engine/full.test.ts",
   },
   {
     fault: "where there is little room, a blocked object holds its source, and others with it",
     file: "runtime/engine/work/backpressure.ts",
     edits: [
-      ["!this.isOutOfDisk : !this.isShort", "!this.isOutOfDisk : true"],
+      ["!isOutOfDisk : !this.isShort", "!isOutOfDisk : true"],
       [
         "if (!this.isWorthWaiting) return undefined;",
         "if (!this.isWorthWaiting && this.spill.holdsQueues) return undefined;",
@@ -207,7 +207,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "one function's queue may fill the disk",
     file: "runtime/engine/work/backpressure.ts",
-    edits: [["spill.holdsQueues ? !this.isOutOfDisk :", "spill.holdsQueues ? true :"]],
+    edits: [["spill.holdsQueues ? !isOutOfDisk :", "spill.holdsQueues ? true :"]],
     caughtBy: "test/engine/full.test.ts",
   },
   {
