@@ -71,7 +71,8 @@ export class DeadLetters {
   /**
    * Delivers letters again, each as a first attempt flagged as redelivered. If the function or trigger of one is gone, the whole
    * call fails with WF_CHECKPOINT_LETTER_HOMELESS. If the bodies of one were dropped, it fails with WF_CHECKPOINT_LETTER_EMPTY,
-   * because the object's present state would be another event.
+   * because the object's present state would be another event. An edit may take a trigger away during the call: the letters before
+   * are replayed then, and it fails at the first one without a trigger.
    * @returns the events of functions that are not loaded
    */
   replay(letters: readonly string[]): Promise<readonly WaitingReplay[]> {
@@ -141,7 +142,7 @@ export class DeadLetters {
   private async atHome(letter: DeadLetter): Promise<DeadLetter> {
     for (;;) {
       await this.replayer.changing(letter.function);
-      const { id } = this.homeOf(letter, await this.store.views());
+      const { id } = this.homeOf(letter, await this.store.views(letter.function));
       if (!this.replayer.changing(letter.function)) return { ...letter, view: id };
     }
   }
