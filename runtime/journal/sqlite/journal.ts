@@ -20,7 +20,7 @@ import { frameHeaderBytes, logLengthOf } from "./log-length.ts";
 import { assertOurs, takeOver } from "./schema.ts";
 import { readState } from "./state.ts";
 import { emptyLog, rewriteIfEmpty, SqliteUpkeep } from "./upkeep.ts";
-import { SqliteWriter } from "./writer.ts";
+import { SqliteWriter, type WriteSteps } from "./writer.ts";
 
 interface SqliteJournalOptions {
   /** The data folder. Created, readable by its owner only, if it does not exist. */
@@ -77,6 +77,8 @@ export class SqliteJournal implements Journal {
   private readonly diskRoom: () => number;
   /** Size of the file, in bytes, from which on no last body is stored. */
   private bodyLimit = Number.POSITIVE_INFINITY;
+  /** Resolves when the transaction ends that takes several turns of the event loop. Never rejects. */
+  private open: Promise<void> | undefined;
   private readonly upkeep: SqliteUpkeep | undefined;
 
   constructor({ folder, maintenance = false, bootId = kernelBootId(), clock, room, loggedRows }: SqliteJournalOptions) {
@@ -191,6 +193,8 @@ export class SqliteJournal implements Journal {
   }
 
   async page<Q extends keyof Queues>(queue: Q, range: QueueRange, bytes = Number.POSITIVE_INFINITY) {
+    // Otherwise it would return rows that may be rolled back.
+    while (this.open) await this.open;
     return takeWithin(this.queue(queue, range, "header, body, old_body", queues[queue].whole), bytes);
   }
 
@@ -239,13 +243,33 @@ export class SqliteJournal implements Journal {
     if (gone) throw gone;
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
     this.objects.bodyLimit = this.bodyLimit;
-    await this.write(() => {
-      this.writer.write(entries);
-      this.state.apply(entries);
-    });
+    await this.write(() => this.begin(entries));
     if (entries.doubted !== undefined) await this.doubt(entries.doubted);
     this.log.wrote((pagesOf(entries) + this.objects.takePages()) * frameBytes);
     if (entries.goneViews.length > 0) this.log.copy();
+  }
+
+  /** Writes entries at once, or begins to. Returns a promise of the rest. */
+  private begin(entries: JournalEntries): Promise<void> | undefined {
+    const steps = this.writer.write(entries);
+    if (!steps.next().done) {
+      const rest = this.finish(steps, entries);
+      this.open = rest.catch(() => {});
+      return rest;
+    }
+    this.state.apply(entries);
+    return undefined;
+  }
+
+  /** Completes a write, with a turn of the event loop before each step. */
+  private async finish(steps: WriteSteps, entries: JournalEntries): Promise<void> {
+    try {
+      do await nextTurn();
+      while (!this.guard(() => steps.next()).done);
+      this.state.apply(entries);
+    } finally {
+      this.open = undefined;
+    }
   }
 
   async sync(): Promise<void> {}
@@ -263,6 +287,7 @@ export class SqliteJournal implements Journal {
 
   private async end(clean: boolean): Promise<void> {
     this.upkeep?.stop();
+    await this.open;
     if (clean && !this.objects.isFolded) await this.foldByTurns();
     if (this.log.isRunning) await this.log.close();
     this.guard(() => {
@@ -299,9 +324,13 @@ export class SqliteJournal implements Journal {
     }
   }
 
-  /** Runs a write. Retries it while the thread that copies the log holds the lock, usually for a moment. */
-  private async write<T>(work: () => T): Promise<T> {
+  /**
+   * Runs a write, after the one that is under way. Retries it while the thread that copies the log holds the lock, usually for a
+   * moment.
+   */
+  private async write<T>(work: () => T | Promise<T>): Promise<T> {
     for (;;) {
+      while (this.open) await this.open;
       const { copied } = this.log;
       try {
         return work();

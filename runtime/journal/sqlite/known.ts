@@ -96,8 +96,11 @@ export class SqliteKnown {
     this.freshen();
   }
 
-  /** Writes within the open transaction. `rolledBack` must follow if that is rolled back. */
-  write(known: readonly KnownWrite[], bodies: readonly LastBody[]): void {
+  /**
+   * Writes within the open transaction. `rolledBack` must follow if that is rolled back. Yields the bytes of each body that it
+   * has written. Reads may come between: they find some of the objects in their new states.
+   */
+  *write(known: readonly KnownWrite[], bodies: readonly LastBody[]): Generator<number, void> {
     this.freshen();
     // If the functions' last bodies fill half of the disk, further ones are dropped, as a store without bodies does: a full disk
     // would stop all functions.
@@ -113,14 +116,17 @@ export class SqliteKnown {
       else {
         if (this.leaveLog(view, key)) table.push([view, key]);
         this.put(write);
+        if (state?.body) yield state.body.length;
       }
     }
     this.log(kind.state, logged);
     this.log(kind.table, table);
-    this.log(
-      kind.own,
-      bodies.flatMap((body) => this.putLastBody(body)),
-    );
+    const own: Pair[] = [];
+    for (const body of bodies) {
+      own.push(...this.putLastBody(body));
+      yield body.body.length;
+    }
+    this.log(kind.own, own);
     while (this.rows > this.most) this.foldOldest();
   }
 

@@ -93,6 +93,8 @@ export class SqliteUpkeep {
 
   /** Performs one step. Returns whether there is more to do. */
   private step(looks: boolean): boolean {
+    // A commit may take several turns.
+    if (this.db.isTransaction) return this.shrinking;
     try {
       if (looks) this.hooks.looked();
       const { size, free, all, incremental } = pages(this.db);

@@ -5,6 +5,15 @@ import { headerOf } from "../rows.ts";
 import type { SqliteKnown } from "./known.ts";
 import { noteNoLog } from "./schema.ts";
 
+/**
+ * A write in one transaction. It ends at the first `next` unless it has many bytes of bodies: then each `next` writes some of
+ * them, and leaves the transaction open. No other write may begin meanwhile. If it throws, it has rolled back.
+ */
+export type WriteSteps = Iterator<void, void>;
+
+/** Bytes of bodies that are written in one step, in 5 to 10 ms. */
+const stepBytes = 1024 * 1024;
+
 /** Writes entries, in one transaction each, with a prepared statement for each kind of row. */
 export class SqliteWriter {
   private readonly db: DatabaseSync;
@@ -21,28 +30,25 @@ export class SqliteWriter {
     this.statements = prepare(db);
   }
 
-  write(entries: JournalEntries): void {
-    this.transaction(() => {
-      this.assertOurs();
-      this.rows(entries);
-    });
+  write(entries: JournalEntries): WriteSteps {
+    return this.transaction(() => this.rows(entries));
   }
 
   /** Folds some of the log of known objects into the table. */
   fold(): void {
     this.transaction(() => {
-      this.assertOurs();
       this.known.fold();
-    });
+      return [];
+    }).next();
   }
 
   /** Folds the whole log. After that, a runtime that does not know the log can use the file. */
   foldAll(): void {
     this.transaction(() => {
-      this.assertOurs();
       this.known.fold(true);
       noteNoLog(this.db);
-    });
+      return [];
+    }).next();
   }
 
   private assertOurs(): void {
@@ -55,13 +61,22 @@ export class SqliteWriter {
     });
   }
 
-  /** Runs `work` in a transaction that holds the write lock from its start. */
-  private transaction<T>(work: () => T): T {
+  /**
+   * Runs `work` in a transaction that holds the write lock from its start.
+   * @param work yields the bytes of each body that it has written
+   */
+  private *transaction(work: () => Iterable<number>): Generator<void, void> {
     this.statements.begin.run();
     try {
-      const result = work();
+      this.assertOurs();
+      let bytes = 0;
+      for (const written of work()) {
+        bytes += written;
+        if (bytes < stepBytes) continue;
+        bytes = 0;
+        yield;
+      }
       this.statements.commit.run();
-      return result;
     } catch (error) {
       if (this.db.isTransaction) this.db.exec("ROLLBACK");
       this.known.rolledBack();
@@ -69,7 +84,7 @@ export class SqliteWriter {
     }
   }
 
-  private rows(entries: JournalEntries): void {
+  private *rows(entries: JournalEntries): Generator<number, void> {
     const run = this.statements;
     if (entries.cluster !== undefined) run.putCluster.run(entries.cluster);
     for (const [name, since] of entries.paused) {
@@ -81,7 +96,7 @@ export class SqliteWriter {
     for (const { id, function: name, trigger, resource, identity, manifest, retiredAt } of entries.views) {
       run.putView.run(id, name, trigger, resource, retiredAt ?? null, identity, manifest ?? null);
     }
-    this.known.write(entries.known, entries.bodies);
+    yield* this.known.write(entries.known, entries.bodies);
     for (const id of entries.goneViews) run.dropView.run(id);
     if (entries.goneViews.length > 0) {
       this.known.forget(entries.goneViews);
@@ -99,6 +114,7 @@ export class SqliteWriter {
     for (const event of entries.spill) {
       const { function: name, sequence, view, body, oldBody } = event;
       run.putSpill.run(name, sequence, view, headerOf(event), body, oldBody ?? null);
+      yield body.length + (oldBody?.length ?? 0);
     }
     for (const { function: name, sequence } of entries.unspill) run.dropSpill.run(name, sequence);
     // Rows are deleted before new ones are written, so that the file grows no larger than its contents.
@@ -107,6 +123,7 @@ export class SqliteWriter {
     for (const event of entries.deadLetters) {
       const { letter, function: name, body, oldBody } = event;
       run.putLetter.run(Number(letter), name, headerOf(event), body, oldBody ?? null);
+      yield body.length + (oldBody?.length ?? 0);
     }
   }
 }

@@ -18,7 +18,7 @@ describe("beside functions that are greedy within every limit", () => {
   test.each(Object.keys(kinds))(
     "for %s, another is told of all that changes, `/livez` answers the chart's probe, and what the chart gives is enough",
     async (name) => {
-      const { told, changes, p50, livez, memory, disk } = await feltBeside(kinds[name] ?? {}, seconds);
+      const { told, changes, p50, livez, memory, disk } = await feltBeside(kinds[name] ?? { functions: {} }, seconds);
       expect({
         lost: Math.max(0, changes - told),
         isPrompt: p50 < promptMs || name === generated,

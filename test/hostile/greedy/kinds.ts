@@ -1,5 +1,5 @@
 import { filesOf, greedyOf } from "./generate.ts";
-import type { Files } from "./neighbours.ts";
+import type { Files, Neighbours } from "./neighbours.ts";
 
 const manifest = (name: string, spec: object): string =>
   JSON.stringify({
@@ -89,13 +89,17 @@ export default async (event, ctx) => {
 };
 
 /** Receives each change by so many triggers. */
-const triggers = (count: number): Files => ({
+const triggers = (count: number, watched: object = watch): Files => ({
   "function.yaml": manifest("hog", {
-    triggers: Array.from({ length: count }, (_, at) => ({ name: `t${at}`, watch })),
+    triggers: Array.from({ length: count }, (_, at) => ({ name: `t${at}`, watch: watched })),
     delivery: { concurrency: 64 },
   }),
   "handler.ts": quiet,
 });
+
+const large = { apiVersion: "v1", kind: "ConfigMap", namespaceSelector: { matchNames: ["large"] } };
+/** A little less than the API server's limit on a ConfigMap. */
+const mostBytes = 1_000_000;
 
 const times = (count: number, of: (name: string) => Files): Readonly<Record<string, Files>> =>
   Object.fromEntries(Array.from({ length: count }, (_, at) => [`hog-${at}`, of(`hog-${at}`)]));
@@ -105,8 +109,7 @@ export const generated = "every field of ten manifests";
 /** Seed of the generated manifests: `SEED`, or a random one. */
 export const seed = Number(process.env.SEED ?? Math.floor(Math.random() * 1_000_000));
 
-/** Greedy functions within every limit of the schema, by the resource that they use up. */
-export const kinds: Readonly<Record<string, Readonly<Record<string, Files>>>> = {
+const alone: Readonly<Record<string, Neighbours["functions"]>> = {
   "conditions of 20 triggers": { hog: conditions("hog", 20) },
   "conditions of 100 triggers": { hog: conditions("hog", 100) },
   "conditions of ten functions": times(10, (name) => conditions(name, 10)),
@@ -116,4 +119,21 @@ export const kinds: Readonly<Record<string, Readonly<Record<string, Files>>>> = 
   "calls that are refused": { hog: inVain },
   "one hundred triggers": { hog: triggers(100) },
   [generated]: filesOf(greedyOf(seed)),
+};
+
+/** Greedy functions within every limit of the schema, by the resource that they use up. */
+export const kinds: Readonly<Record<string, Neighbours>> = {
+  ...Object.fromEntries(Object.entries(alone).map(([name, functions]) => [name, { functions }])),
+  "objects of 1 MB for one hundred triggers": {
+    functions: { hog: triggers(100, large) },
+    load: { objects: 3, bytes: mostBytes, fate: "change" },
+  },
+  "last bodies of 1 MB for one hundred triggers": {
+    functions: { hog: triggers(100, { ...large, events: ["Deleted"] }) },
+    load: { objects: 3, bytes: mostBytes, fate: "change" },
+  },
+  "2,000 objects of one hundred triggers that go at once": {
+    functions: { hog: triggers(100, large) },
+    load: { objects: 2_000, bytes: 500, fate: "delete" },
+  },
 };

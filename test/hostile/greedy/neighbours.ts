@@ -7,6 +7,21 @@ import { ClusterProcess, RuntimeProcess } from "../../tools/watchfire-process.ts
 /** A function's files by their names. */
 export type Files = Readonly<Record<string, string>>;
 
+/** Objects in the namespace `large` that exist before the runtime starts, and what happens to them. */
+export interface Load {
+  readonly objects: number;
+  /** Size of each object. */
+  readonly bytes: number;
+  /** `change`: one of them changes twice a second. `delete`: all are deleted at once. */
+  readonly fate: "change" | "delete";
+}
+
+/** Functions that share a runtime with another, by name, and what happens for them alone. */
+export interface Neighbours {
+  readonly functions: Readonly<Record<string, Files>>;
+  readonly load?: Load;
+}
+
 /** Measurements of a function that shares a runtime with others. */
 export interface Felt {
   /** Number of changes for the function, and number of those that it received. */
@@ -28,6 +43,7 @@ export interface Felt {
 }
 
 const namespace = "tick";
+const largeNamespace = "large";
 const perSecond = 10;
 const livezLimitMs = 6_000;
 /** A change that has not been delivered this long after the last change is lost. Milliseconds. */
@@ -58,7 +74,7 @@ const innocent: Files = {
 };
 
 /** Runs an innocent function together with others for so many seconds, and returns its measurements. */
-export async function feltBeside(others: Readonly<Record<string, Files>>, seconds: number): Promise<Felt> {
+export async function feltBeside({ functions: others, load }: Neighbours, seconds: number): Promise<Felt> {
   const folder = await mkdtemp(join(tmpdir(), "watchfire-greedy-"));
   const functions = join(folder, "functions");
   for (const [name, files] of Object.entries({ innocent, ...others })) {
@@ -68,14 +84,12 @@ export async function feltBeside(others: Readonly<Record<string, Files>>, second
   const cluster = await ClusterProcess.start(folder);
   const runtime = new RuntimeProcess(folder, cluster.kubeconfig, functions);
   try {
-    await cluster.client.post("/api/v1/namespaces", {
-      apiVersion: "v1",
-      kind: "Namespace",
-      metadata: { name: namespace },
-    });
+    for (const name of [namespace, largeNamespace])
+      await cluster.client.post("/api/v1/namespaces", { apiVersion: "v1", kind: "Namespace", metadata: { name } });
+    if (load) await create(cluster, load);
     await runtime.start();
     const polls = new Polls(runtime);
-    const changes = await tick(cluster, seconds);
+    const [changes] = await Promise.all([tick(cluster, seconds), load && exert(cluster, load, seconds)]);
     await allTold(runtime.logFile, changes);
     const livez = await polls.end();
     const late = await delays(runtime.logFile);
@@ -113,6 +127,28 @@ async function tick({ client }: ClusterProcess, seconds: number): Promise<number
     await client.patch(`${path}/t${each % objects}`, at());
   }
   return objects + count;
+}
+
+const largePath = `/api/v1/namespaces/${largeNamespace}/configmaps`;
+
+async function create({ client }: ClusterProcess, { objects: count, bytes }: Load): Promise<void> {
+  const data = { text: "x".repeat(bytes) };
+  for (let object = 0; object < count; object++)
+    await client.post(largePath, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `l${object}` }, data });
+}
+
+async function exert({ client }: ClusterProcess, { objects: count, fate }: Load, seconds: number): Promise<void> {
+  const began = performance.now();
+  const at = (second: number) => pause(Math.max(0, began + second * 1000 - performance.now()));
+  if (fate === "delete") {
+    await at(1);
+    await client.delete(largePath);
+    return;
+  }
+  for (let half = 1; half < 2 * seconds; half++) {
+    await at(half / 2);
+    await client.patch(`${largePath}/l${half % count}`, { metadata: { labels: { half: String(half) } } });
+  }
 }
 
 /** Resolves once all changes were delivered, or after `patienceMs`. */
