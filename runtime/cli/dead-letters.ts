@@ -21,7 +21,7 @@ const options = {
     summary: "where a runtime answers, such as http://127.0.0.1:9464; without it, where its data folder says",
   },
   function: { value: "NAME", summary: "for list and --all: this function's alone" },
-  all: { summary: "for replay and drop: all of them; those that cannot be replayed are told and left" },
+  all: { summary: "for replay and drop: all of them; those that cannot be replayed are reported and kept" },
   output: output("json"),
   after: { value: "ID", summary: `for list: those after this one; a list has at most ${deadLetterPageSize}` },
 } as const;
@@ -172,11 +172,13 @@ async function settleAll(
     page = page.length < deadLetterPageSize ? [] : await desk.list({ after: ids.at(-1), function: only });
   }
   if (ids.length === 0 && only !== undefined) await assertKnown(desk, only);
-  let left = 0;
   const waiting: WaitingReplay[] = [];
+  const refusals: Refusal[] = [];
   for (let start = 0; start < ids.length; start += mostIds) {
-    left += await settleEach(desk, action, ids.slice(start, start + mostIds), waiting);
+    refusals.push(...(await settleEach(desk, action, ids.slice(start, start + mostIds), waiting)));
   }
+  const left = refusals.length;
+  reportRefusals(refusals);
   report({ action, count: ids.length - left, left, waiting }, isJson);
   await tellOthers(desk);
   return left === 0 ? 0 : 1;
@@ -193,32 +195,45 @@ async function assertKnown(desk: DeadLetterClient, name: string): Promise<void> 
   });
 }
 
+/** A letter that cannot be settled. */
+interface Refusal {
+  readonly id: string;
+  readonly message: string;
+}
+
+/** Reports each reason once, with the first of its letters, and the number of the others. */
+function reportRefusals(refusals: readonly Refusal[]): void {
+  const alike = Map.groupBy(refusals, ({ id, message }) => message.replace(JSON.stringify(id), ""));
+  for (const [first, ...others] of alike.values()) {
+    const more = others.length === 0 ? "" : ` (the same for ${others.length} more)`;
+    process.stderr.write(`${first?.message}${more}\n`);
+  }
+}
+
 /**
- * Settles all letters in one call. If one is refused, settles them one by one, and reports each refusal. Returns the number of
- * refused letters, and adds replayed events that wait to `waiting`.
+ * Settles all letters in one call. If one is refused, settles them one by one. Returns the refused ones, and adds replayed events
+ * that wait to `waiting`.
  */
 async function settleEach(
   desk: DeadLetterClient,
   action: "replay" | "drop",
   ids: readonly string[],
   waiting: WaitingReplay[],
-): Promise<number> {
+): Promise<readonly Refusal[]> {
   try {
     waiting.push(...((await desk[action](ids)) ?? []));
-    return 0;
+    return [];
   } catch (error) {
-    if (!(error instanceof WatchfireError) || !refusals.has(error.code)) throw error;
-    if (ids.length === 1) {
-      process.stderr.write(`${error.message}\n`);
-      return 1;
-    }
+    if (!(error instanceof WatchfireError) || !refusalCodes.has(error.code)) throw error;
+    const [id] = ids;
+    if (id !== undefined && ids.length === 1) return [{ id, message: error.message }];
   }
-  let left = 0;
-  for (const id of ids) left += await settleEach(desk, action, [id], waiting);
-  return left;
+  const refusals: Refusal[] = [];
+  for (const id of ids) refusals.push(...(await settleEach(desk, action, [id], waiting)));
+  return refusals;
 }
 
-const refusals: ReadonlySet<string> = new Set([
+const refusalCodes: ReadonlySet<string> = new Set([
   "WF_CHECKPOINT_NO_DEAD_LETTER",
   "WF_CHECKPOINT_LETTER_HOMELESS",
   "WF_CHECKPOINT_LETTER_EMPTY",

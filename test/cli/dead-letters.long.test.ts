@@ -112,6 +112,18 @@ it("a replay says which events wait on disk, since their function is not loaded,
   expect(JSON.parse((await run("drop", "2", "-o", "json", "--data", folder)).stdout)).toEqual({ dropped: 1, left: 0 });
 });
 
+it("letters that cannot be replayed for one reason are reported in one line, with their number", async () => {
+  const folder = folderOf({});
+  const store = new Checkpoint(new SqliteJournal({ folder }));
+  const { id } = await store.openView("gone", "settings", "/ConfigMap");
+  await store.commit({ ...emptyBatch, deadLetters: Array.from({ length: 12 }, () => letter(id, "gone")) });
+  await store.retire([id], 1);
+  await store.close(true);
+  const { stdout, stderr } = await run("replay", "--all", "--data", folder);
+  expect(stdout).toBe("replayed 0, left 12\n");
+  expect(stderr).toMatch(/^WF_CHECKPOINT_LETTER_HOMELESS: .*, got "1"; .* \(the same for 11 more\)\n$/);
+});
+
 describe.each([
   ["of a data folder", async () => ["--data", await dataFolder()]],
   ["of a runtime", async () => runtimeAndFolder()],
