@@ -24,7 +24,7 @@ export function faultsOf(tag: string): string[] {
     ...mentions.filter((file) => !isAt(version, file)).map((file) => `${file} shows another version`),
     ...[...compiled, create, runtime]
       .filter(({ folder }) => !readFileSync(join(folder, "CHANGELOG.md"), "utf8").includes(`\n## ${version}\n`))
-      .map(({ name }) => `the changelog of ${name} does not tell of ${version}`),
+      .map(({ name }) => `the changelog of ${name} does not mention ${version}`),
     ...globSync("[!R]*.md", { cwd: join(root, ".changeset") }).map(
       (file) => `.changeset/${file} is not in any version`,
     ),

@@ -11,7 +11,7 @@ const clusterName = /\.svc(?:\.cluster\.local)?$/;
 
 /** Warning in a message that suggests to declare a private address. */
 const opensInside =
-  ", if that is meant: it opens to the handler what listens there for the runtime's machine or network alone";
+  ", if that is intended: the handler then reaches what listens there for the runtime's machine or network only";
 
 const byAddress = "no name may lead to the machine itself: fetch by its address, and add to the manifest's egress";
 
@@ -106,8 +106,8 @@ export class EgressPolicy {
 
   private remedy({ address }: Addresses[number]): string {
     return classOf(address) === "special"
-      ? "fetch by that address, and declare it as the host, if it is meant"
-      : "add `network: Private` to its egress rule if it is meant";
+      ? "fetch by that address, and declare it as the host, if that is intended"
+      : "add `network: Private` to its egress rule if that is intended";
   }
 }
 

@@ -96,7 +96,7 @@ export class OwnObjects {
   private readsSecret({ group, resource, verb, namespace, name }: RequestAttributes): string | undefined {
     const read = group === "" && resource === "secrets" && verb === "get";
     if (!read || namespace !== this.home || name === undefined || !this.isSecret(name)) return undefined;
-    return "the Secret holds what is the runtime's alone";
+    return "the Secret belongs to the runtime";
   }
 
   /** Checks the name of the written object. */

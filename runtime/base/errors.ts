@@ -96,7 +96,7 @@ export const errorCodes = {
     "write `export default defineHandler(async (event, ctx) => { … })`",
   ),
   WF_BUNDLE_NODE_BUILTIN: user("the handler imports a module of Node", "use the Web platform's counterpart, or `ctx`"),
-  WF_BUNDLE_NATIVE_ADDON: user("the handler imports native code", "use a package written in JavaScript alone"),
+  WF_BUNDLE_NATIVE_ADDON: user("the handler imports native code", "use a package that is written in JavaScript only"),
   WF_BUNDLE_DYNAMIC_IMPORT: user(
     "the name of an import is only known at run time",
     "write the name as a literal: all code is bundled when the function is loaded",
@@ -251,7 +251,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_FULL: user(
     "the Secrets that hold the checkpoint are full",
-    "drop dead letters that nobody needs, watch fewer objects, or keep the checkpoint on a volume (--store sqlite); no handler starts until it fits",
+    "drop dead letters that are not needed, watch fewer objects, or keep the checkpoint on a volume (--store sqlite); no handler starts until it fits",
   ),
   WF_CHECKPOINT_LIMITS: user(
     "checkpoints in Secrets have little room: a warning, which refuses nothing",
@@ -493,7 +493,7 @@ export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   const at = place ? ` ${[place.file, place.line, place.column].filter((part) => part !== undefined).join(":")}` : "";
   const inside = path ? ` ${path}` : "";
   const value = actual === undefined ? "" : `, got ${shorten(actual)}`;
-  const rest = detail.more?.length ? ` (and ${detail.more.length} more, which \`watchfire validate\` tells)` : "";
+  const rest = detail.more?.length ? ` (and ${detail.more.length} more, which \`watchfire validate\` lists)` : "";
   const line = `${code}${at}${inside}: ${detail.what}${value}; ${detail.hint ?? errorCodes[code].hint}${rest}`;
   // The line can contain names chosen by a handler's author, including characters that a terminal would interpret.
   return clean(line.replace(/\s*[\r\n\u2028\u2029]\s*/g, " "));

@@ -8,7 +8,7 @@ import { stopSignal, untilAborted } from "./signals.ts";
 
 export const cluster = command({
   name: "cluster",
-  summary: "serves the embedded cluster alone; for development, never for production",
+  summary: "serves only the embedded cluster; for development, never for production",
   options: {
     port: { value: "N", summary: "the API's port on loopback; 0 takes a free one", default: "0" },
     state: {

@@ -93,7 +93,7 @@ export function parse<O extends Options>(of: Command<O>, args: readonly string[]
     else values[name] = value;
   }
   if (operands.length > 0 && of.operands === undefined) {
-    throw usage(`${of.name} takes options alone, got ${operands.join(" ")}`);
+    throw usage(`${of.name} takes only options, got ${operands.join(" ")}`);
   }
   for (const [name, { value, default: standard }] of Object.entries(known)) {
     if (value && standard !== undefined) values[name] ??= standard;

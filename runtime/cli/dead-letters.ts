@@ -13,14 +13,14 @@ import { data, output } from "./options.ts";
 const options = {
   data: {
     value: "DIR",
-    summary: "the runtime's data folder, be it stopped or running; with --url, for its token",
+    summary: "the data folder of a stopped or running runtime; with --url, for its token",
     default: data.default,
   },
   url: {
     value: "URL",
     summary: "where a runtime answers, such as http://127.0.0.1:9464; without it, where its data folder says",
   },
-  function: { value: "NAME", summary: "for list and --all: this function's alone" },
+  function: { value: "NAME", summary: "for list and --all: only this function's" },
   all: { summary: "for replay and drop: all of them; those that cannot be replayed are reported and kept" },
   output: output("json"),
   after: { value: "ID", summary: `for list: those after this one; a list has at most ${deadLetterPageSize}` },

@@ -120,7 +120,7 @@ export class Deployment {
     const [created, removed] = [named(report, "created"), named(report, "removed")].map((each) => each.join(", "));
     if (created && removed) {
       warn(
-        `${removed} is removed and ${created} is new: a function by another name begins anew, with the objects that exist`,
+        `${removed} is removed and ${created} is new: a function with another name starts without positions, from the objects that exist`,
       );
     }
     if (report.left.length > 0) {

@@ -73,7 +73,7 @@ export const dev = command({
     kubeconfig: { value: "FILE", summary: "use this kubeconfig instead of the embedded cluster" },
     real,
     port: endpointsPort,
-    only: { value: "FUNCTION", summary: "runs this function alone, and leaves the others' positions", many: true },
+    only: { value: "FUNCTION", summary: "runs only this function, and keeps the others' positions", many: true },
     "no-console": { summary: "serves no console" },
     "dry-run": { summary: "shows what functions would write to the cluster, or send by fetch, and sends none of it" },
   },
@@ -419,7 +419,7 @@ function bannerOf({ runtime, isReady, cluster, folder, hasKubectl, hints }: Bann
     hints: [
       [
         "kubectl",
-        hasKubectl ? `${kubectl} get configmaps -A` : `none is on your PATH; ${kubectlPage} has it for every system`,
+        hasKubectl ? `${kubectl} get configmaps -A` : `it is not on your PATH; ${kubectlPage} has it for every system`,
       ],
       ["status", `${runtime.url}/status`],
       ...faulty.map(({ name }) => ["disabled", `${name}, see above`] as const),

@@ -17,7 +17,7 @@ import type { RuntimeClient } from "./runtime-client.ts";
 
 const options = {
   ...runtimeOptions,
-  trigger: { value: "NAME", summary: "this trigger's answer alone" },
+  trigger: { value: "NAME", summary: "only this trigger's answer" },
   output: output("json"),
 } as const;
 

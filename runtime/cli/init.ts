@@ -11,7 +11,7 @@ export const init = command({
   summary: "begins a project of your own in a new folder: a function, its test, package.json, CI, Dockerfile",
   operands: "[NAME]",
   options: {
-    name: { value: "NAME", summary: "the project's name, and its folder; as NAME alone (my-functions)" },
+    name: { value: "NAME", summary: "the project's name, and its folder; or NAME by itself (my-functions)" },
     template: { value: "NAME", summary: `one of ${Object.keys(templates).join(", ")} (hello)` },
     packages: { value: "DIR", summary: "the folder of Watchfire's tarballs, as `npm run pack` writes it" },
     yes: { summary: "asks nothing; what is not given has its default" },

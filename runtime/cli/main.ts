@@ -82,7 +82,7 @@ async function overview(program: string): Promise<string> {
     "",
     ...loaded.map((command) => `  ${command.name.padEnd(width)}  ${command.summary}`),
     "",
-    `${program} <command> --help tells its options, ${program} --version the version.`,
+    `${program} <command> --help lists its options, ${program} --version prints the version.`,
     "",
   ].join("\n");
 }

@@ -27,7 +27,7 @@ const options = {
   follow: { summary: "goes on until it is stopped" },
   object: {
     value: "NAME",
-    summary: "has this object told again, as `watchfire redeliver` does: NAMESPACE/NAME, or NAME without a namespace",
+    summary: "delivers this object again, as `watchfire redeliver` does: NAMESPACE/NAME, or NAME without a namespace",
   },
   timeout: { value: "DURATION", summary: "how long it waits for the next one", default: "1m" },
   force: { summary: "writes over a fixture of the same name, in place of a number behind it" },

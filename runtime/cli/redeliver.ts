@@ -11,13 +11,13 @@ const options = {
     summary: "this object as it is now: NAMESPACE/NAME, or NAME where the kind has no namespace",
   },
   all: { summary: "every object that its triggers choose, as it is now" },
-  run: { value: "ID", summary: "what this run was told, by the ID that `watchfire runs` and the log have" },
-  trigger: { value: "NAME", summary: "for --object and --all: by this trigger alone" },
+  run: { value: "ID", summary: "the event of this run; `watchfire runs` and the log have its ID" },
+  trigger: { value: "NAME", summary: "for --object and --all: only by this trigger" },
 } as const;
 
 export const redeliver = command({
   name: "redeliver",
-  summary: "tells a function's handler again, flagged as redelivered, each object in its turn",
+  summary: "delivers objects to a function's handler again, flagged as redelivered, in each object's order",
   operands: "FUNCTION",
   options,
   async run(invocation) {

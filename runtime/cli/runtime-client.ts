@@ -50,7 +50,7 @@ function unanswered(cause: unknown, late: boolean): { readonly what: string; rea
   if (late) return { what: `nothing is answered within ${answerMs / 1000} s`, hint };
   const isReached = cause instanceof Error && codesOfReached.has((cause.cause as NodeJS.ErrnoException)?.code ?? "");
   return isReached
-    ? { what: "the runtime let go of the connection before it answered", hint }
+    ? { what: "the runtime closed the connection before it answered", hint }
     : { what: "no runtime answers" };
 }
 

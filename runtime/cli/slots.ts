@@ -9,7 +9,7 @@ import { fleetOf } from "./status-answer.ts";
 
 export const slots = command({
   name: "slots",
-  summary: "shows a fleet as one of its replicas sees it: each slot, who has it, its functions and its oldest event",
+  summary: "shows a fleet as one of its replicas sees it: each slot, its owner, its functions and its oldest event",
   options: { ...runtimeOptions, output: output("json") },
   async run(invocation) {
     const fleet = await fleetOf(runningRuntime(invocation));
@@ -30,6 +30,6 @@ function render({ replica, replicas, obstacle, slots: all }: FleetReport): strin
   ]);
   const head = `${replica} sees ${replicas} replica${replicas === 1 ? "" : "s"}${obstacle === undefined ? "" : `; it takes no slot: ${obstacle}`}`;
   const damaged = all.filter(({ state }) => state === "damaged");
-  const still = damaged.map(({ slot, reason = "" }) => clean(`slot ${slot} stands still: ${reason}`));
+  const still = damaged.map(({ slot, reason = "" }) => clean(`slot ${slot} is stopped: ${reason}`));
   return [clean(head), ...table(["SLOT", "OWNER", "STATE", "OLDEST EVENT", "FUNCTIONS"], rows), ...still].join("\n");
 }

@@ -65,7 +65,7 @@ export function describeStatus(answer: StatusAnswer, now: number): string[] {
 }
 
 const roleOf = ({ role, lease }: StatusAnswer): string =>
-  role === "standby" && lease ? `standby; ${lease.holder || "nobody"} holds the Lease` : role;
+  role === "standby" && lease ? `standby; ${lease.holder || "no replica"} holds the Lease` : role;
 
 function functionTable(functions: StatusAnswer["functions"], now: number): string[] {
   const sets = new Set(functions.flatMap(({ set }) => set ?? []));

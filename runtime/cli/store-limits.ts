@@ -24,7 +24,7 @@ export function warningsOfStore(
 ): WatchfireError[] {
   if (store !== "kubernetes" || built.length === 0) return [];
   const limits = new WatchfireError("WF_CHECKPOINT_LIMITS", {
-    what: "all functions together may know of about 30,000 objects; 64 MiB of bodies are kept, in memory alone",
+    what: "all functions together may know of about 30,000 objects; 64 MiB of bodies are kept, in memory only",
   });
   const readers = built.flatMap(({ manifest, bundle }) => {
     const document = documents.get(manifest.name);

@@ -44,7 +44,7 @@ export const validate = command({
     output: output("json", "junit", "github"),
     data: {
       value: "DIR",
-      summary: "says what edits of manifests do to what this data folder has on record, while no runtime uses it",
+      summary: "says what edits of manifests do to the records in this data folder, while no runtime uses it",
     },
     trust: {
       value: "KEY",

@@ -121,7 +121,7 @@ const isWrite = ({ req }: Context): boolean => req.method !== "GET" && req.metho
 function strangerness(c: Context): string | undefined {
   const host = c.req.header("host");
   if (!isLoopback(getConnInfo(c).remote.address) || !isLoopbackHost(host)) {
-    return "the console is served to this machine alone";
+    return "the console is served only to this machine";
   }
   const origin = c.req.header("origin");
   const site = c.req.header("sec-fetch-site") ?? "none";

@@ -103,9 +103,9 @@ class Structure {
     const before = this.unfolded;
     this.unfolded += size;
     if (target === undefined) {
-      this.fault(node, path, `the alias *${name} stands for nothing`, `put \`&${name}\` before it, or write the value`);
+      this.fault(node, path, `the alias *${name} refers to nothing`, `put \`&${name}\` before it, or write the value`);
     } else if (this.open.has(target)) {
-      this.fault(node, path, `the alias *${name} stands for what it is part of`, "write the value");
+      this.fault(node, path, `the alias *${name} refers to a value that contains it`, "write the value");
     } else if (this.unfolded > mostNodes && before <= mostNodes) {
       this.fault(node, path, `the document's aliases unfold to more than ${mostNodes} values`, "write fewer of them");
     }

@@ -387,4 +387,4 @@ export class Dispatcher implements Replayer {
 }
 
 const unanswered: Look = () =>
-  Promise.reject(new Error("the object's body is not in the store, and nobody can be asked"));
+  Promise.reject(new Error("the object's body is not in the store, and there is no API server to ask"));

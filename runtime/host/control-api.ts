@@ -64,7 +64,7 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
     if (changed) log.info({ function: name }, words.logged);
     const says = `${name} ${changed ? words.done : words.idle}`;
     const others = elsewhere(name);
-    return { changed, says: others === undefined ? says : `${says}; this is so here alone: ${others}` };
+    return { changed, says: others === undefined ? says : `${says}; this applies only here: ${others}` };
   };
   return {
     pause: (name) =>

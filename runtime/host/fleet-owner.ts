@@ -151,7 +151,7 @@ export class FleetOwner implements Ownership {
     return new WatchfireError("WF_LEASE_STANDBY", {
       what: `the function's ${this.elsewhere(name)}`,
       hint: this.slotsOf(name).some((slot) => partitions.has(slot))
-        ? "ask again in a moment; `watchfire slots` says how its slots stand"
+        ? "ask again in a moment; `watchfire slots` shows the state of its slots"
         : "ask that replica: its name begins with that of its host, which is its pod's",
     });
   }
@@ -327,7 +327,7 @@ export function describeOwners(
   owners: readonly (string | undefined)[] = [],
 ): string | undefined {
   // The holder in a Lease ends with the number of its term.
-  const nameOf = (slot: number) => owners[slot]?.replace(/#\d+$/, "") ?? "nobody yet";
+  const nameOf = (slot: number) => owners[slot]?.replace(/#\d+$/, "") ?? "no replica yet";
   const ownerOf = (slot: number) => (here.has(slot) ? "this replica, which does not run it now" : nameOf(slot));
   const words = [...Map.groupBy(slots, ownerOf)].map(([owner, [first, ...more]]) =>
     more.length === 0 ? `slot ${first} is with ${owner}` : `slots ${[first, ...more].join(", ")} are with ${owner}`,
@@ -367,7 +367,7 @@ type SlotState = Pick<FleetReport["slots"][number], "state" | "reason" | "oldest
 
 function describeSlot({ isEnding, active, damage, delay, held }: Partition): SlotState {
   const unwritten = held?.unwritten?.message;
-  if (isEnding) return { state: "leaving", reason: unwritten ?? "its handlers finish, then another replica has it" };
+  if (isEnding) return { state: "leaving", reason: unwritten ?? "its handlers finish, then another replica takes it" };
   if (damage) return { state: "damaged", reason: damage.message };
   if (!active) return { state: "opening", reason: delay ?? unwritten ?? "its positions are being read" };
   const lags = active.dispatcher.status().map(({ lagSeconds }) => lagSeconds);
@@ -377,7 +377,7 @@ function describeSlot({ isEnding, active, damage, delay, held }: Partition): Slo
 
 function describeOther(owner: string, damage: string | undefined): SlotState {
   if (owner === "")
-    return { state: "free", reason: "nobody has it yet, or its owner is dead: the next look finds it a replica" };
+    return { state: "free", reason: "it has no owner yet, or its owner is dead: a replica takes it at the next check" };
   return damage === undefined
     ? { state: "elsewhere", reason: `${owner} has it` }
     : { state: "damaged", reason: damage };

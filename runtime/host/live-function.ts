@@ -275,10 +275,7 @@ export class LiveFunction {
       const { message } = asFault(error, "WF_ACCESS_ENV", current);
       if (message === this.envFault) return;
       this.envFault = message;
-      this.parts.log.warn(
-        { function: this.name, error: message },
-        "environment not taken up anew, the old values stay",
-      );
+      this.parts.log.warn({ function: this.name, error: message }, "environment not read again, the old values stay");
     }
   }
 

@@ -337,7 +337,7 @@ export class Elector {
         return await this.writeNow(change);
       }
       if (!found && this.options.makesAgain) return await this.makeAgain(term, record, change);
-      this.lose(found ? `${found.holder || "nobody"} holds it` : "it was deleted");
+      this.lose(found ? `${found.holder || "no replica"} holds it` : "it was deleted");
     } catch (error) {
       this.trouble = error instanceof Error ? error.message : String(error);
     }

@@ -17,16 +17,18 @@ interface Effect {
   readonly within?: string;
 }
 
-const ofBodies = "bodies on record of the other form are not used: `oldObject` is absent until an object changes";
-const cutBodies = "of bodies on record the metadata is used";
-const readAnew = (waiting: WaitingWork | undefined): string => `${all(waiting)} read anew from the API server`;
+const ofBodies = "stored bodies of the other form are not used: `oldObject` is absent until an object changes";
+const cutBodies = "only the metadata of stored bodies is used";
+const readAnew = (waiting: WaitingWork | undefined): string => `${all(waiting)} read again from the API server`;
 
 const effects: readonly Effect[] = [
   { field: "apiVersion", does: (waiting) => `${ofBodies}, ${readAnew(waiting)}` },
   {
     field: "object",
     does: (waiting, _before, after) =>
-      after === "Metadata" ? `${cutBodies}, ${all(waiting)} told with it alone` : `${ofBodies}, ${readAnew(waiting)}`,
+      after === "Metadata"
+        ? `${cutBodies}, ${all(waiting)} delivered with metadata only`
+        : `${ofBodies}, ${readAnew(waiting)}`,
   },
   { field: "lastBody", does: (_waiting, _before, after) => (after === "Metadata" ? cutBodies : ofBodies) },
   { field: "namespaces", does: () => selected },
@@ -35,9 +37,9 @@ const effects: readonly Effect[] = [
   { field: "events", does: () => "it counts for changes from now on" },
   {
     field: "changedFields",
-    does: () => "the last whole body says whether they changed; without one the next change is told",
+    does: () => "the last whole body says whether they changed; without one the next change is delivered",
   },
-  { field: "matchConditions", does: () => "they judge the next change of each object; answers on record are not used" },
+  { field: "matchConditions", does: () => "they apply to the next change of each object; stored results are not used" },
   {
     field: "key",
     // Keys exist in this mode only.
@@ -49,7 +51,7 @@ const effects: readonly Effect[] = [
     field: "mode",
     does: (waiting, before, after) => {
       if (before === "Reconcile")
-        return `${count(waiting?.keys, "waiting key is told", "waiting keys are told")} as events of the objects that woke them`;
+        return `${count(waiting?.keys, "waiting key is delivered", "waiting keys are delivered")} as events of the objects that woke them`;
       return after === "Reconcile"
         ? count(waiting?.events, "event on disk wakes its key", "events on disk wake their keys")
         : "it counts for what waits as well";
@@ -58,7 +60,7 @@ const effects: readonly Effect[] = [
   { field: "times", does: () => "the schedule begins from now" },
 ];
 
-const selected = "objects that it selects now are told as Added, and those that it lets go as Deleted";
+const selected = "objects that it selects now are delivered as Added, and those that it no longer selects as Deleted";
 
 /**
  * Describes what an edit of a function's manifest does to known objects and pending work. Returns one line for each field with an

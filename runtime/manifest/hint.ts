@@ -42,7 +42,7 @@ function hostHint(actual: string): string {
   const host = hostIn(actual);
   if (isMachine(host)) return "write 127.0.0.1 or ::1, and fetch by that address";
   if (/^[\d.]+$/.test(host) && isIP(host) === 0) return addressHint(host);
-  return `write the name alone, such as ${host}, and its ports under \`ports\``;
+  return `write only the name, such as ${host}, and its ports under \`ports\``;
 }
 
 /** Hint for a host that looks like an address. In a URL, a number with a leading zero is octal, which is rarely intended. */
@@ -64,7 +64,7 @@ export function unitHint(path: Path, amount: string): string | undefined {
 function permissionHint(field: string, actual: string): string | undefined {
   switch (field) {
     case "apiGroups":
-      if (actual.includes("/")) return `write the group alone: ${actual.split("/")[0]}`;
+      if (actual.includes("/")) return `write only the group: ${actual.split("/")[0]}`;
       return /^v\d|^core$/.test(actual) ? 'the core group is written ""' : undefined;
     case "resources":
       if (/^[a-z0-9.-]+\/$/.test(actual))

@@ -74,7 +74,7 @@ function* primaryFaults(triggers: readonly unknown[]): Generator<RuleFault> {
     yield {
       code: invalid,
       path: ["spec", "triggers", second],
-      what: "an earlier trigger has no `key` either, and the handler's `object` can be of one alone",
+      what: "an earlier trigger has no `key` either, and the handler's `object` can be of only one trigger",
       hint: "give one of them a `key`, or make it a function of its own",
     };
     return;

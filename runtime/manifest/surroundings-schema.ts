@@ -13,7 +13,7 @@ export const egressSchema = z.strictObject({
     )
     .refine((host) => !isMachine(host), { error: "no name may lead to the machine itself" })
     .describe(
-      "Host name, matched exactly; `*.example.com` stands for all names below it, at any depth. Loopback and link-local addresses are allowed only if the host is written as that address.",
+      "Host name, matched exactly; `*.example.com` matches all names below it, at any depth. Loopback and link-local addresses are allowed only if the host is written as that address.",
     ),
   network: z
     .enum(["Public", "Private"])

@@ -62,7 +62,7 @@ function fenceOptions(held: Omit<HeldLease, "annotations" | "annotate">, log: Lo
   if (!fence) throw lostError("it was lost before the store was open");
   const raise = async (above: number) => {
     const raised = await held.raise(above);
-    const what = "Lease raised above the number that the store has on record: etcd was probably restored from a backup";
+    const what = "Lease raised above the number in the store: etcd was probably restored from a backup";
     if (raised) log.warn({ before: fence.number, recorded: above, fence: raised.number }, what);
     return raised;
   };

@@ -121,7 +121,7 @@ function routes(inspection: Inspection, own: readonly string[] = []): Hono {
     app.use(path, async (c, next) => {
       const peer = getConnInfo(c).remote.address;
       if (!isLoopback(peer) || c.req.header("origin") !== undefined || !isLoopbackHost(c.req.header("host"))) {
-        return c.json({ error: `${what} are served to this machine alone` }, 403);
+        return c.json({ error: `${what} are served only to this machine` }, 403);
       }
       const header = c.req.header("authorization");
       if (!bears(header, inspection.token)) {

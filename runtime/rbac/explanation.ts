@@ -65,7 +65,7 @@ function selectionWords({ apiVersion, kind, object, namespaces, labelSelector, f
     ...(fieldSelector === "" ? [] : [`fields ${fieldSelector}`]),
   ];
   const which = selectors.length === 0 ? "" : `, selected by ${selectors.join(" and ")}`;
-  return `each ${kind} (${apiVersion}) ${scopeWords(namespaces)}, ${object === "Full" ? whole : "its metadata alone"}${which}`;
+  return `each ${kind} (${apiVersion}) ${scopeWords(namespaces)}, ${object === "Full" ? whole : "only its metadata"}${which}`;
 }
 
 function scopeWords(scope: NamespaceScope): string {

@@ -198,13 +198,13 @@ export class SlotOwner {
       const isHeard = await own.held.release();
       if (this.own.get(slot) === own) this.own.delete(slot);
       own.work.over?.();
-      log.info({ slot, drainedMs: Math.round(clock.monotonic() - from), isHeard }, "slot let go");
+      log.info({ slot, drainedMs: Math.round(clock.monotonic() - from), isHeard }, "slot released");
     })();
     return own.leaving;
   }
 
   private stolen(slot: number, record: LeaseRecord): void {
     this.stopping.abort();
-    this.options.onLost(lostError(`slot ${slot} is with ${record.holder || "nobody"}`));
+    this.options.onLost(lostError(`slot ${slot} is with ${record.holder || "no replica"}`));
   }
 }

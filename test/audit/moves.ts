@@ -3,7 +3,7 @@ interface Line {
   readonly time: string;
   readonly msg: string;
   readonly slot?: number;
-  /** On `slot let go`: duration of the drain. */
+  /** On `slot released`: duration of the drain. */
   readonly drainedMs?: number;
   /** On `slot runs`: time since the slot was acquired. */
   readonly tookMs?: number;
@@ -28,7 +28,7 @@ export function movesIn(logs: readonly string[]): number[] {
   const begun = new Map<number, number>();
   const pauses: number[] = [];
   for (const { slot, at, msg, drainedMs = 0 } of linesIn(logs)) {
-    if (msg === "slot let go") begun.set(slot, at - drainedMs);
+    if (msg === "slot released") begun.set(slot, at - drainedMs);
     const from = begun.get(slot);
     if (msg !== "slot runs" || from === undefined) continue;
     pauses.push(at - from);

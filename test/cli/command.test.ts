@@ -31,7 +31,7 @@ describe("a command line", () => {
     [["--sugar"], "there is no option --sugar"],
     [["-c", "3"], "there is no option -c"],
     [["--cup", "3"], "did you mean --cups?"],
-    [["milk"], "options alone, got milk"],
+    [["milk"], "only options, got milk"],
     [["--cups"], "--cups takes N, and has none"],
     [["--cups="], "--cups takes N, and has none"],
     [["--cups", "--hot"], "--cups takes N, and has none"],

@@ -31,7 +31,7 @@ it("validate says in one line what an edit does to what a data folder has on rec
   define(functions, "copy", undefined, manifest("copy"));
   for (const _ of ["once", "again"]) {
     const { status, output } = await outcome("validate", "--functions", functions, "--data", data);
-    expect(output).toContain("copy: mode changed from Reconcile to All: 1 waiting key is told");
+    expect(output).toContain("copy: mode changed from Reconcile to All: 1 waiting key is delivered");
     expect(status).toBe(0);
   }
 });

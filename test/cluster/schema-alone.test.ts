@@ -25,7 +25,7 @@ const priority = (value: number) => ({
   value,
 });
 const warning =
-  '299 - "this cluster checks scheduling.k8s.io/v1 PriorityClass by its schema alone, a real API server has further rules for it"';
+  '299 - "this cluster checks scheduling.k8s.io/v1 PriorityClass only by its schema; a real API server has further rules for it"';
 
 test("every write of a kind that is checked by its schema alone is answered with a warning that says so", async () => {
   expect(await send("POST", classes, priority(1))).toEqual([201, warning]);

@@ -4,7 +4,7 @@ import { describeOwners } from "../../runtime/host/fleet-owner.ts";
 test("slots are told of by their owners, each once, and without the number of its term", () => {
   const owners = ["a#1", "b#2", undefined, "a#1"];
   expect(describeOwners([0, 1, 2, 3], new Map(), owners)).toBe(
-    "slots 0, 3 are with a; slot 1 is with b; slot 2 is with nobody yet",
+    "slots 0, 3 are with a; slot 1 is with b; slot 2 is with no replica yet",
   );
 });
 

@@ -214,7 +214,7 @@ test("a Secret that cannot be read any more leaves the function running on the o
   said.length = 0;
   secret.fault = new ApiError({ status: 404, message: "not found", reason: "NotFound" });
   await clock.advance(120_000);
-  expect(said).toEqual(["environment not taken up anew, the old values stay"]);
+  expect(said).toEqual(["environment not read again, the old values stay"]);
   expect([loaded, live.state.type]).toEqual([["a one"], "running"]);
   await live.stop({ retire: true });
 });

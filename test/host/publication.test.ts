@@ -35,7 +35,7 @@ test("what a replica's earlier process told of its part says nothing of the proc
   };
   expect(whole("b#1")).toMatchObject({ ready: true });
   expect(whole("b#2")).toMatchObject({ ready: false, reason: "Starting" });
-  expect(whole("b#2").message).toBe("b has slot 5, and has not told how it stands there");
+  expect(whole("b#2").message).toBe("b has slot 5, and has not reported its state");
 });
 
 test("a part that a replica lets go of, or loses, is not its own to tell from then on", () => {

@@ -125,7 +125,7 @@ describe("a hostile handler harms only its own attempts:", () => {
     if (outcome.type === "failed") charged.add(program.name);
     await Promise.all([innocents.seen(100), quiet(pids)]);
     clearInterval(sampler);
-    const deaths = fixture.notes.map(({ reason, functions }) => `${reason} by ${functions.join() || "nobody"}`);
+    const deaths = fixture.notes.map(({ reason, functions }) => `${reason} by ${functions.join() || "no replica"}`);
     table.push(
       `${program.name.padEnd(29)} ${ending.padEnd(22)} ${tookMs.toFixed(0).padStart(5)} ms, cpu ${costMs.toFixed(0).padStart(4)} ms  rss executor ${megabytes(peak).toString().padStart(3)} parent ${megabytes(parentPeak).toString().padStart(3)} MiB  innocents' p99 ${innocents.p99().toFixed(0).padStart(3)} ms  charged: ${outcome.type === "failed" ? program.name : "none"}  lost: ${deaths.join("; ") || "none"}`,
     );

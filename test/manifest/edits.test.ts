@@ -21,7 +21,7 @@ it("an edit says in one line for each field what it does to what waits", () => {
   ]);
   const [mode, ...others] = editsOf(under(), under({}, "Reconcile"), [], waits({ keys: 1 }));
   expect([mode, others]).toEqual([
-    "mode changed from Reconcile to All: 1 waiting key is told as events of the objects that woke them",
+    "mode changed from Reconcile to All: 1 waiting key is delivered as events of the objects that woke them",
     [],
   ]);
   expect(editsOf(under({ labelSelector: "x=1" }), under())).toEqual([
@@ -40,20 +40,22 @@ it("a line that names a trigger counts what waits for that trigger, and the mode
   };
   const waitingOf = ({ name }: { name: string }) => own[name] as WaitingWork;
   expect(editsOf(both("v2", "Reconcile"), both("v1", "Reconcile"), [], waitingOf)).toEqual([
-    expect.stringMatching(/^trigger settings: .* 3 waiting keys are read anew from the API server$/),
-    expect.stringMatching(/^trigger other: .* 1 event on disk is read anew from the API server$/),
+    expect.stringMatching(/^trigger settings: .* 3 waiting keys are read again from the API server$/),
+    expect.stringMatching(/^trigger other: .* 1 event on disk is read again from the API server$/),
   ]);
   expect(editsOf(both("v1", "Reconcile"), both("v1", "All"), [], waitingOf)).toEqual([
     "mode changed from All to Reconcile: 1 event on disk wakes its key",
   ]);
   const cut = editsOf(under({ object: "Metadata" }), under(), [], waits({ events: 2, keys: 1 }));
-  expect(cut).toEqual([expect.stringMatching(/, 1 waiting key and 2 events on disk are told with it alone$/)]);
+  expect(cut).toEqual([
+    expect.stringMatching(/, 1 waiting key and 2 events on disk are delivered with metadata only$/),
+  ]);
 });
 
 it("an edit to less says that what is known is cut to it, and not that it is left out", () => {
   for (const field of ["object", "lastBody"] as const) {
     const [less, more] = [under({ [field]: "Metadata" }), under({ [field]: "Full" })];
-    expect(editsOf(less, more)).toEqual([expect.stringContaining("the metadata is used")]);
+    expect(editsOf(less, more)).toEqual([expect.stringContaining("only the metadata of stored bodies")]);
     expect(editsOf(more, less)).toEqual([expect.stringContaining("are not used")]);
   }
 });

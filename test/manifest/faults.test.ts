@@ -123,7 +123,7 @@ describe("a faulty manifest", () => {
     ["a resource with a stray slash", grant("resources: [pods/]"), "write pods, or name the subresource: pods/status"],
     ["a version as group", grant("apiGroups: [v1]"), 'the core group is written ""'],
     ["the core group by a name", grant("apiGroups: [core]"), 'the core group is written ""'],
-    ["a group with version", grant("apiGroups: [apps/v1]"), "the group alone: apps"],
+    ["a group with version", grant("apiGroups: [apps/v1]"), "only the group: apps"],
     ["a grant for every namespace by a star", grant('namespaces: ["*"]'), "leave `namespaces` out"],
     ["a URL as host", withSpec("egress: [{ host: https://hooks.slack.com/x }]"), "such as hooks.slack.com"],
     ["the machine's own name as host", withSpec("egress: [{ host: LocalHost. }]"), "write 127.0.0.1 or ::1, and"],
@@ -131,7 +131,7 @@ describe("a faulty manifest", () => {
     ["a shortened address as host", withSpec('egress: [{ host: "127.1" }]'), "write the address in full: 127.0.0.1"],
     ["a wildcard for every host", withSpec('egress: [{ host: "*" }]'), "such as *.example.com"],
     ["a wildcard for a whole top-level domain", withSpec('egress: [{ host: "*.com" }]'), "such as *.example.com"],
-    ["a wildcard within a name", withSpec('egress: [{ host: "a.*.example.com" }]'), "write the name alone"],
+    ["a wildcard within a name", withSpec('egress: [{ host: "a.*.example.com" }]'), "write only the name"],
     ["an unknown network", withSpec("egress: [{ host: a.com, network: Inside }]"), "one of Public, Private"],
     ["a port out of range", withSpec("egress: [{ host: a.com, ports: [70000] }]"), "at most 65535"],
     ["no port", withSpec("egress: [{ host: a.com, ports: [] }]"), "at least one port"],
@@ -180,11 +180,11 @@ describe("a faulty manifest", () => {
   });
 
   it.each([
-    ["that was never given", "  delivery: *defaults", "7:13 spec.delivery: the alias *defaults stands for nothing"],
+    ["that was never given", "  delivery: *defaults", "7:13 spec.delivery: the alias *defaults refers to"],
     [
       "within itself",
       "  delivery: &all { retry: *all }",
-      "6:27 spec.delivery.retry: the alias *all stands for what it",
+      "6:27 spec.delivery.retry: the alias *all refers to a value that contains it",
     ],
   ])("is told where an alias stands for a value %s", async (_what, spec, said) => {
     const { lines } = await loadSpec(spec.startsWith("  delivery: *") ? `${trigger("")}\n${spec}` : spec);

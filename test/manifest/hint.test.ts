@@ -20,11 +20,11 @@ test.each([
     "write the four numbers of an address, 0 to 255 and with no zero before them, such as 192.0.2.1",
   ],
   [host, "127.1:80", "write the address in full: 127.0.0.1"],
-  [host, "127.0.0.1:80", "write the name alone, such as 127.0.0.1, and its ports under `ports`"],
-  [host, "http://[::1]:80", "write the name alone, such as ::1, and its ports under `ports`"],
+  [host, "127.0.0.1:80", "write only the name, such as 127.0.0.1, and its ports under `ports`"],
+  [host, "http://[::1]:80", "write only the name, such as ::1, and its ports under `ports`"],
   [host, "http://localhost:8099/x", "write 127.0.0.1 or ::1, and fetch by that address"],
   [host, "localhost", "write 127.0.0.1 or ::1, and fetch by that address"],
-  [host, "https://a.example/x", "write the name alone, such as a.example, and its ports under `ports`"],
+  [host, "https://a.example/x", "write only the name, such as a.example, and its ports under `ports`"],
 ])("a hint never says to write what stands there: %j: %s", (path, actual, hint) => {
   expect(valueHint(path, actual)).toBe(hint);
 });

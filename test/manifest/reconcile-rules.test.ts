@@ -81,7 +81,7 @@ describe("a manifest of mode Reconcile", () => {
       "an expression on what is not kept",
       "{ mode: Reconcile }",
       [shops, pods('{ expression: "object.spec.nodeName" }', ", lastBody: Metadata")],
-      "spec.triggers[1].key.expression: the expression reads spec, but metadata alone is read or kept",
+      "spec.triggers[1].key.expression: the expression reads spec, but only metadata is read or kept",
     ],
     [
       "an object that is kept in part",

@@ -90,7 +90,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
         expect.arrayContaining(["recorder-0"]),
       ]);
       const { stdout } = await execute(process.execPath, [bin, "slots", "--data", each.options.data]);
-      expect(stdout).toContain(`\nslot ${slot} stands still: WF_CHECKPOINT_CORRUPT: `);
+      expect(stdout).toContain(`\nslot ${slot} is stopped: WF_CHECKPOINT_CORRUPT: `);
     }
     // Each of the other functions receives the changes.
     await on.load(100);
@@ -103,7 +103,7 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
     const owner = (await first.status()).fleet?.slots[slot]?.owner;
     const [holder, other] = owner === first.name ? [first, second] : [second, first];
     const left = (await lastOf(slot))?.sequence;
-    expect(await lines(holder, "slot stands still")).toHaveLength(1);
+    expect(await lines(holder, "slot stopped")).toHaveLength(1);
 
     await holder.kill();
     await until("the other has it, and all others", 60_000, async () => {
@@ -111,14 +111,14 @@ describe.skipIf(natsProgram === undefined)("a slot whose positions cannot be rea
       const report = (await other.status()).fleet?.slots[slot];
       return damaged?.length === 1 && running?.length === slots - 1 && report?.owner === other.name;
     });
-    await until("it has said so", 30_000, async () => (await lines(other, "slot stands still")).length > 0);
+    await until("it has said so", 30_000, async () => (await lines(other, "slot stopped")).length > 0);
     await on.load(100);
     // A replica that acquires the slot writes one message, and no message while the slot is stopped.
     const taken = (await lastOf(slot))?.sequence ?? 0;
     expect(taken).toBeGreaterThan(left ?? 0);
     await on.load(20);
     expect((await lastOf(slot))?.sequence).toBe(taken);
-    expect(await lines(other, "slot stands still")).toHaveLength(1);
+    expect(await lines(other, "slot stopped")).toHaveLength(1);
 
     await repair(slot);
     await until("it runs", 60_000, async () => (await states(other)).running?.length === slots);

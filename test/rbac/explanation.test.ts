@@ -35,7 +35,7 @@ describe("the explanation of a function", () => {
     ];
     expect(said({ triggers, schedules: [schedule({ name: "tick" })] }, "is shown, by its triggers")).toEqual([
       "a: each Secret (v1) in namespaces x, y, with its data",
-      "b: each Deployment (apps/v1) everywhere, its metadata alone, selected by labels app=web and fields metadata.name!=z",
+      "b: each Deployment (apps/v1) everywhere, only its metadata, selected by labels app=web and fields metadata.name!=z",
       "c: each ConfigMap (v1) in namespaces with the labels team=a, as a whole",
       expect.stringMatching(/^tick: no object, by the clock: \S/),
     ]);

@@ -19,7 +19,7 @@ export const deployedCodes = {
     "rename the function, or give the runtime another account; nothing was written",
   ),
   WF_DEPLOYED_REMOVES: user(
-    "a deployment would remove functions, and nobody agreed to that",
+    "a deployment would remove functions, which needs a confirmation",
     "run the command again with --yes if that is meant; if not, name the right folder with --functions or the right set with --set",
   ),
   WF_DEPLOYED_NO_SETS: user(

@@ -114,7 +114,7 @@ function textOf(message: Message): FaultText {
     return { code: "WF_BUNDLE_UNRESOLVED", what: `"${file}" exports no "${missing}"`, hint };
   }
   if (/^Top-level await /.test(text)) {
-    return { code: "WF_BUNDLE_TOP_LEVEL_AWAIT", what: "this await stands outside of any function" };
+    return { code: "WF_BUNDLE_TOP_LEVEL_AWAIT", what: "this await is outside of any function" };
   }
   return { code: "WF_BUNDLE_SYNTAX", what: `cannot be parsed: ${lowerFirst(text)}` };
 }

@@ -108,7 +108,8 @@ function ownSources(map: SourceMap, inputs: readonly string[], imports: Imports)
   const fileOf = (name: string): string => {
     if (name === entrySource || imports.isEmpty(name)) return name;
     const file = imports.fileOf(name);
-    if (file === undefined) throw new SourceFault("WF_BUNDLE_OUTSIDE", "a file went in that nobody gave");
+    if (file === undefined)
+      throw new SourceFault("WF_BUNDLE_OUTSIDE", "the bundle has a file that is not among the sources");
     return file;
   };
   inputs.forEach(fileOf);

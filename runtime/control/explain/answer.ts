@@ -50,7 +50,7 @@ export function answerOf(facts: ObjectFacts, checks: readonly Check[]): TriggerA
 }
 
 const labels: { readonly [why in Why]?: string } = {
-  shard: "it is not told of here",
+  shard: "it belongs to a shard of another replica",
   namespace: "its namespace is not read",
   source: "its source does not bring it",
   labelSelector: "the label selector leaves it out",

@@ -43,7 +43,7 @@ function namespace({ trigger: { namespaces }, namespace, report, live }: ObjectF
       return ["yes", "the trigger reads all namespaces"];
     case "names":
       if (report.position) return ["yes", `the trigger reads ${namespace}`];
-      return ["no", `the trigger reads ${namespaces.names.join(", ")} alone`];
+      return ["no", `the trigger reads only ${namespaces.names.join(", ")}`];
     case "labels":
       if (report.position) return ["yes", `the labels of ${namespace} match ${namespaces.labelSelector}`];
       return ["no", `${namespace} is not among the namespaces whose labels match ${namespaces.labelSelector}`];
@@ -113,7 +113,7 @@ function changedFields({ trigger, report: { next } }: ObjectFacts): CheckAnswer 
   const fields = fieldsOf(trigger);
   if (!next || next.heldBack?.type === "events") return ["unknown", fields];
   if (next.heldBack?.type === "changedFields") return ["no", `none differs from what the trigger knows: ${fields}`];
-  return ["yes", next.type === "Modified" ? `one differs: ${fields}` : `asked of a Modified alone: ${fields}`];
+  return ["yes", next.type === "Modified" ? `one differs: ${fields}` : `applies only to Modified: ${fields}`];
 }
 
 /** Maximum characters of an expression that are shown. */

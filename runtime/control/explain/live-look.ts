@@ -41,7 +41,7 @@ export async function lookAt(
       return { type: "misnamed", why: `a ${kind} has a namespace: ask for NAMESPACE/NAME` };
     }
     if (!resource.namespaced && namespace !== "") {
-      return { type: "misnamed", why: `a ${kind} has no namespace: ask for NAME alone` };
+      return { type: "misnamed", why: `a ${kind} has no namespace: ask for NAME` };
     }
     const find = async (
       selectors: Pick<SourceSpec, "labelSelector" | "fieldSelector">,

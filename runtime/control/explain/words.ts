@@ -26,7 +26,7 @@ export function because(why: HeldBack, type: EventType, trigger: Trigger, show: 
     case "unselected":
       return "it waited while the manifest was edited, and its trigger selects its object no more";
     case "backlog":
-      return `more changes of the object waited than its share of the queue: a newer event stands for ${why.collapsed} of them`;
+      return `more changes of the object waited than its share of the queue: a newer event replaces ${why.collapsed} of them`;
     case "key":
       return trigger.key?.type === "owner"
         ? `it has no owner of kind ${trigger.key.kind}, by which its trigger's key would wake one`

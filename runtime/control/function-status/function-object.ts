@@ -178,5 +178,5 @@ const untold = (owner: string, slot: number): Pick<FunctionReport, "ready" | "re
   message:
     owner === ""
       ? `no replica has slot ${slot} yet`
-      : `${owner.replace(/#\d+$/, "")} has slot ${slot}, and has not told how it stands there`,
+      : `${owner.replace(/#\d+$/, "")} has slot ${slot}, and has not reported its state`,
 });

@@ -249,7 +249,7 @@ export class StatusPublisher {
       if (found) return this.keep(name, { conditions: found.conditions, shares: [...found.shares.keys()] });
       if (!this.foreign.has(name)) {
         const what = `the object ${name} belongs to another runtime, whose name its \`spec.runtime\` has`;
-        const hint = "give the function another name, or run it under one of the two alone";
+        const hint = "give the function another name, or run it under only one of the two";
         const { message: error } = new WatchfireError("WF_RUNTIME_STATUS_UNWRITTEN", { what, hint });
         log.warn({ function: name, error }, "function status belongs to another runtime");
       }

@@ -84,6 +84,6 @@ export async function anyShard<T>(
   const isAware = (error: unknown) => !(error instanceof WatchfireError && error.code === unaware);
   const refusal = refusals.find(isAware) ?? refusals[0];
   if (elsewhere === undefined || !(refusal instanceof WatchfireError)) throw refusal;
-  const what = `${refusal.detail.what}; this is so here alone: ${elsewhere}`;
+  const what = `${refusal.detail.what}; this applies only here: ${elsewhere}`;
   throw new WatchfireError(refusal.code, { ...refusal.detail, what, cause: refusal });
 }

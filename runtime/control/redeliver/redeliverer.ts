@@ -110,8 +110,8 @@ export class Redeliverer {
     const isSame = found.type === "there" && found.change.meta.resourceVersion === run.resourceVersion;
     if (!isSame || run.type === "Deleted") {
       const state = found.type === "there" ? "has changed since" : "is not there any more";
-      const hint = `what is there now is told by \`watchfire redeliver ${name} --object ${shown(run.key)}\``;
-      throw refused(`the object ${state}, and what the run was told of it is not kept`, id, hint);
+      const hint = `deliver the present state by \`watchfire redeliver ${name} --object ${shown(run.key)}\``;
+      throw refused(`the object ${state}, and the state that the run received is not kept`, id, hint);
     }
     const became = dispatch.redeliver(trigger.name, found.change, run);
     await dispatch.saved();
@@ -195,6 +195,6 @@ const refused = (what: string, actual?: string, hint?: string): WatchfireError =
 /** Refuses functions that only have schedules, which concern no object: a scheduled time is redelivered by its run. */
 function assertWatches({ name, triggers }: Retold, actual: string): void {
   if (triggers.length > 0) return;
-  const hint = `\`watchfire runs ${name}\` shows the runs, and \`watchfire redeliver ${name} --run ID\` has one told again`;
-  throw refused("the function has schedules alone, which are about no object", actual, hint);
+  const hint = `\`watchfire runs ${name}\` shows the runs, and \`watchfire redeliver ${name} --run ID\` delivers one again`;
+  throw refused("the function has only schedules, which have no object", actual, hint);
 }

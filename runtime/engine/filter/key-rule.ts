@@ -93,7 +93,7 @@ export function checkKeyExpression(expression: ASTNode, object: "Full" | "Metada
   const { paths } = compiled(expression);
   if (paths.length === 0) return "the expression names nothing of `object`";
   const unread = object === "Full" ? undefined : paths.find(([first]) => first !== "metadata" && first !== "kind");
-  return unread && `the expression reads ${unread[0] ?? "the whole object"}, but metadata alone is read or kept`;
+  return unread && `the expression reads ${unread[0] ?? "the whole object"}, but only metadata is read or kept`;
 }
 
 function compiled(ast: ASTNode): { readonly code: CompiledExpression; readonly paths: readonly FieldPath[] } {

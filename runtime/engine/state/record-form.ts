@@ -5,7 +5,7 @@ import { isMetadataAlone } from "../filter/previous-object.ts";
 import { RawFields } from "../filter/raw-fields.ts";
 import { ObjectSelector } from "./object-selector.ts";
 
-/** The part of a body that is stored: the whole object, its metadata alone, or nothing. */
+/** The part of a body that is stored: the whole object, only its metadata, or nothing. */
 export type KeptBody = "Full" | "Metadata" | "None";
 
 /** The letter of each in a form's text. */

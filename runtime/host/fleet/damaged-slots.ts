@@ -60,7 +60,7 @@ export class DamagedSlots {
   private tell(fault: WatchfireError): void {
     const { held, log } = this.parts;
     this.found = fault;
-    log.error({ slot: held.slot, error: fault.message }, "slot stands still");
+    log.error({ slot: held.slot, error: fault.message }, "slot stopped");
     this.note(fault.message);
   }
 

@@ -163,7 +163,7 @@ export class ValueReader {
 }
 
 function mustOpen(bytes: Buffer, at: number): void {
-  if (bytes[at] !== openBrace) throw new NotJson("something other than an object stands where an event should stand");
+  if (bytes[at] !== openBrace) throw new NotJson("a value other than an object is in the place of an event");
 }
 
 /** Whether the last byte from `from` on that is not white space may end a value. */

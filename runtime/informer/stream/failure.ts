@@ -74,7 +74,7 @@ export function causeOf(ending: Ending): string {
   return ending.type === "closed" ? ending.by : ending.type;
 }
 
-const rewind = "the cluster's state went back, as it does when it is restored from a backup; all is listed anew";
+const rewind = "the cluster's state went back, as after a restore from a backup; everything is listed again";
 
 /** Returns a description for the status page. */
 export function messageOf(ending: Ending): string {

@@ -120,10 +120,10 @@ function lossOf(
   server: string | undefined,
 ): WatchfireError | undefined {
   const [, known = "0", witnessed = streams] = /^(\d+) (.*)$/.exec(mark) ?? [];
-  if (!last && mark !== "") return rewound("it is empty, or was made anew", 0);
+  if (!last && mark !== "") return rewound("it is empty, or was created again", 0);
   if (last && last.sequence < Number(known)) return rewound(`it ends before ${known}`, last.sequence);
   if (witnessed !== streams || (last && last.note.streams !== streams))
-    return rewound("one of the streams was made anew", streams);
+    return rewound("one of the streams was created again", streams);
   if (last?.note.end !== "running" || last.note.server === undefined || last.note.server === server) return undefined;
   return rewound("its server, which is no cluster, was started again and may have lost the last commits", server);
 }

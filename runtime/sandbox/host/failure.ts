@@ -156,7 +156,7 @@ export async function loadError(
     return new WatchfireError("WF_SANDBOX_LOAD", { what: `the module's top level threw ${name}: ${message}`, ...at });
   }
   if (reason === "unheard") {
-    const what = `the module's top level left a rejection that nobody hears, ${name}: ${message}`;
+    const what = `the module's top level left an unhandled rejection, ${name}: ${message}`;
     return new WatchfireError("WF_SANDBOX_LOAD", { what, ...at });
   }
   if (reason === "cpu" || reason === "deadline") {

@@ -356,7 +356,7 @@ export class Placement implements TenantListener {
   }
 
   private returned({ events }: Returned): void {
-    if (this.recalls === 0) throw new Breach("it gives back what nobody asked for");
+    if (this.recalls === 0) throw new Breach("it returns something that was not requested");
     this.recalls--;
     const hasBegun = (no: number) => this.known(no)?.enteredAt !== undefined;
     if (events.some(hasBegun)) throw new Breach("it gives back what it had begun");

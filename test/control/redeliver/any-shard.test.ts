@@ -23,6 +23,6 @@ test("where none can, the one that knows of the run says why", async () => {
 });
 
 test("a refusal names the replica that has the other shards", async () => {
-  const refusal = 'WF_RUNTIME_NO_RUN: no run has this ID; this is so here alone: slot 3 is with b, got "u/12/Added"';
+  const refusal = 'WF_RUNTIME_NO_RUN: no run has this ID; this applies only here: slot 3 is with b, got "u/12/Added"';
   await expect(ask([unaware], "slot 3 is with b")).rejects.toThrow(refusal);
 });

@@ -6,7 +6,7 @@ test("a function of schedules alone is told of no object, and the refusal says h
   const nightly = { name: "nightly", triggers: [] } as unknown as Retold;
   const refusal = {
     code: "WF_RUNTIME_NOT_REDELIVERED",
-    message: expect.stringMatching(/schedules alone.*watchfire redeliver nightly --run ID/),
+    message: expect.stringMatching(/only schedules.*watchfire redeliver nightly --run ID/),
   };
   await expect(redeliverer.object(nightly, { namespace: "", name: "a" })).rejects.toMatchObject(refusal);
   await expect(redeliverer.all(nightly, new Map())).rejects.toMatchObject(refusal);

@@ -236,7 +236,7 @@ function resource(groupVersion: string, kind: string, row: Row): ResourceType {
 
 /** The warning about a kind whose rules beyond the schema, which the real server has in code, are not there. */
 const schemaAlone = (groupVersion: string, kind: string): string =>
-  `this cluster checks ${groupVersion} ${kind} by its schema alone, a real API server has further rules for it`;
+  `this cluster checks ${groupVersion} ${kind} only by its schema; a real API server has further rules for it`;
 
 function storedSchema(apiVersion: string, kind: string): ResourceType["schema"] {
   const { group, version } = groupVersion(apiVersion);
