@@ -16,7 +16,7 @@ export function answerFromCache<Name extends CacheOperation>(
   args: ArgumentsOf<Name>,
 ): string {
   try {
-    if (!reads) throw new WatchfireError("WF_READS_UNDECLARED", { what: "this runtime keeps no reads" });
+    if (!reads) throw new WatchfireError("WF_READS_UNDECLARED", { what: "this runtime has no object cache" });
     if (operation === "cache.get") return reads.get(functionName, (args as ArgumentsOf<"cache.get">).ref);
     if (operation === "cache.list") return reads.list(functionName, args as ArgumentsOf<"cache.list">);
     return reads.age(functionName, args as ArgumentsOf<"cache.age">);

@@ -18,7 +18,7 @@ export const build = command({
   summary: "builds the functions into a folder, which an image carries and `start` runs as it is",
   options: {
     functions: functionsFolder,
-    out: { value: "DIR", summary: "where to write them; what an earlier build wrote there goes", default: "build" },
+    out: { value: "DIR", summary: "where to write them; the output of an earlier build is deleted", default: "build" },
     sign: { value: "KEY", summary: "signs what is built with this ed25519 private key, a PEM file" },
   },
   async run({ options }) {

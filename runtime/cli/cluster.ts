@@ -13,7 +13,7 @@ export const cluster = command({
     port: { value: "N", summary: "the API's port on loopback; 0 takes a free one", default: "0" },
     state: {
       value: "FILE",
-      summary: "keep objects, certificates and tokens in this file; without it they go with the process",
+      summary: "keep objects, certificates and tokens in this file; without it they are in memory only",
     },
     kubeconfig: { value: "FILE", summary: "where to write the kubeconfig", default: `${data.default}/kubeconfig` },
   },

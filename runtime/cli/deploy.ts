@@ -22,7 +22,7 @@ import { warn, warningsOfReach } from "./warning.ts";
 
 export const deploy = command({
   name: "deploy",
-  summary: "brings the functions into the cluster, where a runtime started with --deployed takes them up",
+  summary: "deploys the functions to the cluster, where a runtime started with --deployed runs them",
   options: {
     functions,
     namespace: { value: "NS", summary: "the runtime's namespace; without it: the context's" },
@@ -89,12 +89,12 @@ export const deploy = command({
       process.stderr.write(`deployed the set ${set} for the runtime ${runtime} at ${transport.description}\n`);
       if (await isAbsent(transport, namespace, rules.account)) {
         process.stderr.write(
-          `there is no ServiceAccount ${runtime}: nothing runs these until a runtime is installed as it\n`,
+          `there is no ServiceAccount ${runtime}: the functions run once a runtime with this account is installed\n`,
         );
       }
       if (!absence) return 0;
       // A misspelt namespace must be reported, but a deleted one must not prevent the rest from being deployed.
-      process.stderr.write(`${absence.fault.message}\nall but the rights in it is deployed\n`);
+      process.stderr.write(`${absence.fault.message}\neverything else is deployed\n`);
       return 1;
     });
   },

@@ -72,7 +72,7 @@ const answerOf = (findings: readonly Finding[], namespace: string, command: stri
 const isLacking = ({ missing, absent }: Finding): boolean => absent || (missing?.length ?? 0) > 0;
 
 const unknown =
-  "whether anything is missing is not known: let somebody ask who may create subjectaccessreviews.authorization.k8s.io";
+  "missing rights are unknown: run this as a user who may create subjectaccessreviews.authorization.k8s.io";
 
 const isWell = ({ missing, absent }: Finding): boolean => !absent && missing?.length === 0;
 

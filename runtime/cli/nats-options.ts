@@ -12,7 +12,7 @@ export const natsOptions = {
     summary: "for --store nats: a server, or some of a cluster, such as nats://nats.nats:4222",
   },
   "nats-creds": { value: "FILE", summary: "a user's credentials for NATS, or its nkey's seed" },
-  "nats-ca": { value: "FILE", summary: "certificates that vouch for NATS, PEM; only TLS is spoken then" },
+  "nats-ca": { value: "FILE", summary: "CA certificates of NATS, PEM; implies TLS" },
   "nats-cert": { value: "FILE", summary: "a certificate to show to NATS, PEM" },
   "nats-key": { value: "FILE", summary: "that certificate's key, PEM" },
   "nats-replicas": { value: "N", summary: "on how many servers a new stream is; without it 3 on a cluster" },

@@ -48,7 +48,7 @@ export const loopback = "127.0.0.1";
 
 export const endpointsPort = {
   value: "N",
-  summary: `the port of /status and its like on ${loopback}; where it is not named and taken, one of the next 20`,
+  summary: `the port of /status and the other endpoints on ${loopback}; without this option one of the next 20 if it is in use`,
   default: port,
 } as const satisfies Option;
 

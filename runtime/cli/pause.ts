@@ -16,6 +16,6 @@ const commandOf = (name: "pause" | "resume", summary: string) =>
     },
   });
 
-export const pause = commandOf("pause", "lets no handler of a function begin until it is resumed; what happens waits");
+export const pause = commandOf("pause", "pauses a function: no handler starts, and events wait until it is resumed");
 
-export const resume = commandOf("resume", "lets a function that was paused go on with what has waited");
+export const resume = commandOf("resume", "resumes a paused function");

@@ -35,7 +35,7 @@ const options = {
 
 export const record = command({
   name: "record",
-  summary: "saves what a function is given from now on as fixtures for `watchfire test`, without secrets",
+  summary: "saves the events that a function receives from now on as fixtures for `watchfire test`, without secrets",
   operands: "FUNCTION",
   options,
   async run(invocation) {
@@ -122,4 +122,4 @@ async function folderOf(name: string, { options: { to, functions } }: Invocation
 }
 
 const nothing = (name: string, timeout: string): WatchfireError =>
-  new WatchfireError("WF_CLI_NOT_RECORDED", { what: `${name} is given nothing for ${timeout}` });
+  new WatchfireError("WF_CLI_NOT_RECORDED", { what: `${name} received no event within ${timeout}` });

@@ -17,7 +17,7 @@ const options = {
 
 export const redeliver = command({
   name: "redeliver",
-  summary: "delivers objects to a function's handler again, flagged as redelivered, in each object's order",
+  summary: "delivers objects to a function again, flagged as redelivered, one at a time for each object",
   operands: "FUNCTION",
   options,
   async run(invocation) {

@@ -27,7 +27,9 @@ export function stopSignal({ isStartedByNpm }: Pick<Environment, "isStartedByNpm
     process.on(name, () => {
       if (!stopping.signal.aborted) ask();
       else if (performance.now() - askedAt > echoMs) {
-        process.stderr.write("asked twice: ended at once; what handlers were doing comes again at the next start\n");
+        process.stderr.write(
+          "second signal: the process ends at once; interrupted events are delivered again at the next start\n",
+        );
         process.exit(2);
       }
     });

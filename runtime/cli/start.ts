@@ -65,7 +65,7 @@ export const start = command({
       value: "N",
       summary: "with --store nats: replicas share the functions, which are spread over N slots, such as 64",
     },
-    deployed: { summary: "takes up what `watchfire deploy` brought, too; of one name, rather than the folder's" },
+    deployed: { summary: "also runs deployed functions; one replaces a function of the same name in the folder" },
     trust: {
       value: "KEY",
       summary: "takes up only what this ed25519 public key signed, a PEM file: built functions, and deployed ones",

@@ -321,7 +321,7 @@ describe("the dead letters' command", () => {
     const { status, stderr } = await run("drop", "1", "--url", url);
     expect([status, stderr]).toEqual([
       1,
-      `WF_CLI_UNREACHABLE: the runtime closed the connection before it answered, got "${url}"; it may have done what was asked, or do it yet: look before you ask again\n`,
+      `WF_CLI_UNREACHABLE: the runtime closed the connection before it answered, got "${url}"; it may have carried out the request, or still do so: check before you repeat it\n`,
     ]);
   });
 });

@@ -85,7 +85,9 @@ test("a second Ctrl-C ends it at once, with one line and status 2, and leaves no
     return dev.hasEnded;
   });
   expect(await dev.end()).toBe(2);
-  expect(dev.output.match(/asked twice/g)).toHaveLength(1);
-  expect(dev.output).toMatch(/\nasked twice: ended at once; what handlers were doing comes again at the next start\n$/);
+  expect(dev.output.match(/second signal/g)).toHaveLength(1);
+  expect(dev.output).toMatch(
+    /\nsecond signal: the process ends at once; interrupted events are delivered again at the next start\n$/,
+  );
   expect(existsSync(join(data, "cluster.state.lock"))).toBe(false);
 });

@@ -132,8 +132,8 @@ function functionFault(name: string, owner: string, { namespace, account }: SetI
 function objectFault(found: ClusterObject, identity: SetIdentity): WatchfireError {
   const { account, namespace } = identity;
   return new WatchfireError("WF_DEPLOYED_TAKEN", {
-    what: `the ${nameOf(found)} is there and is not of the runtime ${namespace}/${account}`,
-    hint: `rename the function or the runtime's account; if it is this runtime's after all: \`${adopt(found, labelsOf(account, namespace))}\``,
+    what: `the ${nameOf(found)} exists and does not belong to the runtime ${namespace}/${account}`,
+    hint: `rename the function or the runtime's account; to adopt it nevertheless: \`${adopt(found, labelsOf(account, namespace))}\``,
   });
 }
 

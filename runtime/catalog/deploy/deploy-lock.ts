@@ -115,7 +115,9 @@ export class DeployLock {
     });
     await this.renewing;
     if (this.age() >= quietMs) {
-      throw new WatchfireError("WF_DEPLOYED_CONFLICT", { what: "the API server is too slow to keep others out" });
+      throw new WatchfireError("WF_DEPLOYED_CONFLICT", {
+        what: "the lock could not be renewed in time, since the API server is slow",
+      });
     }
   }
 

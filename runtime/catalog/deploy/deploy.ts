@@ -265,7 +265,7 @@ async function cleanUp(writer: ApiObjects, { superseded, stale, narrowed }: Step
 function notAllGone(error: unknown): never {
   // After a conflict another deployment's functions run, or soon will.
   if (!(error instanceof WatchfireError) || error.code === "WF_DEPLOYED_CONFLICT") throw error;
-  const hint = "the new functions run, and what they superseded is not all gone: do as it says and deploy again";
+  const hint = "the new functions run, but some replaced objects are not deleted: correct the cause and deploy again";
   throw new WatchfireError(error.code, { ...error.detail, hint });
 }
 

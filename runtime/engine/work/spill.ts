@@ -342,7 +342,7 @@ export class Spill {
       const rows = await this.page(first - 1, count);
       const events = rows.filter((row) => row.kind !== "key");
       if (events.length < count || events.some(({ sequence }, index) => sequence !== first + index)) {
-        throw new Error(`of the spilled events ${first} to ${first + count - 1} one is gone`);
+        throw new Error(`a spilled event from ${first} to ${first + count - 1} is missing`);
       }
       found.push(...events);
     }

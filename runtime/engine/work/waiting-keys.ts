@@ -91,7 +91,7 @@ export async function tellWaitingKeys(
   if (keys > 0)
     parts.log.warn(
       { function: parts.functionName, keys },
-      "keys had more causes than are noted, deletions may be untold",
+      "some keys had more causes than are stored, and deletions may not be delivered",
     );
   return { events, bytes };
 }
