@@ -15,6 +15,8 @@ const schema = z.object({
   /** The pod's name and uid, from the downward API. They are its identity in the election for the Lease. */
   POD_NAME: z.string().optional(),
   POD_UID: z.string().optional(),
+  /** Set by the kubelet in each container of a pod. */
+  KUBERNETES_SERVICE_HOST: z.string().optional(),
   /** The data folder if --data is absent. The chart sets it, for commands in the runtime's container. */
   WATCHFIRE_DATA: z.string().optional(),
   WATCHFIRE_LOG_LEVEL: z.enum(logLevels, { error: `one of ${logLevels.join(", ")}` }).default("info"),
@@ -35,6 +37,8 @@ export interface Environment {
   readonly podNamespace: string | undefined;
   readonly podName: string | undefined;
   readonly podUid: string | undefined;
+  /** Whether the process runs in a container of a pod. */
+  readonly isInPod: boolean;
   readonly dataFolder: string | undefined;
   readonly logLevel: LogLevel;
   readonly launcherFd: number | undefined;
@@ -55,6 +59,7 @@ export function readEnvironment(variables?: NodeJS.ProcessEnv): Environment {
     podNamespace: env.POD_NAMESPACE,
     podName: env.POD_NAME,
     podUid: env.POD_UID,
+    isInPod: (env.KUBERNETES_SERVICE_HOST ?? "") !== "",
     dataFolder: env.WATCHFIRE_DATA,
     logLevel: env.WATCHFIRE_LOG_LEVEL,
     launcherFd: env.WATCHFIRE_LAUNCHER_FD,

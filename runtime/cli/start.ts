@@ -174,12 +174,28 @@ export const start = command({
         log.info({}, "ready");
       };
       await serve({ ...runs, slots, ...(elects && { election: candidate(environment) }) }, stop, begin);
+    } catch (error) {
+      const isLost = error instanceof WatchfireError && error.code === "WF_LEASE_LOST";
+      if (!isLost || !environment.isInPod || stop.aborted) throw error;
+      log.warn({ error: error.message }, "starting again in this process");
+      logWriter.flush(flushMs);
+      startAgain();
     } finally {
       await transport.close();
     }
     return 0;
   },
 });
+
+/**
+ * Replaces the program in this process by a new start of it. Nothing of its memory stays, and the container goes on. If the
+ * process ended, Kubernetes would wait before each restart of the container, longer each time, and up to five minutes.
+ */
+function startAgain(): void {
+  // Node closes all descriptors but the standard ones. A container has no launcher.
+  const { WATCHFIRE_LAUNCHER_FD: _, ...env } = process.env;
+  process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], env);
+}
 
 /** @throws WatchfireError WF_CLI_USAGE */
 function readSlots(text: string | undefined, store: StoreKind): number | undefined {

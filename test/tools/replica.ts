@@ -55,6 +55,8 @@ export interface ReplicaOptions {
   readonly logFile: string;
   /** `watchfire.js` of another checkout. Default: that of this one. */
   readonly program?: string;
+  /** Further environment variables. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 /**
@@ -76,7 +78,7 @@ export class Replica {
   /** Resolves when its endpoints are up. */
   static async start(options: ReplicaOptions): Promise<Replica> {
     const { kubeconfig, namespace, functions, data, pod, uid, store, logFile, fleet, nats, functionStatus } = options;
-    const { program = ownProgram } = options;
+    const { program = ownProgram, env } = options;
     const address = `127.0.0.1:${await freePort()}`;
     const shared = fleet
       ? ["--nats", fleet.nats, "--slots", String(fleet.slots)]
@@ -87,7 +89,14 @@ export class Replica {
     const child = spawn(process.execPath, [program, ...args, "--kubeconfig", kubeconfig, "--listen", address], {
       stdio: ["ignore", log, log, "pipe"],
       // The descriptor closes when this process ends, which ends the replica.
-      env: { ...process.env, POD_NAMESPACE: namespace, POD_NAME: pod, POD_UID: uid, WATCHFIRE_LAUNCHER_FD: "3" },
+      env: {
+        ...process.env,
+        POD_NAMESPACE: namespace,
+        POD_NAME: pod,
+        POD_UID: uid,
+        WATCHFIRE_LAUNCHER_FD: "3",
+        ...env,
+      },
     });
     closeSync(log);
     const replica = new Replica(options, child, `http://${address}`);
