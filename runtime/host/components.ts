@@ -45,6 +45,7 @@ import { childRights, executorProgram } from "../sandbox/executor-program.ts";
 import { launchAhead } from "../sandbox/host/child-link.ts";
 import type { Launch } from "../sandbox/host/link.ts";
 import { Sandbox } from "../sandbox/host/sandbox.ts";
+import { inTurns } from "../sandbox/host/start-turns.ts";
 import { SupervisorClient } from "../sandbox/host/supervisor-client.ts";
 import type { HostCallError } from "../sandbox/host-calls.ts";
 import { type ExecutorRights, missingRights } from "../sandbox/rights.ts";
@@ -250,7 +251,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   const missing = ownRights && !options.interactive ? missingRights(ownRights) : [];
   if (missing.length > 0) log.warn({ missing }, "executors have more rights than they need");
   const sandbox = new Sandbox({
-    launch,
+    launch: inTurns(launch, () => wardenDoor?.cores ?? availableParallelism()),
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
     output: accounted(guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped), rota.time),

@@ -220,7 +220,7 @@ function speak(path: string, bytes: Buffer) {
 /** A supervisor that was accepted as one. */
 async function attached(path: string, over: object = {}, memory?: number) {
   const key = readFileSync(`${path}.key`, "utf8");
-  const greet = frame(wardenFrame.greet, { key, rights: { ...rights, ...over }, memory });
+  const greet = frame(wardenFrame.greet, { key, rights: { ...rights, ...over }, memory, cores: 2 });
   const warden = speak(path, greet);
   await expect.poll(() => existsSync(`${path}.key`)).toBe(false);
   return { ...warden, greet };

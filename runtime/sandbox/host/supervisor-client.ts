@@ -47,6 +47,7 @@ export class SupervisorClient {
   private state: WardenState = "awaited";
   private found: ExecutorRights | undefined;
   private memory: number | undefined;
+  private coreCount: number | undefined;
   /** Key that the next supervisor must know; empty while no supervisor is awaited. */
   private key = "";
   /** Secret from which the executors' tokens are computed. */
@@ -117,6 +118,11 @@ export class SupervisorClient {
     return this.memory;
   }
 
+  /** Number of cores that the executors' container may use, at least 1; `undefined` before a supervisor has connected. */
+  get cores(): number | undefined {
+    return this.coreCount;
+  }
+
   /** The reason why no executor can be started now, else `undefined`. */
   get trouble(): WatchfireError | undefined {
     if (this.state === "attached") return undefined;
@@ -184,6 +190,7 @@ export class SupervisorClient {
     if (this.wire) return "a second warden greets";
     if (!isSame(data.key, this.key)) return "a warden greets with a wrong key";
     this.memory = data.memory;
+    this.coreCount = data.cores;
     this.welcome(socket, { ...data.rights, jit: this.options.jitless !== true });
     return undefined;
   }

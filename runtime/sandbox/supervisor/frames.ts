@@ -17,12 +17,13 @@ const text = z.string().max(500);
 
 /**
  * First frame of the supervisor: the key that the parent left in a file next to the socket, and the restrictions that it can put
- * on executors. `memory` is its container's limit in bytes, if it has one.
+ * on executors. `memory` is its container's limit in bytes, if it has one, `cores` the number of cores that it may use.
  */
 export const greeting = z.strictObject({
   key: text,
   rights: rightsSchema.omit({ jit: true }),
   memory: bytes.optional(),
+  cores: z.int().min(1).max(1024),
 });
 /** First frame of an executor's connection: the executor's number, and the token that the parent sent with `start`. */
 export const joining = z.strictObject({ id, token: text });

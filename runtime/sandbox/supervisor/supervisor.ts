@@ -1,6 +1,7 @@
 import type { ChildProcess } from "node:child_process";
 import { accessSync, constants, readFileSync, statSync } from "node:fs";
 import { connect, type Socket } from "node:net";
+import { availableParallelism } from "node:os";
 import { dirname } from "node:path";
 import { type Clock, pause, type Timer } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
@@ -84,7 +85,12 @@ export class Supervisor {
         this.isAttached = true;
         try {
           const key = readFileSync(keyFile(this.path), "utf8");
-          this.tell(wardenFrame.greet, { key, rights: rightsIn(dirname(this.path)), memory: memoryLimit() });
+          this.tell(wardenFrame.greet, {
+            key,
+            rights: rightsIn(dirname(this.path)),
+            memory: memoryLimit(),
+            cores: availableParallelism(),
+          });
         } catch {
           wire.destroy(); // the parent writes the key a second after the last supervisor disconnected
         }
