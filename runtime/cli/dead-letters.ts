@@ -173,12 +173,12 @@ async function settleAll(
   }
   if (ids.length === 0 && only !== undefined) await assertKnown(desk, only);
   const waiting: WaitingReplay[] = [];
-  const refusals: Refusal[] = [];
+  const refusals: RefusedLetter[] = [];
   for (let start = 0; start < ids.length; start += mostIds) {
     refusals.push(...(await settleEach(desk, action, ids.slice(start, start + mostIds), waiting)));
   }
   const left = refusals.length;
-  reportRefusals(refusals);
+  reportRefusedLetters(refusals);
   report({ action, count: ids.length - left, left, waiting }, isJson);
   await tellOthers(desk);
   return left === 0 ? 0 : 1;
@@ -196,13 +196,13 @@ async function assertKnown(desk: DeadLetterClient, name: string): Promise<void> 
 }
 
 /** A letter that cannot be settled. */
-interface Refusal {
+interface RefusedLetter {
   readonly id: string;
   readonly message: string;
 }
 
 /** Reports each reason once, with the first of its letters, and the number of the others. */
-function reportRefusals(refusals: readonly Refusal[]): void {
+function reportRefusedLetters(refusals: readonly RefusedLetter[]): void {
   const alike = Map.groupBy(refusals, ({ id, message }) => message.replace(JSON.stringify(id), ""));
   for (const [first, ...others] of alike.values()) {
     const more = others.length === 0 ? "" : ` (the same for ${others.length} more)`;
@@ -219,7 +219,7 @@ async function settleEach(
   action: "replay" | "drop",
   ids: readonly string[],
   waiting: WaitingReplay[],
-): Promise<readonly Refusal[]> {
+): Promise<readonly RefusedLetter[]> {
   try {
     waiting.push(...((await desk[action](ids)) ?? []));
     return [];
@@ -228,7 +228,7 @@ async function settleEach(
     const [id] = ids;
     if (id !== undefined && ids.length === 1) return [{ id, message: error.message }];
   }
-  const refusals: Refusal[] = [];
+  const refusals: RefusedLetter[] = [];
   for (const id of ids) refusals.push(...(await settleEach(desk, action, [id], waiting)));
   return refusals;
 }

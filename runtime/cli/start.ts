@@ -179,7 +179,7 @@ export const start = command({
       if (!isLost || !environment.isInPod || stop.aborted) throw error;
       log.warn({ error: error.message }, "starting again in this process");
       logWriter.flush(flushMs);
-      startAgain();
+      startAgain(environment.variables);
     } finally {
       await transport.close();
     }
@@ -191,10 +191,9 @@ export const start = command({
  * Replaces the program in this process by a new start of it. Nothing of its memory stays, and the container goes on. If the
  * process ended, Kubernetes would wait before each restart of the container, longer each time, and up to five minutes.
  */
-function startAgain(): void {
-  // Node closes all descriptors but the standard ones. A container has no launcher.
-  const { WATCHFIRE_LAUNCHER_FD: _, ...env } = process.env;
-  process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], env);
+function startAgain({ WATCHFIRE_LAUNCHER_FD: _, ...variables }: Environment["variables"]): void {
+  // Node closes all descriptors but the standard ones, and a container has no launcher.
+  process.execve?.(process.execPath, [process.execPath, ...process.execArgv, ...process.argv.slice(1)], variables);
 }
 
 /** @throws WatchfireError WF_CLI_USAGE */

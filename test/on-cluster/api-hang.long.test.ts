@@ -11,7 +11,7 @@ import { Relay } from "../tools/relay.ts";
 import { until } from "../tools/until.ts";
 
 const { access } = inject("shared");
-/** What the kubelet sets in each container. */
+/** Variable that the kubelet sets in each container. */
 const env = { KUBERNETES_SERVICE_HOST: "10.96.0.1" };
 
 test("a lone replica goes on in its container after each time that the API server hangs, and misses nothing", async () => {
