@@ -255,7 +255,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_LIMITS: user(
     "checkpoints in Secrets have little room: a warning, which refuses nothing",
-    "keep them on a volume (--store sqlite) if more is watched, or if more events wait; runtime/docs/deploying.md has the limits",
+    "keep them on a volume (--store sqlite) if more is watched, or if more events wait; runtime/docs/replicas.md has the limits",
   ),
   WF_CHECKPOINT_OLD_OBJECT: user(
     "a function reads the previous object, which Secrets do not keep: a warning, which refuses nothing",
@@ -282,7 +282,7 @@ export const errorCodes = {
   ),
   WF_CHECKPOINT_LETTER_EMPTY: user(
     "a dead letter's body was dropped because of its function's limit",
-    "drop it; change the object, for example a label, to have it delivered again; raise delivery.deadLetters.maxSize to keep more",
+    "deliver the object as it is now with `watchfire redeliver FUNCTION --object NAMESPACE/NAME`, then drop the dead letter; raise delivery.deadLetters.maxSize to keep more",
   ),
 
   // dispatch

@@ -28,7 +28,7 @@ export const natsCodes = {
   ),
   WF_CHECKPOINT_UNPLACED: user(
     "no Lease says which of the checkpoints on NATS are valid",
-    "nothing is lost while it waits. Name the valid set on the runtime's Lease: runtime/docs/nats.md#no-lease-says-where-positions-are has the command. It then continues by itself",
+    "nothing is lost while it waits. Name the valid set on the runtime's Lease: runtime/docs/nats.md#no-lease-says-where-checkpoints-are has the command. It then continues by itself",
   ),
   WF_CHECKPOINT_REWOUND: system(
     "NATS has lost checkpoints that it had acknowledged",

@@ -8,7 +8,10 @@ import { checkExpression } from "../../../runtime/engine/filter/check-expression
 import { Expression } from "../../../runtime/engine/filter/expression.ts";
 import { longestExpression } from "../../../runtime/manifest/condition-limits.ts";
 
-const guide = readFileSync(resolve(import.meta.dirname, "../../../runtime/docs/conditions.md"), "utf8");
+/** The page for authors, then the reference. */
+const guide = ["conditions.md", "cel.md"]
+  .map((page) => readFileSync(resolve(import.meta.dirname, "../../../runtime/docs", page), "utf8"))
+  .join("\n");
 const blocks = (language: string): string[] =>
   [...guide.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(([, text = ""]) => text);
 

@@ -157,7 +157,7 @@ function waiting(budget: number, spill: number): Bound[] {
     {
       what: "events that wait in memory",
       ofFunction: `${events.n}, or ${bytes.size} of bodies`,
-      ofRuntime: `a quarter of the heap, ${sizeOf(budget)}; once it is full, functions below an equal share continue, so at most twice that`,
+      ofRuntime: `a quarter of the heap, ${sizeOf(budget)}. Beyond it, only functions with less than an equal share may add events, until it is twice that`,
       beyond: "events are spilled to disk; without a disk, sources wait",
       set: [events.of],
       memory: 2 * budget,
@@ -407,8 +407,8 @@ function records({ log, letters }: ReturnType<typeof sharesOf>): Bound[] {
     },
     {
       what: "known objects on a volume",
-      ofFunction: "one row per object",
-      ofRuntime: "limited only by the number of objects",
+      ofFunction: "one row per trigger and object",
+      ofRuntime: "limited only by the number of triggers and objects",
       beyond: "`WF_CHECKPOINT_WRITE_FAILED`: no attempt starts, and checkpoints do not advance",
       set: [],
     },
