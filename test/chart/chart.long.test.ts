@@ -211,11 +211,63 @@ describe("what may be missing in the cluster", () => {
     expect(await kinds(...monitor("failIfMissing"), ...served)).toContain("ServiceMonitor");
   });
 
+  test.each([
+    ["podMonitor", "PodMonitor"],
+    ["prometheusRule", "PrometheusRule"],
+  ])("%s: a %s is left out, refused or rendered all the same, as the values say", async (value, kind) => {
+    const made = (mode: string) => ["--set", `${value}.enabled=true,${value}.renderMode=${mode}`];
+    expect(await kinds(...made("skipIfMissing"))).not.toContain(kind);
+    await expect(kinds(...made("failIfMissing"))).rejects.toThrow("Prometheus operator");
+    expect(await kinds(...made("alwaysRender"))).toContain(kind);
+    const api = ["--api-versions", `monitoring.coreos.com/v1/${kind}`];
+    expect(await kinds(...made("failIfMissing"), ...api)).toContain(kind);
+  });
+
+  test("a PodMonitor and a ServiceMonitor at once are refused", async () => {
+    const both = "podMonitor.enabled=true,serviceMonitor.enabled=true";
+    await expect(kinds("--set", both)).rejects.toThrow("each pod would be scraped twice");
+  });
+
   test("on OpenShift no group is asked for", async () => {
     const group = async (...args: string[]) =>
       only(await render(...args), "StatefulSet").spec.template.spec.securityContext.fsGroup;
     expect(await group()).toBe(65532);
     expect(await group("--api-versions", "security.openshift.io/v1")).toBeUndefined();
+  });
+});
+
+interface Rule {
+  readonly alert: string;
+  readonly expr: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: { readonly summary: string; readonly runbook_url: string };
+}
+
+describe("the alerts of a PrometheusRule", () => {
+  const on = "prometheusRule.enabled=true,prometheusRule.renderMode=alwaysRender";
+  const rulesOf = async (...args: string[]): Promise<Rule[]> =>
+    only(await render("--set", on, ...args), "PrometheusRule").spec.groups[0].rules;
+
+  test("select the series of this release alone, each with a severity, a summary and the runbook", async () => {
+    const rules = await rulesOf();
+    expect(rules.length).toBeGreaterThan(10);
+    for (const { alert, expr, labels, annotations } of rules) {
+      const series = [...expr.matchAll(/watchfire_\w+(\{[^}]*\})?/g)].map(([, selector = ""]) => selector);
+      for (const selector of series) expect(selector, alert).toContain('job="watchfire",namespace="apps"');
+      expect(["critical", "warning", "info"], alert).toContain(labels.severity);
+      expect(annotations.summary.length, alert).toBeGreaterThan(10);
+      expect(annotations.runbook_url, alert).toMatch(/^https:.*runbook\.md#alerts$/);
+    }
+  });
+
+  test("can be left out by name, labelled for Alertmanager, and joined by others", async () => {
+    const rules = await rulesOf(
+      ...["--set", "prometheusRule.disabled={WatchfireLagging},prometheusRule.alertLabels.team=platform"],
+      ...["--set-json", 'prometheusRule.additionalRules=[{"alert":"Own","expr":"vector(1)"}]'],
+    );
+    expect(rules.map(({ alert }) => alert)).not.toContain("WatchfireLagging");
+    expect(rules.map(({ alert }) => alert)).toContain("Own");
+    expect(rules[0]?.labels).toEqual({ severity: "critical", team: "platform" });
   });
 });
 

@@ -40,6 +40,7 @@ const everything = {
   crds: { enabled: true },
   networkPolicy: { enabled: true },
   serviceMonitor: { enabled: true, renderMode: "alwaysRender" },
+  prometheusRule: { enabled: true, renderMode: "alwaysRender" },
 };
 
 const folder = await mkdtemp(join(tmpdir(), "watchfire-odd-values-"));

@@ -41,6 +41,18 @@ it("it says of every alert what it means, what to look at and what to do", () =>
   for (const row of rowsOf("Alerts")) for (const cell of row) expect(cell, row[0]).not.toBe("");
 });
 
+it("its alerts are those of the chart, for the series of every release", () => {
+  const [yaml = ""] = /(?<=```yaml\n)[\s\S]*?(?=```)/.exec(page) ?? [];
+  const unselected = (expr: string) => expr.replaceAll("{$release}", "").replaceAll(",$release", "");
+  const chart: { alert: string; expr: string; for?: string }[] = parse(read("deploy/chart/files/alerts.yaml"));
+  const rules = chart.map(({ alert, expr, for: time }) => ({
+    alert,
+    expr: unselected(expr),
+    ...(time && { for: time }),
+  }));
+  expect(parse(yaml).groups[0].rules).toEqual(rules);
+});
+
 it("it names no metric and no label's value that is not there", () => {
   const known = new Set(metrics.map(({ name }) => name));
   const named = [...`${page}${errors}`.matchAll(/watchfire_\w*[a-z]/g)].map(([name]) => name);
