@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Registry } from "prom-client";
 import type { AccessObserver } from "../access/observer.ts";
+import { version } from "../base/version.ts";
 import type { EngineObserver } from "../engine/delivery/observer.ts";
 import type { WatchObserver } from "../informer/fanout/observer.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
@@ -28,7 +29,8 @@ const deathReasons: Readonly<Record<Exclude<DeathReason, "closed">, true>> = {
 };
 
 const perTrigger = ["function", "trigger"] as const;
-const perSource = ["api_version", "kind", "namespace"] as const;
+/** All that tells two sources apart: Prometheus rejects a page on which a series occurs twice. */
+const perSource = ["api_version", "kind", "namespace", "label_selector", "field_selector", "representation"] as const;
 
 /** States that are measured at each scrape, because they are not counts. */
 export interface Gauges {
@@ -170,6 +172,13 @@ export class Metrics {
     this.user = new UserMetrics(this.page);
     for (const reason of Object.keys(deathReasons)) this.executorDeaths.begin(reason);
     collectDefaultMetrics({ register: this.defaults, prefix: "watchfire_" });
+    const build = gauge(
+      "build_info",
+      "1; the labels are the versions of the runtime and of Node.",
+      ["version", "node"],
+      [[version, process.versions.node, 1]],
+    );
+    this.page.addAll(() => [build]);
   }
 
   /** Returns all metrics as Prometheus text. */
@@ -221,9 +230,9 @@ export class Metrics {
     gone: (spec) => this.gone.add(1, ...sourceValues(spec)),
     listed: (spec, _items, durationMs) => this.lists.observe(durationMs / 1000, ...sourceValues(spec)),
     received: (spec, type, bytes) => {
-      const { apiVersion, kind, namespace = "" } = spec;
-      this.received.add(1, apiVersion, kind, namespace, type);
-      this.receivedBytes.add(bytes, apiVersion, kind, namespace);
+      const of = sourceValues(spec);
+      this.received.add(1, ...of, type);
+      this.receivedBytes.add(bytes, ...of);
     },
     stale: (spec) => this.watchStale.add(1, ...sourceValues(spec)),
     poisoned: (spec) => this.poisoned.add(1, ...sourceValues(spec)),
@@ -433,8 +442,7 @@ function readsOf(reads: ReturnType<Gauges["reads"]>): Family[] {
   ];
 }
 
-const sourceValues = ({ apiVersion, kind, namespace = "" }: SourceSpec): [string, string, string] => [
-  apiVersion,
-  kind,
-  namespace,
-];
+const sourceValues = (spec: SourceSpec) => {
+  const { apiVersion, kind, namespace = "", labelSelector = "", fieldSelector = "", representation = "full" } = spec;
+  return [apiVersion, kind, namespace, labelSelector, fieldSelector, representation] as const;
+};

@@ -5,11 +5,11 @@ import { type Gauges, Metrics } from "../../runtime/observe/metrics.ts";
 const shown = async (metrics: Metrics, beginning: string): Promise<string[]> =>
   (await metrics.text()).split("\n").filter((line) => line.startsWith(beginning));
 
-function metricsOf(standings: Gauges["standings"]): Metrics {
+function metricsOf(standings: Gauges["standings"], sources: ReturnType<Gauges["sources"]> = []): Metrics {
   const metrics = new Metrics();
   metrics.watch({
     ...{ functions: () => [], unloaded: () => [], standings, parked: () => [] },
-    ...{ reads: () => [], cache: () => ({ bytes: 0, limit: 0, suspensions: [] }), sources: () => [] },
+    ...{ reads: () => [], cache: () => ({ bytes: 0, limit: 0, suspensions: [] }), sources: () => sources },
   });
   return metrics;
 }
@@ -62,4 +62,34 @@ it("a shard that is ready and has a reason is told of, before and after one that
       'watchfire_function_reason{function="f",reason="ChangeRefused"} 1',
     ]);
   }
+});
+
+it("sources that differ in a selector or in what is transferred have a series each, and no series occurs twice", async () => {
+  const spec = { apiVersion: "v1", kind: "Pod", namespace: "shop" };
+  const specs = [
+    spec,
+    { ...spec, labelSelector: "app=web" },
+    { ...spec, fieldSelector: "status.phase=Failed" },
+    { ...spec, representation: "metadata" as const },
+  ];
+  const metrics = metricsOf(
+    () => [],
+    specs.map((each) => ({ spec: each, state: "watching" })),
+  );
+  for (const each of specs) {
+    metrics.sources.listed(each, 1, 5);
+    metrics.sources.received(each, "Added", 100);
+  }
+  const lines = (await metrics.text()).split("\n").filter((line) => /^watchfire_(?:source|watch)/.test(line));
+  const series = lines.map((line) => line.slice(0, line.lastIndexOf(" ")));
+  expect(series.filter((each) => each.startsWith("watchfire_source_state"))).toHaveLength(specs.length);
+  expect(new Set(series).size).toBe(series.length);
+});
+
+it("the versions of the runtime and of Node are on the page", async () => {
+  const [line = ""] = await shown(
+    metricsOf(() => []),
+    "watchfire_build_info",
+  );
+  expect(line).toMatch(/^watchfire_build_info\{version="\d+\.\d+\.\d+[^"]*",node="\d+\.\d+\.\d+"\} 1$/);
 });
