@@ -228,6 +228,12 @@ describe("what may be missing in the cluster", () => {
     await expect(kinds("--set", both)).rejects.toThrow("each pod would be scraped twice");
   });
 
+  test("the console is off unless the values enable it", async () => {
+    const args = async (...sets: string[]) => containers(await render(...sets)).watchfire.args;
+    expect(await args()).not.toContain("--console");
+    expect(await args("--set", "console.enabled=true")).toContain("--console");
+  });
+
   test("on OpenShift no group is asked for", async () => {
     const group = async (...args: string[]) =>
       only(await render(...args), "StatefulSet").spec.template.spec.securityContext.fsGroup;

@@ -48,6 +48,9 @@ spec:
         {{- if .Values.executor.jitless }}
         - --jitless
         {{- end }}
+        {{- if .Values.console.enabled }}
+        - --console
+        {{- end }}
         - --cache-limit={{ .Values.cacheLimit }}
         - --identity={{ .Values.identity }}
         - --service-account={{ include "watchfire.account" . }}
