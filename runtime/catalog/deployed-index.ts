@@ -11,6 +11,7 @@ const functionLimit = 2000;
 
 const key = "functions.json";
 const signatureKey = "signature.json";
+const revisionKey = "revision";
 
 const schema = z.strictObject({
   version: z.literal(1),
@@ -59,13 +60,27 @@ export function indexConfigMap({ account, namespace, set }: SetIdentity, data: R
   } satisfies AppliedObject;
 }
 
-/** Returns the data of an index with these entries, and its signature if a signer is given. */
+/**
+ * Returns the data of an index with these entries, its signature if a signer is given, and the number of its revision if there is
+ * one.
+ */
 export function indexData(
   entries: readonly IndexEntry[],
   sign?: (content: string) => string,
+  revision?: number,
 ): Readonly<Record<string, string>> {
   const content = indexText(entries);
-  return { [key]: content, ...(sign && { [signatureKey]: sign(content) }) };
+  return {
+    [key]: content,
+    ...(sign && { [signatureKey]: sign(content) }),
+    ...(revision !== undefined && { [revisionKey]: String(revision) }),
+  };
+}
+
+/** Returns the number of the index's revision; `undefined` if a version without revisions wrote it. */
+export function revisionOf({ data }: ConfigMap): number | undefined {
+  const number = Number(data[revisionKey]);
+  return Number.isSafeInteger(number) && number > 0 ? number : undefined;
 }
 
 /** Returns the signed content of an index: its text, unparsed. */

@@ -36,7 +36,7 @@ interface PackOptions {
  * @throws WatchfireError WF_DEPLOYED_TOO_LARGE
  */
 export function packFunction(name: string, manifest: string, bundle: Bundle, options: PackOptions): PackedFunction {
-  const { account, namespace, root } = options;
+  const { root } = options;
   const whole = { manifest, script: bundle.script, sourceMap: portableMap(bundle.sourceMap, root) };
   // Code that fits only without its map is deployed without it. A map that is too large to be applied to stacks would waste
   // space.
@@ -49,25 +49,47 @@ export function packFunction(name: string, manifest: string, bundle: Bundle, opt
     [keys.script]: gzipSync(parts.script, { level: 9 }).toString("base64"),
     ...(parts.sourceMap && { [keys.sourceMap]: gzipSync(parts.sourceMap, { level: 9 }).toString("base64") }),
   };
+  const configMap = codeConfigMap(name, sha256, { data: { [keys.manifest]: manifest }, binaryData }, options);
+  return { name, sha256, bytes, withoutSourceMap: parts.sourceMap === "", configMap };
+}
+
+/**
+ * Returns the function of which a ConfigMap has the parts, to be written again.
+ * @throws WatchfireError WF_DEPLOYED_DAMAGED
+ */
+export function repackFunction(
+  name: string,
+  found: ConfigMap,
+  options: Pick<PackOptions, "account" | "namespace">,
+): PackedFunction & { readonly parts: FunctionParts } {
+  const { sha256, ...parts } = unpackFunction(found);
+  const { data, binaryData } = found;
   return {
     name,
     sha256,
-    bytes,
+    bytes: sizeOf(parts),
     withoutSourceMap: parts.sourceMap === "",
-    configMap: {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: {
-        name: configMapName(account, name, sha256),
-        namespace,
-        labels: { ...labelsOf(account, namespace), [functionLabel]: name },
-      },
-      immutable: true,
-      data: { [keys.manifest]: manifest },
-      binaryData,
-    },
+    configMap: codeConfigMap(name, sha256, { data, binaryData }, options),
+    parts,
   };
 }
+
+const codeConfigMap = (
+  name: string,
+  sha256: string,
+  values: Pick<ConfigMap, "data" | "binaryData">,
+  { account, namespace }: Pick<PackOptions, "account" | "namespace">,
+): AppliedObject => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: {
+    name: configMapName(account, name, sha256),
+    namespace,
+    labels: { ...labelsOf(account, namespace), [functionLabel]: name },
+  },
+  immutable: true,
+  ...values,
+});
 
 /**
  * Unpacks a ConfigMap, whoever wrote it. Parts that are missing, unreadable or too long are a fault.

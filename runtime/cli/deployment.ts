@@ -181,6 +181,7 @@ const answerOf = (report: DeployReport, packed: readonly PackedFunction[]) => ({
   changes: !report.isDone,
   prunedEverywhere: report.prunedEverywhere,
   unsigned: report.unsigned,
+  revision: report.revision ?? null,
 });
 
 function rowsOf(report: DeployReport, packed: readonly PackedFunction[]): string[] {

@@ -204,7 +204,20 @@ describe("a deployed function", () => {
         new RegExp(`^${row}\\b`, "m").test(text),
       );
     });
-    expect(await deploy(...asA, "--yes")).toMatch(/^thanks +unchanged .*\ntwice +removed/);
+    expect(await deploy(...asA, "--yes", "-m", "without twice")).toMatch(/^thanks +unchanged .*\ntwice +removed/);
+    const four = answers("four");
+    await define("thanks", four.body, four.spec, "functions-a");
+    expect(await deploy(...asA)).toMatch(/^thanks +changed/);
+    const of = ["--set", "team-a", "--namespace", home, "--kubeconfig", kubeconfig];
+    expect(await watchfire("rollback", ...of)).toMatch(/^thanks +changed/);
+    await ask("g", "three");
+    await answered("g", "three");
+    const { current, revisions } = JSON.parse(await watchfire("revisions", ...of, "-o", "json"));
+    const by = `system:serviceaccount:${home}:team-a-pipeline`;
+    expect([current, revisions.map((each: Body) => [each.by, each.message])]).toEqual([
+      4,
+      ["rolled back to revision 2", "", "without twice", ""].map((message) => [by, message]),
+    ]);
     const undeploy = ["undeploy", "--set", "team-a", "--namespace", home, "--kubeconfig", kubeconfig];
     expect(await watchfire(...undeploy, "--yes")).toMatch(/^thanks +removed/);
     await ask("f", "two");
