@@ -46,8 +46,8 @@ export function packFunction(name: string, manifest: string, bundle: Bundle, opt
   if (bytes > configMapLimit || Buffer.byteLength(parts.script) > scriptLimit) throw tooLarge(name, parts, bytes);
   const sha256 = hashOf(parts);
   const binaryData = {
-    [keys.script]: gzipSync(parts.script, { level: 9 }).toString("base64"),
-    ...(parts.sourceMap && { [keys.sourceMap]: gzipSync(parts.sourceMap, { level: 9 }).toString("base64") }),
+    [keys.script]: gzipped(parts.script).toString("base64"),
+    ...(parts.sourceMap && { [keys.sourceMap]: gzipped(parts.sourceMap).toString("base64") }),
   };
   const configMap = codeConfigMap(name, sha256, { data: { [keys.manifest]: manifest }, binaryData }, options);
   return { name, sha256, bytes, withoutSourceMap: parts.sourceMap === "", configMap };
@@ -124,8 +124,15 @@ export function sourceMapOf({ binaryData }: Pick<ConfigMap, "binaryData">): () =
 /** Returns the place of a ConfigMap in faults. */
 export const placeOf = (configMap: string): string => `configmap/${configMap}`;
 
+/** Compresses a text. The header names no operating system, so that all give the same bytes (RFC 1952, 2.3.1). */
+function gzipped(text: string): Buffer {
+  const bytes = gzipSync(text, { level: 9 });
+  bytes[9] = 255;
+  return bytes;
+}
+
 function sizeOf({ manifest, script, sourceMap }: FunctionParts): number {
-  const packed = (text: string) => (text === "" ? 0 : gzipSync(text, { level: 9 }).length);
+  const packed = (text: string) => (text === "" ? 0 : gzipped(text).length);
   return Buffer.byteLength(manifest) + packed(script) + packed(sourceMap);
 }
 

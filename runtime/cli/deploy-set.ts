@@ -2,7 +2,6 @@ import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { deploy } from "../catalog/deploy/deploy.ts";
 import { messageLimit, type RevisionNote } from "../catalog/deploy/revision.ts";
-import { deployedLabel } from "../catalog/names.ts";
 import type { PackedFunction } from "../catalog/packed-function.ts";
 import type { SigningKey } from "../catalog/signature.ts";
 import { ownUser } from "../kube/access-review.ts";
@@ -13,10 +12,11 @@ import type { LoadedFunctions } from "../manifest/load.ts";
 import { isAbsent } from "../rbac/comparison.ts";
 import { builtInKinds, type KnownKinds } from "../rbac/kinds.ts";
 import { absenceAmong } from "../rbac/namespaces.ts";
-import { functionObjects } from "../rbac/objects.ts";
 import type { RulesOptions } from "../rbac/rules.ts";
 import type { BuildOutcome } from "./built-functions.ts";
+import { areRightsThere } from "./code-only.ts";
 import type { Option } from "./command.ts";
+import { deployedObjects } from "./deployed-objects.ts";
 import { Deployment, deployerOf } from "./deployment.ts";
 import { compareWithContainer } from "./executor-memory.ts";
 import { gitState } from "./git-state.ts";
@@ -61,13 +61,12 @@ export async function deploySet({ loaded, built, packed }: SetCode, parts: SetPa
   if (!areNone(fitting.faults)) return 1;
   const warnings = [...warningsOfReach(loaded, rules), ...warningsOfStore(loaded, built, rules.store)];
   for (const { message } of warnings) warn(message);
-  const all = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));
+  const codeOnly = given.has("code-only");
+  const user = "account" in note.by ? note.by.account : undefined;
+  if (codeOnly && !(await areRightsThere(manifests, { transport, user, kinds, rules }))) return 1;
+  const all = codeOnly ? [] : deployedObjects(manifests, kinds, rules);
   const absence = await absenceAmong(transport, namespace, all);
   const objects = all.filter(({ metadata }) => !absence?.namespaces.has(metadata.namespace ?? ""));
-  const labelled = objects.map(({ metadata, ...object }) => ({
-    ...object,
-    metadata: { ...metadata, labels: { ...metadata.labels, [deployedLabel]: "true" } },
-  }));
   const deployment = new Deployment({
     ...{ set, given, transport, runtime: rules, packed, manifests },
     json: isJson ? { namespace, account, warnings } : undefined,
@@ -78,7 +77,8 @@ export async function deploySet({ loaded, built, packed }: SetCode, parts: SetPa
     ...deployerOf(set),
     transport,
     functions: packed,
-    objects: labelled,
+    objects,
+    codeOnly,
     key,
     note: { ...note, kinds: kindsOf(manifests, kinds) },
     approve: deployment.approve,

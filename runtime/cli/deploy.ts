@@ -1,17 +1,21 @@
 import { resolve } from "node:path";
+import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { manifestText } from "../catalog/manifest-text.ts";
 import { type PackedFunction, packFunction } from "../catalog/packed-function.ts";
 import { SigningKey } from "../catalog/signature.ts";
+import type { SharedTransport } from "../kube/transport.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type BuildOutcome, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { areNone, deploySet, messageOption, noteOf, readMessage } from "./deploy-set.ts";
+import { setYaml } from "./deploy-yaml.ts";
 import { deploymentOptions } from "./deployment.ts";
 import { functions, kubeconfig, output } from "./options.ts";
-import { knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
+import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 import { readSet, setNameOf, setOption } from "./set-name.ts";
+import { warn, warningsOfReach } from "./warning.ts";
 
 export const deploy = command({
   name: "deploy",
@@ -27,7 +31,13 @@ export const deploy = command({
     sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
-    output: output("json"),
+    "code-only": {
+      summary: "writes no account and no right; refused if those that are there do not suffice",
+    },
+    output: {
+      ...output("json", "yaml"),
+      summary: "the answer as text or json; yaml: writes nothing, and prints the objects, for Git",
+    },
   },
   async run({ options, given }) {
     const set = options.set === undefined ? setNameOf(options.functions, process.cwd()) : readSet(options.set);
@@ -39,12 +49,31 @@ export const deploy = command({
     if (loaded.functions.length === 0) {
       throw new WatchfireError("WF_DEPLOYED_EMPTY", { what: "no function there", place: { file: options.functions } });
     }
-    return withCluster(options, async ({ transport, defaultNamespace }) => {
-      const { namespace = defaultNamespace } = options;
+    // The folder's name is not part of the content. Built functions already name their files without it.
+    const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
+    const print = async (namespace: string | undefined, transport?: SharedTransport): Promise<number> => {
       const rules = readRules({ ...options, namespace }, new Set());
       const kinds = await knownKinds(options.functions, loaded.functions, transport);
-      // The folder's name is not part of the content. Built functions already name their files without it.
-      const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
+      const packed = allExpressible(loaded, kinds, rules) && pack(built, { ...rules, root });
+      if (!packed) return 1;
+      for (const { message } of warningsOfReach(loaded, rules)) warn(message);
+      const epoch = readEnvironment().variables.SOURCE_DATE_EPOCH;
+      const codeOnly = given.has("code-only");
+      const manifests = loaded.functions;
+      process.stdout.write(setYaml({ set, rules, kinds, packed, manifests, key, codeOnly, epoch }));
+      return 0;
+    };
+    const isYaml = options.output === "yaml";
+    if (isYaml && given.has("dry-run")) {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--output yaml writes nothing, and takes no --dry-run" });
+    }
+    // Without a cluster, the text depends on the sources alone.
+    if (isYaml && options.kubeconfig === undefined && options.context === undefined) return print(options.namespace);
+    return withCluster(options, async ({ transport, defaultNamespace }) => {
+      const { namespace = defaultNamespace } = options;
+      if (isYaml) return print(namespace, transport);
+      const rules = readRules({ ...options, namespace }, new Set());
+      const kinds = await knownKinds(options.functions, loaded.functions, transport);
       const packed = pack(built, { ...rules, root });
       if (!packed) return 1;
       const note = await noteOf(transport, options.functions, message);

@@ -206,7 +206,8 @@ test("what a version without revisions deployed is recorded by the next deployme
   for (const { metadata } of await fixture.kept()) await admin.delete(`${configMaps}/${metadata.name}`);
   await admin.patch(fixture.indexPath, { data: { revision: null } });
   await fixture.define("greet", says(team, "two"));
-  await fixture.deploy();
+  const keys = makeKeys(fixture.folder);
+  await fixture.deploy("--sign", keys.private);
   const { current, all } = await revisions(fixture);
   expect([current, all.map(({ number, by }) => [number, by === null])]).toEqual([
     2,
@@ -216,6 +217,8 @@ test("what a version without revisions deployed is recorded by the next deployme
     ],
   ]);
   expect(all[1]?.byUnknown).toContain("a version that records no revisions");
+  // Nobody signed it then.
+  expect((await rollback(fixture, "--sign", keys.private)).stderr).toMatch(/^WF_DEPLOYED_UNTRUSTED .* no signature/);
   expect((await rollback(fixture)).stdout).toMatch(/^greet +changed/);
 });
 

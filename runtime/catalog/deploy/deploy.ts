@@ -19,6 +19,7 @@ import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
 import { type Fate, fatesOf } from "./fates.ts";
 import { readHistory } from "./history.ts";
 import { IndexSigner } from "./index-signer.ts";
+import { labelled } from "./rendered.ts";
 import type { RevisionNote } from "./revision.ts";
 import { planRevision, type RevisionPlan } from "./revision-plan.ts";
 import { hasContent, rightsChanges, rulesBeyond, rulesOf } from "./rights-changes.ts";
@@ -35,6 +36,8 @@ export interface DeployPlan extends SetIdentity {
   readonly functions: readonly PackedFunction[];
   /** Their accounts, roles and bindings, in the order in which to apply them. */
   readonly objects: readonly AppliedObject[];
+  /** True if accounts and rights are neither read nor written, so that `objects` is empty and those that are there stay. */
+  readonly codeOnly?: boolean;
   /** Signs the indexes. Default: no signature. */
   readonly key?: SigningKey | undefined;
   readonly clock: Clock;
@@ -98,7 +101,7 @@ interface Steps {
  * WF_DEPLOYED_CONFLICT
  */
 export async function deploy(given: DeployPlan): Promise<DeployReport> {
-  const plan = labelled(given);
+  const plan = { ...given, ...labelled(given) };
   const { transport, functions, objects, clock, set, note } = plan;
   const home = indexConfigMap({ ...plan, set: defaultSet }, {});
   const empty = indexConfigMap(plan, {});
@@ -111,7 +114,7 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
   // Another deployment may begin in between.
   do {
     abandoned = await untilAbandoned(parts, home, plan.waiting);
-    before = await lookBefore(api, planned, names, plan);
+    before = await lookBefore(api, planned, names, plan, plan.codeOnly);
   } while (before.lock && isLocked(before.lock) && before.lock.metadata.resourceVersion !== abandoned);
   const history = await readHistory(api, plan, before.index);
   if (note?.replaces !== undefined && note.replaces !== history.current) {
@@ -165,19 +168,6 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
   return { ...report, unsigned: indexes.losesSignature };
 }
 
-/** Returns the plan with the set's label on every object. */
-function labelled(plan: DeployPlan): DeployPlan {
-  const inSet = ({ metadata, ...object }: AppliedObject): AppliedObject => ({
-    ...object,
-    metadata: { ...metadata, labels: { ...metadata.labels, [setLabel]: plan.set } },
-  });
-  return {
-    ...plan,
-    objects: plan.objects.map(inSet),
-    functions: plan.functions.map((each) => ({ ...each, configMap: inSet(each.configMap) })),
-  };
-}
-
 /** Content of the set's index, and of that of `default` without what is taken over from it. */
 function indexesAfter(
   { index, lock, former }: DeployedState,
@@ -208,15 +198,19 @@ function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): S
   const configMaps = functions.map(({ configMap }) => configMap);
   const missing = configMaps.filter((configMap) => !isThere.has(nameOf(configMap)));
   const lacking = new Set(missing.map(nameOf));
-  const labels = new Map(before.configMaps.map((found) => [nameOf(found), found.metadata.labels]));
+  const found = new Map(before.configMaps.map((each) => [nameOf(each), each]));
   const first = objects.map((object) => widened(object, before.rights));
   const wanted = new Set([...objects, ...configMaps].map(nameOf));
   return {
     entries,
     missing,
-    unlabelled: configMaps.filter(
-      (each) => isThere.has(nameOf(each)) && !(setLabel in (labels.get(nameOf(each)) ?? {})),
-    ),
+    unlabelled: configMaps.flatMap((each) => {
+      const there = isThere.has(nameOf(each)) ? found.get(nameOf(each)) : undefined;
+      if (!there || setLabel in there.metadata.labels) return [];
+      // Its data cannot be changed, and another version of zlib compresses otherwise.
+      const { data, binaryData } = readConfigMap(there) ?? {};
+      return { ...each, data, binaryData };
+    }),
     spoilt: before.configMaps.filter((found) => lacking.has(nameOf(found))),
     first,
     narrowed: objects.filter((object, at) => object !== first[at]),

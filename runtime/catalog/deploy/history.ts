@@ -1,9 +1,9 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { ApiObjects, AppliedObject, ClusterObject } from "../api-objects.ts";
-import { readConfigMap } from "../config-map.ts";
-import { type IndexEntry, revisionOf, type SetIdentity } from "../deployed-index.ts";
+import { type ConfigMap, readConfigMap } from "../config-map.ts";
+import { type IndexEntry, readIndex, revisionOf, type SetIdentity } from "../deployed-index.ts";
 import { functionLabel, keptLabelsOf, keptName } from "../names.ts";
-import { entriesOf, type Revision, readRevision } from "./revision.ts";
+import { digestOf, entriesOf, type Revision, readRevision } from "./revision.ts";
 
 /** Most revisions of a set, the current one included. */
 const countLimit = 10;
@@ -18,7 +18,7 @@ const bytesLimit = 8 * 1024 * 1024;
 export interface SetHistory {
   /** Newest first. */
   readonly revisions: readonly Revision[];
-  /** The number of the deployed revision; `undefined` if a version without revisions deployed last. */
+  /** The number of the deployed revision; `undefined` if the index has no record: another version or tool wrote it. */
   readonly current: number | undefined;
   /** The number of the next revision. */
   readonly next: number;
@@ -43,13 +43,14 @@ export async function readHistory(
   const [copies, records] = partition(found, ({ metadata }) => functionLabel in metadata.labels);
   const configMap = readConfigMap(index);
   const current = configMap && revisionOf(configMap);
+  const digest = configMap && indexDigest(configMap);
   const read = records.map((record) => readRevision(record, identity));
   const isReached = ({ number }: Revision) => current === undefined || number <= current;
   const revisions = read.flatMap((each) => (each && isReached(each) ? each : []));
   const known = new Set(revisions.map((each) => each.configMap));
   return {
     revisions: revisions.sort((a, b) => b.number - a.number),
-    current: revisions.some(({ number }) => number === current) ? current : undefined,
+    current: revisions.find((each) => each.number === current && each.digest === digest)?.number,
     next: Math.max(current ?? 0, ...read.map((each) => each?.number ?? 0)) + 1,
     copies: new Map(copies.map((copy) => [copy.metadata.name, copy])),
     leftovers: records.filter((record) => !known.has(record)),
@@ -125,6 +126,16 @@ export const nothingKept = ({ revisions, copies, leftovers }: SetHistory): Histo
   copies: [],
   dropped: [...leftovers, ...revisions.map(({ configMap }) => configMap), ...copies.values()],
 });
+
+/** `undefined` if the index cannot be read. */
+function indexDigest(index: ConfigMap): string | undefined {
+  try {
+    return digestOf(readIndex(index));
+  } catch (error) {
+    if (error instanceof WatchfireError) return undefined;
+    throw error;
+  }
+}
 
 function copyOf(code: ClusterObject, name: string, functionName: string, identity: SetIdentity): AppliedObject {
   const { account, namespace, set } = identity;
