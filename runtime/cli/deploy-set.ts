@@ -9,6 +9,7 @@ import { ApiError } from "../kube/api-error.ts";
 import type { SharedTransport } from "../kube/transport.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import type { LoadedFunctions } from "../manifest/load.ts";
+import type { ValueUse } from "../manifest/values.ts";
 import { isAbsent } from "../rbac/comparison.ts";
 import { builtInKinds, type KnownKinds } from "../rbac/kinds.ts";
 import { absenceAmong } from "../rbac/namespaces.ts";
@@ -46,6 +47,8 @@ interface SetParts {
   readonly key: SigningKey | undefined;
   readonly note: Omit<RevisionNote, "kinds">;
   readonly isJson: boolean;
+  /** Values that were filled into the manifests. */
+  readonly filled: readonly ValueUse[];
 }
 
 /**
@@ -53,7 +56,7 @@ interface SetParts {
  * stderr. Resolves with the exit status.
  */
 export async function deploySet({ loaded, built, packed }: SetCode, parts: SetParts): Promise<number> {
-  const { set, rules, kinds, transport, given, key, note, isJson } = parts;
+  const { set, rules, kinds, transport, given, key, note, isJson, filled } = parts;
   const { functions: manifests } = loaded;
   const { namespace, account } = rules;
   if (!allExpressible(loaded, kinds, rules)) return 1;
@@ -68,7 +71,7 @@ export async function deploySet({ loaded, built, packed }: SetCode, parts: SetPa
   const absence = await absenceAmong(transport, namespace, all);
   const objects = all.filter(({ metadata }) => !absence?.namespaces.has(metadata.namespace ?? ""));
   const deployment = new Deployment({
-    ...{ set, given, transport, runtime: rules, packed, manifests },
+    ...{ set, given, transport, runtime: rules, packed, manifests, filled },
     json: isJson ? { namespace, account, warnings } : undefined,
     terminal: { input: process.stdin, output: process.stderr },
   });

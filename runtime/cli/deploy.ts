@@ -7,6 +7,7 @@ import { SigningKey } from "../catalog/signature.ts";
 import type { SharedTransport } from "../kube/transport.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
+import type { ManifestValues } from "../manifest/values.ts";
 import { type BuildOutcome, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
 import { areNone, deploySet, messageOption, noteOf, readMessage } from "./deploy-set.ts";
@@ -15,6 +16,7 @@ import { deploymentOptions } from "./deployment.ts";
 import { functions, kubeconfig, output } from "./options.ts";
 import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 import { readSet, setNameOf, setOption } from "./set-name.ts";
+import { readValues, valuesOption } from "./values.ts";
 import { warn, warningsOfReach } from "./warning.ts";
 
 export const deploy = command({
@@ -26,6 +28,7 @@ export const deploy = command({
     "service-account": rulesOptions["service-account"],
     store: rulesOptions.store,
     set: setOption,
+    values: valuesOption,
     message: messageOption,
     ...deploymentOptions,
     sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
@@ -43,7 +46,8 @@ export const deploy = command({
     const set = options.set === undefined ? setNameOf(options.functions, process.cwd()) : readSet(options.set);
     const message = readMessage(options.message ?? "");
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
-    const loaded = await readManifests(options.functions);
+    const values = readValues(options.values);
+    const loaded = await readManifests(options.functions, values);
     const built = loaded && (await build(options.functions, loaded.functions));
     if (!built) return 1;
     if (loaded.functions.length === 0) {
@@ -54,7 +58,7 @@ export const deploy = command({
     const print = async (namespace: string | undefined, transport?: SharedTransport): Promise<number> => {
       const rules = readRules({ ...options, namespace }, new Set());
       const kinds = await knownKinds(options.functions, loaded.functions, transport);
-      const packed = allExpressible(loaded, kinds, rules) && pack(built, { ...rules, root });
+      const packed = allExpressible(loaded, kinds, rules) && pack(built, { ...rules, root }, values);
       if (!packed) return 1;
       for (const { message } of warningsOfReach(loaded, rules)) warn(message);
       const epoch = readEnvironment().variables.SOURCE_DATE_EPOCH;
@@ -74,11 +78,17 @@ export const deploy = command({
       if (isYaml) return print(namespace, transport);
       const rules = readRules({ ...options, namespace }, new Set());
       const kinds = await knownKinds(options.functions, loaded.functions, transport);
-      const packed = pack(built, { ...rules, root });
+      const packed = pack(built, { ...rules, root }, values);
       if (!packed) return 1;
       const note = await noteOf(transport, options.functions, message);
       const isJson = options.output === "json";
-      return deploySet({ loaded, built, packed }, { set, rules, kinds, transport, given, key, note, isJson });
+      return deploySet(
+        { loaded, built, packed },
+        {
+          ...{ set, rules, kinds, transport, given, key, note, isJson },
+          filled: values?.uses ?? [],
+        },
+      );
     });
   },
 });
@@ -97,12 +107,13 @@ async function build(
 function pack(
   built: readonly BuildOutcome[],
   options: Parameters<typeof packFunction>[3],
+  values: ManifestValues | undefined,
 ): PackedFunction[] | undefined {
   const packed: PackedFunction[] = [];
   const faults: unknown[] = [];
   for (const { manifest, bundle } of built) {
     try {
-      if (bundle) packed.push(packFunction(manifest.name, manifestText(manifest), bundle, options));
+      if (bundle) packed.push(packFunction(manifest.name, manifestText(manifest, values), bundle, options));
     } catch (error) {
       faults.push(error);
     }

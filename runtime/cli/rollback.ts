@@ -67,7 +67,7 @@ export const rollback = command({
       };
       const kinds = await kindsFor(code.loaded.functions, revision.kinds, transport);
       const isJson = options.output === "json";
-      return deploySet(code, { set, rules, kinds, transport, given, key, note, isJson });
+      return deploySet(code, { set, rules, kinds, transport, given, key, note, isJson, filled: [] });
     });
   },
 });
