@@ -9,6 +9,9 @@ import { placeOf } from "./packed-function.ts";
 /** Most functions of one runtime: about as many as an index of 1 MiB can name. */
 const functionLimit = 2000;
 
+/** Highest number of a revision. A higher one is not a deployment's. */
+export const lastRevision = 1_000_000_000;
+
 const key = "functions.json";
 const signatureKey = "signature.json";
 const revisionKey = "revision";
@@ -80,7 +83,7 @@ export function indexData(
 /** Returns the number of the index's revision; `undefined` if a version without revisions wrote it. */
 export function revisionOf({ data }: ConfigMap): number | undefined {
   const number = Number(data[revisionKey]);
-  return Number.isSafeInteger(number) && number > 0 ? number : undefined;
+  return Number.isInteger(number) && number > 0 && number <= lastRevision ? number : undefined;
 }
 
 /** Returns the signed content of an index: its text, unparsed. */

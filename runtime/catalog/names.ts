@@ -11,7 +11,7 @@ const stemLimit = 253 - 17;
 const indexStemLimit = 253 - 1 - labelLimit;
 
 /** Longest number of a revision in a name, with its dot. */
-const revisionDigits = 17;
+const revisionDigits = 11;
 
 /**
  * Label on everything that is created for one runtime, which its account and its namespace identify. An object without either

@@ -58,8 +58,8 @@ test("the newest ten revisions are kept, and the eleventh goes with its code", (
   expect(names(dropped)).toEqual([keptName("watchfire", "team-a", "greet", sha(1)), "watchfire-revision.team-a.1"]);
 });
 
-test("revisions beyond 8 MiB of code go, the oldest first, and the new one stays whatever its size", () => {
-  const { copies, dropped, records } = after(5, 3 * 1024 * 1024);
+test("revisions beyond 4 MiB of code go, the oldest first, and the new one stays whatever its size", () => {
+  const { copies, dropped, records } = after(5, 1.5 * 1024 * 1024);
   expect(names(records)).toEqual(["watchfire-revision.team-a.6"]);
   expect(copies).toHaveLength(1);
   const gone = [1, 2, 3].flatMap((number) => [
@@ -67,7 +67,7 @@ test("revisions beyond 8 MiB of code go, the oldest first, and the new one stays
     `watchfire-revision.team-a.${number}`,
   ]);
   expect(names(dropped)).toEqual(gone.sort());
-  const large = after(2, 9 * 1024 * 1024);
+  const large = after(2, 5 * 1024 * 1024);
   expect([names(large.records), large.copies, large.dropped.length]).toEqual([["watchfire-revision.team-a.3"], [], 3]);
 });
 

@@ -6,13 +6,13 @@ import { functionLabel, keptLabelsOf, keptName } from "../names.ts";
 import { digestOf, entriesOf, type Revision, readRevision } from "./revision.ts";
 
 /** Most revisions of a set, the current one included. */
-const countLimit = 10;
+const mostRevisions = 10;
 
 /**
- * Limit of what is kept of a set's earlier revisions, in bytes, without what the current one uses: 300 sets stay within a third
- * of etcd's default quota of 8 GiB, and most take less than a hundredth of the limit.
+ * Limit of what is kept of a set's earlier revisions, in bytes, without what the current one uses: 300 sets at the limit take 1.2
+ * GiB of etcd's default quota of 2 GiB, and most sets take a hundredth of it.
  */
-const bytesLimit = 8 * 1024 * 1024;
+const keptLimit = 4 * 1024 * 1024;
 
 /** The revisions of a set, and what is kept of their code. */
 export interface SetHistory {
@@ -104,7 +104,7 @@ export function historyAfter(
       if (copy) more.set(name, undefined);
       else if (code) more.set(name, copyOf(code, name, entry.name, identity));
     }
-    if (retained.size > 0 && (retained.size >= countLimit || bytes > bytesLimit)) break;
+    if (retained.size > 0 && (retained.size >= mostRevisions || bytes > keptLimit)) break;
     retained.add(revision.configMap.metadata.name);
     for (const [name, copy] of more) kept.set(name, copy);
   }

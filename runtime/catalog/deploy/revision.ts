@@ -3,7 +3,7 @@ import { z } from "zod";
 import { dnsLabel } from "../../kube/names.ts";
 import type { AppliedObject, ClusterObject } from "../api-objects.ts";
 import { readConfigMap } from "../config-map.ts";
-import { type IndexEntry, indexText, type SetIdentity } from "../deployed-index.ts";
+import { type IndexEntry, indexText, lastRevision, type SetIdentity } from "../deployed-index.ts";
 import { audienceOf } from "../index-trust.ts";
 import { configMapName, keptLabelsOf, revisionName } from "../names.ts";
 import type { SigningKey, TrustedKeys } from "../signature.ts";
@@ -19,7 +19,7 @@ const kindSchema = z.object({ apiVersion: z.string(), kind: z.string(), plural: 
 /** Whoever may write ConfigMaps may have written it. Fields of later versions are ignored. */
 const schema = z.object({
   version: z.literal(1),
-  number: z.int().min(1),
+  number: z.int().min(1).max(lastRevision),
   at: z.iso.datetime().nullable(),
   by: z.union([z.object({ account: z.string() }), z.object({ unknown: z.string() })]),
   git: z.object({ commit: z.string().regex(/^[0-9a-f]{7,64}$/), dirty: z.boolean() }).nullable(),
