@@ -70,6 +70,18 @@ export const errorCodes = {
   WF_MANIFEST_INVALID_VALUE: user("a field has a value that cannot be used", "correct the value"),
   WF_MANIFEST_EXPRESSION: user("a CEL expression does not compile", "correct the expression"),
   WF_MANIFEST_DUPLICATE_NAME: user("two functions or two triggers have the same name", "rename one of them"),
+  WF_MANIFEST_VALUE_UNKNOWN: user(
+    "a placeholder of a manifest has no value",
+    "add it to the file of --values, or correct the name; for the text itself, write `$${`",
+  ),
+  WF_MANIFEST_VALUE_UNUSED: user(
+    "the file of --values has a value that no manifest uses",
+    "remove it, or correct the name",
+  ),
+  WF_MANIFEST_VALUE_INVALID: user(
+    "a placeholder of a manifest, or the file of --values, cannot be used",
+    "correct it at that place",
+  ),
   WF_MANIFEST_NOT_SERVED: user(
     "the manifest names a kind, a resource or an API group that the cluster does not serve",
     "correct the name, or apply the CustomResourceDefinition first",

@@ -9,8 +9,12 @@ import { placeOf } from "./packed-function.ts";
 /** Most functions of one runtime: about as many as an index of 1 MiB can name. */
 const functionLimit = 2000;
 
+/** Highest number of a revision. A higher one is not a deployment's. */
+export const lastRevision = 1_000_000_000;
+
 const key = "functions.json";
 const signatureKey = "signature.json";
+const revisionKey = "revision";
 
 const schema = z.strictObject({
   version: z.literal(1),
@@ -59,13 +63,27 @@ export function indexConfigMap({ account, namespace, set }: SetIdentity, data: R
   } satisfies AppliedObject;
 }
 
-/** Returns the data of an index with these entries, and its signature if a signer is given. */
+/**
+ * Returns the data of an index with these entries, its signature if a signer is given, and the number of its revision if there is
+ * one.
+ */
 export function indexData(
   entries: readonly IndexEntry[],
   sign?: (content: string) => string,
+  revision?: number,
 ): Readonly<Record<string, string>> {
   const content = indexText(entries);
-  return { [key]: content, ...(sign && { [signatureKey]: sign(content) }) };
+  return {
+    [key]: content,
+    ...(sign && { [signatureKey]: sign(content) }),
+    ...(revision !== undefined && { [revisionKey]: String(revision) }),
+  };
+}
+
+/** Returns the number of the index's revision; `undefined` if a version without revisions wrote it. */
+export function revisionOf({ data }: ConfigMap): number | undefined {
+  const number = Number(data[revisionKey]);
+  return Number.isInteger(number) && number > 0 && number <= lastRevision ? number : undefined;
 }
 
 /** Returns the signed content of an index: its text, unparsed. */

@@ -10,6 +10,9 @@ const stemLimit = 253 - 17;
 /** Longest stem of a set's index, without the dot and the set's name. */
 const indexStemLimit = 253 - 1 - labelLimit;
 
+/** Longest number of a revision in a name, with its dot. */
+const revisionDigits = 11;
+
 /**
  * Label on everything that is created for one runtime, which its account and its namespace identify. An object without either
  * belongs to another.
@@ -21,6 +24,9 @@ export const functionLabel = "watchfire.dev/function";
 export const deployedLabel = "watchfire.dev/deployed";
 /** Label on everything that `deploy` wrote: the set that it belongs to. Absent from what versions without sets wrote. */
 export const setLabel = "watchfire.dev/set";
+
+/** Label on what is kept of earlier revisions: the runtime's account. The runtime neither watches nor runs objects with it. */
+const keptLabel = "watchfire.dev/kept";
 
 /** The set of whatever was deployed without the name of a set. */
 export const defaultSet = "default";
@@ -53,6 +59,21 @@ export function setOfIndex(account: string, name: string): string | undefined {
   const set = name.startsWith(prefix) ? name.slice(prefix.length) : "";
   return set !== defaultSet && dnsLabel.test(set) ? set : undefined;
 }
+
+/** Returns the labels of what is kept of a set's earlier revisions. */
+export const keptLabelsOf = (account: string, namespace: string, set: string): Readonly<Record<string, string>> => ({
+  [keptLabel]: accountLabel(account),
+  [namespaceLabel]: namespace,
+  [setLabel]: set,
+});
+
+/** Returns the name of the ConfigMap that records a revision of a set: `watchfire-revision.team-a.12`. */
+export const revisionName = (account: string, set: string, number: number): string =>
+  `${boundedName(`${account}-revision`, indexStemLimit - revisionDigits)}.${set}.${number}`;
+
+/** Returns the name of the copy of a function's code that is kept for a set's earlier revisions. */
+export const keptName = (account: string, set: string, functionName: string, sha256: string): string =>
+  `${boundedName(`${account}-kept.${set}.${functionName}`, stemLimit)}-${sha256.slice(0, 16)}`;
 
 /** Returns the name of a function's ConfigMap, by its content: `watchfire-copy-labels-0f343b0931126a20`. */
 export const configMapName = (account: string, functionName: string, sha256: string): string =>

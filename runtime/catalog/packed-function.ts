@@ -36,7 +36,7 @@ interface PackOptions {
  * @throws WatchfireError WF_DEPLOYED_TOO_LARGE
  */
 export function packFunction(name: string, manifest: string, bundle: Bundle, options: PackOptions): PackedFunction {
-  const { account, namespace, root } = options;
+  const { root } = options;
   const whole = { manifest, script: bundle.script, sourceMap: portableMap(bundle.sourceMap, root) };
   // Code that fits only without its map is deployed without it. A map that is too large to be applied to stacks would waste
   // space.
@@ -46,28 +46,50 @@ export function packFunction(name: string, manifest: string, bundle: Bundle, opt
   if (bytes > configMapLimit || Buffer.byteLength(parts.script) > scriptLimit) throw tooLarge(name, parts, bytes);
   const sha256 = hashOf(parts);
   const binaryData = {
-    [keys.script]: gzipSync(parts.script, { level: 9 }).toString("base64"),
-    ...(parts.sourceMap && { [keys.sourceMap]: gzipSync(parts.sourceMap, { level: 9 }).toString("base64") }),
+    [keys.script]: gzipped(parts.script).toString("base64"),
+    ...(parts.sourceMap && { [keys.sourceMap]: gzipped(parts.sourceMap).toString("base64") }),
   };
+  const configMap = codeConfigMap(name, sha256, { data: { [keys.manifest]: manifest }, binaryData }, options);
+  return { name, sha256, bytes, withoutSourceMap: parts.sourceMap === "", configMap };
+}
+
+/**
+ * Returns the function of which a ConfigMap has the parts, to be written again.
+ * @throws WatchfireError WF_DEPLOYED_DAMAGED
+ */
+export function repackFunction(
+  name: string,
+  found: ConfigMap,
+  options: Pick<PackOptions, "account" | "namespace">,
+): PackedFunction & { readonly parts: FunctionParts } {
+  const { sha256, ...parts } = unpackFunction(found);
+  const { data, binaryData } = found;
   return {
     name,
     sha256,
-    bytes,
+    bytes: sizeOf(parts),
     withoutSourceMap: parts.sourceMap === "",
-    configMap: {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: {
-        name: configMapName(account, name, sha256),
-        namespace,
-        labels: { ...labelsOf(account, namespace), [functionLabel]: name },
-      },
-      immutable: true,
-      data: { [keys.manifest]: manifest },
-      binaryData,
-    },
+    configMap: codeConfigMap(name, sha256, { data, binaryData }, options),
+    parts,
   };
 }
+
+const codeConfigMap = (
+  name: string,
+  sha256: string,
+  values: Pick<ConfigMap, "data" | "binaryData">,
+  { account, namespace }: Pick<PackOptions, "account" | "namespace">,
+): AppliedObject => ({
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: {
+    name: configMapName(account, name, sha256),
+    namespace,
+    labels: { ...labelsOf(account, namespace), [functionLabel]: name },
+  },
+  immutable: true,
+  ...values,
+});
 
 /**
  * Unpacks a ConfigMap, whoever wrote it. Parts that are missing, unreadable or too long are a fault.
@@ -102,8 +124,15 @@ export function sourceMapOf({ binaryData }: Pick<ConfigMap, "binaryData">): () =
 /** Returns the place of a ConfigMap in faults. */
 export const placeOf = (configMap: string): string => `configmap/${configMap}`;
 
+/** Compresses a text. The header names no operating system, so that all give the same bytes (RFC 1952, 2.3.1). */
+function gzipped(text: string): Buffer {
+  const bytes = gzipSync(text, { level: 9 });
+  bytes[9] = 255;
+  return bytes;
+}
+
 function sizeOf({ manifest, script, sourceMap }: FunctionParts): number {
-  const packed = (text: string) => (text === "" ? 0 : gzipSync(text, { level: 9 }).length);
+  const packed = (text: string) => (text === "" ? 0 : gzipped(text).length);
   return Buffer.byteLength(manifest) + packed(script) + packed(sourceMap);
 }
 

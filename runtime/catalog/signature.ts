@@ -13,7 +13,7 @@ const domain = "watchfire.dev/signature/v1";
 /** Statement of a signature: this content is meant for that reader, and is newer than all content with a smaller serial. */
 export interface Statement {
   /** Purpose of the content; a signature for one purpose is never accepted for another. */
-  readonly purpose: "deployed-functions" | "built-functions";
+  readonly purpose: "deployed-functions" | "built-functions" | "deployed-revision";
   /** The reader: a runtime as `namespace/account`. Empty: every runtime that trusts the key. */
   readonly audience: string;
   /** Increases with each signature; a safe integer. */
@@ -68,6 +68,12 @@ export class TrustedKeys {
 
   static of(keys: readonly KeyObject[]): TrustedKeys {
     return new TrustedKeys(keys);
+  }
+
+  /** Returns the keys of all of these; `undefined` if all are. */
+  static any(several: readonly (TrustedKeys | undefined)[]): TrustedKeys | undefined {
+    const given = several.filter((each) => each !== undefined);
+    return given.length === 0 ? undefined : new TrustedKeys(given.flatMap(({ keys }) => [...keys.values()]));
   }
 
   /** Reads ed25519 public keys in PEM; a file may hold several. @throws WatchfireError WF_DEPLOYED_KEY */

@@ -12,6 +12,7 @@ import { command } from "./command.ts";
 import { readFolder } from "./operand.ts";
 import { functions as functionsFolder } from "./options.ts";
 import { readManifests } from "./rbac.ts";
+import { readValues, valuesOption } from "./values.ts";
 
 export const build = command({
   name: "build",
@@ -19,6 +20,7 @@ export const build = command({
   options: {
     functions: functionsFolder,
     out: { value: "DIR", summary: "where to write them; the output of an earlier build is deleted", default: "build" },
+    values: valuesOption,
     sign: { value: "KEY", summary: "signs what is built with this ed25519 private key, a PEM file" },
   },
   async run({ options }) {
@@ -29,7 +31,8 @@ export const build = command({
       throw new WatchfireError("WF_CLI_USAGE", { what: "--out lies in the functions folder, or around it" });
     }
     if (isBuilt(folder)) throw new WatchfireError("WF_CLI_USAGE", { what: `${folder} is what a build wrote` });
-    const loaded = await readManifests(folder);
+    const values = readValues(options.values);
+    const loaded = await readManifests(folder, values);
     if (!loaded) return 1;
     if (loaded.functions.length === 0) {
       throw new WatchfireError("WF_MANIFEST_NONE", { what: "there is no function below it", place: { file: folder } });
@@ -43,7 +46,9 @@ export const build = command({
       const sourceMap = portableMap(bundle.sourceMap, root);
       // A larger source map would not be applied to any stack.
       const kept = sourceMap.length <= appliedMapLimit ? sourceMap : "";
-      return [{ name: manifest.name, manifest: manifestText(manifest), script: bundle.script, sourceMap: kept }];
+      return [
+        { name: manifest.name, manifest: manifestText(manifest, values), script: bundle.script, sourceMap: kept },
+      ];
     });
     writeBuilt(out, parts, key);
     for (const { name, ...rest } of parts) {

@@ -23,8 +23,16 @@ export async function buildFunctions(
 ): Promise<readonly BuildOutcome[]> {
   if (manifests.length === 0) return [];
   const code = openCode(folder, systemClock);
+  return tryLoading(manifests, (manifest) => code.bundle(manifest)).finally(() => code.close());
+}
+
+/** Loads the code of every function in a sandbox without calling it. The results have the order of the manifests. */
+export async function tryLoading(
+  manifests: readonly FunctionManifest[],
+  codeOf: (manifest: FunctionManifest) => Promise<Bundle>,
+): Promise<readonly BuildOutcome[]> {
   const trial = new Trial(systemClock);
-  const builds = manifests.map((manifest) => code.bundle(manifest));
+  const builds = manifests.map(codeOf);
   // Each failure is reported in its turn.
   for (const build of builds) build.catch(() => undefined);
   const built: BuildOutcome[] = [];
@@ -34,7 +42,6 @@ export async function buildFunctions(
       built.push(await attempt(manifest, builds[index] as Promise<Bundle>, trial));
     }
   } finally {
-    code.close();
     await trial.close();
   }
   return built;

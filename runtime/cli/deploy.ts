@@ -1,23 +1,22 @@
 import { resolve } from "node:path";
+import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { deploy as deployAll } from "../catalog/deploy/deploy.ts";
 import { manifestText } from "../catalog/manifest-text.ts";
-import { deployedLabel } from "../catalog/names.ts";
 import { type PackedFunction, packFunction } from "../catalog/packed-function.ts";
 import { SigningKey } from "../catalog/signature.ts";
+import type { SharedTransport } from "../kube/transport.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { isAbsent } from "../rbac/comparison.ts";
-import { absenceAmong } from "../rbac/namespaces.ts";
-import { functionObjects } from "../rbac/objects.ts";
+import type { ManifestValues } from "../manifest/values.ts";
 import { type BuildOutcome, buildFunctions } from "./built-functions.ts";
 import { command } from "./command.ts";
-import { Deployment, deployerOf, deploymentOptions } from "./deployment.ts";
-import { compareWithContainer } from "./executor-memory.ts";
+import { areNone, deploySet, messageOption, noteOf, readMessage } from "./deploy-set.ts";
+import { setYaml } from "./deploy-yaml.ts";
+import { deploymentOptions } from "./deployment.ts";
 import { functions, kubeconfig, output } from "./options.ts";
 import { allExpressible, knownKinds, readManifests, readRules, rulesOptions, withCluster } from "./rbac.ts";
 import { readSet, setNameOf, setOption } from "./set-name.ts";
-import { warningsOfStore } from "./store-limits.ts";
+import { readValues, valuesOption } from "./values.ts";
 import { warn, warningsOfReach } from "./warning.ts";
 
 export const deploy = command({
@@ -29,73 +28,67 @@ export const deploy = command({
     "service-account": rulesOptions["service-account"],
     store: rulesOptions.store,
     set: setOption,
+    values: valuesOption,
+    message: messageOption,
     ...deploymentOptions,
     sign: { value: "KEY", summary: "signs what is deployed with this ed25519 private key, a PEM file" },
     kubeconfig,
     context: { value: "NAME", summary: "the kubeconfig's context" },
-    output: output("json"),
+    "code-only": {
+      summary: "writes no account and no right; refused if those that are there do not suffice",
+    },
+    output: {
+      ...output("json", "yaml"),
+      summary: "the answer as text or json; yaml: writes nothing, and prints the objects, for Git",
+    },
   },
   async run({ options, given }) {
     const set = options.set === undefined ? setNameOf(options.functions, process.cwd()) : readSet(options.set);
+    const message = readMessage(options.message ?? "");
     const key = options.sign === undefined ? undefined : SigningKey.read(options.sign);
-    const loaded = await readManifests(options.functions);
+    const values = readValues(options.values);
+    const loaded = await readManifests(options.functions, values);
     const built = loaded && (await build(options.functions, loaded.functions));
     if (!built) return 1;
-    const { functions: manifests } = loaded;
-    if (manifests.length === 0) {
+    if (loaded.functions.length === 0) {
       throw new WatchfireError("WF_DEPLOYED_EMPTY", { what: "no function there", place: { file: options.functions } });
     }
+    // The folder's name is not part of the content. Built functions already name their files without it.
+    const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
+    const print = async (namespace: string | undefined, transport?: SharedTransport): Promise<number> => {
+      const rules = readRules({ ...options, namespace }, new Set());
+      const kinds = await knownKinds(options.functions, loaded.functions, transport);
+      const packed = allExpressible(loaded, kinds, rules) && pack(built, { ...rules, root }, values);
+      if (!packed) return 1;
+      for (const { message } of warningsOfReach(loaded, rules)) warn(message);
+      const epoch = readEnvironment().variables.SOURCE_DATE_EPOCH;
+      const codeOnly = given.has("code-only");
+      const manifests = loaded.functions;
+      process.stdout.write(setYaml({ set, rules, kinds, packed, manifests, key, codeOnly, epoch }));
+      return 0;
+    };
+    const isYaml = options.output === "yaml";
+    if (isYaml && given.has("dry-run")) {
+      throw new WatchfireError("WF_CLI_USAGE", { what: "--output yaml writes nothing, and takes no --dry-run" });
+    }
+    // Without a cluster, the text depends on the sources alone.
+    if (isYaml && options.kubeconfig === undefined && options.context === undefined) return print(options.namespace);
     return withCluster(options, async ({ transport, defaultNamespace }) => {
       const { namespace = defaultNamespace } = options;
+      if (isYaml) return print(namespace, transport);
       const rules = readRules({ ...options, namespace }, new Set());
-      const kinds = await knownKinds(options.functions, manifests, transport);
-      if (!allExpressible(loaded, kinds, rules)) return 1;
-      const fitting = await compareWithContainer(loaded, transport, rules);
-      if (!told(fitting.faults)) return 1;
-      // The folder's name is not part of the content. Built functions already name their files without it.
-      const root = isBuilt(options.functions) ? process.cwd() : resolve(options.functions);
-      const packed = pack(built, { ...rules, root });
+      const kinds = await knownKinds(options.functions, loaded.functions, transport);
+      const packed = pack(built, { ...rules, root }, values);
       if (!packed) return 1;
-      const warnings = [...warningsOfReach(loaded, rules), ...warningsOfStore(loaded, built, rules.store)];
-      for (const { message } of warnings) warn(message);
-      const all = manifests.flatMap((manifest) => functionObjects(manifest, kinds, rules));
-      const absence = await absenceAmong(transport, namespace, all);
-      const objects = all.filter(({ metadata }) => !absence?.namespaces.has(metadata.namespace ?? ""));
-      const labelled = objects.map(({ metadata, ...object }) => ({
-        ...object,
-        metadata: { ...metadata, labels: { ...metadata.labels, [deployedLabel]: "true" } },
-      }));
-      const deployment = new Deployment({
-        ...{ set, given, transport, runtime: rules, packed, manifests },
-        json: options.output === "json" ? { namespace, account: rules.account, warnings } : undefined,
-        terminal: { input: process.stdin, output: process.stderr },
-      });
-      const report = await deployAll({
-        ...rules,
-        ...deployerOf(set),
-        transport,
-        functions: packed,
-        objects: labelled,
-        key,
-        approve: deployment.approve,
-      });
-      if (deployment.unwritten !== undefined) {
-        if (absence) process.stderr.write(`${absence.fault.message}\n`);
-        return deployment.unwritten;
-      }
-      deployment.print(report);
-      deployment.warn(report);
-      const runtime = `${namespace}/${rules.account}`;
-      process.stderr.write(`deployed the set ${set} for the runtime ${runtime} at ${transport.description}\n`);
-      if (await isAbsent(transport, namespace, rules.account)) {
-        process.stderr.write(
-          `there is no ServiceAccount ${runtime}: the functions run once a runtime with this account is installed\n`,
-        );
-      }
-      if (!absence) return 0;
-      // A misspelt namespace must be reported, but a deleted one must not prevent the rest from being deployed.
-      process.stderr.write(`${absence.fault.message}\neverything else is deployed\n`);
-      return 1;
+      const note = await noteOf(transport, options.functions, message);
+      const isJson = options.output === "json";
+      return deploySet(
+        { loaded, built, packed },
+        {
+          ...{ set, rules, kinds, transport, given, key, note, isJson },
+          filled: values?.uses ?? [],
+        },
+      );
     });
   },
 });
@@ -108,30 +101,22 @@ async function build(
   manifests: readonly FunctionManifest[],
 ): Promise<readonly BuildOutcome[] | undefined> {
   const built = await buildFunctions(folder, manifests);
-  return told(built.flatMap(({ faults }) => faults)) ? built : undefined;
+  return areNone(built.flatMap(({ faults }) => faults)) ? built : undefined;
 }
 
 function pack(
   built: readonly BuildOutcome[],
   options: Parameters<typeof packFunction>[3],
+  values: ManifestValues | undefined,
 ): PackedFunction[] | undefined {
   const packed: PackedFunction[] = [];
   const faults: unknown[] = [];
   for (const { manifest, bundle } of built) {
     try {
-      if (bundle) packed.push(packFunction(manifest.name, manifestText(manifest), bundle, options));
+      if (bundle) packed.push(packFunction(manifest.name, manifestText(manifest, values), bundle, options));
     } catch (error) {
       faults.push(error);
     }
   }
-  return told(faults) ? packed : undefined;
-}
-
-/** Writes faults to stderr. Returns true if there is no fault. Throws errors that are not the user's fault. */
-function told(faults: readonly unknown[]): boolean {
-  for (const fault of faults) {
-    if (!(fault instanceof WatchfireError)) throw fault;
-    process.stderr.write(`${fault.message}\n`);
-  }
-  return faults.length === 0;
+  return areNone(faults) ? packed : undefined;
 }

@@ -2,6 +2,7 @@ import { hostname } from "node:os";
 import { createInterface } from "node:readline/promises";
 import { systemClock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { clean, cut } from "../base/wording.ts";
 import type { DeployReport } from "../catalog/deploy/deploy.ts";
 import type { PackedFunction } from "../catalog/packed-function.ts";
 import type { KubeTransport } from "../kube/transport.ts";
@@ -9,6 +10,7 @@ import { editsOf } from "../manifest/edits.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { readManifests } from "../manifest/read.ts";
 import { recordsOf } from "../manifest/trigger-record.ts";
+import type { ValueUse } from "../manifest/values.ts";
 import { describeFinding } from "./annotations.ts";
 import type { Option } from "./command.ts";
 import { warn } from "./warning.ts";
@@ -45,6 +47,8 @@ interface DeploymentParts {
   readonly runtime: RuntimeAccount;
   readonly packed: readonly PackedFunction[];
   readonly manifests: readonly FunctionManifest[];
+  /** Values that were filled into them. */
+  readonly filled: readonly ValueUse[];
   readonly terminal: Terminal;
   /** The part of a JSON answer that is not in the report; `undefined`: text. */
   readonly json:
@@ -75,7 +79,7 @@ export class Deployment {
     if (given.has("dry-run")) {
       const isAlone = !report.isDone && !hasContent(report);
       const rest = isAlone ? ["labels, signatures or locks would be written again, and nothing else"] : [];
-      this.print(report, [...report.rights, ...rest]);
+      this.print(report, [...report.rights, ...this.parts.filled.map(describeUse), ...rest]);
       this.warn(report);
       this.refused = report.isDone ? 0 : changesStatus;
       return false;
@@ -103,14 +107,21 @@ export class Deployment {
    * @param rest lines that follow in the text; JSON has the rights in any case
    */
   print(report: DeployReport, rest: readonly string[] = []): void {
-    const { set, packed, manifests, json } = this.parts;
+    const { set, packed, manifests, filled, json } = this.parts;
     const edits = editsIn(manifests, report);
     if (!json) {
       process.stdout.write([...rowsOf(report, packed), ...edits, ...rest, ""].join("\n"));
       return;
     }
     const { warnings, ...runtime } = json;
-    const answer = { ...runtime, set, ...answerOf(report, packed), edits, warnings: warnings.map(describeFinding) };
+    const answer = {
+      ...runtime,
+      set,
+      ...answerOf(report, packed),
+      edits,
+      values: filled,
+      warnings: warnings.map(describeFinding),
+    };
     process.stdout.write(`${JSON.stringify(answer, null, 2)}\n`);
   }
 
@@ -136,6 +147,9 @@ export class Deployment {
 
 const named = ({ functions }: DeployReport, which: DeployReport["functions"][number]["fate"]): string[] =>
   functions.flatMap(({ name, fate }) => (fate === which ? name : []));
+
+const describeUse = ({ name, value, place: { file, line, column } }: ValueUse): string =>
+  clean(`filled \${${name}} at ${file}:${line}:${column} with ${cut(value, 80)}`);
 
 /** Whether anything but labels, signatures and locks changes. */
 const hasContent = ({ functions, rights, deleted, takenOver }: DeployReport): boolean =>
@@ -181,6 +195,7 @@ const answerOf = (report: DeployReport, packed: readonly PackedFunction[]) => ({
   changes: !report.isDone,
   prunedEverywhere: report.prunedEverywhere,
   unsigned: report.unsigned,
+  revision: report.revision ?? null,
 });
 
 function rowsOf(report: DeployReport, packed: readonly PackedFunction[]): string[] {

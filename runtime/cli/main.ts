@@ -23,6 +23,8 @@ export const commands: Readonly<Record<string, () => Promise<Command>>> = {
   doctor: async () => (await import("./doctor.ts")).doctor,
   build: async () => (await import("./build.ts")).build,
   deploy: async () => (await import("./deploy.ts")).deploy,
+  revisions: async () => (await import("./revisions.ts")).revisions,
+  rollback: async () => (await import("./rollback.ts")).rollback,
   undeploy: async () => (await import("./undeploy.ts")).undeploy,
   status: async () => (await import("./status.ts")).status,
   console: async () => (await import("./console.ts")).openConsole,

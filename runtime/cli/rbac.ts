@@ -10,6 +10,7 @@ import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
+import type { ManifestValues } from "../manifest/values.ts";
 import { explanationOf, explanationText } from "../rbac/explanation.ts";
 import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
 import { functionObjects, rbacObjects } from "../rbac/objects.ts";
@@ -19,6 +20,7 @@ import { command, type Option } from "./command.ts";
 import { readAccount, readNamespace } from "./operand.ts";
 import { functions, output, serviceAccount } from "./options.ts";
 import { readStore } from "./store-limits.ts";
+import { readValues, valuesOption } from "./values.ts";
 import { warn, warningsOfReach } from "./warning.ts";
 
 /** The options that describe the runtime that the rules are for. */
@@ -40,13 +42,14 @@ export const rbac = command({
     ...rulesOptions,
     kubeconfig: { value: "FILE", summary: "ask this cluster which resources the triggers' kinds are" },
     context: { value: "NAME", summary: "ask the cluster of this context" },
+    values: valuesOption,
     explain: { summary: "prints instead, in words, what each function can see and do; --namespace may be left out" },
     output: output("json"),
   },
   async run({ options, given }) {
     if (given.has("explain")) return explain(options);
     const rules = readRules(options, given);
-    const loaded = await readManifests(options.functions);
+    const loaded = await readManifests(options.functions, readValues(options.values));
     if (!loaded) return 1;
     const { functions: manifests } = loaded;
     const { kubeconfig, context } = options;
@@ -72,10 +75,11 @@ async function explain(options: {
   readonly namespace: string | undefined;
   readonly "service-account": string;
   readonly output: string;
+  readonly values: string | undefined;
 }): Promise<number> {
   const namespace = options.namespace === undefined ? undefined : readNamespace(options.namespace);
   const runtime = { namespace, account: readAccount(options["service-account"]) };
-  const loaded = await readManifests(options.functions);
+  const loaded = await readManifests(options.functions, readValues(options.values));
   if (!loaded) return 1;
   const explained = loaded.functions.map((manifest) => explanationOf(manifest, runtime));
   process.stdout.write(
@@ -134,14 +138,17 @@ export function readRules(
 }
 
 /** Returns every function of the folder. If one is refused, writes the faults to stderr and returns `undefined`. */
-export async function readManifests(folder: string): Promise<LoadedFunctions | undefined> {
-  const loaded = await readValidManifests(folder);
-  return loaded.faults.length === 0 ? loaded : undefined;
+export async function readManifests(folder: string, values?: ManifestValues): Promise<LoadedFunctions | undefined> {
+  const loaded = await readValidManifests(folder, values);
+  if (loaded.faults.length > 0) return undefined;
+  const unused = values?.unused() ?? [];
+  for (const fault of unused) process.stderr.write(`${fault.message}\n`);
+  return unused.length === 0 ? loaded : undefined;
 }
 
 /** Returns the accepted functions of the folder. Faults of the others go to stderr. */
-export async function readValidManifests(folder: string): Promise<LoadedFunctions> {
-  const loaded = await loadFunctions(folder, { checkExpression });
+export async function readValidManifests(folder: string, values?: ManifestValues): Promise<LoadedFunctions> {
+  const loaded = await loadFunctions(folder, { checkExpression, values });
   for (const fault of loaded.faults) process.stderr.write(`${fault.message}\n`);
   return loaded;
 }

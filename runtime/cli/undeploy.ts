@@ -35,6 +35,7 @@ export const undeploy = command({
         runtime,
         packed: [],
         manifests: [],
+        filled: [],
         terminal,
         json: undefined,
       });

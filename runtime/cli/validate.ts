@@ -18,6 +18,7 @@ import { functions as functionsFolder, output, serviceAccount } from "./options.
 import { compareWithCluster, compareWithTypes } from "./project-checks.ts";
 import { rulesOptions } from "./rbac.ts";
 import { readStore, warningsOfStore } from "./store-limits.ts";
+import { readValues, valuesOption } from "./values.ts";
 import {
   compareHandlers,
   warn,
@@ -41,6 +42,7 @@ export const validate = command({
     store: rulesOptions.store,
     kubeconfig: { value: "FILE", summary: "checks kinds and resources against what this kubeconfig's cluster serves" },
     context: { value: "NAME", summary: "checks them against the cluster of this context of your kubeconfig" },
+    values: valuesOption,
     output: output("json", "junit", "github"),
     data: {
       value: "DIR",
@@ -58,7 +60,8 @@ export const validate = command({
     const account = readAccount(options["service-account"]);
     const store = readStore(options.store);
     if (given.has("trust")) readSigned(folder, TrustedKeys.read(options.trust));
-    const loaded = await loadFunctions(folder, { checkExpression });
+    const values = readValues(options.values);
+    const loaded = await loadFunctions(folder, { checkExpression, values });
     const { functions, rejected, faults } = loaded;
     // A wrong folder must not pass as a valid one.
     if (functions.length + rejected.length + faults.length === 0) {
@@ -76,7 +79,9 @@ export const validate = command({
     const types = await compareWithTypes(folder, built);
     const handlers = compareHandlers(folder, loaded);
     const ofBuild = built.flatMap((each) => each.faults);
-    const all = [...faults, ...served.faults, ...ofBuild, ...types.faults, ...handlers.faults];
+    // A manifest that is refused may be the one that uses a value.
+    const unused = faults.length === 0 ? (values?.unused() ?? []) : [];
+    const all = [...faults, ...unused, ...served.faults, ...ofBuild, ...types.faults, ...handlers.faults];
     const asksCluster = given.has("kubeconfig") || given.has("context");
     const warnings = [
       ...strayWarnings(folder, functions),

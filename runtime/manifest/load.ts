@@ -9,6 +9,7 @@ import { isBuilt } from "./built.ts";
 import type { FunctionManifest } from "./function.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
 import type { ExpressionChecker } from "./rule-fault.ts";
+import type { ManifestValues } from "./values.ts";
 
 /** Limit of a manifest file, in bytes. A manifest is a page of text. */
 const fileLimit = 1024 * 1024;
@@ -42,6 +43,8 @@ export interface LoadOptions {
   readonly checkExpression?: ExpressionChecker;
   /** The manifests' texts by file, if they have been read before; the folder is then not read. */
   readonly texts?: ReadonlyMap<string, string> | undefined;
+  /** Fills the placeholders of the manifests' texts. Default: they are read as they are. */
+  readonly values?: Pick<ManifestValues, "fill"> | undefined;
   /**
    * Called with each manifest that is valid by itself, as soon as it has been read. The function is not loaded if another turns
    * out to claim its name.
@@ -73,9 +76,10 @@ export async function loadFunctions(folder: string, options: LoadOptions = {}): 
         ...found,
         text: undefined,
       }));
-  for (const [index, { file, base, text = readText(file, folder) }] of files.entries()) {
+  for (const [index, { file, base, text: asRead = readText(file, folder) }] of files.entries()) {
     if (index % filesInATurn === filesInATurn - 1) await nextTurn();
-    if (text instanceof WatchfireError) rejected.push({ name: undefined, file, faults: [text] });
+    const { text, faults } = filled(asRead, file, options.values);
+    if (faults.length > 0) rejected.push({ name: undefined, file, faults });
     else
       for (const result of readManifests(text, file, built ? undefined : base, options.checkExpression)) {
         read.push({ file, result });
@@ -96,6 +100,12 @@ export async function loadFunctions(folder: string, options: LoadOptions = {}): 
   }
   functions.sort((a, b) => (a.name < b.name ? -1 : 1));
   return { functions, documents, rejected, faults: [...folderFaults, ...rejected.flatMap(({ faults }) => faults)] };
+}
+
+/** Returns a manifest's text, or the faults that keep it from being read. */
+function filled(text: string | WatchfireError, file: string, values: LoadOptions["values"]) {
+  if (text instanceof WatchfireError) return { text: "", faults: [text] };
+  return values?.fill(text, file) ?? { text, faults: [] };
 }
 
 /** Which of the two is meant is unknown, and checkpoints are stored by name, so neither runs. */

@@ -47,9 +47,22 @@ export function subjectsOf(
   kinds: KnownKinds,
   options: RulesOptions,
 ): AccountNeeds[] {
-  const own = [...runtimeRules(options), ...manifests.flatMap((each) => runtimeRulesFor(each, kinds, options))];
+  const own = needsOf(runtimeRules(options));
+  const [runtime, ...functions] = subjectsFor(manifests, kinds, options);
+  return [{ account: options.account, needs: needsOf([...own, ...(runtime?.needs ?? [])].map(toRule)) }, ...functions];
+}
+
+/** Like `subjectsOf`, without what the runtime needs for any functions. */
+export function subjectsFor(
+  manifests: readonly FunctionManifest[],
+  kinds: KnownKinds,
+  options: RulesOptions,
+): AccountNeeds[] {
   return [
-    { account: options.account, needs: needsOf(own) },
+    {
+      account: options.account,
+      needs: needsOf(manifests.flatMap((each) => runtimeRulesFor(each, kinds, options))),
+    },
     ...manifests.map((manifest) => ({
       account: functionAccount(options.account, manifest.name),
       functionName: manifest.name,
@@ -63,6 +76,16 @@ export function subjectsOf(
  * forbidden, the account itself is asked: possible if we are that account, or may create its tokens.
  */
 export async function compare(subject: AccountNeeds, parts: ComparisonParts): Promise<Finding> {
+  const { itself, ...lack } = await lackOf(subject, parts);
+  const beyond = itself && (await ifAllowed(beyondNeed(itself, subject.needs)));
+  return { ...lack, beyond };
+}
+
+/** Like `compare`, without what is granted beyond need. `itself`: a connection as the account, which may be refused. */
+export async function lackOf(
+  subject: AccountNeeds,
+  parts: ComparisonParts,
+): Promise<Omit<Finding, "beyond"> & { readonly itself: KubeTransport | undefined }> {
   const { namespace, transport, user } = parts;
   const { account, needs } = subject;
   const absent = await isAbsent(transport, namespace, account);
@@ -70,8 +93,7 @@ export async function compare(subject: AccountNeeds, parts: ComparisonParts): Pr
   const missing =
     (await ifAllowed(missingOf(transport, subject, namespace))) ??
     (itself && (await ifAllowed(missingNeeds(itself, needs))));
-  const beyond = itself && (await ifAllowed(beyondNeed(itself, needs)));
-  return { subject, missing, absent, beyond };
+  return { subject, missing, absent, itself };
 }
 
 const userOf = (namespace: string, account: string): string => `system:serviceaccount:${namespace}:${account}`;

@@ -74,7 +74,7 @@ test("deploy -o json prints one document: each function's outcome, what was dele
   const [{ configMap, bytes }] = answer.functions;
   expect((await fixture.configMaps()).map(({ metadata }) => metadata.name)).toContain(configMap);
   expect(bytes).toBeGreaterThan(100);
-  expect(stderr).toContain("deployed the set default for the runtime");
+  expect(stderr).toContain("deployed the set default as revision 1 for the runtime");
   await fixture.remove("greet");
   await fixture.define("wave", { watch: team.watch() });
   const next = JSON.parse((await fixture.tryDeploy("-o", "json", "--yes")).stdout);
@@ -83,6 +83,44 @@ test("deploy -o json prints one document: each function's outcome, what was dele
     expect.objectContaining({ name: "wave", fate: "created" }),
   ]);
   expect(next.deleted).toContain(`ConfigMap ${home}/${configMap}`);
+});
+
+test("deploy --dry-run -o json prints what a deployment would print, writes nothing, and ends with 3", async () => {
+  const team = await createTeam();
+  const fixture = await CatalogFixture.create();
+  await fixture.define("greet", { watch: team.watch(), spec: grant(team.name, "get") });
+  const dryRun = () => fixture.tryDeploy("--dry-run", "-o", "json");
+  const first = await dryRun();
+  expect([first.status, first.stderr, await fixture.objects(), await fixture.kept()]).toEqual([3, "", [], []]);
+  const would = JSON.parse(first.stdout);
+  expect(would).toMatchObject({
+    set: "default",
+    functions: [{ name: "greet", fate: "created" }],
+    rights: expect.arrayContaining([`created ServiceAccount ${home}/${fixture.account}-greet`, "  + get configmaps"]),
+    changes: true,
+    deleted: [],
+    edits: [],
+    revision: 1,
+  });
+  const did = JSON.parse((await fixture.tryDeploy("-o", "json")).stdout);
+  expect(did).toEqual(would);
+  await fixture.define("greet", {
+    watch: team.watch(),
+    spec: { ...grant(team.name, "patch"), delivery: { mode: "Latest" } },
+  });
+  const before = await fixture.versions();
+  const second = await dryRun();
+  expect([second.status, await fixture.versions()]).toEqual([3, before]);
+  expect(JSON.parse(second.stdout)).toMatchObject({
+    functions: [{ name: "greet", fate: "changed" }],
+    rights: [expect.stringMatching(/^changed Role /), "  + patch configmaps", "  - get configmaps"],
+    deleted: [expect.stringMatching(/^ConfigMap /)],
+    changes: true,
+    revision: 2,
+  });
+  await fixture.deploy();
+  const third = await dryRun();
+  expect([third.status, JSON.parse(third.stdout)]).toMatchObject([0, { changes: false, rights: [], revision: 2 }]);
 });
 
 test("what was built deploys as its sources do, by the hashes of its lock, and nothing of it where a byte differs", async () => {

@@ -63,6 +63,11 @@ export class CatalogFixture {
     return watchfire(["deploy", ...this.arguments, ...more]);
   }
 
+  /** Runs another command for the same runtime in a separate process. */
+  run(name: string, ...more: string[]): Promise<Result> {
+    return watchfire([name, ...this.runtime, ...more]);
+  }
+
   /**
    * Runs a deployment that must succeed in this process, which saves a second. Returns its message about each function.
    */
@@ -152,9 +157,22 @@ export class CatalogFixture {
     await admin.apply(this.indexPath, { apiVersion: "v1", kind: "ConfigMap", metadata, data }, "test", { force: true });
   }
 
+  /** The objects that are kept of revisions: records and copies of code. */
+  async kept(): Promise<Body[]> {
+    return (await admin.get(configMaps, { labelSelector: `watchfire.dev/kept=${this.account}` })).items;
+  }
+
+  /** The copies of code that are kept of revisions. */
+  async copies(): Promise<Body[]> {
+    return (await this.kept()).filter(({ metadata }) => metadata.labels?.["watchfire.dev/function"] !== undefined);
+  }
+
   private get arguments(): string[] {
-    const kubeconfig = ["--kubeconfig", join(this.folder, "kubeconfig")];
-    return ["--functions", this.functions, "--service-account", this.account, ...kubeconfig];
+    return ["--functions", this.functions, ...this.runtime];
+  }
+
+  private get runtime(): string[] {
+    return ["--service-account", this.account, "--kubeconfig", join(this.folder, "kubeconfig")];
   }
 
   get indexPath(): string {

@@ -4,6 +4,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import type { Clock } from "../../runtime/base/clock.ts";
 import { WatchfireError } from "../../runtime/base/errors.ts";
 import { type DeployPlan, deploy } from "../../runtime/catalog/deploy/deploy.ts";
+import { readRevisionCode, revisionsOf } from "../../runtime/catalog/deploy/rollback.ts";
 import { manifestText } from "../../runtime/catalog/manifest-text.ts";
 import { packFunction } from "../../runtime/catalog/packed-function.ts";
 import { connectKubeconfig } from "../../runtime/kube/kubeconfig.ts";
@@ -48,6 +49,8 @@ class Rival {
   readonly waited: string[] = [];
   /** Awaited before each write. An error that it throws stands for one of the network. */
   before: (request: KubeRequest) => Promise<void> = async () => undefined;
+  /** The revision that must be the current one. */
+  replaces: { replaces?: number } = {};
   private readonly fixture: CatalogFixture;
   private readonly account: string;
   private readonly set: string;
@@ -87,6 +90,7 @@ class Rival {
       clock: this.clock,
       holder: "rival",
       waiting: (who) => void this.waited.push(who),
+      note: { by: { account: "rival" }, git: null, message: "", kinds: [], ...this.replaces },
       approve: async () => true,
     };
     return deploy(plan);
@@ -192,6 +196,16 @@ test("one that slept while another took over writes nothing more, and is told", 
   expect(await granted(fixture, team)).toEqual(["delete"]);
 });
 
+/** Reads the code of every revision of `default`; it rejects if anything of one is missing. Returns their numbers. */
+async function wholeRevisions({ folder, account }: CatalogFixture): Promise<number[]> {
+  const { transport } = await connectKubeconfig({ file: join(folder, "kubeconfig"), environment: {} });
+  onTestFinished(() => transport.close());
+  const identity = { account, namespace: home, set: "default" };
+  const { revisions, copies } = await revisionsOf(transport, identity);
+  for (const revision of revisions) await readRevisionCode(transport, identity, { revision, copies }, undefined);
+  return revisions.map(({ number }) => number);
+}
+
 // About ten deployments are killed, and as many follow.
 test("wherever one is killed, the next brings everything into order", { timeout: 300_000 }, async () => {
   const { team, fixture, first, second } = await two();
@@ -215,6 +229,9 @@ test("wherever one is killed, the next brings everything into order", { timeout:
     expect(index.metadata.annotations ?? {}).toEqual({});
     expect(await fixture.configMaps()).toHaveLength(2);
     expect((await fixture.configMapOf("greet")).immutable).toBe(true);
+    const numbers = await wholeRevisions(fixture);
+    expect([numbers.length, new Set(numbers).size]).toEqual([Math.min(10, numbers.length), numbers.length]);
+    expect(await fixture.copies()).toHaveLength(1);
     if (last > 0) continue;
     // The number of writes in an uninterrupted deployment of this change.
     const counted = new Rival(fixture);
@@ -235,7 +252,7 @@ test("one that the network leaves before its index is written takes back what it
     }
   };
   await expect(first.deploy()).rejects.toThrow("reset");
-  expect(await fixture.objects()).toEqual([]);
+  expect([await fixture.objects(), await fixture.kept()]).toEqual([[], []]);
 });
 
 test("one whose write of the index does not arrive fails with the index as it was, and lets go of it", async () => {
@@ -249,6 +266,11 @@ test("one whose write of the index does not arrive fails with the index as it wa
   await expect(second.deploy()).rejects.toThrow("reset");
   expect(await fixture.index()).toEqual(before);
   expect((await admin.get(fixture.indexPath)).metadata.annotations ?? {}).toEqual({});
+  // Its record is there, and counts as no revision.
+  expect(await fixture.kept()).toHaveLength(2);
+  expect(await wholeRevisions(fixture)).toEqual([1]);
+  await second.deploy();
+  expect(await wholeRevisions(fixture)).toEqual([3, 1]);
 });
 
 test("one that the network leaves after its index is written says that the new functions run", async () => {
@@ -260,6 +282,17 @@ test("one that the network leaves after its index is written says that the new f
   };
   await expect(second.deploy()).rejects.toThrow(/^WF_KUBE_UNREACHABLE: reset; the new functions run/);
   expect(await fixture.index()).not.toEqual(before);
+});
+
+test("one that would replace a revision that is no longer the current one is refused, and writes nothing", async () => {
+  const { first, second } = await two();
+  await first.deploy();
+  second.replaces = { replaces: 1 };
+  await second.deploy();
+  first.replaces = { replaces: 1 };
+  first.writes.length = 0;
+  await expect(first.deploy()).rejects.toThrow(/^WF_DEPLOYED_CONFLICT: the revision 1 is no longer the current one/);
+  expect(first.writes).toEqual([]);
 });
 
 test("of two sets at once one waits for the other, and both are deployed", async () => {
@@ -309,9 +342,7 @@ test("a takeover that the network leaves gives back what it labelled, or is fini
   await expect(failsAt(({ path }) => path.includes("/rolebindings/"))).rejects.toThrow("reset");
   expect([await labels(), await fixture.index()]).toEqual([new Set([undefined]), former]);
   // The write of the new index may have arrived.
-  await expect(failsAt(({ path, method }) => method === "POST" && path.endsWith("/configmaps"))).rejects.toThrow(
-    "reset",
-  );
+  await expect(failsAt(({ body }) => String(body).includes("functions.json"))).rejects.toThrow("reset");
   expect(await fixture.index()).toEqual(former);
   await new Rival(fixture, fixture.account, "team-a").deploy();
   expect([await labels(), (await fixture.index()).functions]).toEqual([new Set(["team-a", undefined]), []]);

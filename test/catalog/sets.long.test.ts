@@ -251,7 +251,7 @@ test("a set is undeployed after the question, with its accounts and rights, and 
     1,
     expect.stringMatching(/^WF_DEPLOYED_REMOVES: this would remove greet/),
   ]);
-  const others = (versions: string[]) => versions.filter((each) => /wave|team-b/.test(each));
+  const others = (versions: string[]) => versions.filter((each) => /wave|\.team-b /.test(each));
   const before = others(await a.versions());
   const { status, stdout } = await watchfire([...of, "--yes"]);
   expect(others(await a.versions())).toEqual(before);

@@ -81,6 +81,25 @@ describe("a deployed function", () => {
     return join(folder, name);
   }
 
+  /** Creates an account that may write ConfigMaps and ask about rights. Returns its kubeconfig. */
+  async function coder(name: string): Promise<string> {
+    const page = await readFile(join(root, "runtime/docs/gitops.md"), "utf8");
+    const [rule, asks] = parse(/```\n( {2}- \{ apiGroups[\s\S]*?)```/.exec(page)?.[1] ?? "");
+    const rbac = "/apis/rbac.authorization.k8s.io/v1";
+    const subjects = [{ kind: "ServiceAccount", name, namespace: home }];
+    const refer = (kind: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind, name: `${home}-${name}` });
+    const metadata = { name: `${home}-${name}` };
+    await admin.post(`/api/v1/namespaces/${home}/serviceaccounts`, { metadata: { name } });
+    await admin.post(`${rbac}/namespaces/${home}/roles`, { metadata, rules: [rule] });
+    await admin.post(`${rbac}/namespaces/${home}/rolebindings`, { metadata, roleRef: refer("Role"), subjects });
+    await admin.post(`${rbac}/clusterroles`, { metadata, rules: [asks] });
+    await admin.post(`${rbac}/clusterrolebindings`, { metadata, roleRef: refer("ClusterRole"), subjects });
+    for (const kind of ["clusterroles", "clusterrolebindings"]) removeAtEnd(`${rbac}/${kind}/${metadata.name}`);
+    const { status }: Body = await admin.post(`/api/v1/namespaces/${home}/serviceaccounts/${name}/token`, { spec: {} });
+    await writeFile(join(folder, name), kubeconfigOf({ url: access.url, ca: access.ca, token: status.token }, home));
+    return join(folder, name);
+  }
+
   const answered = (name: string, word: string) =>
     eventually(
       () => admin.get(`/api/v1/namespaces/${team}/configmaps/${name}`),
@@ -204,7 +223,20 @@ describe("a deployed function", () => {
         new RegExp(`^${row}\\b`, "m").test(text),
       );
     });
-    expect(await deploy(...asA, "--yes")).toMatch(/^thanks +unchanged .*\ntwice +removed/);
+    expect(await deploy(...asA, "--yes", "-m", "without twice")).toMatch(/^thanks +unchanged .*\ntwice +removed/);
+    const four = answers("four");
+    await define("thanks", four.body, four.spec, "functions-a");
+    expect(await deploy(...asA)).toMatch(/^thanks +changed/);
+    const of = ["--set", "team-a", "--namespace", home, "--kubeconfig", kubeconfig];
+    expect(await watchfire("rollback", ...of)).toMatch(/^thanks +changed/);
+    await ask("g", "three");
+    await answered("g", "three");
+    const { current, revisions } = JSON.parse(await watchfire("revisions", ...of, "-o", "json"));
+    const by = `system:serviceaccount:${home}:team-a-pipeline`;
+    expect([current, revisions.map((each: Body) => [each.by, each.message])]).toEqual([
+      4,
+      ["rolled back to revision 2", "", "without twice", ""].map((message) => [by, message]),
+    ]);
     const undeploy = ["undeploy", "--set", "team-a", "--namespace", home, "--kubeconfig", kubeconfig];
     expect(await watchfire(...undeploy, "--yes")).toMatch(/^thanks +removed/);
     await ask("f", "two");
@@ -218,6 +250,31 @@ describe("a deployed function", () => {
       "watchfire.dev/set=team-a",
     ]);
     expect(left.trim()).toBe("configmap/watchfire-functions.team-a");
+  });
+
+  it("is rendered for `kubectl apply`, and changed by a pipeline without rights on RBAC", async () => {
+    const of = ["--set", "team-c", "--functions", join(folder, "functions-c"), "--namespace", home];
+    const five = answers("five");
+    await define("bow", five.body, five.spec, "functions-c");
+    const text = await watchfire("deploy", ...of, "--output", "yaml");
+    await kubectl.ok(["apply", "--server-side", "-f", "-"], text);
+    await ask("h", "five");
+    await answered("h", "five");
+    const kubeconfig = await coder("team-c-coder");
+    const six = answers("six");
+    await define("bow", six.body, six.spec, "functions-c");
+    const codeOnly = ["deploy", ...of, "--code-only", "--kubeconfig", kubeconfig];
+    expect(await watchfire(...codeOnly)).toMatch(/^bow +changed/);
+    await ask("i", "six");
+    await answered("i", "six");
+    const [permission] = six.spec.permissions;
+    await define("bow", six.body, { permissions: [{ ...permission, verbs: ["patch", "delete"] }] }, "functions-c");
+    await expect(watchfire(...codeOnly)).rejects.toThrow(
+      `watchfire-bow lacks 1 of 4 rights; let somebody who may grant rights`,
+    );
+    await watchfire("undeploy", "--set", "team-c", "--namespace", home, "--yes", "--kubeconfig", join(folder, "admin"));
+    const kept = ["get", "configmap,serviceaccount,role", "-o", "name", "-l", "watchfire.dev/set=team-c"];
+    expect((await kubectl.ok(kept)).trim()).toBe("configmap/watchfire-functions.team-c");
   });
 
   it("is asked for in no way that is refused", async () => {

@@ -30,6 +30,18 @@ export const deployedCodes = {
     "the runtime has no such set",
     "name one that it has; `kubectl get configmap -l watchfire.dev/set` shows their objects",
   ),
+  WF_DEPLOYED_LACKS_RIGHTS: user(
+    "the rights that are there do not suffice for the functions, or cannot be seen, and `--code-only` grants no right",
+    "let somebody who may grant rights run `watchfire deploy` without --code-only, or `watchfire rbac | kubectl apply -f -`; nothing was written",
+  ),
+  WF_DEPLOYED_NO_REVISION: user(
+    "the set has no such revision to go back to",
+    "`watchfire revisions` lists those that it has; older code is deployed from its sources",
+  ),
+  WF_DEPLOYED_REVISION_GONE: user(
+    "the code of a revision is missing, or was changed after the deployment",
+    "roll back to another one, or deploy the code from its sources; nothing was written",
+  ),
   WF_DEPLOYED_CONFLICT: user(
     "somebody else deployed to the same runtime at the same time",
     "check what they deployed, and deploy again",

@@ -30,12 +30,14 @@ export interface DeployedState {
  * Reads the current state, and checks that the names of the functions and of all planned objects are free.
  * @throws WatchfireError WF_DEPLOYED_TAKEN if another set has one of the functions, or if one of `planned` exists and is not this
  * runtime's and set's
+ * @param codeOnly true if accounts and rights are not looked at
  */
 export async function lookBefore(
   api: ApiObjects,
   planned: readonly AppliedObject[],
   names: ReadonlySet<string>,
   identity: SetIdentity,
+  codeOnly = false,
 ): Promise<DeployedState> {
   const { account, namespace, set } = identity;
   const ours = Object.entries(labelsOf(account, namespace))
@@ -45,14 +47,10 @@ export async function lookBefore(
   if (!configMaps) {
     throw new WatchfireError("WF_DEPLOYED_REFUSED", { what: `listing the ConfigMaps of ${namespace} is not allowed` });
   }
-  const rights: ClusterObject[] = [...((await api.list("ServiceAccount", ours, namespace)) ?? [])];
   const namespaces = [namespace, ...planned.flatMap(({ metadata }) => metadata.namespace ?? [])];
-  let everywhere = true;
-  for (const kind of ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const) {
-    const found = await api.list(kind, ours);
-    everywhere &&= found !== undefined;
-    rights.push(...(found ?? (await listNearby(api, kind, ours, namespaces))));
-  }
+  const { rights, everywhere } = codeOnly
+    ? { rights: [], everywhere: true }
+    : await listRights(api, ours, namespace, namespaces);
   const known = new Set([...configMaps, ...rights].map(nameOf));
   const all = [...configMaps, ...rights, ...(await api.find(planned.filter((object) => !known.has(nameOf(object)))))];
   const isIndex = ({ kind, metadata }: ClusterObject) =>
@@ -150,6 +148,18 @@ function adopt({ kind, metadata }: ClusterObject, labels: Readonly<Record<string
   const where = metadata.namespace === undefined ? "" : `-n ${metadata.namespace} `;
   const given = Object.entries(labels).map(([label, value]) => `${label}=${value}`);
   return `kubectl ${where}label ${kind.toLowerCase()} ${metadata.name} --overwrite ${given.join(" ")}`;
+}
+
+/** Lists accounts, roles and bindings; `everywhere`: in all namespaces. */
+async function listRights(api: ApiObjects, selector: string, home: string, namespaces: readonly string[]) {
+  const rights: ClusterObject[] = [...((await api.list("ServiceAccount", selector, home)) ?? [])];
+  let everywhere = true;
+  for (const kind of ["ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"] as const) {
+    const found = await api.list(kind, selector);
+    everywhere &&= found !== undefined;
+    rights.push(...(found ?? (await listNearby(api, kind, selector, namespaces))));
+  }
+  return { rights, everywhere };
 }
 
 /** Used if only some namespaces may be listed. */

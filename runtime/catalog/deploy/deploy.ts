@@ -17,7 +17,11 @@ import type { SigningKey } from "../signature.ts";
 import { type DeployedState, isDeployed, lookBefore } from "./before.ts";
 import { DeployLock, isLocked, untilAbandoned } from "./deploy-lock.ts";
 import { type Fate, fatesOf } from "./fates.ts";
+import { readHistory } from "./history.ts";
 import { IndexSigner } from "./index-signer.ts";
+import { labelled } from "./rendered.ts";
+import type { RevisionNote } from "./revision.ts";
+import { planRevision, type RevisionPlan } from "./revision-plan.ts";
 import { hasContent, rightsChanges, rulesBeyond, rulesOf } from "./rights-changes.ts";
 
 /**
@@ -32,6 +36,8 @@ export interface DeployPlan extends SetIdentity {
   readonly functions: readonly PackedFunction[];
   /** Their accounts, roles and bindings, in the order in which to apply them. */
   readonly objects: readonly AppliedObject[];
+  /** True if accounts and rights are neither read nor written, so that `objects` is empty and those that are there stay. */
+  readonly codeOnly?: boolean;
   /** Signs the indexes. Default: no signature. */
   readonly key?: SigningKey | undefined;
   readonly clock: Clock;
@@ -39,6 +45,8 @@ export interface DeployPlan extends SetIdentity {
   readonly holder: string;
   /** Called with the holder's name and the longest wait, before waiting for another deployment, or one that was killed. */
   readonly waiting: (who: string, limitMs: number) => void;
+  /** Recorded as a revision of the set. Default: no revision is recorded, and those of the set are deleted. */
+  readonly note?: RevisionNote | undefined;
   /** Called with what would change, before anything is written. If it resolves with false, nothing is. */
   readonly approve: (report: DeployReport) => Promise<boolean>;
 }
@@ -60,6 +68,8 @@ export interface DeployReport {
   readonly prunedEverywhere: boolean;
   /** Whether an unsigned index replaced a signed one. */
   readonly unsigned: boolean;
+  /** Number of the revision that the set has afterwards. `undefined` if no revision is recorded. */
+  readonly revision: number | undefined;
   /** By function: the text of the previously deployed manifest, if it can be read. */
   readonly manifestsBefore: ReadonlyMap<string, string>;
 }
@@ -91,8 +101,8 @@ interface Steps {
  * WF_DEPLOYED_CONFLICT
  */
 export async function deploy(given: DeployPlan): Promise<DeployReport> {
-  const plan = labelled(given);
-  const { transport, functions, objects, clock, set } = plan;
+  const plan = { ...given, ...labelled(given) };
+  const { transport, functions, objects, clock, set, note } = plan;
   const home = indexConfigMap({ ...plan, set: defaultSet }, {});
   const empty = indexConfigMap(plan, {});
   const api = new ApiObjects(transport);
@@ -104,23 +114,33 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
   // Another deployment may begin in between.
   do {
     abandoned = await untilAbandoned(parts, home, plan.waiting);
-    before = await lookBefore(api, planned, names, plan);
+    before = await lookBefore(api, planned, names, plan, plan.codeOnly);
   } while (before.lock && isLocked(before.lock) && before.lock.metadata.resourceVersion !== abandoned);
+  const history = await readHistory(api, plan, before.index);
+  if (note?.replaces !== undefined && note.replaces !== history.current) {
+    throw new WatchfireError("WF_DEPLOYED_CONFLICT", {
+      what: `the revision ${note.replaces} is no longer the current one of the set ${set}`,
+    });
+  }
   const steps = stepsFrom(before, plan);
-  const indexes = indexesAfter(before, steps, plan);
+  const recording = planRevision(history, before, steps, plan);
+  const indexes = indexesAfter(before, steps, plan, recording.number);
+  const done = isDone(before, steps) && indexes.isSigned;
   const report = {
     functions: fatesOf(before.entries, steps.entries, new Set(steps.missing.map(({ metadata }) => metadata.name))),
     takenOver: before.former.taken.map(({ name }) => name),
     left: before.former.left.map(({ name }) => name),
-    isDone: isDone(before, steps) && indexes.isSigned,
+    isDone: done,
     rights: rightsChanges(objects, before.rights),
     deleted: [...steps.superseded, ...steps.stale].map(nameOf),
     prunedEverywhere: before.everywhere,
     unsigned: false,
+    revision: done ? history.current : recording.number,
     manifestsBefore: manifestsOf(before),
   };
   if (!(await plan.approve(report)) || report.isDone) return report;
-  await api.tryApply([...steps.first, ...steps.unlabelled, ...(steps.spoilt.length === 0 ? steps.missing : [])]);
+  const added = [...(steps.spoilt.length === 0 ? steps.missing : []), ...recording.records];
+  await api.tryApply([...steps.first, ...steps.unlabelled, ...added]);
   // Without the label, others may still take over what `default` has.
   const labels =
     set === defaultSet
@@ -130,7 +150,7 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
   const writer = new ApiObjects(transport, () => lock.held());
   let isDeployed = false;
   try {
-    await bring(writer, before, steps);
+    await bring(writer, before, { ...steps, records: recording.records });
     if (set === defaultSet) await lock.set(indexes.own());
     else {
       await lock.held();
@@ -139,7 +159,7 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
       if (before.former.taken.length > 0) await lock.set(indexes.former());
     }
     isDeployed = true;
-    await cleanUp(writer, steps, clock).catch(notAllGone);
+    await cleanUp(writer, { ...steps, ...recording }, clock).catch(notAllGone);
   } catch (error) {
     await lock.release(isDeployed).catch(() => undefined);
     throw error;
@@ -148,28 +168,20 @@ export async function deploy(given: DeployPlan): Promise<DeployReport> {
   return { ...report, unsigned: indexes.losesSignature };
 }
 
-/** Returns the plan with the set's label on every object. */
-function labelled(plan: DeployPlan): DeployPlan {
-  const inSet = ({ metadata, ...object }: AppliedObject): AppliedObject => ({
-    ...object,
-    metadata: { ...metadata, labels: { ...metadata.labels, [setLabel]: plan.set } },
-  });
-  return {
-    ...plan,
-    objects: plan.objects.map(inSet),
-    functions: plan.functions.map((each) => ({ ...each, configMap: inSet(each.configMap) })),
-  };
-}
-
 /** Content of the set's index, and of that of `default` without what is taken over from it. */
-function indexesAfter({ index, lock, former }: DeployedState, { entries }: Steps, plan: DeployPlan) {
+function indexesAfter(
+  { index, lock, former }: DeployedState,
+  { entries }: Steps,
+  plan: DeployPlan,
+  revision: number | undefined,
+) {
   const old = readConfigMap(index);
   const formerly = readConfigMap(lock);
   const signerOf = (set: string) => plan.key && new IndexSigner(plan.key, { ...plan, set }, plan.clock);
   const signer = signerOf(plan.set);
   const changed = [old, ...(former.taken.length > 0 ? [formerly] : [])];
   return {
-    own: () => indexData(entries, signer?.after(old)),
+    own: () => indexData(entries, signer?.after(old), revision),
     former: () => indexData(former.left, signerOf(defaultSet)?.after(formerly)),
     isSigned: !signer || (old !== undefined && signer.isSigned(old)),
     losesSignature: !signer && changed.some((each) => each !== undefined && signatureOf(each) !== undefined),
@@ -186,15 +198,19 @@ function stepsFrom(before: DeployedState, { functions, objects }: DeployPlan): S
   const configMaps = functions.map(({ configMap }) => configMap);
   const missing = configMaps.filter((configMap) => !isThere.has(nameOf(configMap)));
   const lacking = new Set(missing.map(nameOf));
-  const labels = new Map(before.configMaps.map((found) => [nameOf(found), found.metadata.labels]));
+  const found = new Map(before.configMaps.map((each) => [nameOf(each), each]));
   const first = objects.map((object) => widened(object, before.rights));
   const wanted = new Set([...objects, ...configMaps].map(nameOf));
   return {
     entries,
     missing,
-    unlabelled: configMaps.filter(
-      (each) => isThere.has(nameOf(each)) && !(setLabel in (labels.get(nameOf(each)) ?? {})),
-    ),
+    unlabelled: configMaps.flatMap((each) => {
+      const there = isThere.has(nameOf(each)) ? found.get(nameOf(each)) : undefined;
+      if (!there || setLabel in there.metadata.labels) return [];
+      // Its data cannot be changed, and another version of zlib compresses otherwise.
+      const { data, binaryData } = readConfigMap(there) ?? {};
+      return { ...each, data, binaryData };
+    }),
     spoilt: before.configMaps.filter((found) => lacking.has(nameOf(found))),
     first,
     narrowed: objects.filter((object, at) => object !== first[at]),
@@ -221,8 +237,12 @@ function isAs(object: AppliedObject, found: ClusterObject | undefined): boolean 
 }
 
 /** Creates what the new set needs, and deletes it again on failure. */
-async function bring(writer: ApiObjects, { rights, configMaps }: DeployedState, steps: Steps): Promise<void> {
-  const { first, missing, unlabelled, spoilt } = steps;
+async function bring(
+  writer: ApiObjects,
+  { rights, configMaps }: DeployedState,
+  steps: Steps & Pick<RevisionPlan, "records">,
+): Promise<void> {
+  const { first, missing, unlabelled, spoilt, records } = steps;
   const old = new Map([...rights, ...configMaps].map((found) => [nameOf(found), found]));
   const made: ClusterObject[] = [];
   const applied = (found: ClusterObject) => {
@@ -233,6 +253,7 @@ async function bring(writer: ApiObjects, { rights, configMaps }: DeployedState, 
     // Applies accounts before roles, roles before bindings; those of one kind concurrently.
     for (const [, alike] of Map.groupBy(first, ({ kind }) => kind)) await writer.apply(alike, applied);
     await writer.apply([...missing, ...unlabelled], applied);
+    await writer.create(records, applied);
   } catch (error) {
     const changed = [...first, ...unlabelled].flatMap((object) => {
       const found = old.get(nameOf(object));
@@ -254,8 +275,13 @@ function restored(object: AppliedObject, { rules, metadata }: ClusterObject): Ap
   return [{ ...object, ...(rules !== undefined && { rules }), metadata: before }];
 }
 
-async function cleanUp(writer: ApiObjects, { superseded, stale, narrowed }: Steps, clock: Clock): Promise<void> {
-  await writer.delete(superseded);
+async function cleanUp(
+  writer: ApiObjects,
+  { superseded, stale, narrowed, copies, dropped }: Steps & RevisionPlan,
+  clock: Clock,
+): Promise<void> {
+  await writer.create(copies);
+  await writer.delete([...superseded, ...dropped]);
   if (stale.length + narrowed.length > 0) await pause(clock, handOverMs);
   await writer.apply(narrowed);
   // Deletes bindings before the roles they name, and accounts last.

@@ -344,7 +344,9 @@ describe("the log says once, when the function is loaded, what the edit of its m
       await waiting(),
       manifest({ mode: "Reconcile" }, [trigger({ apiVersion: "v2" }), byOwner]),
     );
-    expect(edits).toEqual([[expect.stringMatching(/^trigger settings: .* 2 waiting keys are read again from the API/)]]);
+    expect(edits).toEqual([
+      [expect.stringMatching(/^trigger settings: .* 2 waiting keys are read again from the API/)],
+    ]);
   });
 
   it("to a trigger that is gone, also if nothing waits for it, in the words of `validate`", async () => {

@@ -240,6 +240,8 @@ function manifests(): Bound[] {
     constant("catalog/packed-function.ts", "configMapLimit"),
     constant("catalog/deployed-index.ts", "functionLimit"),
   ];
+  const revisions = constant("catalog/deploy/history.ts", "mostRevisions");
+  const kept = constant("catalog/deploy/history.ts", "keptLimit");
   return [
     {
       what: "a manifest",
@@ -262,6 +264,13 @@ function manifests(): Bound[] {
       beyond: "the set is not loaded",
       set: [maps.of, one.of, functions.of, map.of],
       memory: maps.value,
+    },
+    {
+      what: "earlier revisions of a deployed set, in ConfigMaps that the runtime does not read",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${revisions.n} and ${kept.size} for each set`,
+      beyond: "the oldest are deleted",
+      set: [revisions.of, kept.of],
     },
     {
       what: "the code of running functions",

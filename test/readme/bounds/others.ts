@@ -17,6 +17,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "kube/oidc.ts#shownLimit",
     "observe/code-frame.ts#maxWidth",
     "base/wording.ts#actualLimit",
+    "catalog/deploy/revision.ts#messageLimit",
   ],
   "one answer, file or object that is read once, and let go of": [
     "access/rehearsal.ts#objectLimit",
