@@ -4,6 +4,7 @@ import { leaseCodes } from "./error-codes/lease.ts";
 import { natsCodes } from "./error-codes/nats.ts";
 import { readsCodes } from "./error-codes/reads.ts";
 import { sandboxCodes } from "./error-codes/sandbox.ts";
+import { stateCodes } from "./error-codes/state.ts";
 import { clean, shorten } from "./wording.ts";
 
 /**
@@ -296,6 +297,8 @@ export const errorCodes = {
 
   // reads
   ...readsCodes,
+  // state
+  ...stateCodes,
 
   // access
   WF_ACCESS_OWN_ADDRESS: user(

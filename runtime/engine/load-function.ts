@@ -17,6 +17,7 @@ import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
+import { OwnState } from "./own-state/own-state.ts";
 import { PossibleRedeliveries } from "./redelivery/possible-redeliveries.ts";
 import type { StartedBefore } from "./redelivery/started-before.ts";
 import type { Retirement } from "./retirement.ts";
@@ -148,6 +149,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     time: place.time,
   });
   const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
+  const state = new OwnState(manifest.name, store.ownState(manifest.name));
   const reconciling =
     primary &&
     resync &&
@@ -161,6 +163,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
       maker,
       spill,
       time: place.time,
+      state,
     }));
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
@@ -168,7 +171,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
   const attempts = new Attempts(
     { manifest, usesOldObject },
-    { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look },
+    { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look, state },
   );
   const ready = new ReadyQueue<EventLane>();
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });

@@ -8,6 +8,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { Look, Runner } from "../delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
+import type { OwnState } from "../own-state/own-state.ts";
 import type { RecordedStart } from "../redelivery/started-before.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/shard.ts";
@@ -54,6 +55,8 @@ interface OnRecord {
   readonly spill: Spill;
   /** Is charged for the event loop's time that its keys take. */
   readonly time: LoopAccount;
+  /** The entries that its handler keeps. */
+  readonly state: OwnState;
 }
 
 /** The parts of a function's dispatch that only mode Reconcile has. */
@@ -70,7 +73,7 @@ export interface Reconciling {
 
 /** Builds the parts from the manifest and the stored state. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
-  const { primary: view, rules, names, keys, resync, maker, spill, time } = on;
+  const { primary: view, rules, names, keys, resync, maker, spill, time, state } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const untold = new UntoldStates(
     on.replays.filter((each) => each.view === view.id && !each.redelivered),
@@ -80,7 +83,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
   const backoff = new KeyBackoff(clock, random);
   const attempts = new Attempts(
     { manifest, usesOldObject: false },
-    { backoff, spill, commits, runner, time, clock, random, observer, look },
+    { backoff, spill, commits, runner, time, clock, random, observer, look, state },
   );
   const nextSequence = () => maker.nextSequence();
   const queue = new KeyQueue({ primary, attempts, backoff, commits, clock, log, spill, nextSequence });
