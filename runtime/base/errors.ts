@@ -27,6 +27,10 @@ export const errorCodes = {
     "kubectl cannot be run on the embedded cluster",
     "install kubectl: https://kubernetes.io/docs/tasks/tools/ has it for every system",
   ),
+  WF_CLI_FORWARD: user(
+    "the runtime in a cluster is not reached through kubectl",
+    "look at what kubectl says; in the runtime's namespace you need to list pods, to create pods/portforward and, for all but `status` and `slots`, to create pods/exec",
+  ),
   WF_CLI_FOLDER: user(
     "a project cannot be written to its folder",
     "name a folder that you may write with --name, or run it in one",
