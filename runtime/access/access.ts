@@ -21,6 +21,7 @@ import type { OwnObjects } from "./own-objects.ts";
 import { ReadingTurns } from "./reading-turns.ts";
 import { RehearsedTransport, type TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
+import { answerKinds } from "./served-kinds.ts";
 import { ServerWarnings } from "./server-warnings.ts";
 import { answerFromState, isStateOperation } from "./state-calls.ts";
 
@@ -246,6 +247,7 @@ export class Access implements HostCalls {
         return answered(await answerFromState(caller, operation, checked, bounds));
       }
       if (operation === "fetch") return answered(await this.fetcher.fetch(manifest, checked, limit.signal));
+      if (operation === "kube.kinds") return answered(await answerKinds(manifest, this.parts.discovery, checked));
       return answered(await this.kube.run(manifest, operation, checked, limit.signal));
     } finally {
       limit.end();

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseExactly } from "../base/exact-json.ts";
 import { argumentFault } from "./argument-fault.ts";
 import { invalid } from "./failure.ts";
+import { callVerbs } from "./grants.ts";
 import { collectionShape, objectSchema, refSchema } from "./reference.ts";
 
 /** Maximum length of a selector: far above real ones, far below the limit of a URL. */
@@ -73,6 +74,10 @@ const argumentSchemas = {
     body: patchObject,
     verb: z.enum(["patch", "update", "create"]).default("patch"),
     type: z.enum(["merge", "strategic"]).optional(),
+  }),
+  "kube.kinds": z.strictObject({
+    verbs: z.array(z.enum(callVerbs)).min(1).max(callVerbs.length).default(["list"]),
+    namespace: collectionShape.namespace,
   }),
   "cache.get": z.strictObject({ ref: refSchema }),
   "cache.list": z.strictObject({

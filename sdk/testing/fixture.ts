@@ -22,7 +22,7 @@ export interface Expectation {
   /** Ids of the batch's events to be retried, in the batch's order. */
   readonly failed?: readonly string[];
   /**
-   * Every call, in order, each with the arguments to check. Reads (`kube.get`, `kube.list`, `kube.getScale`) and calls of
+   * Every call, in order, each with the arguments to check. Reads (`kube.get`, `kube.list`, `kube.getScale`, `kube.kinds`) and calls of
    * `ctx.state` are only compared if the list contains one.
    */
   readonly calls?: readonly FixtureCall[];
@@ -81,7 +81,7 @@ export function fixtureOf(file: unknown): Fixture {
   return "type" in file || "object" in file ? { event: file } : file;
 }
 
-const reads = new Set(["kube.get", "kube.list", "kube.getScale", "cache.get", "cache.list", "cache.age"]);
+const reads = new Set(["kube.get", "kube.list", "kube.getScale", "kube.kinds", "cache.get", "cache.list", "cache.age"]);
 
 /** Returns the differences from the expectation; empty if there are no differences. */
 export function differencesOf(expectation: Expectation = {}, run: FixtureRun): Difference[] {
