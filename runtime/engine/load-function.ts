@@ -90,6 +90,8 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   const isReconciler = manifest.delivery.mode === "Reconcile";
   const views = new Map<string, KnownObjects>();
   const rules = new Map<number, KeyOf>();
+  /** The views whose conditions read the previous object. */
+  const comparing = new Set<number>();
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   const history = new History(manifest.name, log);
   const edits = await editsOnRecord(store, manifest);
@@ -105,6 +107,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     const of = { id, functionName: manifest.name, trigger, resource, identity, form };
     const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key, place.time) : undefined;
     if (keyOf) rules.set(id, keyOf);
+    if (filter.needsOldBody) comparing.add(id);
     const view = new KnownObjects({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
     byId.set(id, view);
     await store.known(id, (key, known) => view.restore(key, known));
@@ -155,6 +158,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     resync &&
     (await reconcilingOf(parts, {
       primary,
+      comparesChanges: comparing.has(primary.id),
       rules,
       names,
       keys: ours,

@@ -298,7 +298,7 @@ const delivery = z.strictObject({
   resync: duration(longestResyncMs)
     .optional()
     .describe(
-      "Mode Reconcile: every key runs at least once in this time, even without a change. Default: no such runs.",
+      "Mode Reconcile: every key whose object meets the conditions runs at least once in this time, even without a change. Default: no such runs.",
     ),
   debounce: duration(longestDebounceMs)
     .optional()

@@ -41,6 +41,8 @@ interface ReconcilingParts {
 interface OnRecord {
   /** The view of the trigger without `key`. */
   readonly primary: KnownObjects;
+  /** Whether a condition of that trigger reads the previous object. */
+  readonly comparesChanges: boolean;
   /** By view, for triggers with `key`. */
   readonly rules: ReadonlyMap<number, KeyOf>;
   /** The names of triggers and schedules, by identity. */
@@ -79,7 +81,8 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
     on.replays.filter((each) => each.view === view.id && !each.redelivered),
     spill,
   );
-  const primary = new Primary(view, look, untold, names, (namespace) => reconciling.isSettledIn(namespace));
+  const isSettledIn = (namespace: string) => reconciling.isSettledIn(namespace);
+  const primary = new Primary(view, look, untold, names, on.comparesChanges, isSettledIn);
   const backoff = new KeyBackoff(clock, random);
   const attempts = new Attempts(
     { manifest, usesOldObject: false },
@@ -97,7 +100,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
       view: resync.id,
       cursor: resync.cursors[0],
       everyMs: () => attempts.code.manifest.delivery.resyncMs,
-      keys: () => primary.keys(),
+      keys: () => primary.timedKeys(),
       wake: (key) => queue.wake(key, { type: "Resync" }),
       time,
       share: queue.share,
