@@ -494,10 +494,14 @@ export class WatchfireError extends Error {
   }
 }
 
+/** Returns a place as messages show it: `function.yaml:7:5`. */
+export const placeText = ({ file, line, column }: SourceLocation): string =>
+  [file, line, column].filter((part) => part !== undefined).join(":");
+
 /** Returns one line: `CODE file:line:column path: what, actual value; hint`, followed by the number of further failures. */
 export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   const { place, path, actual } = detail;
-  const at = place ? ` ${[place.file, place.line, place.column].filter((part) => part !== undefined).join(":")}` : "";
+  const at = place ? ` ${placeText(place)}` : "";
   const inside = path ? ` ${path}` : "";
   const value = actual === undefined ? "" : `, got ${shorten(actual)}`;
   const rest = detail.more?.length ? ` (and ${detail.more.length} more, which \`watchfire validate\` tells)` : "";
