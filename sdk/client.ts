@@ -42,6 +42,7 @@ export function createKube({ call, pause, random = Math.random }: ClientParts): 
     restart: (ref) => call("kube.restart", { ref }),
     evict: (ref, options) => call("kube.evict", { ...options, ref }),
     subresource: (ref, name, body, options) => call("kube.subresource", { ...options, ref, name, body }),
+    kinds: (query = {}) => call("kube.kinds", query),
     async retryOnConflict(ref, change) {
       for (let attempt = 1; ; attempt++) {
         const object = await kube.get(ref);

@@ -6,6 +6,7 @@ import type { Stored } from "./kinds.ts";
 import type { Kube } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
 import type { Reconciliation } from "./reconciliation.ts";
+import type { State } from "./state.ts";
 
 export type * from "./cache.ts";
 export { type Condition, type NewCondition, setCondition } from "./condition.ts";
@@ -32,6 +33,7 @@ export { controllerOf, ownerReference } from "./owner.ts";
 export { getOrUndefined, listAll } from "./reading.ts";
 export type { Cause, Key, Reconciliation } from "./reconciliation.ts";
 export { type RequeueAfter, requeueAfter } from "./requeue.ts";
+export type { State } from "./state.ts";
 export { wholeNumber } from "./whole-number.ts";
 
 /**
@@ -185,6 +187,8 @@ export interface Context<Env = Readonly<Record<string, string>>, Reads = Cache> 
   readonly kube: Kube;
   /** The objects of the manifest's `reads`, from memory. */
   readonly cache: Reads;
+  /** Entries that the function keeps across events and restarts. */
+  readonly state: State;
   readonly log: Log;
   /** The manifest's `env`, with references resolved. */
   readonly env: Env;

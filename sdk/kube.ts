@@ -66,6 +66,30 @@ export interface SubresourceOptions {
   type?: "merge" | "strategic";
 }
 
+/** A verb that a call needs of the manifest's `permissions`. */
+export type Verb = "get" | "list" | "create" | "update" | "patch" | "delete";
+
+/** Query of the kinds. */
+export interface KindsQuery {
+  /** Only kinds for which all of these are granted, for objects of any name, and served. Default: `["list"]`. */
+  verbs?: Verb[];
+  /** Only kinds with namespaces, by what is granted in this one. Default: what is granted in all namespaces. */
+  namespace?: string;
+}
+
+/** A kind that the API server serves. */
+export interface ServedKind {
+  /** The version that the server prefers. */
+  apiVersion: string;
+  kind: string;
+  /** The resource's name in `permissions`, such as `configmaps`. */
+  plural: string;
+  /** False for a cluster-scoped kind. */
+  namespaced: boolean;
+  /** The verbs that are granted and served. */
+  verbs: Verb[];
+}
+
 /** The `/scale` subresource of an object (autoscaling/v1). */
 export interface Scale extends KubeObject {
   spec?: { replicas?: number };
@@ -161,6 +185,11 @@ export interface Kube {
    * `<resource>/<name>`, or the verb of the options. Never writes to `attach`, `exec`, `portforward`, `proxy` or `token`.
    */
   subresource(ref: Ref, name: string, body: object, options?: SubresourceOptions): Promise<UnknownObject>;
+  /**
+   * Returns the kinds that the API server serves and the manifest grants, from a document that is at most ten minutes old. Needs
+   * no permission. Kinds of an aggregated API whose server does not answer are missing.
+   */
+  kinds(query?: KindsQuery): Promise<ServedKind[]>;
   /**
    * Reads the object, lets `change` modify it (or return a replacement), and updates it. After a ConflictError it starts over, up
    * to five attempts in all, with backoff and jitter. Needs `get` and `update`.

@@ -1,11 +1,13 @@
 import type {
   DeleteOptions,
   EvictOptions,
+  KindsQuery,
   ListQuery,
   ObjectList,
   PatchType,
   Ref,
   Scale,
+  ServedKind,
   SubresourceOptions,
 } from "./kube.ts";
 import type { KubeObject, UnknownObject } from "./object.ts";
@@ -29,6 +31,11 @@ export interface Operations {
   "kube.restart": { args: { ref: Ref }; result: UnknownObject };
   "kube.evict": { args: { ref: Ref } & EvictOptions; result: UnknownObject };
   "kube.subresource": { args: { ref: Ref; name: string; body: object } & SubresourceOptions; result: UnknownObject };
+  "kube.kinds": { args: KindsQuery; result: ServedKind[] };
+  "state.get": { args: { key: string }; result: { value?: unknown } };
+  "state.keys": { args: { prefix?: string }; result: string[] };
+  "state.set": { args: { key: string; value: unknown }; result: null };
+  "state.delete": { args: { key: string }; result: null };
   "events.emit": { args: EmitArguments; result: null };
   fetch: { args: FetchArguments; result: FetchResult };
 }

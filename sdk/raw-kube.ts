@@ -2,11 +2,13 @@ import type {
   DeleteOptions,
   EvictOptions,
   JsonPatchOperation,
+  KindsQuery,
   ListQuery,
   ObjectList,
   PatchType,
   Ref,
   Scale,
+  ServedKind,
   SubresourceOptions,
 } from "./kube.ts";
 import type { UnknownObject } from "./object.ts";
@@ -27,5 +29,6 @@ export interface RawKube {
   restart(ref: Ref): Promise<UnknownObject>;
   evict(pod: Ref, options?: EvictOptions): Promise<UnknownObject>;
   subresource(ref: Ref, name: string, body: object, options?: SubresourceOptions): Promise<UnknownObject>;
+  kinds(query?: KindsQuery): Promise<ServedKind[]>;
   retryOnConflict(ref: Ref, change: (object: UnknownObject) => unknown): Promise<UnknownObject>;
 }

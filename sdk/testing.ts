@@ -26,9 +26,11 @@ import type { KubeObject, UnknownObject } from "./object.ts";
 import type { Call, EmitArguments } from "./operations.ts";
 import type { RawKube } from "./raw-kube.ts";
 import { RequeueAfter } from "./requeue.ts";
+import { createState } from "./state.ts";
 import { type Difference, differencesOf, type Fixture, type FixtureCall, fixtureOf } from "./testing/fixture.ts";
 import { type DeclaredRead, memoryCache } from "./testing/memory-cache.ts";
 import { MemoryCluster } from "./testing/memory-cluster.ts";
+import { isStateOperation, MemoryState } from "./testing/memory-state.ts";
 import { readBy, writtenBy } from "./testing/numbers.ts";
 
 export {
@@ -51,6 +53,8 @@ export interface RunOptions {
   /** Calls that the test implements itself, such as `{ patch: async () => { throw new ConflictError("…") } }`. */
   readonly kube?: Partial<RawKube>;
   readonly env?: Readonly<Record<string, string>>;
+  /** The entries of `ctx.state` before the run. */
+  readonly state?: Readonly<Record<string, unknown>>;
   /** Without it, every fetch fails. */
   readonly fetch?: (url: string, init?: FetchInit) => Promise<FetchResponse>;
   readonly signal?: AbortSignal;
@@ -76,6 +80,8 @@ export interface Run {
   readonly calls: readonly RecordedCall[];
   /** The objects after the run. */
   readonly objects: readonly UnknownObject[];
+  /** The entries of `ctx.state` after the run: those before it, if the handler failed. */
+  readonly state: Readonly<Record<string, unknown>>;
   readonly logs: readonly { level: string; message: string; fields: Record<string, unknown> }[];
   readonly metrics: readonly { name: string; value: number; labels: Record<string, string> }[];
   /** The Kubernetes Events it emitted. */
@@ -185,13 +191,20 @@ export async function runFixture(
   file: Fixture | object,
   { reads = [] }: Pick<RunOptions, "reads"> = {},
 ): Promise<Difference[]> {
-  const { event, events, run: key, objects = [], env = {}, responses = {}, expect } = fixtureOf(file);
+  const { event, events, run: key, objects = [], env = {}, state, responses = {}, expect } = fixtureOf(file);
   const calls: FixtureCall[] = [];
   const fetch = async (url: string): Promise<FetchResponse> => {
     const { status = 200, body = "" } = responses[url] ?? {};
     return new Responses.Response(body, { status });
   };
-  const options: Heard = { objects, env, reads, fetch, hear: (call) => calls.push(structuredClone(call)) };
+  const options: Heard = {
+    objects,
+    env,
+    ...(state && { state }),
+    reads,
+    fetch,
+    hear: (call) => calls.push(structuredClone(call)),
+  };
   let run: Run & Partial<Pick<BatchRun, "failed">>;
   if (key) {
     run = await runReconciler(handler as Reconciler, key as TestReconciliation<UnknownObject>, options);
@@ -214,7 +227,7 @@ export async function runFixture(
     : error === undefined
       ? {}
       : { error: error instanceof Error ? `${error.name}: ${error.message}` : String(error) };
-  return differencesOf(expect, { outcome, ...said, requeueAfterMs, retryAfterMs, failed, calls });
+  return differencesOf(expect, { outcome, ...said, requeueAfterMs, retryAfterMs, failed, calls, state: run.state });
 }
 
 /** Options of a run whose calls are reported, as in the runtime. */
@@ -240,9 +253,11 @@ async function record(
   const there = [...objects];
   for (const each of own) if (isNew(each, there)) there.push(each);
   const cluster = new MemoryCluster(there);
+  const state = new MemoryState(options.state);
   const carry: Call = async (operation, args) => {
     const written = writtenBy(reader, args, operation);
     hear({ call: operation, ...written });
+    if (isStateOperation(operation)) return readBy(reader, state.call(operation, written as never) as never);
     return readBy(reader, await cluster.call(operation, written));
   };
   const memory = createKube({ call: carry, pause: () => Promise.resolve() });
@@ -253,6 +268,7 @@ async function record(
   const ctx: Context = {
     kube: recorded(Object.assign(memory, options.kube), calls),
     cache: heard(memoryCache(cluster, options.reads ?? []), reader, hear),
+    state: createState(carry),
     log: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
     env: Object.freeze({ ...env }),
     fetch: async (url, init) => {
@@ -284,6 +300,7 @@ async function record(
     ...more,
     calls,
     objects: cluster.objects,
+    state: state.after(outcome === "ok"),
     logs,
     metrics,
     events,

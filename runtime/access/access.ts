@@ -21,7 +21,9 @@ import type { OwnObjects } from "./own-objects.ts";
 import { ReadingTurns } from "./reading-turns.ts";
 import { RehearsedTransport, type TellUnsent } from "./rehearsal.ts";
 import type { HostResolver } from "./resolver.ts";
+import { answerKinds } from "./served-kinds.ts";
 import { ServerWarnings } from "./server-warnings.ts";
+import { answerFromState, isStateOperation } from "./state-calls.ts";
 
 /** Dependencies of `Access`. */
 export interface AccessParts {
@@ -104,7 +106,7 @@ const refusedMs = 0.1;
 /** Arguments above this size, in bytes, wait as text, because they may take ten times as much memory once parsed. */
 const largeBytes = 16 * 1024;
 
-/** The parent's side of `ctx.kube`, `ctx.events` and `ctx.fetch`: checks each call against the manifest, and executes it. */
+/** The parent's side of `ctx.kube`, `ctx.state`, `ctx.events` and `ctx.fetch`: checks each call against the manifest, and executes it. */
 export class Access implements HostCalls {
   private readonly parts: AccessParts;
   private readonly limits: AccessLimits;
@@ -209,7 +211,10 @@ export class Access implements HostCalls {
     const gate = this.gateOf(caller.function);
     try {
       return await gate.pass(signal, bytes, async () => {
-        await this.admitted(caller.function, (isCacheOperation(operation) ? lookMs : callMs) + bytes * byteMs);
+        await this.admitted(
+          caller.function,
+          (isCacheOperation(operation) || isStateOperation(operation) ? lookMs : callMs) + bytes * byteMs,
+        );
         call.isCharged = true;
         const checked = early ?? (await read());
         signal.throwIfAborted();
@@ -237,7 +242,12 @@ export class Access implements HostCalls {
       const checked = args as never;
       if (operation === "events.emit") return answered(await this.events.emit(caller, manifest, checked, limit.signal));
       if (isCacheOperation(operation)) return answered(await this.look(caller.function, operation, checked));
+      if (isStateOperation(operation)) {
+        const bounds = { limit: manifest.stateBytes, signal: limit.signal, unsent: this.parts.unsent };
+        return answered(await answerFromState(caller, operation, checked, bounds));
+      }
       if (operation === "fetch") return answered(await this.fetcher.fetch(manifest, checked, limit.signal));
+      if (operation === "kube.kinds") return answered(await answerKinds(manifest, this.parts.discovery, checked));
       return answered(await this.kube.run(manifest, operation, checked, limit.signal));
     } finally {
       limit.end();

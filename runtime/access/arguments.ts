@@ -2,6 +2,7 @@ import { z } from "zod";
 import { parseExactly } from "../base/exact-json.ts";
 import { argumentFault } from "./argument-fault.ts";
 import { invalid } from "./failure.ts";
+import { callVerbs } from "./grants.ts";
 import { collectionShape, objectSchema, refSchema } from "./reference.ts";
 
 /** Maximum length of a selector: far above real ones, far below the limit of a URL. */
@@ -15,6 +16,10 @@ const patchObject = z.custom<Record<string, unknown>>(
 const preconditions = z
   .strictObject({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() })
   .optional();
+
+/** Maximum length of a key of `ctx.state`: that of an event's id, which is often used as one, and more. */
+const longestStateKey = 512;
+const stateKey = z.string().min(1, { error: "is empty" }).max(longestStateKey);
 
 /** Schemas of each operation's arguments. The guest's counterpart is `Operations` of the SDK. */
 const argumentSchemas = {
@@ -70,6 +75,10 @@ const argumentSchemas = {
     verb: z.enum(["patch", "update", "create"]).default("patch"),
     type: z.enum(["merge", "strategic"]).optional(),
   }),
+  "kube.kinds": z.strictObject({
+    verbs: z.array(z.enum(callVerbs)).min(1).max(callVerbs.length).default(["list"]),
+    namespace: collectionShape.namespace,
+  }),
   "cache.get": z.strictObject({ ref: refSchema }),
   "cache.list": z.strictObject({
     ...collectionShape,
@@ -86,6 +95,15 @@ const argumentSchemas = {
       .optional(),
   }),
   "cache.age": z.strictObject({ apiVersion: collectionShape.apiVersion, kind: collectionShape.kind }),
+  "state.get": z.strictObject({ key: stateKey }),
+  "state.keys": z.strictObject({ prefix: z.string().max(longestStateKey).default("") }),
+  "state.set": z.strictObject({
+    key: stateKey,
+    value: z
+      .unknown()
+      .refine((value) => value !== undefined, { error: "is missing; ctx.state.delete removes an entry" }),
+  }),
+  "state.delete": z.strictObject({ key: stateKey }),
   "events.emit": z.strictObject({
     object: refSchema.extend({ uid: z.string().max(128).optional(), resourceVersion: z.string().max(128).optional() }),
     type: z.enum(["Normal", "Warning"]),
@@ -126,13 +144,13 @@ export function readArguments<Name extends OperationName>(operation: Name, text:
     value = { ...value, type: "merge" };
   }
   const checked = argumentSchemas[operation].safeParse(value);
-  // An object's names are checked, and the object is sent as received.
-  if (checked.success) return { ...checked.data, ...objectOf(value) } as ArgumentsOf<Name>;
+  // An object's names are checked, and the object is sent as received. So is a value of the state.
+  if (checked.success) return { ...checked.data, ...asReceived(value) } as ArgumentsOf<Name>;
   const [issue] = checked.error.issues;
   throw invalid(issue ? argumentFault(operation, issue, value) : `${operation}: the arguments are wrong`);
 }
 
-const objectOf = (value: unknown): { object?: unknown } => {
-  const { object } = value as { object?: unknown };
-  return object === undefined ? {} : { object };
+const asReceived = (args: unknown): { object?: unknown; value?: unknown } => {
+  const { object, value } = args as { object?: unknown; value?: unknown };
+  return { ...(object !== undefined && { object }), ...(value !== undefined && { value }) };
 };

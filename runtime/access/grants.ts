@@ -1,5 +1,8 @@
 import type { Permission } from "../manifest/function.ts";
 
+/** The verbs that calls need, as RBAC names them. */
+export const callVerbs = ["get", "list", "create", "update", "patch", "delete"] as const;
+
 /** The attributes of one call, as the API server's authorizer would see them. */
 export interface RequestAttributes {
   /** "" for the core group. */
@@ -7,7 +10,7 @@ export interface RequestAttributes {
   /** The plural. */
   readonly resource: string;
   readonly subresource?: string;
-  readonly verb: "get" | "list" | "create" | "update" | "patch" | "delete";
+  readonly verb: (typeof callVerbs)[number];
   /** Absent for cluster-scoped objects and for all namespaces. */
   readonly namespace?: string;
   /** Absent for a list of any names and for a create. */

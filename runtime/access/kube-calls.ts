@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { ApiError, readApiError } from "../kube/api-error.ts";
 import { applyBody, applyType } from "../kube/apply-body.ts";
 import type { Lookup, NotServed } from "../kube/discovery.ts";
+import type { GroupVersion } from "../kube/discovery-document.ts";
 import { requiredName } from "../kube/field-selector.ts";
 import type { LastLook } from "../kube/last-look.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
@@ -19,6 +20,8 @@ import type { ServerWarnings } from "./server-warnings.ts";
 
 /** Resolves a kind to its resource. `Discovery` of the kube room implements it. */
 export interface KindLookup {
+  /** Returns everything that the server's document of all kinds names. */
+  served(): Promise<readonly GroupVersion[]>;
   resolve(apiVersion: string, kind: string): Promise<Lookup>;
   missing(apiVersion: string, kind: string): NotServed | undefined;
   /** Forgets a group version. */

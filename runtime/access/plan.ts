@@ -6,7 +6,7 @@ import type { RequestAttributes } from "./grants.ts";
 import { type Reference, referenceOf } from "./reference.ts";
 
 /** The operations that are one request to the API server. */
-export type KubeOperation = Extract<OperationName, `kube.${string}`>;
+export type KubeOperation = Exclude<Extract<OperationName, `kube.${string}`>, "kube.kinds">;
 
 /** The request of an operation, before its kind is resolved. */
 export interface Plan {

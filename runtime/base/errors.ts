@@ -4,6 +4,7 @@ import { leaseCodes } from "./error-codes/lease.ts";
 import { natsCodes } from "./error-codes/nats.ts";
 import { readsCodes } from "./error-codes/reads.ts";
 import { sandboxCodes } from "./error-codes/sandbox.ts";
+import { stateCodes } from "./error-codes/state.ts";
 import { clean, shorten } from "./wording.ts";
 
 /**
@@ -25,6 +26,10 @@ export const errorCodes = {
   WF_CLI_KUBECTL: user(
     "kubectl cannot be run on the embedded cluster",
     "install kubectl: https://kubernetes.io/docs/tasks/tools/ has it for every system",
+  ),
+  WF_CLI_FORWARD: user(
+    "the runtime in a cluster is not reached through kubectl",
+    "look at what kubectl says; in the runtime's namespace you need to list pods, to create pods/portforward and, for all but `status` and `slots`, to create pods/exec",
   ),
   WF_CLI_FOLDER: user(
     "a project cannot be written to its folder",
@@ -308,6 +313,8 @@ export const errorCodes = {
 
   // reads
   ...readsCodes,
+  // state
+  ...stateCodes,
 
   // access
   WF_ACCESS_OWN_ADDRESS: user(
@@ -499,10 +506,14 @@ export class WatchfireError extends Error {
   }
 }
 
+/** Returns a place as messages show it: `function.yaml:7:5`. */
+export const placeText = ({ file, line, column }: SourceLocation): string =>
+  [file, line, column].filter((part) => part !== undefined).join(":");
+
 /** Returns one line: `CODE file:line:column path: what, actual value; hint`, followed by the number of further failures. */
 export function describeFault(code: ErrorCode, detail: FaultDetail): string {
   const { place, path, actual } = detail;
-  const at = place ? ` ${[place.file, place.line, place.column].filter((part) => part !== undefined).join(":")}` : "";
+  const at = place ? ` ${placeText(place)}` : "";
   const inside = path ? ` ${path}` : "";
   const value = actual === undefined ? "" : `, got ${shorten(actual)}`;
   const rest = detail.more?.length ? ` (and ${detail.more.length} more, which \`watchfire validate\` lists)` : "";

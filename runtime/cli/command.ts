@@ -39,6 +39,8 @@ export interface Invocation<O extends Options = Options> {
   /** The names of all given options and switches. */
   readonly given: ReadonlySet<string>;
   readonly operands: readonly string[];
+  /** Whether kubectl started this program, as its plugin. Default false. */
+  readonly isPlugin?: boolean;
 }
 
 /** A command. Each has a file. */

@@ -1,9 +1,11 @@
+import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { loginLink } from "../console/access.ts";
 import { loginCodeSchema } from "../console/schemas.ts";
 import { openBrowser } from "../dev/browser.ts";
 import { command } from "./command.ts";
-import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { runtimeOptions, withRuntime } from "./running-runtime.ts";
+import { stopSignal, untilAborted } from "./signals.ts";
 
 export const openConsole = command({
   name: "console",
@@ -12,16 +14,20 @@ export const openConsole = command({
     ...runtimeOptions,
     print: { summary: "prints the link, and opens nothing" },
   },
-  async run(invocation) {
-    const runtime = runningRuntime(invocation);
-    const { code } = await runtime.ask(loginCodeSchema, "api/login-codes", {}).catch((error: unknown) => {
-      throw isAbsent(error) ? new WatchfireError("WF_CLI_REFUSED", absent) : error;
-    });
-    const link = loginLink(runtime.url, code);
-    const isOpened = !invocation.given.has("print") && process.stdout.isTTY && (await openBrowser(link));
-    process.stdout.write(isOpened ? `opened the console of ${runtime.url} in the browser\n` : `${link}\n`);
-    return 0;
-  },
+  run: (invocation) =>
+    withRuntime(invocation, async (runtime, { isForwarded }) => {
+      const { code } = await runtime.ask(loginCodeSchema, "api/login-codes", {}).catch((error: unknown) => {
+        throw isAbsent(error) ? new WatchfireError("WF_CLI_REFUSED", absent) : error;
+      });
+      const stop = isForwarded ? stopSignal(readEnvironment()) : undefined;
+      const link = loginLink(runtime.url, code);
+      const isOpened = !invocation.given.has("print") && process.stdout.isTTY && (await openBrowser(link));
+      process.stdout.write(isOpened ? `opened the console of ${runtime.url} in the browser\n` : `${link}\n`);
+      if (!stop) return 0;
+      process.stderr.write("its port is forwarded until this command is stopped\n");
+      await untilAborted(stop);
+      return 0;
+    }),
 });
 
 const absent = {

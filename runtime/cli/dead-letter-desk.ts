@@ -68,8 +68,11 @@ function openStopped(folder: string): DeadLetterClient {
 }
 
 /** Connects to a runtime. `token`: from its data folder. @throws WatchfireError WF_CLI_USAGE unless `url` is http or https */
-export function openRuntime(url: string, token: string | undefined): DeadLetterClient {
-  const runtime = new RuntimeClient(url, token);
+export const openRuntime = (url: string, token: string | undefined): DeadLetterClient =>
+  deskOf(new RuntimeClient(url, token));
+
+/** Returns the dead letters of a runtime. */
+export function deskOf(runtime: RuntimeClient): DeadLetterClient {
   return {
     list: (page) => {
       const query = new URLSearchParams(Object.entries(page).filter(([, value]) => value !== undefined));

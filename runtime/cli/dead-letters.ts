@@ -7,8 +7,9 @@ import { reasonOf, type WaitingReplay } from "../journal/dead-letters.ts";
 import { type DeadLetterRow, deadLetterId } from "../observe/dead-letter.ts";
 import { readToken } from "../observe/token-file.ts";
 import { command, type Invocation } from "./command.ts";
-import { type DeadLetterClient, openFolder, openRuntime } from "./dead-letter-desk.ts";
+import { type DeadLetterClient, deskOf, openFolder, openRuntime } from "./dead-letter-desk.ts";
 import { data, output } from "./options.ts";
+import { clusterRuntimeOptions, isInCluster, withRuntime } from "./running-runtime.ts";
 
 const options = {
   data: {
@@ -20,6 +21,7 @@ const options = {
     value: "URL",
     summary: "where a runtime answers, such as http://127.0.0.1:9464; without it, where its data folder says",
   },
+  ...clusterRuntimeOptions,
   function: { value: "NAME", summary: "for list and --all: only this function's" },
   all: { summary: "for replay and drop: all of them; those that cannot be replayed are reported and kept" },
   output: output("json"),
@@ -36,6 +38,9 @@ export const deadLetters = command({
   options,
   async run(invocation) {
     const action = actionOf(invocation);
+    if (isInCluster(invocation)) {
+      return withRuntime(invocation, (runtime) => action(deskOf(runtime)));
+    }
     const { url, data } = invocation.options;
     const folder = invocation.given.has("data") ? data : (readEnvironment().dataFolder ?? data);
     const desk = url === undefined ? openFolder(folder) : openRuntime(url, readToken(folder));

@@ -23,9 +23,10 @@ interface DevKeysParts {
 /** The keys of `watchfire dev`. */
 export function devKeys(parts: DevKeysParts): readonly Key[] {
   const { hasSamples, hasConsole, quit } = parts;
+  const warnings = new Set<string>();
   return [
     { key: "r", does: "replay the last event", act: () => replayLast(parts) },
-    ...(hasSamples ? [{ key: "e", does: "emit the samples", act: () => emit(parts) }] : []),
+    ...(hasSamples ? [{ key: "e", does: "emit the samples", act: () => emit(parts, warnings) }] : []),
     { key: "p", does: "pause or resume", act: () => togglePause(parts) },
     { key: "b", does: "show the rbac", act: () => showRbac(parts) },
     ...(hasConsole ? [{ key: "o", does: "open the console", act: () => openConsole(parts) }] : []),
@@ -55,10 +56,15 @@ async function replayLast({ runtime, say }: DevKeysParts): Promise<void> {
   }
 }
 
-async function emit({ runtime, transport, say }: DevKeysParts): Promise<void> {
+/** @param warnings texts of the API server that were shown; each is shown once */
+async function emit({ runtime, transport, say }: DevKeysParts, warnings: Set<string>): Promise<void> {
   const manifests = runtime.functions.map(({ file }) => file);
   const discovery = new Discovery(transport, systemClock);
-  const emitted = await emitSamples(manifests, transport, discovery, new Date().toISOString());
+  const warned = (text: string, place: string) => {
+    if (!warnings.has(text)) say(`emit: the API server warns of ${place}: ${text}`);
+    warnings.add(text);
+  };
+  const emitted = await emitSamples(manifests, transport, discovery, new Date().toISOString(), warned);
   say(emitted.length === 0 ? "emit: there is no sample.yaml beside a function" : `emit: ${emitted.join(", ")}`);
 }
 

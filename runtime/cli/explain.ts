@@ -12,7 +12,7 @@ import {
 } from "../observe/explanation.ts";
 import { command } from "./command.ts";
 import { output } from "./options.ts";
-import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { runtimeOptions, withRuntime } from "./running-runtime.ts";
 import type { RuntimeClient } from "./runtime-client.ts";
 
 const options = {
@@ -32,13 +32,14 @@ export const explain = command({
       operands,
       options: { trigger, output: format },
     } = invocation;
-    const runtime = runningRuntime(invocation);
-    const questions = operands.length === 1 ? await schedulesOf(runtime, operands[0] ?? "") : [questionOf(operands)];
+    const asked = operands.length === 1 ? undefined : [questionOf(operands)];
     const answers: Explanation[] = [];
-    for (const { function: name, ...object } of questions) {
-      const path = `explain/${encodeURIComponent(name)}?${new URLSearchParams(object)}`;
-      answers.push(only(await runtime.ask(explanationSchema, path), trigger));
-    }
+    await withRuntime(invocation, async (runtime) => {
+      for (const { function: name, ...object } of asked ?? (await schedulesOf(runtime, operands[0] ?? ""))) {
+        const path = `explain/${encodeURIComponent(name)}?${new URLSearchParams(object)}`;
+        answers.push(only(await runtime.ask(explanationSchema, path), trigger));
+      }
+    });
     const text = answers.map((each) => (format === "json" ? JSON.stringify(each, null, 2) : render(each).join("\n")));
     process.stdout.write(`${text.join("\n")}\n`);
     return 0;

@@ -19,7 +19,7 @@ export async function invoke(
       process.stdout.write(help(command, program));
       return 0;
     }
-    return await command.run(parse(command, words));
+    return await command.run({ ...parse(command, words), isPlugin: program.startsWith("kubectl ") });
   } catch (error) {
     return report(withHelpOf(spoken, error));
   }

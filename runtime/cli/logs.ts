@@ -6,7 +6,7 @@ import { consoleLine } from "../observe/console-log.ts";
 import { logAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
 import { output } from "./options.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
+import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
 /** How long one request waits for a line, in seconds. The endpoints close a connection that is silent for 15. */
@@ -31,21 +31,22 @@ export const logs = command({
     const { operands, given, options } = invocation;
     const path = operands.length === 0 ? "functions/logs" : functionPath(functionOperand("logs", operands), "logs");
     const isWanted = wantedBy(options.level, options.since, Date.now());
-    const runtime = runningRuntime(invocation);
     const show = options.output === "json" ? (line: string) => line : (line: string) => consoleLine(line);
-    let last = 0;
-    const more = async (wait: number) => {
-      const answer = await runtime.ask(logAnswerSchema, `${path}?after=${last}&wait=${wait}`);
-      for (const { line } of answer.lines) if (isWanted(line)) process.stdout.write(`${show(line)}\n`);
-      last = answer.lines.at(-1)?.number ?? last;
-      return answer;
-    };
-    tellElsewhere(await more(0));
-    if (!given.has("follow")) return 0;
-    const stop = stopSignal(readEnvironment());
-    const stopped = untilAborted(stop);
-    while (!stop.aborted) await Promise.race([more(waitSeconds), stopped]);
-    return 0;
+    return withRuntime(invocation, async (runtime) => {
+      let last = 0;
+      const more = async (wait: number) => {
+        const answer = await runtime.ask(logAnswerSchema, `${path}?after=${last}&wait=${wait}`);
+        for (const { line } of answer.lines) if (isWanted(line)) process.stdout.write(`${show(line)}\n`);
+        last = answer.lines.at(-1)?.number ?? last;
+        return answer;
+      };
+      tellElsewhere(await more(0));
+      if (!given.has("follow")) return 0;
+      const stop = stopSignal(readEnvironment());
+      const stopped = untilAborted(stop);
+      while (!stop.aborted) await Promise.race([more(waitSeconds), stopped]);
+      return 0;
+    });
   },
 });
 

@@ -1,6 +1,6 @@
 import { pauseAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { functionOperand, functionPath, runtimeOptions, withRuntime } from "./running-runtime.ts";
 
 const commandOf = (name: "pause" | "resume", summary: string) =>
   command({
@@ -10,7 +10,7 @@ const commandOf = (name: "pause" | "resume", summary: string) =>
     options: runtimeOptions,
     async run(invocation) {
       const path = functionPath(functionOperand(name, invocation.operands), name);
-      const { says } = await runningRuntime(invocation).ask(pauseAnswerSchema, path, {});
+      const { says } = await withRuntime(invocation, (runtime) => runtime.ask(pauseAnswerSchema, path, {}));
       process.stdout.write(`${says}\n`);
       return 0;
     },

@@ -11,7 +11,7 @@ import { type RecordAnswer, recordAnswerSchema, redeliveriesSchema } from "../ob
 import { command, type Invocation } from "./command.ts";
 import { readFolder, readObject } from "./operand.ts";
 import { functions as functionsFolder } from "./options.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
+import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
 
 /** How long one request waits, in seconds. The endpoints close a connection that is silent for 15. */
@@ -45,33 +45,34 @@ export const record = command({
     const folder = await folderOf(name, invocation);
     const { object } = invocation.options;
     const told = object === undefined ? undefined : readObject("--object", object);
-    const runtime = runningRuntime(invocation);
-    const ask = (body: object) => runtime.ask(recordAnswerSchema, functionPath(name, "record"), body);
-    const stop = stopSignal(readEnvironment());
-    const stopped = untilAborted(stop);
-    const begun = await ask(given.has("follow") ? {} : { count });
-    let { recording } = begun;
-    process.stderr.write(`recording what ${name} is given\n`);
-    tellElsewhere(begun);
-    if (told) await runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), { object: told });
-    let lastAt = systemClock.monotonic();
-    while (recording !== undefined && !stop.aborted) {
-      const left = Math.max(0, timeoutMs - (systemClock.monotonic() - lastAt)) / 1000;
-      const wait = given.has("follow") ? waitSeconds : Math.min(waitSeconds, left);
-      const answer: RecordAnswer | undefined = await Promise.race([
-        ask({ recording, wait }),
-        stopped.then(() => undefined),
-      ]);
-      if (!answer) break;
-      recording = answer.recording;
-      for (const each of answer.taken) {
-        process.stdout.write(`${relative(process.cwd(), save(folder, each, given.has("force")))}\n`);
+    return withRuntime(invocation, async (runtime) => {
+      const ask = (body: object) => runtime.ask(recordAnswerSchema, functionPath(name, "record"), body);
+      const stop = stopSignal(readEnvironment());
+      const stopped = untilAborted(stop);
+      const begun = await ask(given.has("follow") ? {} : { count });
+      let { recording } = begun;
+      process.stderr.write(`recording what ${name} is given\n`);
+      tellElsewhere(begun);
+      if (told) await runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), { object: told });
+      let lastAt = systemClock.monotonic();
+      while (recording !== undefined && !stop.aborted) {
+        const left = Math.max(0, timeoutMs - (systemClock.monotonic() - lastAt)) / 1000;
+        const wait = given.has("follow") ? waitSeconds : Math.min(waitSeconds, left);
+        const answer: RecordAnswer | undefined = await Promise.race([
+          ask({ recording, wait }),
+          stopped.then(() => undefined),
+        ]);
+        if (!answer) break;
+        recording = answer.recording;
+        for (const each of answer.taken) {
+          process.stdout.write(`${relative(process.cwd(), save(folder, each, given.has("force")))}\n`);
+        }
+        if (answer.left > 0) process.stderr.write(`left ${answer.left}, too large for a recording\n`);
+        if (answer.taken.length > 0) lastAt = systemClock.monotonic();
+        else if (left === 0 && !given.has("follow")) throw nothing(name, invocation.options.timeout);
       }
-      if (answer.left > 0) process.stderr.write(`left ${answer.left}, too large for a recording\n`);
-      if (answer.taken.length > 0) lastAt = systemClock.monotonic();
-      else if (left === 0 && !given.has("follow")) throw nothing(name, invocation.options.timeout);
-    }
-    return 0;
+      return 0;
+    });
   },
 });
 

@@ -2,7 +2,7 @@ import { WatchfireError } from "../base/errors.ts";
 import { type Redeliveries, type RedeliverQuestion, redeliveriesSchema } from "../observe/control-api.ts";
 import { command, type Invocation } from "./command.ts";
 import { readObject } from "./operand.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
+import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
 
 const options = {
   ...runtimeOptions,
@@ -23,10 +23,12 @@ export const redeliver = command({
   async run(invocation) {
     const name = functionOperand("redeliver", invocation.operands);
     const question = questionOf(invocation);
-    const runtime = runningRuntime(invocation);
-    const ask = (body: RedeliverQuestion) => runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), body);
-    let answer = await ask(question);
-    while (answer.errand !== undefined) answer = await ask({ errand: answer.errand });
+    const answer = await withRuntime(invocation, async (runtime) => {
+      const ask = (body: RedeliverQuestion) => runtime.ask(redeliveriesSchema, functionPath(name, "redeliver"), body);
+      let answer = await ask(question);
+      while (answer.errand !== undefined) answer = await ask({ errand: answer.errand });
+      return answer;
+    });
     process.stdout.write(`${render(answer)}\n`);
     tellElsewhere(answer);
     const isInVain = answer.told === 0 && answer.left.some(({ why }) => why === "filtered");

@@ -1,6 +1,6 @@
 import { redeliveriesSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { functionOperand, functionPath, runtimeOptions, withRuntime } from "./running-runtime.ts";
 
 export const run = command({
   name: "run",
@@ -12,7 +12,7 @@ export const run = command({
     const { trigger } = invocation.options;
     const question = { schedule: true, ...(trigger !== undefined && { trigger }) };
     const path = functionPath(name, "redeliver");
-    const { told } = await runningRuntime(invocation).ask(redeliveriesSchema, path, question);
+    const { told } = await withRuntime(invocation, (runtime) => runtime.ask(redeliveriesSchema, path, question));
     const says =
       told > 0
         ? `${name} runs now; \`watchfire runs ${name}\` shows how it ended`

@@ -1,10 +1,26 @@
 import { readEnvironment } from "../base/config.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { clean } from "../base/wording.ts";
+import { statusAnswerSchema } from "../control/status-answer.ts";
 import { readAddress } from "../observe/address-file.ts";
 import { readToken } from "../observe/token-file.ts";
+import { KubectlClient } from "./kubectl-client.ts";
 import { data } from "./options.ts";
 import { RuntimeClient } from "./runtime-client.ts";
+import { type RuntimePod, runtimePods, tokenOf } from "./runtime-pods.ts";
+
+/** The options that name a runtime in a cluster. */
+export const clusterRuntimeOptions = {
+  namespace: {
+    value: "NS",
+    short: "n",
+    summary: "asks the runtime in this namespace of your cluster, through `kubectl port-forward`",
+  },
+  release: { value: "NAME", summary: "the same, by the name of its Helm release" },
+  pod: { value: "NAME", summary: "this replica of it; without it, one that works" },
+  context: { value: "NAME", summary: "the kubeconfig's context" },
+  kubeconfig: { value: "FILE", summary: "the kubeconfig; without it, kubectl's" },
+} as const;
 
 /** The options of a command that contacts a running runtime. */
 export const runtimeOptions = {
@@ -14,17 +30,93 @@ export const runtimeOptions = {
     default: data.default,
   },
   url: { value: "URL", summary: "where a runtime answers, such as http://127.0.0.1:9464" },
+  ...clusterRuntimeOptions,
 } as const;
 
 interface RuntimeRequest {
-  readonly options: { readonly data: string; readonly url: string | undefined };
+  readonly options: { readonly data: string } & {
+    readonly [Name in "url" | keyof typeof clusterRuntimeOptions]: string | undefined;
+  };
   readonly given: ReadonlySet<string>;
+  readonly isPlugin?: boolean;
 }
 
-/** Returns the addressed runtime. @throws WatchfireError WF_CLI_UNREACHABLE if the data folder has no address */
-export function runningRuntime({ options: { data: named, url }, given }: RuntimeRequest): RuntimeClient {
+/** How a runtime is reached. */
+interface RuntimeRoute {
+  /** Whether its port is forwarded, which ends with the command. */
+  readonly isForwarded: boolean;
+}
+
+/** How a command uses the runtime. */
+interface RuntimeUse {
+  /** False if it only reads /status, for which a runtime in a cluster needs no token. Default true. */
+  readonly needsToken?: boolean;
+}
+
+/**
+ * Calls `work` with the addressed runtime: one in a cluster if the options name it or kubectl started this program, otherwise
+ * that of the data folder or URL.
+ * @throws WatchfireError WF_CLI_UNREACHABLE if the data folder has no address, WF_CLI_FORWARD if the cluster's is not reached
+ */
+export async function withRuntime<T>(
+  request: RuntimeRequest,
+  work: (runtime: RuntimeClient, route: RuntimeRoute) => Promise<T>,
+  use: RuntimeUse = {},
+): Promise<T> {
+  return isInCluster(request)
+    ? throughKubectl(request, use, (runtime) => work(runtime, { isForwarded: true }))
+    : work(localRuntime(request), { isForwarded: false });
+}
+
+/** Whether a runtime in a cluster is addressed. @throws WatchfireError WF_CLI_USAGE if both kinds are */
+export function isInCluster({ given, isPlugin = false }: RuntimeRequest): boolean {
+  const [local] = ["url", "data"].filter((name) => given.has(name));
+  const [remote] = Object.keys(clusterRuntimeOptions).filter((name) => given.has(name));
+  if (local !== undefined && remote !== undefined) {
+    const what = `--${local} names a runtime on this machine, and --${remote} one in a cluster`;
+    throw new WatchfireError("WF_CLI_USAGE", { what, hint: "leave out one of them" });
+  }
+  return remote !== undefined || (isPlugin && local === undefined);
+}
+
+function localRuntime({ options: { data: named, url }, given }: RuntimeRequest): RuntimeClient {
   const folder = given.has("data") ? named : (readEnvironment().dataFolder ?? named);
   return new RuntimeClient(url ?? addressOf(folder), readToken(folder));
+}
+
+/** Forwards a port of the first replica that works, and calls `work` with its address and token. */
+async function throughKubectl<T>(
+  { options }: RuntimeRequest,
+  { needsToken = true }: RuntimeUse,
+  work: (client: RuntimeClient) => Promise<T>,
+): Promise<T> {
+  const kubectl = new KubectlClient(readEnvironment().variables, options);
+  const pods = await runtimePods(kubectl, options);
+  for (const [index, pod] of pods.entries()) {
+    const isLast = index === pods.length - 1;
+    const { url, close } = await kubectl.forward(pod);
+    try {
+      const isStandby = !isLast && (await isStandbyAt(url));
+      if (isStandby) continue;
+      process.stderr.write(`${named(pod)}\n`);
+      return await work(new RuntimeClient(url, needsToken ? await tokenOf(kubectl, pod) : undefined));
+    } finally {
+      close();
+    }
+  }
+  throw new TypeError("a runtime has a pod");
+}
+
+const named = ({ namespace, name }: RuntimePod): string => clean(`runtime: pod ${name} in namespace ${namespace}`);
+
+/** A replica that does not answer is passed over as one that stands by. */
+async function isStandbyAt(url: string): Promise<boolean> {
+  try {
+    return (await new RuntimeClient(url, undefined).ask(statusAnswerSchema, "status")).role === "standby";
+  } catch (error) {
+    if (error instanceof WatchfireError) return true;
+    throw error;
+  }
 }
 
 function addressOf(folder: string): string {
@@ -33,7 +125,7 @@ function addressOf(folder: string): string {
   throw new WatchfireError("WF_CLI_UNREACHABLE", {
     what: "no runtime has said in this data folder where it answers",
     actual: folder,
-    hint: "start one, or name its data folder with --data, or its address with --url",
+    hint: "start one, or name its data folder with --data, its address with --url, or its namespace in a cluster with -n",
   });
 }
 

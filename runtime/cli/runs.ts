@@ -3,7 +3,7 @@ import { table } from "../dev/table.ts";
 import { type RunsAnswer, runsAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
 import { output } from "./options.ts";
-import { functionOperand, functionPath, runningRuntime, runtimeOptions, tellElsewhere } from "./running-runtime.ts";
+import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
 
 export const runs = command({
   name: "runs",
@@ -12,7 +12,8 @@ export const runs = command({
   options: { ...runtimeOptions, output: output("json") },
   async run(invocation) {
     const name = functionOperand("runs", invocation.operands);
-    const answer = await runningRuntime(invocation).ask(runsAnswerSchema, functionPath(name, "runs"));
+    const path = functionPath(name, "runs");
+    const answer = await withRuntime(invocation, (runtime) => runtime.ask(runsAnswerSchema, path));
     const text = invocation.options.output === "json" ? JSON.stringify(answer, null, 2) : render(name, answer);
     process.stdout.write(`${text}\n`);
     tellElsewhere(answer);

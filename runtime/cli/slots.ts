@@ -4,7 +4,7 @@ import type { FleetReport } from "../control/fleet-report.ts";
 import { table } from "../dev/table.ts";
 import { command } from "./command.ts";
 import { output } from "./options.ts";
-import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { runtimeOptions, withRuntime } from "./running-runtime.ts";
 import { fleetOf } from "./status-answer.ts";
 
 export const slots = command({
@@ -12,7 +12,7 @@ export const slots = command({
   summary: "shows a fleet as one of its replicas sees it: each slot, its owner, its functions and its oldest event",
   options: { ...runtimeOptions, output: output("json") },
   async run(invocation) {
-    const fleet = await fleetOf(runningRuntime(invocation));
+    const fleet = await withRuntime(invocation, fleetOf, { needsToken: false });
     if (!fleet) throw new WatchfireError("WF_CLI_USAGE", { what: "this runtime is not a replica of a fleet" });
     const text = invocation.options.output === "json" ? JSON.stringify(fleet, null, 2) : render(fleet);
     process.stdout.write(`${text}\n`);

@@ -6,7 +6,7 @@ import { type StatusAnswer, statusAnswerSchema } from "../control/status-answer.
 import { table } from "../dev/table.ts";
 import { command } from "./command.ts";
 import { output } from "./options.ts";
-import { runningRuntime, runtimeOptions } from "./running-runtime.ts";
+import { runtimeOptions, withRuntime } from "./running-runtime.ts";
 import { stopSignal } from "./signals.ts";
 
 /** Interval of --watch, in milliseconds. */
@@ -23,27 +23,31 @@ export const status = command({
     output: output("json"),
     watch: { summary: "shows it again every 2 s where it has changed, until it is stopped" },
   },
-  async run(invocation) {
-    const runtime = runningRuntime(invocation);
-    const isJson = invocation.options.output === "json";
-    const show = async () => {
-      const answer = await runtime.ask(statusAnswerSchema, "status");
-      return isJson ? JSON.stringify(answer, null, 2) : describeStatus(answer, Date.now()).join("\n");
-    };
-    let shown = await show();
-    process.stdout.write(`${shown}\n`);
-    if (!invocation.given.has("watch")) return 0;
-    const stop = stopSignal(readEnvironment());
-    const opening = process.stdout.isTTY && !isJson ? clearScreen : "\n";
-    while (!stop.aborted) {
-      await pause(systemClock, lookEveryMs, stop).catch(() => undefined);
-      if (stop.aborted) break;
-      const next = await show();
-      if (next !== shown) process.stdout.write(`${opening}${next}\n`);
-      shown = next;
-    }
-    return 0;
-  },
+  run: (invocation) =>
+    withRuntime(
+      invocation,
+      async (runtime) => {
+        const isJson = invocation.options.output === "json";
+        const show = async () => {
+          const answer = await runtime.ask(statusAnswerSchema, "status");
+          return isJson ? JSON.stringify(answer, null, 2) : describeStatus(answer, Date.now()).join("\n");
+        };
+        let shown = await show();
+        process.stdout.write(`${shown}\n`);
+        if (!invocation.given.has("watch")) return 0;
+        const stop = stopSignal(readEnvironment());
+        const opening = process.stdout.isTTY && !isJson ? clearScreen : "\n";
+        while (!stop.aborted) {
+          await pause(systemClock, lookEveryMs, stop).catch(() => undefined);
+          if (stop.aborted) break;
+          const next = await show();
+          if (next !== shown) process.stdout.write(`${opening}${next}\n`);
+          shown = next;
+        }
+        return 0;
+      },
+      { needsToken: false },
+    ),
 });
 
 /** Returns the lines of an answer. `now`: epoch milliseconds. */

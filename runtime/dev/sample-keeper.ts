@@ -39,7 +39,9 @@ export class SampleKeeper {
     const { manifests, transport, record, data, log } = this.options;
     try {
       const discovery = new Discovery(transport, systemClock); // a definition may have been added since the last call
-      const { faults, gone } = await applySamples(manifests(), transport, discovery, record);
+      const warned = (warning: string, sample: string) =>
+        this.once(warning, () => log.warn({ sample, warning }, "the API server warns"));
+      const { faults, gone } = await applySamples(manifests(), transport, discovery, record, warned);
       for (const fault of faults) this.once(fault.message, (error) => log.warn({ error }, "sample not applied"));
       for (const sample of gone) {
         const file = relative(process.cwd(), sample);

@@ -2,13 +2,14 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { pause, systemClock } from "../base/clock.ts";
-import { WatchfireError } from "../base/errors.ts";
+import { placeText, WatchfireError } from "../base/errors.ts";
 import { lowerFirst } from "../base/wording.ts";
 import type { Path } from "../document/path.ts";
-import { ApiError } from "../kube/api-error.ts";
+import { ApiError, readApiError } from "../kube/api-error.ts";
 import { applyBody, applyType } from "../kube/apply-body.ts";
 import type { Discovery } from "../kube/discovery.ts";
 import { type Resource, resourcePath } from "../kube/resource.ts";
+import { warningsIn } from "../kube/server-warning.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { declaresOnly, readSamples, type SampleObject } from "./sample-file.ts";
 import type { SampleRecord } from "./sample-record.ts";
@@ -33,6 +34,11 @@ const definitionSpec = z.object({
 const servedLimitMs = 10_000;
 const servedAskMs = 50;
 
+/** Receives each warning of the API server about an object of a file, with the object's place. */
+type Warned = (text: string, place: string) => void;
+
+const unheard: Warned = () => undefined;
+
 /** Result of applying the samples. */
 interface SampleReport {
   /** WF_DEV_SAMPLE: samples that could not be applied, and are tried again next time. */
@@ -51,6 +57,7 @@ export async function applySamples(
   transport: KubeTransport,
   discovery: Discovery,
   record: SampleRecord,
+  warned: Warned,
 ): Promise<SampleReport> {
   const samples = samplesBeside(manifestFiles);
   const faults: WatchfireError[] = [];
@@ -58,8 +65,8 @@ export async function applySamples(
   for (const sample of samples) {
     try {
       if (!record.has(sample)) {
-        await applyDefinitions(sample, transport, discovery);
-        for (const each of readSamples(sample)) await apply(each, transport, discovery);
+        await applyDefinitions(sample, transport, discovery, warned);
+        for (const each of readSamples(sample)) await apply(each, transport, discovery, warned);
         record.add(sample);
       } else if (await isGone(sample, transport, discovery)) gone.push(sample);
     } catch (error) {
@@ -80,6 +87,7 @@ export async function emitSamples(
   transport: KubeTransport,
   discovery: Discovery,
   stamp: string,
+  warned: Warned,
 ): Promise<string[]> {
   const emitted: string[] = [];
   for (const file of samplesBeside(manifestFiles)) {
@@ -87,7 +95,7 @@ export async function emitSamples(
       const { metadata } = sample.object;
       const annotations = { ...(metadata.annotations as object | undefined), [emittedAnnotation]: stamp };
       const object = { ...sample.object, metadata: { ...metadata, annotations } };
-      await apply({ ...sample, object }, transport, discovery);
+      await apply({ ...sample, object }, transport, discovery, warned);
       emitted.push(`${object.kind} ${metadata.name}`);
     }
   }
@@ -113,13 +121,19 @@ async function isGone(file: string, transport: KubeTransport, discovery: Discove
 }
 
 /**
- * Applies the CustomResourceDefinitions in the folder of a file, and waits until their kinds are served.
+ * Applies the CustomResourceDefinitions in the folder of a file, and waits until their kinds are served. Default of `warned`:
+ * warnings are ignored.
  * @throws WatchfireError WF_DEV_SAMPLE
  */
-export async function applyDefinitions(file: string, transport: KubeTransport, discovery: Discovery): Promise<void> {
+export async function applyDefinitions(
+  file: string,
+  transport: KubeTransport,
+  discovery: Discovery,
+  warned: Warned = unheard,
+): Promise<void> {
   for (const definitions of definitionsBeside(file)) {
     for (const each of readSamples(definitions)) {
-      await apply(each, transport, discovery);
+      await apply(each, transport, discovery, warned);
       await untilServed(each, transport, discovery);
     }
   }
@@ -167,19 +181,28 @@ function definitionsBeside(file: string): string[] {
     .filter((file) => declaresOnly(file, definitionKind));
 }
 
-async function apply({ object, fault }: SampleObject, transport: KubeTransport, discovery: Discovery): Promise<void> {
+async function apply(
+  { object, fault }: SampleObject,
+  transport: KubeTransport,
+  discovery: Discovery,
+  warned: Warned,
+): Promise<void> {
   const found = await discovery.resolve(object.apiVersion, object.kind);
   if (found.type === "NotServed") throw fault(["kind"], found.reason);
   const { namespace, ...clusterScoped } = object.metadata;
   const metadata = found.resource.namespaced ? object.metadata : clusterScoped;
   try {
-    await transport.json({
+    const response = await transport.request({
       method: "PATCH",
       path: pathOf(object, found.resource),
       query: { fieldManager: "watchfire-dev", force: "true" },
       headers: { "content-type": applyType },
       body: applyBody({ ...object, metadata }),
     });
+    if (response.status >= 300) throw await readApiError(response);
+    response.body.resume();
+    const { place } = fault([], "").detail;
+    for (const text of warningsIn(response.headers.warning)) warned(text, place ? placeText(place) : "");
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     const field = error.details?.causes?.find((cause) => cause.field !== undefined)?.field;

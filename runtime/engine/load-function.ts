@@ -17,6 +17,7 @@ import { Filter } from "./filter/filter.ts";
 import { KeyOf } from "./filter/key-rule.ts";
 import { FunctionDispatch } from "./function-dispatch.ts";
 import { History } from "./history/history.ts";
+import { OwnState } from "./own-state/own-state.ts";
 import { PossibleRedeliveries } from "./redelivery/possible-redeliveries.ts";
 import type { StartedBefore } from "./redelivery/started-before.ts";
 import type { Retirement } from "./retirement.ts";
@@ -89,6 +90,8 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   const isReconciler = manifest.delivery.mode === "Reconcile";
   const views = new Map<string, KnownObjects>();
   const rules = new Map<number, KeyOf>();
+  /** The views whose conditions read the previous object. */
+  const comparing = new Set<number>();
   const conditionErrors = new ConditionErrors({ functionName: manifest.name, clock, observer, log });
   const history = new History(manifest.name, log);
   const edits = await editsOnRecord(store, manifest);
@@ -104,6 +107,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     const of = { id, functionName: manifest.name, trigger, resource, identity, form };
     const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key, place.time) : undefined;
     if (keyOf) rules.set(id, keyOf);
+    if (filter.needsOldBody) comparing.add(id);
     const view = new KnownObjects({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
     byId.set(id, view);
     await store.known(id, (key, known) => view.restore(key, known));
@@ -148,11 +152,13 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     time: place.time,
   });
   const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
+  const state = new OwnState(manifest.name, store.ownState(manifest.name));
   const reconciling =
     primary &&
     resync &&
     (await reconcilingOf(parts, {
       primary,
+      comparesChanges: comparing.has(primary.id),
       rules,
       names,
       keys: ours,
@@ -161,6 +167,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
       maker,
       spill,
       time: place.time,
+      state,
     }));
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
   const sink = reconciling?.wakes;
@@ -168,7 +175,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
   const attempts = new Attempts(
     { manifest, usesOldObject },
-    { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look },
+    { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look, state },
   );
   const ready = new ReadyQueue<EventLane>();
   const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });

@@ -210,6 +210,14 @@ export const emptyLetter = (event: NewDeadLetter, letter: string): DeadLetter =>
 
 export type DeadLetterSummary = Omit<DeadLetter, "body" | "oldBody">;
 
+/** A write of one entry of a function's own state (`ctx.state`). */
+export interface StateWrite {
+  readonly function: string;
+  readonly key: string;
+  /** JSON text. `undefined` deletes the entry. */
+  readonly value: string | undefined;
+}
+
 /** Writes that are committed atomically. */
 export interface Batch {
   /** At most one write for each object. */
@@ -225,6 +233,8 @@ export interface Batch {
   readonly unspill: readonly { readonly function: string; readonly sequence: number }[];
   readonly deadLetters: readonly NewDeadLetter[];
   readonly droppedDeadLetters: readonly string[];
+  /** Applied in their order. */
+  readonly state: readonly StateWrite[];
 }
 
 export const emptyBatch: Batch = {
@@ -238,6 +248,7 @@ export const emptyBatch: Batch = {
   unspill: [],
   deadLetters: [],
   droppedDeadLetters: [],
+  state: [],
 };
 
 /** The stored record of a view, without its cursors, objects and events. */

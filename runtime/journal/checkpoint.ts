@@ -159,14 +159,22 @@ export class Checkpoint<J extends Journal = Journal> {
   }
 
   /**
-   * Deletes views retired before `before` (epoch milliseconds), with everything they hold and their begun attempts. Returns how
-   * many. Their ids are never reused.
+   * Deletes views retired before `before` (epoch milliseconds), with everything they hold and their begun attempts. A function
+   * whose last view is deleted loses its own state as well. Returns how many views there were. Their ids are never reused.
    */
   async purge(before: number): Promise<number> {
     const goneViews = this.retiredBefore(before).map(({ id }) => id);
-    if (goneViews.length > 0) await this.journal.append({ ...emptyEntries, goneViews });
+    if (goneViews.length > 0) {
+      const state = this.journal.state.withoutViews(this.viewRows().filter(({ id }) => !goneViews.includes(id)));
+      await this.journal.append({ ...emptyEntries, goneViews, state });
+    }
     for (const id of goneViews) this.unsure.delete(id);
     return goneViews.length;
+  }
+
+  /** Returns the entries of a function's own state: JSON text by key, from memory. */
+  ownState(functionName: string): ReadonlyMap<string, string> {
+    return this.journal.state.own.get(functionName) ?? new Map();
   }
 
   /** Calls `visit` for each known object of a view. */

@@ -1,4 +1,4 @@
-import type { Cursor, JournalEntries, JournalRow, KnownIdentity, ViewRow } from "./batch.ts";
+import type { Cursor, JournalEntries, JournalRow, KnownIdentity, StateWrite, ViewRow } from "./batch.ts";
 
 /** A view with its cursors and known objects. */
 interface HeldView extends ViewRow {
@@ -21,12 +21,15 @@ export class JournalState {
   readonly views = new Map<number, HeldView>();
   /** Attempts that have begun, by row. */
   readonly begun = new Map<number, JournalRow>();
+  /** By function: the entries that it keeps (`ctx.state`), as JSON text by key. */
+  readonly own = new Map<string, Map<string, string>>();
   /** The next free number. No view or dead letter ever had this number or a higher one. */
   nextView = 1;
   nextLetter = 1;
 
   /** Applies entries that are recorded, synchronously. */
-  apply({ cluster, paused, views, goneViews, cursors, droppedCursors, journal, settledJournal }: JournalEntries): void {
+  apply(entries: JournalEntries): void {
+    const { cluster, paused, views, goneViews, cursors, droppedCursors, journal, settledJournal } = entries;
     if (cluster !== undefined) this.cluster = cluster;
     for (const [name, since] of paused) {
       if (since === undefined) this.paused.delete(name);
@@ -39,6 +42,21 @@ export class JournalState {
     for (const cursor of cursors) this.views.get(cursor.view)?.cursors.set(cursor.namespace, cursor);
     for (const row of journal) this.begun.set(row.id, row);
     for (const id of settledJournal) this.begun.delete(id);
+    for (const write of entries.state) this.putOwn(write);
+  }
+
+  putOwn({ function: name, key, value }: StateWrite): void {
+    const entries = this.own.get(name) ?? new Map<string, string>();
+    if (value !== undefined) this.own.set(name, entries.set(key, value));
+    else if (entries.delete(key) && entries.size === 0) this.own.delete(name);
+  }
+
+  /** Returns the writes that delete the entries of functions that have no view among `views`. */
+  withoutViews(views: Iterable<Pick<ViewRow, "function">>): StateWrite[] {
+    const functions = new Set([...views].map(({ function: name }) => name));
+    return [...this.own].flatMap(([name, entries]) =>
+      functions.has(name) ? [] : [...entries.keys()].map((key) => ({ function: name, key, value: undefined })),
+    );
   }
 
   putView(row: ViewRow): void {

@@ -76,12 +76,15 @@ export class Discovery {
   }
 
   /**
-   * Returns everything that the server's aggregated document names; empty if the server has no such document. Throws what the
-   * transport throws.
+   * Returns everything that the server's aggregated document names, of each group the preferred version first; empty if the server
+   * has no such document. Throws what the transport throws.
    */
   async served(): Promise<readonly GroupVersion[]> {
-    if (this.clock.monotonic() - this.allAt >= keepMs) await this.loadAll();
-    return [...this.kept.values()].flatMap(({ found }) => found ?? []);
+    const now = this.clock.monotonic();
+    if (now - this.allAt >= keepMs) await this.loadAll();
+    // One that is to be requested again still counts.
+    const counts = (at: number) => at === Number.NEGATIVE_INFINITY || now - at < keepMs;
+    return [...this.kept.values()].flatMap(({ found, at }) => (found && counts(at) ? found : []));
   }
 
   /** Discards a group version, after a request based on it was answered with 404. */
@@ -135,7 +138,10 @@ export class Discovery {
     const at = this.clock.monotonic();
     this.allAt = at;
     for (const found of [core, groups].flatMap((document) => readAggregated(document) ?? [])) {
-      this.kept.set(apiVersionOf(found), { at, found });
+      const apiVersion = apiVersionOf(found);
+      // Deleted first, because a replaced entry keeps its place, and the document's order has a meaning.
+      this.kept.delete(apiVersion);
+      this.kept.set(apiVersion, { at, found });
     }
   }
 

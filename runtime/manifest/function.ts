@@ -16,6 +16,8 @@ export interface FunctionManifest {
   readonly reads: readonly CachedRead[];
   /** Memory for the objects of `reads` in this process, in bytes. */
   readonly cacheBytes: number;
+  /** Limit of the function's own entries, `ctx.state`, in bytes. */
+  readonly stateBytes: number;
   readonly permissions: readonly Permission[];
   readonly delivery: DeliverySettings;
   readonly resources: { readonly memoryBytes: number; readonly cpuPerEventMs: number };

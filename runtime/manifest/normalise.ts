@@ -34,6 +34,7 @@ export function normalise({ metadata, spec }: CheckedManifest, file: string, fol
     ),
     reads: spec.reads.map(readOf),
     cacheBytes: checked(parseSize(spec.resources.cache)),
+    stateBytes: checked(parseSize(spec.resources.state)),
     permissions: spec.permissions.map(permissionOf),
     delivery: {
       concurrency: delivery.concurrency,

@@ -24,6 +24,9 @@ const mostMemory = 2 * 2 ** 30;
 /** Smallest memory for `reads` in the parent, in bytes. */
 const leastCache = 2 ** 20;
 const mostCache = 8 * 2 ** 30;
+/** Own entries are in memory, and in journals whose whole content is a few MiB. In bytes. */
+const leastState = 2 ** 10;
+const mostState = 2 ** 20;
 
 /**
  * Smallest space for dead letters, in bytes. The largest object that etcd accepts by default has 1.5 MiB; a dead letter may
@@ -295,7 +298,7 @@ const delivery = z.strictObject({
   resync: duration(longestResyncMs)
     .optional()
     .describe(
-      "Mode Reconcile: every key runs at least once in this time, even without a change. Default: no such runs.",
+      "Mode Reconcile: every key whose object meets the conditions runs at least once in this time, even without a change. Default: no such runs.",
     ),
   debounce: duration(longestDebounceMs)
     .optional()
@@ -325,6 +328,9 @@ const resources = z.strictObject({
   cache: size(leastCache, mostCache, "1Mi to 8Gi")
     .default("64Mi")
     .describe("Memory limit for the objects of `reads` in the runtime. Beyond it the function is suspended."),
+  state: size(leastState, mostState, "1Ki to 1Mi")
+    .default("64Ki")
+    .describe("Limit of the function's own entries (`ctx.state`) in the store, with keys and 32 bytes for each."),
   cpuPerEvent: duration(longestTimeoutMs).default("500ms").describe("CPU time limit of one event."),
 });
 

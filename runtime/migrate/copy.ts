@@ -19,8 +19,8 @@ const chunkBytes = 16 * 1024 * 1024;
 const together = 64;
 
 /**
- * Copies the rows of one journal that belong into another: cursors, known objects, begun attempts, waiting events and dead
- * letters. Letters get new numbers in the same order. Known objects of removed functions are not copied. The target may have rows
+ * Copies the rows of one journal that belong into another: cursors, known objects, begun attempts, waiting events, dead letters
+ * and functions' own state. Letters get new numbers in the same order. Known objects of removed functions are not copied. The target may have rows
  * of the same functions from other journals; copied waiting events are ordered after those. Yields to the event loop between
  * chunks, because the Lease must be renewed meanwhile.
  * @param move which rows belong into the target; default: all
@@ -68,6 +68,7 @@ class JournalCopy {
     for (const [name, since] of await from.paused())
       if (shareOf(move, name)) await to.setPaused(name, Math.min(since, paused.get(name) ?? since));
     for (const view of await from.views()) await this.copyView(view);
+    for (const name of this.functions) await this.copyState(name);
     for (const name of this.functions) {
       let last = 0;
       for (const { sequence } of await to.spillHeaders(name)) last = Math.max(last, sequence);
@@ -115,6 +116,12 @@ class JournalCopy {
     const isSame = (other: StoredView) =>
       other.resource === resource && other.identity === identity && other.manifest !== undefined;
     return (await this.to.views(name)).find(isSame);
+  }
+
+  /** Copies a function's own state. Its parts have no share in it, so each target receives all; the last source of a key wins. */
+  private async copyState(name: string): Promise<void> {
+    const state = [...this.from.ownState(name)].map(([key, value]) => ({ function: name, key, value }));
+    if (state.length > 0) await this.to.commit({ ...emptyBatch, state });
   }
 
   private async copyObjects(from: number, view: number, objects: readonly [string, KnownIdentity][]): Promise<void> {

@@ -1,8 +1,11 @@
 // The calls that a guest may make to the parent. The sandbox transports them; runtime/access answers them.
 import type { Delivery } from "../engine/delivery/delivery.ts";
 
-/** The identity with which a guest calls. The parent sets it from its own records of the executor, never from the message. */
-export type Caller = Pick<Delivery, "function" | "trigger" | "id" | "object" | "attempt">;
+/**
+ * The identity with which a guest calls, and the state that it may use. The parent sets it from its own records of the executor,
+ * never from the message.
+ */
+export type Caller = Pick<Delivery, "function" | "trigger" | "id" | "object" | "attempt" | "state" | "staged">;
 
 /** An answer: JSON text that is passed on unparsed, or an error that the guest rebuilds as its SDK class. */
 export type HostReply =
@@ -19,7 +22,7 @@ export interface HostCallError {
   readonly details?: Readonly<Record<string, unknown>>;
 }
 
-/** The parent's part of `ctx.kube`, `ctx.events` and `ctx.fetch`. */
+/** The parent's part of `ctx.kube`, `ctx.state`, `ctx.events` and `ctx.fetch`. */
 export interface HostCalls {
   /**
    * Executes a call. `operation` is a name such as `kube.get`, `events.emit` or `fetch`; `args` is unvalidated JSON text from the

@@ -22,10 +22,12 @@ export interface Expectation {
   /** Ids of the batch's events to be retried, in the batch's order. */
   readonly failed?: readonly string[];
   /**
-   * Every call, in order, each with the arguments to check. Reads (`kube.get`, `kube.list`, `kube.getScale`) are only compared if
-   * the list contains one.
+   * Every call, in order, each with the arguments to check. Reads (`kube.get`, `kube.list`, `kube.getScale`, `kube.kinds`) and calls of
+   * `ctx.state` are only compared if the list contains one.
    */
   readonly calls?: readonly FixtureCall[];
+  /** All entries of `ctx.state` after the run: those before it, if the handler failed. */
+  readonly state?: Readonly<Record<string, unknown>>;
 }
 
 /** A file of `events/`: one of `event`, `events` and `run`, the surrounding objects, and the expectation. */
@@ -39,6 +41,8 @@ export interface Fixture {
   /** Existing objects besides the event's own; they are also in `ctx.cache`. */
   readonly objects?: readonly KubeObject[];
   readonly env?: Readonly<Record<string, string>>;
+  /** The entries of `ctx.state` before the run. */
+  readonly state?: Readonly<Record<string, unknown>>;
   /** Responses by URL. Default: status 200 without a body. */
   readonly responses?: Readonly<Record<string, { readonly status?: number; readonly body?: string }>>;
   readonly expect?: Expectation;
@@ -53,6 +57,8 @@ export interface FixtureRun {
   /** For a batch: the ids to be retried. */
   readonly failed?: readonly string[] | undefined;
   readonly calls: readonly FixtureCall[];
+  /** The entries of `ctx.state` after the run. */
+  readonly state?: Readonly<Record<string, unknown>> | undefined;
 }
 
 /** One difference from the expectation, each side as JSON. */
@@ -75,7 +81,7 @@ export function fixtureOf(file: unknown): Fixture {
   return "type" in file || "object" in file ? { event: file } : file;
 }
 
-const reads = new Set(["kube.get", "kube.list", "kube.getScale", "cache.get", "cache.list", "cache.age"]);
+const reads = new Set(["kube.get", "kube.list", "kube.getScale", "kube.kinds", "cache.get", "cache.list", "cache.age"]);
 
 /** Returns the differences from the expectation; empty if there are no differences. */
 export function differencesOf(expectation: Expectation = {}, run: FixtureRun): Difference[] {
@@ -99,10 +105,12 @@ export function differencesOf(expectation: Expectation = {}, run: FixtureRun): D
     if (expected === undefined || parseDuration(expected) === actual) continue;
     found.push({ what, expected, actual: actual === undefined ? "none" : `${actual}ms` });
   }
+  if (expectation.state) found.push(...entriesOf(expectation.state, run.state ?? {}));
   if (expectation.failed) found.push(...partsOf("failed", expectation.failed, run.failed ?? []));
   if (!calls) return found;
   const isRead = calls.some(({ call }) => reads.has(call));
-  const made = run.calls.filter(({ call }) => isRead || !reads.has(call));
+  const isOfState = calls.some(({ call }) => call.startsWith("state."));
+  const made = run.calls.filter(({ call }) => (call.startsWith("state.") ? isOfState : isRead || !reads.has(call)));
   if (made.length !== calls.length) {
     const names = (each: readonly FixtureCall[]) => each.map(({ call }) => call).join(", ") || "none";
     found.push({ what: "calls", expected: names(calls), actual: names(made) });
@@ -110,6 +118,31 @@ export function differencesOf(expectation: Expectation = {}, run: FixtureRun): D
   }
   for (const [index, call] of calls.entries()) found.push(...partsOf(`calls[${index}]`, call, made[index]));
   return found;
+}
+
+/** Entries are compared whole. */
+function entriesOf(
+  expected: Readonly<Record<string, unknown>>,
+  actual: Readonly<Record<string, unknown>>,
+): Difference[] {
+  return [...new Set([...Object.keys(expected), ...Object.keys(actual)])].flatMap((key) => {
+    const difference = { what: `state.${key}`, expected: entryOf(expected, key), actual: entryOf(actual, key) };
+    return difference.expected === difference.actual ? [] : [difference];
+  });
+}
+
+const entryOf = (entries: Readonly<Record<string, unknown>>, key: string): string =>
+  Object.hasOwn(entries, key) ? shown(sorted(entries[key])) : "nothing";
+
+/** Returns the value with sorted fields, so that their order does not matter. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((name) => [name, sorted(value[name])]),
+  );
 }
 
 /** Objects are compared by the expected fields, lists as a whole. */

@@ -1,5 +1,5 @@
 import { AlreadyExistsError, ConflictError, InvalidError, NotFoundError } from "../errors.ts";
-import type { Ref } from "../kube.ts";
+import type { Ref, ServedKind } from "../kube.ts";
 import type { KubeObject, ObjectMeta, UnknownObject } from "../object.ts";
 import type { Call, Operation, Operations } from "../operations.ts";
 import { matchesFields, matchesLabels } from "./selectors.ts";
@@ -87,6 +87,7 @@ export class MemoryCluster {
       return this.put(merge(this.find(ref), { spec: { template: { metadata: { annotations } } } }));
     },
     "kube.evict": ({ ref }) => this.remove(ref),
+    "kube.kinds": ({ namespace }) => this.kinds().filter(({ namespaced }) => namespaced || namespace === undefined),
     "kube.subresource": ({ ref, name, body, verb = "patch", type = "merge" }) => {
       if (verb !== "patch" || type !== "merge") {
         const what = verb === "patch" ? `${type} patch` : verb;
@@ -95,6 +96,17 @@ export class MemoryCluster {
       return this.put(merge(this.find(ref), body));
     },
   };
+
+  /** The kinds of the objects, with all verbs. A guess of the plural is enough here. */
+  private kinds(): ServedKind[] {
+    const kinds = new Map<string, ServedKind>();
+    for (const { apiVersion, kind, metadata } of this.stored.values()) {
+      const namespaced = metadata.namespace !== undefined;
+      const verbs: ServedKind["verbs"] = ["get", "list", "create", "update", "patch", "delete"];
+      kinds.set(`${apiVersion} ${kind}`, { apiVersion, kind, plural: `${kind.toLowerCase()}s`, namespaced, verbs });
+    }
+    return [...kinds.values()];
+  }
 
   private remove(ref: Ref): UnknownObject {
     const found = this.find(ref);

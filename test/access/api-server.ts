@@ -103,6 +103,7 @@ export function manifestOf(powers: Partial<FunctionManifest> = {}): FunctionMani
     triggers: [],
     reads: [],
     cacheBytes: 64 << 20,
+    stateBytes: 64 * 1024,
     permissions: [],
     delivery: {
       concurrency: 1,

@@ -50,6 +50,7 @@ export const discovery = {
   },
   missing: () => undefined,
   invalidate: () => {},
+  served: async () => [],
 };
 
 export const own = new OwnObjects({ namespace: home, account, pod, reserved: ["mounted"] });

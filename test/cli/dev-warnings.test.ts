@@ -23,3 +23,21 @@ test("`dev` shows once that the embedded cluster checks a kind by its schema alo
   dev.signal("SIGINT");
   expect(await dev.end()).toBe(0);
 });
+
+test("`dev` shows a warning about a sample that it applies, once and with the sample's place", async () => {
+  const rank = (name: string) =>
+    `apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: { name: ${name} }\nvalue: 1\n`;
+  const folder = folderOf({
+    "functions/rank/function.yaml": manifest("rank", "", "{ apiVersion: scheduling.k8s.io/v1, kind: PriorityClass }"),
+    "functions/rank/handler.ts": "export default () => {};",
+    "functions/rank/sample.yaml": `${rank("low")}---\n${rank("high")}`,
+  });
+  const dev = new Session(["dev"], {}, folder);
+  await dev.says(/rank {2}Added scheduling.k8s.io\/v1\/PriorityClass high {2}ok/);
+  const lines = dev.output.match(/the API server warns .*/g);
+  expect(lines).toEqual([
+    expect.stringMatching(/functions\/rank\/sample\.yaml:1:1.*PriorityClass by its schema alone, a real API server/),
+  ]);
+  dev.signal("SIGINT");
+  expect(await dev.end()).toBe(0);
+});

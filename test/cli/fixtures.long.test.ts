@@ -99,6 +99,31 @@ describe("watchfire test", () => {
     );
   });
 
+  test("begins with the fixture's entries of ctx.state, and compares those after the run, which a failure takes back", async () => {
+    const functions = join(folderOf({}), "functions");
+    const counting = `export default async (event, ctx) => {
+      await ctx.state.set("n", (await ctx.state.get("n")) + 1);
+      if (event.object.data?.bad) throw new Error("no");
+    };`;
+    define(functions, "greet", counting, manifest("greet", spec));
+    const fixtures = [
+      { event: event({}), state: { n: 9007199254740990 }, expect: { state: { n: 9007199254740991 } } },
+      { event: event({ bad: "yes" }), state: { n: 1 }, expect: { outcome: "failed", state: { n: 1 } } },
+      {
+        event: event({}),
+        state: { n: 1 },
+        expect: { calls: [{ call: "state.get" }, { call: "state.set", value: 2 }] },
+      },
+      { event: event({}), state: { n: 1 }, expect: { state: { n: 1 } } },
+    ];
+    for (const [index, each] of fixtures.entries())
+      write(join(functions, `greet/events/${index + 1}.json`), JSON.stringify(each));
+    const { stdout, stderr } = await run(functions);
+    expect(stderr).toBe("");
+    expect(stdout).toMatch(/4\.json +state\.n +1 +2\n/);
+    expect(stdout).toContain("3 passed, 1 failed");
+  });
+
   test("compares whole numbers by their digits, beyond 2^53 as well", async () => {
     const functions = join(folderOf({}), "functions");
     const write993 = `export default async ({ oldObject }, ctx) => {

@@ -131,6 +131,7 @@ export const manifest = (
   schedules: [],
   reads: [],
   cacheBytes: 64 << 20,
+  stateBytes: 64 * 1024,
   permissions: [],
   delivery: {
     concurrency: 4,

@@ -314,6 +314,46 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     await second.close(true);
   });
 
+  it("entries of a function's own state are there after a kill, until they are deleted or the function's last view is", async () => {
+    const { open, kill } = await place();
+    const first = await open();
+    const { id } = await first.openView("copy", "settings", "/ConfigMap");
+    const other = await first.openView("copy", "other", "/ConfigMap");
+    await first.openView("greet", "settings", "/ConfigMap");
+    const put = (store: Checkpoint, name: string, key: string, value: string | undefined) =>
+      commit(store, { state: [{ function: name, key, value }] });
+    await put(first, "copy", "a", "1");
+    await put(first, "copy", "b", '"one"');
+    await put(first, "copy", "b", '{"ö":"two"}');
+    await put(first, "copy", "c", "3");
+    await put(first, "copy", "c", undefined);
+    await put(first, "greet", "a", "null");
+    expect([...first.ownState("copy")].toSorted()).toEqual([
+      ["a", "1"],
+      ["b", '{"ö":"two"}'],
+    ]);
+    await first.sync();
+    await kill(first);
+    const second = await open();
+    expect([...second.ownState("copy")].toSorted()).toEqual([
+      ["a", "1"],
+      ["b", '{"ö":"two"}'],
+    ]);
+    expect([...second.ownState("greet")]).toEqual([["a", "null"]]);
+    await second.retire([id], 10);
+    await second.purge(11);
+    expect(second.ownState("copy").size).toBe(2);
+    await second.retire([other.id], 12);
+    await second.purge(13);
+    expect(second.ownState("copy").size).toBe(0);
+    await second.sync();
+    await kill(second);
+    const third = await open();
+    expect(third.ownState("copy").size).toBe(0);
+    expect([...third.ownState("greet")]).toEqual([["a", "null"]]);
+    await third.close(true);
+  });
+
   it("a later write of a key replaces the earlier one, and a key can be forgotten", async () => {
     const store = await (await place()).open();
     const { id } = await store.openView("copy", "settings", "/ConfigMap");

@@ -10,7 +10,7 @@ import { letter } from "../journal/store-contract.ts";
 import { folderOf } from "../tools/folder.ts";
 import { lookMs, watchLoopLag } from "../tools/loop-lag.ts";
 
-test("a body that is older than its object is so where it is carried to, and a function that is paused", async () => {
+test("a body that is older than its object is so where it is carried to, and a function that is paused, with its own state", async () => {
   const from = new MemoryStore();
   const { id } = await from.openView("copy", "settings", "/ConfigMap");
   const state = { uid: "u", resourceVersion: resourceVersion("1"), hash: "", deleted: false, matched: true };
@@ -23,12 +23,14 @@ test("a body that is older than its object is so where it is carried to, and a f
   await from.commit(put("a/older", body));
   await from.commit(put("a/older", "older"));
   await from.setPaused("copy", 12);
+  await from.commit({ ...emptyBatch, state: [{ function: "copy", key: "seen", value: "[1]" }] });
   const to = new Checkpoint(new SqliteJournal({ folder: folderOf({}) }));
   await copyJournal(from, to);
   const view = (await to.views())[0]?.id ?? 0;
   expect(await to.body(view, "a/exact")).toEqual({ bytes: body, isOlder: false });
   expect(await to.body(view, "a/older")).toEqual({ bytes: body, isOlder: true });
   expect([...(await to.paused())]).toEqual([["copy", 12]]);
+  expect([...to.ownState("copy")]).toEqual([["seen", "[1]"]]);
   await to.close(true);
 });
 

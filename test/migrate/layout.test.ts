@@ -327,3 +327,21 @@ test("a schedule goes with the first shard, and in mode Reconcile with each, of 
     expect(await cursorsOf(merged)).toMatchObject([{ lowWaterMark: isReconciler ? "60000" : "120000" }]);
   }
 });
+
+test("each part of a function receives the entries of all parts of its own state, and no other slot any", async () => {
+  const store = new MemoryStore();
+  await store.openView("copy", "settings", "/ConfigMap");
+  const put = (to: MemoryStore, key: string) =>
+    to.commit({ ...emptyBatch, state: [{ function: "copy", key, value: `"${key}"` }] });
+  await put(store, "a");
+  const three = layout(8, { copy: { shards: 3, by: "key" } });
+  const parts = await carried([store], layout(1, {}), three);
+  const here = slotsOf("copy", 3, 8);
+  const keysIn = (stores: readonly MemoryStore[]) => stores.map((each) => [...each.ownState("copy").keys()].toSorted());
+  expect(keysIn(parts)).toEqual(parts.map((_, slot) => (here.includes(slot) ? ["a"] : [])));
+  for (const slot of here) await put(parts[slot] as MemoryStore, `of-${slot}`);
+  const [whole] = await carried(parts, three, layout(1, {}));
+  expect([...(whole?.ownState("copy").keys() ?? [])].toSorted()).toEqual(
+    ["a", ...here.map((slot) => `of-${slot}`)].toSorted(),
+  );
+});

@@ -146,6 +146,16 @@ describe("the scoped client on a cluster", () => {
     expect(patched).toMatchObject({ spec: { replicas: 3 }, status: { observedGeneration: 2 } });
   });
 
+  it("has every kind that it may list and delete, each of which can be listed", async () => {
+    const kinds = await kube.kinds({ verbs: ["list", "delete"] });
+    expect(kinds).toContainEqual(
+      expect.objectContaining({ apiVersion: "apps/v1", kind: "Deployment", plural: "deployments", namespaced: true }),
+    );
+    expect(kinds.map(({ kind }) => kind)).not.toContain("Binding");
+    expect(new Set(kinds.map(({ apiVersion, plural }) => `${apiVersion} ${plural}`)).size).toBe(kinds.length);
+    for (const { apiVersion, kind } of kinds) await kube.list({ apiVersion, kind, limit: 1 });
+  });
+
   it("restarts a Deployment, evicts a pod, and writes a subresource", async () => {
     const containers = [{ name: "c", image: "i" }];
     const template = { metadata: { labels: { a: "b" } }, spec: { containers } };

@@ -15,7 +15,7 @@ test("a handler may spread its context, and hand on what it makes of it", async 
     { env: { TOKEN: "t" } },
   );
   expect((await fixture.run("f")).type).toBe("ok");
-  const names = ["cache", "env", "events", "extra", "fetch", "kube", "log", "metrics", "signal"];
+  const names = ["cache", "env", "events", "extra", "fetch", "kube", "log", "metrics", "signal", "state"];
   expect(fixture.logs.map(({ fields }) => fields)).toEqual([{ names, token: "t", same: true }]);
   expect(fixture.calls.map(({ operation }) => operation)).toEqual(["kube.get"]);
 });
@@ -29,5 +29,5 @@ test("a handler that meddles with the language's own objects changes nobody's co
     export default (event, ctx) => { ctx.log.info(typeof ctx.kube.get + Object.keys(ctx).length); };`;
   await fixture.load("f", code);
   expect((await fixture.run("f")).type).toBe("ok");
-  expect(fixture.logs.map(({ message }) => message)).toEqual(["function8"]);
+  expect(fixture.logs.map(({ message }) => message)).toEqual(["function9"]);
 });

@@ -136,6 +136,24 @@ describe("a handler in a unit test", () => {
     ]);
   });
 
+  it("has the kinds of its objects", async () => {
+    const node = { apiVersion: "v1", kind: "Node", metadata: { name: "n" } };
+    const found: unknown[] = [];
+    const handler = defineHandler<V1ConfigMap>(async (_event, { kube }) => {
+      for (const query of [undefined, { namespace: "a" }])
+        found.push((await kube.kinds(query)).map(({ kind, namespaced }) => [kind, namespaced]));
+    });
+    const run = await runHandler(handler, { object: settings }, { objects: [node] });
+    expect(found).toEqual([
+      [
+        ["Node", false],
+        ["ConfigMap", true],
+      ],
+      [["ConfigMap", true]],
+    ]);
+    expect(run.calls.map(({ method }) => method)).toEqual(["kinds", "kinds"]);
+  });
+
   it("lists by labels and fields", async () => {
     const objects = ["red", "blue", "green"].map((color) => ({
       ...settings,

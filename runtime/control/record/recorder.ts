@@ -126,6 +126,11 @@ export class Recorder {
 
 /** Returns the fixture with which `watchfire test` makes the same delivery. */
 function fixtureFrom(delivery: Delivery): object {
+  const state = Object.fromEntries([...(delivery.state ?? [])].map(([key, value]) => [key, JSON.parse(value)]));
+  return { ...inputFrom(delivery), ...(Object.keys(state).length > 0 && { state }) };
+}
+
+function inputFrom(delivery: Delivery): object {
   const { causes, members, object, body, attempt, redelivered } = delivery;
   if (members) return { events: members.map(eventFrom) };
   if (!causes) return { event: eventFrom(delivery) };
@@ -145,8 +150,9 @@ function eventFrom(delivery: Delivery): object {
 
 const parsed = (body: Buffer): unknown => parseExactly(body.toString("utf8"));
 
-function bytesOf({ body, oldBody, causes = [], members = [] }: Delivery): number {
-  const own = leastOfOne + body.length + (oldBody?.length ?? 0) + JSON.stringify(causes).length;
+function bytesOf({ body, oldBody, causes = [], members = [], state }: Delivery): number {
+  let own = leastOfOne + body.length + (oldBody?.length ?? 0) + JSON.stringify(causes).length;
+  for (const [key, value] of state ?? []) own += key.length + value.length;
   return members.reduce((sum, each) => sum + (each.oldBody?.length ?? 0), own);
 }
 

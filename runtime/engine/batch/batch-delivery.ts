@@ -10,7 +10,7 @@ const [open, close] = [Buffer.from("["), Buffer.from("]")];
 export function batchDelivery(deliveries: readonly Delivery[]): Delivery {
   const [first] = deliveries;
   if (!first) throw new TypeError("a batch has an event");
-  const { function: name, trigger, type, resourceVersion, timeoutMs } = first;
+  const { function: name, trigger, type, resourceVersion, timeoutMs, state } = first;
   const texts = deliveries.flatMap((delivery, index) => [...(index === 0 ? [] : [comma]), ...textOf(delivery)]);
   return {
     function: name,
@@ -26,6 +26,7 @@ export function batchDelivery(deliveries: readonly Delivery[]): Delivery {
     batch: deliveries.map(({ id }) => id),
     members: deliveries,
     timeoutMs,
+    state,
   };
 }
 

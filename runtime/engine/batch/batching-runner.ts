@@ -98,11 +98,15 @@ export class BatchingRunner implements Runner {
   private async attempt(items: readonly BatchedDelivery[]): Promise<void> {
     const isAgain = items.some(({ hasBegun }) => hasBegun);
     const told = items.map(({ delivery, hasBegun }) => (hasBegun ? { ...delivery, redelivered: true } : delivery));
-    const outcome = await run(this.parts.runner, batchDelivery(told), () => {
+    const batch = batchDelivery(told);
+    const outcome = await run(this.parts.runner, batch, () => {
       for (const item of items) if (!item.hasBegun) item.listener.begins();
       for (const item of items) item.hasBegun = true;
     });
     const { type } = outcome;
+    const { staged } = batch;
+    if (type === "ok") leaveState(items, staged, outcome.failed);
+    else staged?.end(false);
     // The events have run once in this attempt, and that must be recorded.
     if (type === "unbegun" && isAgain) endAll(items, { type: "interrupted" });
     else if (type === "unbegun" || type === "interrupted") endAll(items, outcome);
@@ -114,6 +118,17 @@ export class BatchingRunner implements Runner {
       await this.attempt(items.slice(half));
     }
   }
+}
+
+/** Passes the batch's view of the state to its first event that succeeded, whose end commits it. */
+function leaveState(
+  items: readonly BatchedDelivery[],
+  staged: Delivery["staged"],
+  failed: readonly number[] = [],
+): void {
+  const first = items.find((_, index) => !failed.includes(index));
+  if (first) first.delivery.staged = staged;
+  else staged?.end(false);
 }
 
 function endAll(items: readonly BatchedDelivery[], outcome: Outcome): void {

@@ -9,6 +9,7 @@ import type {
   NewDeadLetter,
   Spilled,
   StartedEvent,
+  StateWrite,
 } from "../../journal/batch.ts";
 import type { Checkpoint } from "../../journal/checkpoint.ts";
 import { freeBytes, type WrittenBodies } from "../account/loop-time.ts";
@@ -176,6 +177,13 @@ export class Commits {
 
   dropSpilled(functionName: string, sequence: number): void {
     this.pending.dropSpilled(functionName, sequence);
+    this.soon();
+  }
+
+  /** Adds what an attempt wrote to its function's state. Called in the turn in which its event ends, so that both share a commit. */
+  putState(writes: readonly StateWrite[]): void {
+    if (writes.length === 0) return;
+    this.pending.addState(writes);
     this.soon();
   }
 

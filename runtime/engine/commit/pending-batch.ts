@@ -9,6 +9,7 @@ import type {
   NewDeadLetter,
   Spilled,
   StartedEvent,
+  StateWrite,
 } from "../../journal/batch.ts";
 
 /** The writes of the next commit; later ones of the same row replace earlier ones. */
@@ -32,6 +33,7 @@ export class PendingBatch {
   private readonly unspill: { function: string; sequence: number }[] = [];
   private readonly deadLetters: NewDeadLetter[] = [];
   private readonly droppedDeadLetters: string[] = [];
+  private readonly state: StateWrite[] = [];
   private readonly droppedCursors: Pick<Cursor, "view" | "namespace">[] = [];
 
   constructor(row: number) {
@@ -105,6 +107,12 @@ export class PendingBatch {
     this.rows++;
   }
 
+  addState(writes: readonly StateWrite[]): void {
+    this.state.push(...writes);
+    this.rows += writes.length;
+    for (const { value } of writes) this.bytes += value?.length ?? 0;
+  }
+
   putJournal(row: JournalRow): void {
     this.journal.set(row.id, row);
   }
@@ -135,6 +143,7 @@ export class PendingBatch {
       unspill: this.unspill,
       deadLetters: this.deadLetters,
       droppedDeadLetters: this.droppedDeadLetters,
+      state: this.state,
     };
   }
 

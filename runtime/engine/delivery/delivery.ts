@@ -4,6 +4,7 @@ import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { ObjectMeta } from "../../informer/scan/change.ts";
 import type { Cause } from "../../journal/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
+import type { OwnState, StagedState } from "../own-state/own-state.ts";
 
 /** One attempt at one event. */
 export interface Delivery {
@@ -47,6 +48,10 @@ export interface Delivery {
   readonly members?: readonly Delivery[];
   /** The attempt's wall-clock limit in milliseconds. */
   readonly timeoutMs: number;
+  /** The function's own state. */
+  readonly state?: OwnState | undefined;
+  /** The attempt's view of it, once its handler uses it. */
+  staged?: StagedState | undefined;
 }
 
 /** A part of a text: from `at` up to `end`. */

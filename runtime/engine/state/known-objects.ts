@@ -205,7 +205,7 @@ export class KnownObjects {
   }
 
   /** The objects that will exist after all waiting events, of one namespace or ("") of all. */
-  *live(namespace: string): Iterable<readonly [string, LastState]> {
+  *live(namespace: string): Iterable<readonly [string, LastState & Partial<KnownIdentity>]> {
     for (const [key, object] of this.waiting.in(namespace)) if (!object.deleted) yield [key, object];
     for (const [key, object] of this.known.in(namespace)) {
       if (!object.deleted && !this.waiting.has(key)) yield [key, object];

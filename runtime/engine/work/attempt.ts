@@ -1,13 +1,14 @@
 import type { Clock, Random } from "../../base/clock.ts";
 import { newerOf } from "../../base/resource-version.ts";
 import { metadataIn } from "../../informer/scan/change.ts";
-import type { NewDeadLetter, StartedEvent } from "../../journal/batch.ts";
+import type { NewDeadLetter, StartedEvent, StateWrite } from "../../journal/batch.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Delivery, DeliveryListener, HandlerError, Look, Newest, Outcome, Runner } from "../delivery/delivery.ts";
 import type { EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
+import type { OwnState } from "../own-state/own-state.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import {
   asked,
@@ -24,7 +25,7 @@ import {
 import { PrefetchWindow } from "./fair-scheduler.ts";
 import type { KeyBackoff } from "./key-backoff.ts";
 import { isByEdit, type KeyLane, unknownVersion, type Waits } from "./key-lane.ts";
-import { interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
+import { crashLoopError, interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
 /** The subject of an attempt: an event of an object or of a schedule, or a key that is to be reconciled. */
@@ -85,6 +86,8 @@ interface AttemptsParts {
   readonly observer: EngineObserver;
   /** Fetches an object if the body on disk has another form than the trigger's objects have now. */
   readonly look: Look;
+  /** The entries that its handlers keep. Default: handlers keep no entries. */
+  readonly state?: OwnState | undefined;
   /** The delays of keys after failures. Left out if the subjects are events. */
   readonly backoff?: KeyBackoff | undefined;
 }
@@ -129,6 +132,10 @@ class Attempt implements DeliveryListener {
   /** The time of submission to the runner, in monotonic milliseconds. */
   readonly givenAt: number;
   hasBegun = false;
+  /** Set when it is submitted. */
+  delivery: Delivery | undefined;
+  /** Its handler's writes to the function's state, once it has ended. */
+  writes: readonly StateWrite[] | undefined;
   private readonly attempts: Attempts;
 
   constructor(
@@ -155,6 +162,8 @@ class Attempt implements DeliveryListener {
 
   ended(outcome: Outcome): void {
     const { attempts, listener } = this;
+    // At once, because the next attempt may read the state before this one's end has room in a commit.
+    this.writes = this.delivery?.staged?.end(outcome.type === "ok");
     if (listener.soon) listener.soon(() => attempts.ended(this, outcome));
     else attempts.ended(this, outcome);
   }
@@ -433,7 +442,7 @@ export class Attempts {
     recorded: { readonly row: number; readonly started: StartedEvent },
     listener: AttemptListener,
   ): void {
-    const { commits, runner, clock } = this.parts;
+    const { commits, runner, clock, state } = this.parts;
     const { timeoutMs } = this.code.manifest.delivery;
     if (item.journalRow !== undefined) commits.settle(item.journalRow, recorded.started);
     item.journalRow = recorded.row;
@@ -441,12 +450,12 @@ export class Attempts {
     if (item.doubt === "unnoted") item.doubt = "noted";
     item.attempts++;
     const attempt = new Attempt(this, item, shown, recorded, listener, clock.monotonic());
-    runner.give(
+    const delivery =
       item.kind === "key"
-        ? { ...item.delivery(shown.newest), redelivered: isRedelivered(item), timeoutMs }
-        : deliveryOf(item, shown, timeoutMs),
-      attempt,
-    );
+        ? { ...item.delivery(shown.newest), redelivered: isRedelivered(item), timeoutMs, state, staged: undefined }
+        : deliveryOf(item, shown, timeoutMs, state);
+    attempt.delivery = delivery;
+    runner.give(delivery, attempt);
   }
 
   /** Called when the handler of an attempt begins. */
@@ -489,15 +498,16 @@ export class Attempts {
     listener.ended(this.conclude(attempt, outcome));
   }
 
-  private conclude({ item, shown, row, started }: Attempt, outcome: FinishedAttempt): Conclusion {
-    const { random, observer, clock, backoff } = this.parts;
+  private conclude({ item, shown, row, started, writes }: Attempt, outcome: FinishedAttempt): Conclusion {
+    const { random, observer, clock, backoff, commits } = this.parts;
     const { view } = item;
     const { functionName, trigger } = view;
     item.interruptions = 0;
     observer.handled?.(functionName, trigger.name, outcome.durationMs);
     const told = item.kind === "key" ? item.told(shown.newest) : item;
     view.history.ran(told, item.attempts, outcome, clock.now());
-    if (item.kind === "key") item.settle(row, started, shown.newest, this.parts.commits);
+    if (item.kind === "key") item.settle(row, started, shown.newest, commits);
+    if (writes) commits.putState(writes);
     if (outcome.type === "ok") {
       if (outcome.requeueAfterMs === undefined) return { type: "terminal", outcome: "ok" };
       const afterMs = requeueDelay(outcome.requeueAfterMs);
@@ -552,7 +562,12 @@ export class Attempts {
 const isRedelivered = ({ doubt, attempts }: Waiting): boolean => doubt !== "none" || attempts > 1;
 
 /** Builds the delivery of one attempt at an event. */
-function deliveryOf(event: LaneEvent, { body, oldBody }: Shown, timeoutMs: number): Delivery {
+function deliveryOf(
+  event: LaneEvent,
+  { body, oldBody }: Shown,
+  timeoutMs: number,
+  state: OwnState | undefined,
+): Delivery {
   const { view, meta, type, id, flags, attempts } = event;
   return {
     function: view.functionName,
@@ -575,13 +590,7 @@ function deliveryOf(event: LaneEvent, { body, oldBody }: Shown, timeoutMs: numbe
     metadata: event.members && metadataIn(event.members, body),
     oldBody,
     timeoutMs,
+    state,
+    staged: undefined,
   };
 }
-
-/** The error of an event or key that was given up although no attempt at it failed by itself. */
-const crashLoopError = (attempts: number): HandlerError => ({
-  name: "CrashLoop",
-  message: `the runtime ended during each of ${attempts} attempts at this event`,
-  stack: "",
-  code: "WF_DISPATCH_CRASH_LOOP",
-});

@@ -105,8 +105,9 @@ export class KeyMapper implements EventSink {
     const rule = this.rules.get(event.view.id);
     const counted = event.view.countedFor(event.key);
     const named = rule ? this.keysOf(rule, event, body, oldBody, counted) : new Set<string>();
-    const isForAll = event.kind === "tick" || (rule && isForgotten(rule, event.view, counted, body, oldBody));
-    if (!rule && event.kind !== "tick") this.primary.saw(event.key);
+    if (event.kind === "tick") return new Set(this.primary.timedKeys());
+    const isForAll = rule && isForgotten(rule, event.view, counted, body, oldBody);
+    if (!rule) this.primary.saw(event.key);
     const own = rule ? named : new Set([event.key]);
     return isForAll ? new Set([...this.primary.keys(), ...(named ?? [])]) : own;
   }

@@ -14,15 +14,21 @@ export class Primary {
   private readonly isSettledIn: (namespace: string) => boolean;
   private readonly untold: UntoldStates;
   private readonly names: ReadonlyMap<string, string>;
+  private readonly comparesChanges: boolean;
 
-  /** @param names of triggers and schedules, by the identity in causes */
+  /**
+   * @param names of triggers and schedules, by the identity in causes
+   * @param comparesChanges whether a condition reads the previous object, so that an answer is about a change, not about a state
+   */
   constructor(
     view: KnownObjects,
     look: Look,
     untold: UntoldStates,
     names: ReadonlyMap<string, string>,
+    comparesChanges: boolean,
     isSettledIn: (namespace: string) => boolean,
   ) {
+    this.comparesChanges = comparesChanges;
     this.untold = untold;
     this.names = names;
     this.view = view;
@@ -78,6 +84,16 @@ export class Primary {
   /** Yields the keys of all existing objects. */
   *keys(): Iterable<string> {
     for (const [key] of this.view.live("")) yield key;
+  }
+
+  /**
+   * Yields the keys that times wake: those of existing objects, except objects whose state does not meet the conditions. A state
+   * that the present conditions have not judged counts as one that meets them.
+   */
+  *timedKeys(): Iterable<string> {
+    const { form } = this.view;
+    for (const [key, { matched, form: written }] of this.view.live(""))
+      if (matched !== false || this.comparesChanges || !form.answers(written)) yield key;
   }
 }
 

@@ -8,6 +8,7 @@ import type { Commits } from "../commit/commits.ts";
 import type { Look, Runner } from "../delivery/delivery.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { KeyOf } from "../filter/key-rule.ts";
+import type { OwnState } from "../own-state/own-state.ts";
 import type { RecordedStart } from "../redelivery/started-before.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/shard.ts";
@@ -40,6 +41,8 @@ interface ReconcilingParts {
 interface OnRecord {
   /** The view of the trigger without `key`. */
   readonly primary: KnownObjects;
+  /** Whether a condition of that trigger reads the previous object. */
+  readonly comparesChanges: boolean;
   /** By view, for triggers with `key`. */
   readonly rules: ReadonlyMap<number, KeyOf>;
   /** The names of triggers and schedules, by identity. */
@@ -54,6 +57,8 @@ interface OnRecord {
   readonly spill: Spill;
   /** Is charged for the event loop's time that its keys take. */
   readonly time: LoopAccount;
+  /** The entries that its handler keeps. */
+  readonly state: OwnState;
 }
 
 /** The parts of a function's dispatch that only mode Reconcile has. */
@@ -70,17 +75,18 @@ export interface Reconciling {
 
 /** Builds the parts from the manifest and the stored state. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
-  const { primary: view, rules, names, keys, resync, maker, spill, time } = on;
+  const { primary: view, rules, names, keys, resync, maker, spill, time, state } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
   const untold = new UntoldStates(
     on.replays.filter((each) => each.view === view.id && !each.redelivered),
     spill,
   );
-  const primary = new Primary(view, look, untold, names, (namespace) => reconciling.isSettledIn(namespace));
+  const isSettledIn = (namespace: string) => reconciling.isSettledIn(namespace);
+  const primary = new Primary(view, look, untold, names, on.comparesChanges, isSettledIn);
   const backoff = new KeyBackoff(clock, random);
   const attempts = new Attempts(
     { manifest, usesOldObject: false },
-    { backoff, spill, commits, runner, time, clock, random, observer, look },
+    { backoff, spill, commits, runner, time, clock, random, observer, look, state },
   );
   const nextSequence = () => maker.nextSequence();
   const queue = new KeyQueue({ primary, attempts, backoff, commits, clock, log, spill, nextSequence });
@@ -94,7 +100,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
       view: resync.id,
       cursor: resync.cursors[0],
       everyMs: () => attempts.code.manifest.delivery.resyncMs,
-      keys: () => primary.keys(),
+      keys: () => primary.timedKeys(),
       wake: (key) => queue.wake(key, { type: "Resync" }),
       time,
       share: queue.share,

@@ -1,5 +1,6 @@
 import type { Clock, Random, Timer } from "../../base/clock.ts";
 import type { DeliverySettings } from "../../manifest/function.ts";
+import type { HandlerError } from "../delivery/delivery.ts";
 
 /** The longest delay that a handler may ask for: a day. A timer of Node holds 24.8 days. */
 const maxAskedMs = 24 * 60 * 60 * 1000;
@@ -72,3 +73,11 @@ export function quietMs(debounceMs: number | undefined, since: number, last: num
   if (debounceMs === undefined) return 0;
   return Math.min(last + debounceMs, since + Math.min(mostTimes * debounceMs, mostQuietMs)) - now;
 }
+
+/** The error of an event or key that was given up although no attempt at it failed by itself. */
+export const crashLoopError = (attempts: number): HandlerError => ({
+  name: "CrashLoop",
+  message: `the runtime ended during each of ${attempts} attempts at this event`,
+  stack: "",
+  code: "WF_DISPATCH_CRASH_LOOP",
+});

@@ -21,7 +21,7 @@ export class MemoryDisk extends JournalState {
 
   /** Deletes all rows, to receive those of another journal. Keeps how the last run ended. */
   clear(): void {
-    for (const rows of [this.views, this.begun, this.spill, this.letters, this.paused]) rows.clear();
+    for (const rows of [this.views, this.begun, this.own, this.spill, this.letters, this.paused]) rows.clear();
     this.cluster = undefined;
     this.nextView = 1;
     this.nextLetter = 1;

@@ -45,6 +45,8 @@ const entrySchema = z.object({
   journal: z.array(z.union([z.tuple([z.number(), z.unknown()]), gone])),
   spill: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
   letters: z.array(z.union([z.tuple([z.string(), z.string(), body, body]), gone])),
+  /** Entries of functions' own state: function, key, and JSON text unless it is deleted. Absent in older runtimes' entries. */
+  own: z.array(z.union([z.tuple([z.string(), z.string(), z.string()]), z.tuple([z.string(), z.string()])])).default([]),
 });
 type ParsedEntry = z.infer<typeof entrySchema>;
 
@@ -54,8 +56,10 @@ export const bodyElsewhere = Buffer.alloc(0);
 /** The rows that have changed since the last write. */
 export class Changes {
   readonly views = new Set<number>();
-  readonly cursors = new PairSet();
-  readonly known = new PairSet();
+  readonly cursors = new PairSet<number>();
+  readonly known = new PairSet<number>();
+  /** Function and key. */
+  readonly own = new PairSet<string>();
   readonly journal = new Set<number>();
   readonly spill = new Set<string>();
   readonly letters = new Set<string>();
@@ -69,6 +73,7 @@ export class Changes {
       for (const key of known.keys()) all.known.add(id, key);
     }
     for (const id of disk.begun.keys()) all.journal.add(id);
+    for (const [name, entries] of disk.own) for (const key of entries.keys()) all.own.add(name, key);
     for (const key of disk.spill.keys()) all.spill.add(key);
     for (const letter of disk.letters.keys()) all.letters.add(letter);
     return all;
@@ -84,6 +89,7 @@ export class Changes {
     for (const id of entries.settledJournal) this.journal.add(id);
     for (const { function: name, sequence } of [...entries.spill, ...entries.unspill])
       this.spill.add(`${name}/${sequence}`);
+    for (const { function: name, key } of entries.state) this.own.add(name, key);
     for (const { letter } of entries.deadLetters) this.letters.add(letter);
     for (const letter of [...entries.droppedDeadLetters, ...entries.emptiedDeadLetters]) this.letters.add(letter);
   }
@@ -94,23 +100,24 @@ export class Changes {
     for (const [view, namespace] of others.cursors) this.cursors.add(view, namespace);
     for (const [view, key] of others.known) this.known.add(view, key);
     for (const id of others.journal) this.journal.add(id);
+    for (const [name, key] of others.own) this.own.add(name, key);
     for (const key of others.spill) this.spill.add(key);
     for (const letter of others.letters) this.letters.add(letter);
   }
 }
 
-/** A set of pairs of a view and a key. */
-class PairSet {
-  private readonly sets = new Map<number, Set<string>>();
+/** A set of pairs of an owner, such as a view, and a key. */
+class PairSet<Owner> {
+  private readonly sets = new Map<Owner, Set<string>>();
 
-  add(view: number, key: string): void {
-    const set = this.sets.get(view);
+  add(owner: Owner, key: string): void {
+    const set = this.sets.get(owner);
     if (set) set.add(key);
-    else this.sets.set(view, new Set([key]));
+    else this.sets.set(owner, new Set([key]));
   }
 
-  *[Symbol.iterator](): Generator<readonly [number, string], void> {
-    for (const [view, keys] of this.sets) for (const key of keys) yield [view, key];
+  *[Symbol.iterator](): Generator<readonly [Owner, string], void> {
+    for (const [owner, keys] of this.sets) for (const key of keys) yield [owner, key];
   }
 }
 
@@ -162,6 +169,10 @@ export function encodeEntry(disk: MemoryDisk, changes: Changes, marksBodies = fa
       const letter = disk.letters.get(id);
       if (!letter) return [id];
       return [id, headerOf(letter), encodeBody(letter.body), encodeBody(letter.oldBody)];
+    }),
+    own: [...changes.own].map(([name, key]) => {
+      const value = disk.own.get(name)?.get(key);
+      return value === undefined ? [name, key] : [name, key, value];
     }),
   };
   return Buffer.from(JSON.stringify(entry));
@@ -266,6 +277,7 @@ export function applyEntry(disk: MemoryDisk, bytes: Buffer): ParsedEntry {
     else
       disk.letters.set(id, readLetter({ id, header: row[1], body: decodeBody(row[2]), old_body: decodeBody(row[3]) }));
   }
+  for (const [name, key, value] of entry.own) disk.putOwn({ function: name, key, value });
   return entry;
 }
 

@@ -53,6 +53,7 @@ function* partsOf(disk: MemoryDisk): Generator<Changes> {
     for (const namespace of cursors.keys()) first.cursors.add(id, namespace);
   }
   for (const id of disk.begun.keys()) first.journal.add(id);
+  for (const [name, entries] of disk.own) for (const key of entries.keys()) first.own.add(name, key);
   yield first;
   let part = new Changes();
   let rows = 0;

@@ -194,10 +194,11 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
   }
 
   /** Returns why entries are refused, if they are. Entries that only free room are always accepted. */
-  private refusal({ known, journal, spill, deadLetters }: JournalEntries): WatchfireError | undefined {
+  private refusal({ known, journal, spill, deadLetters, state }: JournalEntries): WatchfireError | undefined {
     if (this.fault) return this.fault;
     // Cursors take next to no room, and are written along with deletions.
-    const adds = known.some(({ state }) => state) || journal.length + spill.length + deadLetters.length > 0;
+    const rows = journal.length + spill.length + deadLetters.length;
+    const adds = rows > 0 || known.some(({ state }) => state) || state.some(({ value }) => value !== undefined);
     if (this.full && adds) return this.full;
     if (this.behind.failingMs <= patienceMs) return undefined;
     return new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", {
@@ -246,7 +247,9 @@ export class SecretsJournal extends MemoryJournal implements SharedJournal {
     // Known objects of removed functions are kept only while there is room for them.
     const retired = [...this.state.views.values()].filter(({ retiredAt }) => retiredAt !== undefined);
     if (slotsOf(bytes) > most && retired.length > 0) {
-      this.take({ ...emptyEntries, goneViews: retired.map(({ id }) => id) });
+      const live = [...this.state.views.values()].filter(({ retiredAt }) => retiredAt === undefined);
+      const state = this.state.withoutViews(live);
+      this.take({ ...emptyEntries, goneViews: retired.map(({ id }) => id), state });
       bytes = await pack(encodeEntry(this.state, Changes.all(this.state)));
     }
     const used = this.head.snapshot?.slots ?? [];

@@ -379,10 +379,11 @@ const frameBytes = pageBytes + frameHeaderBytes;
  * Estimates the pages that entries write apart from known objects. Many rows of one commit share pages, and a few rows share no
  * page.
  */
-function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters }: JournalEntries): number {
+function pagesOf({ cursors, journal, settledJournal, spill, unspill, deadLetters, state }: JournalEntries): number {
   let written = 0;
+  for (const { value } of state) written += value?.length ?? 0;
   for (const { body, oldBody } of [...spill, ...deadLetters]) written += body.length + (oldBody?.length ?? 0);
-  const rows = spill.length + unspill.length + deadLetters.length;
+  const rows = spill.length + unspill.length + deadLetters.length + state.length;
   const few = (count: number) => Math.ceil(count / 8);
   return 2 + rows + few(cursors.length) + few(journal.length) + few(settledJournal.length) + written / pageBytes;
 }

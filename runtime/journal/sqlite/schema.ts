@@ -99,6 +99,14 @@ const knownLog =
 /** Created if missing, without a new version, because a runtime that does not know the table can still use the file. */
 const paused = "CREATE TABLE IF NOT EXISTS paused (function TEXT PRIMARY KEY, since INTEGER NOT NULL) STRICT;";
 
+/** Entries of functions' own state. Created if missing, as `paused` is. */
+const ownState = `CREATE TABLE IF NOT EXISTS own_state (
+  function TEXT NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (function, key)
+) STRICT, WITHOUT ROWID;`;
+
 /**
  * Columns that are added if missing, without a new version. A runtime that does not know a column leaves its value in place, so
  * the columns of `known` also contain the resourceVersion that they belong to.
@@ -152,12 +160,13 @@ export function takeOver(
   const { version, empty } = assertOurs(db, file);
   if (empty) {
     db.exec(
-      `${tables} ${paused} ${knownLog} PRAGMA user_version = ${schemaVersion}; PRAGMA application_id = ${applicationId};`,
+      `${tables} ${paused} ${ownState} ${knownLog} PRAGMA user_version = ${schemaVersion}; PRAGMA application_id = ${applicationId};`,
     );
     db.prepare("INSERT INTO meta (only, boot, clean, fence) VALUES (1, ?, 0, 1)").run(boot ?? "");
     return { previousEnd: "new", fence: 1 };
   }
   db.exec(paused);
+  db.exec(ownState);
   if (version < withoutLog) db.exec(upgrade);
   db.exec(`${knownLog} PRAGMA user_version = ${schemaVersion};`);
   addColumns(db);

@@ -10,6 +10,8 @@ export function readState(db: DatabaseSync): JournalState {
   const { cluster } = db.prepare("SELECT cluster FROM meta").get() ?? {};
   state.cluster = typeof cluster === "string" ? cluster : undefined;
   for (const row of each("SELECT * FROM paused")) state.paused.set(String(row.function), Number(row.since));
+  for (const row of each("SELECT * FROM own_state"))
+    state.putOwn({ function: String(row.function), key: String(row.key), value: String(row.value) });
   for (const row of each("SELECT * FROM view ORDER BY id")) {
     state.putView({
       id: Number(row.id),

@@ -117,6 +117,10 @@ export class SqliteWriter {
       yield body.length + (oldBody?.length ?? 0);
     }
     for (const { function: name, sequence } of entries.unspill) run.dropSpill.run(name, sequence);
+    for (const { function: name, key, value } of entries.state) {
+      if (value === undefined) run.dropState.run(name, key);
+      else run.putState.run(name, key, value);
+    }
     // Rows are deleted before new ones are written, so that the file grows no larger than its contents.
     for (const letter of entries.droppedDeadLetters) run.dropLetter.run(Number(letter));
     for (const letter of entries.emptiedDeadLetters) run.dropBody.run(noBody, Number(letter));
@@ -159,6 +163,8 @@ const prepare = (db: DatabaseSync) =>
     dropJournal: db.prepare("DELETE FROM journal WHERE id = ?"),
     putSpill: db.prepare("INSERT OR REPLACE INTO spill VALUES (?, ?, ?, ?, ?, ?)"),
     dropSpill: db.prepare("DELETE FROM spill WHERE function = ? AND sequence = ?"),
+    putState: db.prepare("INSERT OR REPLACE INTO own_state (function, key, value) VALUES (?, ?, ?)"),
+    dropState: db.prepare("DELETE FROM own_state WHERE function = ? AND key = ?"),
     putLetter: db.prepare("INSERT INTO dead_letter (id, function, header, body, old_body) VALUES (?, ?, ?, ?, ?)"),
     dropBody: db.prepare("UPDATE dead_letter SET body = ?, old_body = NULL WHERE id = ?"),
     dropLetter: db.prepare("DELETE FROM dead_letter WHERE id = ?"),

@@ -1,8 +1,9 @@
 import { createKube } from "../../../sdk/client.ts";
 import { parseJson } from "../../../sdk/exact-json.ts";
-import type { Cache, Context, Events, Log, Metrics } from "../../../sdk/index.ts";
+import type { Cache, Context, Events, Log, Metrics, State } from "../../../sdk/index.ts";
 import type { Kube } from "../../../sdk/kube.ts";
 import type { Call } from "../../../sdk/operations.ts";
+import { createState } from "../../../sdk/state.ts";
 import { AbortController, DOMException } from "./abort.guest.ts";
 import { createCache } from "./cache.guest.ts";
 import { createFetch } from "./fetch.guest.ts";
@@ -24,14 +25,14 @@ export function setEnv(values: Record<string, string>): void {
   env = Object.freeze(values);
 }
 
-/** Wraps the client: a call that fails without a handler for its rejection fails its run. */
-function watchedKube(run: Run, kube: Kube): Kube {
-  const all = kube as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
+/** Wraps a client: a call that fails without a handler for its rejection fails its run. */
+function watchedClient<T extends Kube | State>(run: Run, client: T): T {
+  const all = client as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>;
   for (const name in all) {
     const method = all[name] as (...args: unknown[]) => Promise<unknown>;
-    all[name] = (...args) => watched(run, apply(method, kube, args) as Promise<unknown>);
+    all[name] = (...args) => watched(run, apply(method, client, args) as Promise<unknown>);
   }
-  return kube;
+  return client;
 }
 
 /** A handler's context. Its parts are created on first use, because most handlers use one or two. */
@@ -43,6 +44,7 @@ class RunContext implements Context {
   #log: Log | undefined;
   #metrics: Metrics | undefined;
   #cache: Cache | undefined;
+  #state: State | undefined;
 
   constructor(run: Run) {
     this.#run = run;
@@ -51,7 +53,7 @@ class RunContext implements Context {
   #call: Call = (operation, args) => callHost(this.#run, operation, args) as never;
 
   get kube(): Kube {
-    this.#kube ??= watchedKube(this.#run, createKube({ call: this.#call, pause, random }));
+    this.#kube ??= watchedClient(this.#run, createKube({ call: this.#call, pause, random }));
     return this.#kube;
   }
 
@@ -68,6 +70,11 @@ class RunContext implements Context {
   get cache(): Cache {
     this.#cache ??= createCache(this.#run);
     return this.#cache;
+  }
+
+  get state(): State {
+    this.#state ??= watchedClient(this.#run, createState(this.#call));
+    return this.#state;
   }
 
   get env(): Readonly<Record<string, string>> {
@@ -108,7 +115,7 @@ class RunContext implements Context {
 // With the class a handler could create a context for an invented run, and write arbitrary data into the outbox.
 delete (RunContext.prototype as { constructor?: unknown }).constructor;
 
-const partNames = freeze(["kube", "cache", "log", "env", "fetch", "signal", "metrics", "events"] as const);
+const partNames = freeze(["kube", "cache", "state", "log", "env", "fetch", "signal", "metrics", "events"] as const);
 const parts = bare<Record<PropertyKey, boolean>>();
 for (let index = 0; index < partNames.length; index++) parts[partNames[index] as string] = true;
 

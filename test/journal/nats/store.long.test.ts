@@ -98,6 +98,14 @@ describe.skipIf(!natsProgram)("the store on NATS JetStream (NATS_SERVER names th
         { maxLength: 2 },
       ),
       droppedDeadLetters: fc.array(sequence.map(String), { maxLength: 1 }),
+      state: fc.array(
+        fc.record({
+          function: fc.constantFrom("copy", "other"),
+          key: fc.constantFrom("a", "ö"),
+          value: fc.constantFrom("1", '"ö"', undefined),
+        }),
+        { maxLength: 2 },
+      ),
     });
     type Step = (store: Checkpoint) => Promise<unknown>;
     const onBoth = (step: Step) => step;

@@ -60,7 +60,7 @@ describe("the store in SQLite", () => {
     return {
       open: () => open(at),
       // The lock ends with the process; within this process, an unclean close stands for that.
-      kill: (store) => void store.close(false),
+      kill: (store) => store.close(false),
     };
   });
 

@@ -366,9 +366,14 @@ const neutralEdits: readonly Edit[] = [
   }),
   neutral(
     "resources",
-    ["memory", "cache", "cpuPerEvent"].map((each) => `spec.resources.${each}`),
+    ["memory", "cache", "state", "cpuPerEvent"].map((each) => `spec.resources.${each}`),
     (spec, dice) => {
-      spec.resources = { memory: dice.pick(["32Mi", "64Mi"]), cache: dice.pick(["2Mi", "64Mi"]), cpuPerEvent: "200ms" };
+      const sizes = {
+        memory: dice.pick(["32Mi", "64Mi"]),
+        cache: dice.pick(["2Mi", "64Mi"]),
+        state: dice.pick(["8Ki", "1Mi"]),
+      };
+      spec.resources = { ...sizes, cpuPerEvent: "200ms" };
     },
   ),
   neutral("isolation", ["spec.isolation"], (spec) => {

@@ -182,7 +182,7 @@ function said(): Bound[] {
   ];
   const reader = constant("observe/log-writer.ts", "limits", "alarm");
   const warnings = constant("access/server-warnings.ts", "mostTexts");
-  const warning = constant("access/server-warnings.ts", "longestText");
+  const warning = constant("kube/server-warning.ts", "longestText");
   const series = constant("observe/user-metrics.ts", "seriesLimit");
   const logged = constant("sandbox/host/guest-words.ts", "maxLogged");
   return [

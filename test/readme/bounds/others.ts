@@ -45,6 +45,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   ],
   "depth, size or work of one text that is looked through": [
     "access/argument-fault.ts#mostOfKey",
+    "access/arguments.ts#longestStateKey",
     "access/encodings.ts#longestEncoded",
     "access/redactor.ts#mostCompared",
     "access/written-body.ts#stepLimit",

@@ -54,6 +54,7 @@ function received(): Bound[] {
   ];
   const answer = constant("kube/http-transport.ts", "jsonLimit");
   const objects = constant("host/components.ts", "cacheLimit");
+  const entries = constant("manifest/schema.ts", "mostState");
   const values = constant("reads/field-index.ts", "mostValues");
   const [named, watches, few] = [
     constant("manifest/rules.ts", "mostWatches"),
@@ -119,6 +120,13 @@ function received(): Bound[] {
       beyond: "`WF_READS_TOO_LARGE`, `WF_READS_SHARE`: the function furthest beyond an equal share waits",
       set: [objects.of],
       memory: objects.value,
+    },
+    {
+      what: "entries of a function's own state (`ctx.state`)",
+      ofFunction: `its \`resources.state\`, at most ${entries.size}`,
+      ofRuntime: perFunctionOnly,
+      beyond: "`WF_STATE_FULL`: the `set` is refused",
+      set: [entries.of],
     },
     {
       what: "values of one object in an index of `reads`",
