@@ -427,6 +427,10 @@ export const errorCodes = {
     "too many requests are pending",
     "try again later; /readyz says why nothing is saved meanwhile",
   ),
+  WF_HISTORY_BROKEN: user(
+    "the history of runs cannot be written, so it is off until the next start; the functions run all the same",
+    "make room on the disk, or remove the file that is named; `--history-size 0` turns the history off",
+  ),
   WF_RUNTIME_STATUS_UNWRITTEN: user(
     "an object of `--function-status` cannot be written, which is retried; its function runs all the same",
     "fix the cause that the API server names; `watchfire rbac --function-status` prints the required rights",

@@ -286,6 +286,13 @@ export class Installation {
     return trigger;
   }
 
+  /** Returns the answer that a command gets from the endpoints. */
+  async ask<T>(path: string): Promise<T> {
+    const answer = await fetch(`${this.running.url}/${path}`, { headers: this.bearing });
+    if (!answer.ok) throw new Error(await answer.text());
+    return (await answer.json()) as T;
+  }
+
   async replay(...ids: string[]): Promise<void> {
     const answer = await fetch(`${this.running.url}/dead-letters/replay`, {
       method: "POST",

@@ -443,7 +443,7 @@ export class Attempts {
     const attempt = new Attempt(this, item, shown, recorded, listener, clock.monotonic());
     runner.give(
       item.kind === "key"
-        ? { ...item.delivery(shown.newest), redelivered: isRedelivered(item), timeoutMs }
+        ? { ...item.delivery(shown.newest), receivedAt: item.wokenAt.wall, redelivered: isRedelivered(item), timeoutMs }
         : deliveryOf(item, shown, timeoutMs),
       attempt,
     );
@@ -568,6 +568,7 @@ function deliveryOf(event: LaneEvent, { body, oldBody }: Shown, timeoutMs: numbe
     },
     resourceVersion: meta.resourceVersion,
     past: event.epoch < view.epochOf(event.key),
+    receivedAt: event.receivedWall,
     attempt: attempts,
     redelivered: isRedelivered(event),
     flags,

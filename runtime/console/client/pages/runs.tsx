@@ -1,5 +1,6 @@
 import type { z } from "zod";
-import type { functionsAnswerSchema, RunRow, runSearchSchema } from "../../schemas.ts";
+import type { RunRow } from "../../../observe/control-api.ts";
+import type { functionsAnswerSchema, runSearchSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
 import { Filter, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
