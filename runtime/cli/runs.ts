@@ -68,7 +68,7 @@ function queryOf({ since, before, limit, ...rest }: Filters, now: number): URLSe
 }
 
 function render(name: string | undefined, { runs }: RunsAnswer): string {
-  if (runs.length === 0) return `no attempt ${name === undefined ? "" : `of function ${clean(name)} `}matches`;
+  if (runs.length === 0) return `no attempt ${name === undefined ? "" : `of function ${clean(name)} `}is on record`;
   const isOfAll = name === undefined;
   return table(
     [
@@ -85,7 +85,7 @@ function render(name: string | undefined, { runs }: RunsAnswer): string {
       run.outcome,
       run.waitedMs === undefined ? "" : `${Math.round(run.waitedMs)} ms`,
       `${Math.round(run.durationMs)} ms`,
-      String(run.calls ?? 0),
+      run.calls === undefined ? "" : String(run.calls),
       run.id,
       run.error?.split("\n", 1)[0] ?? "",
     ]),

@@ -43,7 +43,8 @@ function parsed(line: string): unknown {
 
 /** Describes an attempt with its calls. */
 export function describeAttempt(run: HistoryRun): AttemptRow {
-  const { calls, causes, batch, initial } = run.detail;
+  const { initial } = run.detail;
+  const { calls, causes, batch } = run.extra;
   const listedCalls = calls?.map((call) => ({ ...call, at: new Date(call.at).toISOString() }));
   return {
     ...describeHistoryRun(run),

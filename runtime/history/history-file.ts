@@ -32,7 +32,7 @@ const tables = [
   `CREATE TABLE IF NOT EXISTS runs (number INTEGER PRIMARY KEY, at INTEGER NOT NULL, function TEXT NOT NULL, run TEXT NOT NULL,
     trigger TEXT NOT NULL, type TEXT NOT NULL, kind TEXT NOT NULL, object TEXT NOT NULL, version TEXT NOT NULL,
     attempt INTEGER NOT NULL, redelivered INTEGER NOT NULL, outcome TEXT NOT NULL, waited REAL, took REAL NOT NULL,
-    detail TEXT) STRICT`,
+    called INTEGER NOT NULL, detail TEXT, extra TEXT) STRICT`,
   // The number is the last part of every index, so each answers newest first. Ids have no index: they are in no order, so
   // each of them would write another page.
   "CREATE INDEX IF NOT EXISTS runs_by_function ON runs (function)",
@@ -44,7 +44,7 @@ const tableNames = ["runs", "lines"] as const;
 type TableName = (typeof tableNames)[number];
 
 const sizes: { readonly [table in TableName]: string } = {
-  runs: `${runBytes} + ifnull(length(detail), 0)`,
+  runs: `${runBytes} + ifnull(length(detail), 0) + ifnull(length(extra), 0)`,
   lines: `${lineBytes} + length(line)`,
 };
 

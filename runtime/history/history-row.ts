@@ -23,6 +23,7 @@ const callSchema = z.object({
   received: z.number(),
 });
 
+/** The short facts of a run, which a list shows as well. */
 const detailSchema = z.object({
   /** Why it is synthetic; empty if the reason is not named. */
   synthetic: z.string().optional(),
@@ -30,6 +31,10 @@ const detailSchema = z.object({
   error: z.object({ name: z.string(), message: z.string(), code: z.string().optional(), stack: z.string() }).optional(),
   /** The lines around the error, as they ran. */
   frame: z.string().optional(),
+});
+
+/** The long facts, which only the page of one run shows. */
+const extraSchema = z.object({
   calls: z.array(callSchema).optional(),
   /** How many further calls it made. */
   moreCalls: z.number().optional(),
@@ -54,17 +59,24 @@ const rowSchema = z.object({
   outcome: z.enum(["ok", "failed", "permanent"]),
   waited: z.number().nullable(),
   took: z.number(),
+  /** Number of calls. */
+  called: z.number(),
   detail: z
     .string()
     .nullable()
     .transform((text) => detailSchema.parse(text === null ? {} : JSON.parse(text))),
+  extra: z
+    .string()
+    .nullable()
+    .transform((text) => extraSchema.parse(text === null ? {} : JSON.parse(text))),
 });
 
 /** An attempt in the history. `at`: its end, in epoch milliseconds; `waited`, `took`: milliseconds. */
 export type HistoryRun = z.output<typeof rowSchema>;
 
-/** The columns of a run's row, in the order of `valuesOf`. */
-export const runColumns = Object.keys(rowSchema.shape);
+/** The columns of a run's row, in the order of `valuesOf`; and without the long facts. */
+export const wholeColumns = Object.keys(rowSchema.shape).join(", ");
+export const shortColumns = wholeColumns.replace(/\bextra$/, "NULL AS extra");
 
 /** @throws ZodError if this is no row of a run */
 export const readRun = (row: SqlRow): HistoryRun => rowSchema.parse(row);
@@ -80,7 +92,9 @@ export interface RowParts {
 /** Returns the row of an attempt. */
 export function valuesOf(run: EndedRun, number: number, parts: RowParts): SqlValue[] {
   const { object, outcome, receivedAt, beganAt } = run;
+  const { calls, more } = run.calls ?? { calls: [], more: 0 };
   const detail = detailOf(run, parts);
+  const extra = extraOf(run, parts);
   return [
     number,
     run.endedAt,
@@ -96,35 +110,35 @@ export function valuesOf(run: EndedRun, number: number, parts: RowParts): SqlVal
     outcome.type,
     receivedAt === undefined ? null : Math.max(0, beganAt - receivedAt),
     Math.round(outcome.durationMs * 10) / 10,
+    calls.length + more,
     detail === undefined ? null : JSON.stringify(detail),
+    extra === undefined ? null : JSON.stringify(extra),
   ];
 }
 
 function detailOf(run: EndedRun, { redact, frameOf }: RowParts): z.input<typeof detailSchema> | undefined {
-  const { function: name, flags, outcome, calls, causes, batch } = run;
-  if (!flags.synthetic && !flags.initial && outcome.type === "ok" && !calls && !causes && !batch) return undefined;
+  const { function: name, flags, outcome } = run;
+  if (!flags.synthetic && !flags.initial && outcome.type === "ok") return undefined;
   const detail: z.input<typeof detailSchema> = {};
   if (flags.synthetic) detail.synthetic = flags.reason ?? "";
   if (flags.initial) detail.initial = true;
-  if ("error" in outcome) {
-    const { name: errorName, message, code, stack } = outcome.error;
-    const shown = {
-      name: cut(errorName, mostMessage),
-      message: cut(message, mostMessage),
-      stack: cut(stack, mostStack),
-    };
-    detail.error = code === undefined ? shown : { ...shown, code };
-    const frame = frameOf(name, stack);
-    if (frame !== undefined) detail.frame = redact(name, frame);
-  }
-  if (calls)
-    Object.assign(
-      detail,
-      listed(calls, (text) => redact(name, text)),
-    );
-  if (causes) detail.causes = causes.map(describeCause);
-  if (batch) detail.batch = batch.slice(0, mostListed).map((id) => id.slice(0, mostName));
+  if (outcome.type === "ok") return detail;
+  const { name: errorName, message, code, stack } = outcome.error;
+  const error = { name: cut(errorName, mostMessage), message: cut(message, mostMessage), stack: cut(stack, mostStack) };
+  detail.error = code === undefined ? error : { ...error, code };
+  const frame = frameOf(name, stack);
+  if (frame !== undefined) detail.frame = redact(name, frame);
   return detail;
+}
+
+function extraOf(run: EndedRun, { redact }: RowParts): z.input<typeof extraSchema> | undefined {
+  const { function: name, calls, causes, batch } = run;
+  if (!calls && !causes && !batch) return undefined;
+  return {
+    ...(calls && listed(calls, (text) => redact(name, text))),
+    ...(causes && { causes: causes.map(describeCause) }),
+    ...(batch && { batch: batch.slice(0, mostListed).map((id) => id.slice(0, mostName)) }),
+  };
 }
 
 function listed({ calls, more }: CallList, redact: (text: string) => string) {

@@ -4,7 +4,7 @@ import type { HistoryQuestion } from "./run-history.ts";
 
 /** Describes an attempt for commands and the console. */
 export function describeHistoryRun(run: HistoryRun): RunRow {
-  const { error, synthetic, calls = [], moreCalls = 0 } = run.detail;
+  const { error, synthetic } = run.detail;
   return {
     function: run.function,
     id: run.run,
@@ -20,7 +20,7 @@ export function describeHistoryRun(run: HistoryRun): RunRow {
     at: new Date(run.at).toISOString(),
     ...(run.redelivered && { redelivered: true }),
     ...(synthetic !== undefined && { synthetic }),
-    ...(calls.length > 0 && { calls: calls.length + moreCalls }),
+    ...(run.called > 0 && { calls: run.called }),
     ...(error && { error: `${error.code ?? error.name}: ${error.message}` }),
   };
 }

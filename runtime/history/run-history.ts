@@ -8,7 +8,7 @@ import type { Logger } from "../observe/log.ts";
 import { type EndedRun, type RunCollector, runKey } from "../observe/run-log.ts";
 import type { Caller } from "../sandbox/host-calls.ts";
 import { HistoryFile, isBusy, type NewRow } from "./history-file.ts";
-import { type HistoryRun, type RowParts, readRun, runColumns, valuesOf } from "./history-row.ts";
+import { type HistoryRun, type RowParts, readRun, shortColumns, valuesOf, wholeColumns } from "./history-row.ts";
 import { noteworthy } from "./noteworthy.ts";
 import type { SqlValue } from "./sql-thread.ts";
 
@@ -31,8 +31,9 @@ const patienceMs = 60_000;
 const mostInMemory = 16 * 2 ** 20;
 /** Milliseconds before a run's begin in which its first line may be dated, because it is measured by another clock. */
 const marginMs = 2_000;
-/** Log lines in one answer. */
+/** Log lines in one answer, and their characters. */
 const mostLines = 5_000;
+const mostLineCharacters = 4 * 2 ** 20;
 
 /** Limits of the history. */
 export interface HistoryLimits {
@@ -123,7 +124,10 @@ export class RunHistory {
     this.rearm();
   }
 
-  /** Returns the runs that match, newest first. Empty if the history has ended. */
+  /**
+   * Returns the runs that match, newest first; with their calls, causes and batches if the question names an id. Empty if the history
+   * has ended.
+   */
   async find(question: HistoryQuestion): Promise<HistoryRun[]> {
     const { sql, values } = this.queryOf(question);
     return (await this.query(sql, values)).flatMap((row) => readRun(row));
@@ -136,19 +140,26 @@ export class RunHistory {
   async linesOf(functionName: string, id: string, attempts: readonly HistoryRun[] = []): Promise<KeptLine[]> {
     const begins = attempts.map(({ at, took }) => at - took);
     const from = Math.max(this.oldest, attempts.length === 0 ? 0 : (Math.min(...begins) - marginMs) * 1000);
-    const sql = `SELECT number, line FROM lines WHERE run = ? AND function = ? AND number >= ? ORDER BY number LIMIT ${mostLines}`;
-    return (await this.query(sql, [id, functionName, from])).map(readLine);
+    return this.newestLines("run = ? AND function = ? AND number >= ?", [id, functionName, from]);
   }
 
   /**
-   * Returns the newest log lines of one function, or of all, after a number and since a time, oldest first: at most 5,000.
+   * Returns the newest log lines of one function, or of all, after a number and since a time, oldest first: at most 5,000, of 4 MiB.
    * @param since in epoch milliseconds
    */
   async linesAfter(functionName: string | undefined, after: number, since = 0): Promise<KeptLine[]> {
     const from = Math.max(after + 1, since * 1000, this.oldest);
-    const [of, values] = functionName === undefined ? ["", [from]] : ["function = ? AND", [functionName, from]];
-    const sql = `SELECT number, line FROM lines WHERE ${of} number >= ? ORDER BY number DESC LIMIT ${mostLines}`;
-    return (await this.query(sql, values)).map(readLine).reverse();
+    if (functionName === undefined) return this.newestLines("number >= ?", [from]);
+    return this.newestLines("function = ? AND number >= ?", [functionName, from]);
+  }
+
+  /** Returns the newest lines that match, oldest first, within the bounds of one answer. */
+  private async newestLines(where: string, values: readonly SqlValue[]): Promise<KeptLine[]> {
+    const sum = "sum(length(line)) OVER (ORDER BY number DESC) AS total";
+    const newest = `SELECT number, ${sum} FROM lines WHERE ${where} ORDER BY number DESC LIMIT ${mostLines}`;
+    const chosen = `SELECT number FROM (${newest}) WHERE total <= ${mostLineCharacters}`;
+    const sql = `SELECT number, line FROM lines WHERE number IN (${chosen}) ORDER BY number`;
+    return (await this.query(sql, values)).map(readLine);
   }
 
   /** Writes what is collected, and closes the file. Never rejects. */
@@ -210,8 +221,10 @@ export class RunHistory {
   private rowOf(run: EndedRun): NewRow {
     this.number = Math.max(this.number + 1, run.endedAt * 1000);
     const values = valuesOf(run, this.number, this.parts);
-    const detail = values.at(-1);
-    return { function: run.function, values, length: typeof detail === "string" ? detail.length : 0 };
+    const length = values
+      .slice(-2)
+      .reduce((sum: number, text) => sum + (typeof text === "string" ? text.length : 0), 0);
+    return { function: run.function, values, length };
   }
 
   /** The lowest number that is not too old. */
@@ -239,7 +252,7 @@ export class RunHistory {
     else if (outcome !== undefined) demand("outcome <> 'ok' AND outcome = ?", outcome);
     const where = conditions.join(" AND ");
     return {
-      sql: `SELECT ${runColumns.join(", ")} FROM runs WHERE ${where} ORDER BY number DESC LIMIT ?`,
+      sql: `SELECT ${id === undefined ? shortColumns : wholeColumns} FROM runs WHERE ${where} ORDER BY number DESC LIMIT ?`,
       values: [...values, limit],
     };
   }

@@ -196,8 +196,9 @@ test("a call's target is redacted, and its calls are listed with what they did",
     received: 6,
   });
   history.runs.ended.push(endedRun({ calls, endedAt: Date.now() }));
-  const [run] = await history.find({ limit: 1 });
-  expect(run?.detail.calls).toEqual([
+  expect(await history.find({ limit: 1 })).toMatchObject([{ called: 1, extra: {} }]);
+  const [run] = await history.find({ id: endedRun().id, limit: 1 });
+  expect(run?.extra.calls).toEqual([
     {
       operation: "kube.patch",
       target: "ConfigMap team-b/[redacted]",
@@ -209,4 +210,24 @@ test("a call's target is redacted, and its calls are listed with what they did",
       received: 6,
     },
   ]);
+});
+
+test("log lines of one answer are the newest, within its bounds", async () => {
+  const clock = new StandingClock();
+  const { history } = historyOf({ clock });
+  const lineOf = (n: number, text: string) => ({
+    number: clock.at * 1000 + n,
+    function: "greet",
+    run: undefined,
+    line: text,
+  });
+  for (let n = 0; n < 5_100; n++) history.lines.lines.push(lineOf(n, `"${n}"`));
+  const short = await history.linesAfter("greet", 0);
+  expect([short.length, short[0]?.line, short.at(-1)?.line]).toEqual([5_000, '"100"', '"5099"']);
+  for (let n = 0; n < 40; n++) history.lines.lines.push(lineOf(6_000 + n, "x".repeat(200_000)));
+  const long = await history.linesAfter(undefined, 0);
+  expect(long.reduce((sum, { line }) => sum + line.length, 0)).toBeLessThanOrEqual(4 * 2 ** 20);
+  expect(long.at(-1)?.number).toBe(clock.at * 1000 + 6_039);
+  expect(await history.linesAfter("greet", clock.at * 1000 + 6_037)).toHaveLength(2);
+  expect(await history.linesAfter("other", 0)).toEqual([]);
 });
