@@ -1,24 +1,44 @@
 import type { CollectedLine } from "../observe/function-log.ts";
 import { type EndedRun, runKey } from "../observe/run-log.ts";
 
-/** Quiet runs of one batch at most: 500 a second. Writing more costs a fast handler a tenth of its speed. */
+/** Quiet runs of one batch at most, and per second. Writing each run of a fast handler costs a fifth of its speed. */
 const mostQuiet = 250;
+const quietPerMs = 0.5;
 /** Quiet runs of each function of a batch at least. */
 const leastOfEach = 2;
+
+/** How many more quiet runs may be written. */
+export class QuietRate {
+  room = mostQuiet;
+  private at = 0;
+
+  /** `now`: monotonic, in milliseconds. */
+  refill(now: number): void {
+    this.room = Math.min(mostQuiet, this.room + (now - this.at) * quietPerMs);
+    this.at = now;
+  }
+}
 
 /**
  * Returns the runs of a batch that are written. A quiet run succeeded at once, made no call and logged nothing; of those, each function's
  * newest are written, in equal shares. All others are.
+ * @param rate loses the quiet ones that are returned
  */
-export function noteworthy(runs: readonly EndedRun[], lines: readonly CollectedLine[]): readonly EndedRun[] {
-  if (runs.length <= mostQuiet) return runs;
+export function noteworthy(
+  runs: readonly EndedRun[],
+  lines: readonly CollectedLine[],
+  rate: Pick<QuietRate, "room">,
+): readonly EndedRun[] {
   const heard = new Set(
     lines.map((line) => (line.run === undefined ? "" : runKey({ function: line.function, id: line.run }))),
   );
   const quiet = runs.filter((run) => isQuiet(run) && !heard.has(runKey(run)));
-  if (quiet.length <= mostQuiet) return runs;
+  if (quiet.length <= rate.room) {
+    rate.room -= quiet.length;
+    return runs;
+  }
   const left = new Set<EndedRun>();
-  let room = mostQuiet;
+  let { room } = rate;
   // The smallest first, so that what they do not need is shared by the others.
   const groups = [...Map.groupBy(quiet, (run) => run.function).values()].sort((a, b) => a.length - b.length);
   for (const [index, group] of groups.entries()) {
@@ -26,6 +46,7 @@ export function noteworthy(runs: readonly EndedRun[], lines: readonly CollectedL
     room = Math.max(0, room - taken);
     for (const run of group.slice(0, group.length - taken)) left.add(run);
   }
+  rate.room = room;
   return runs.filter((run) => !left.has(run));
 }
 

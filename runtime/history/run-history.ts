@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { CallList } from "../access/observer.ts";
-import type { Clock, Timer } from "../base/clock.ts";
+import { type Clock, pause, type Timer } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
 import { systemReason } from "../base/wording.ts";
 import type { CollectedLine, KeptLine, LineCollector } from "../observe/function-log.ts";
@@ -9,7 +9,7 @@ import { type EndedRun, type RunCollector, runKey } from "../observe/run-log.ts"
 import type { Caller } from "../sandbox/host-calls.ts";
 import { HistoryFile, isBusy, type NewRow } from "./history-file.ts";
 import { type HistoryRun, type RowParts, readRun, shortColumns, valuesOf, wholeColumns } from "./history-row.ts";
-import { noteworthy } from "./noteworthy.ts";
+import { noteworthy, QuietRate } from "./noteworthy.ts";
 import type { SqlValue } from "./sql-thread.ts";
 
 /** Milliseconds between two batches. */
@@ -27,6 +27,12 @@ const mostRunning = 10_000;
 const expireMs = 60_000;
 /** Milliseconds for which another process may have the file: the one before, while it ends. */
 const patienceMs = 60_000;
+/** Milliseconds that the end waits for the disk. */
+const closeMs = 2_000;
+/** Characters that are passed to the thread at a time: their text takes 2 ms to make. */
+const partCharacters = 2 ** 18;
+/** Characters of a row beyond its long texts. */
+const rowCharacters = 250;
 /** Maximum bytes without a disk. */
 const mostInMemory = 16 * 2 ** 20;
 /** Milliseconds before a run's begin in which its first line may be dated, because it is measured by another clock. */
@@ -71,9 +77,9 @@ export interface HistoryQuestion {
 }
 
 /**
- * The runs and log lines of the last days, on the disk. They are collected in memory and written in batches by a thread. Anything beyond the room between
- * two batches is dropped and counted: no event waits for the history. A file that cannot be read or written ends the
- * history with one warning.
+ * The runs and log lines of the last days, on the disk. They are collected in memory and written in batches by a thread. Anything
+ * beyond the room between two batches is dropped and counted: no event waits for the history. A file that cannot be read or
+ * written ends the history with one warning.
  */
 export class RunHistory {
   readonly runs: RunCollector;
@@ -83,7 +89,13 @@ export class RunHistory {
   private readonly rooms: { readonly runs: number; readonly lines: number };
   private file: HistoryFile | undefined;
   private opening: Promise<boolean> | undefined;
-  private writing: Promise<void> | undefined;
+  /** Resolves once all batches are written. */
+  private writing: Promise<void> = Promise.resolve();
+  /** How many of them are not yet. */
+  private batches = 0;
+  private readonly quiet = new QuietRate();
+  /** The code frames of the batch, by function and stack. */
+  private readonly frames = new Map<string, string | undefined>();
   private timer: Timer | undefined;
   private hasBegun = false;
   private number = 0;
@@ -117,7 +129,7 @@ export class RunHistory {
     return list;
   }
 
-  /** Begins to write. Until then nothing is read either. Only the process that runs the functions may: another one would wait for the file. */
+  /** Begins to write; until then nothing is read either. Only for the process that runs the functions, because it locks the file. */
   begin(): void {
     if (this.hasBegun || !this.isOn) return;
     this.hasBegun = true;
@@ -130,7 +142,8 @@ export class RunHistory {
    */
   async find(question: HistoryQuestion): Promise<HistoryRun[]> {
     const { sql, values } = this.queryOf(question);
-    return (await this.query(sql, values)).flatMap((row) => readRun(row));
+    const rows = await this.query(sql, values);
+    return (await this.attempt(async () => rows.map(readRun))) ?? [];
   }
 
   /**
@@ -162,31 +175,45 @@ export class RunHistory {
     return (await this.query(sql, values)).map(readLine);
   }
 
-  /** Writes what is collected, and closes the file. Never rejects. */
+  /** Writes the collected runs and lines, and closes the file, within two seconds. Never rejects. */
   async close(): Promise<void> {
     if (this.isClosed) return;
     this.timer?.cancel();
-    await this.writing;
-    if (this.hasBegun && this.isOn) await this.flush();
+    const tooLate = new AbortController();
+    const written = this.hasBegun && this.isOn ? this.flush() : this.writing;
+    const closed = written.then(() => {
+      this.isClosed = true;
+      return this.file?.close();
+    });
+    const late = pause(this.parts.clock, closeMs, tooLate.signal).catch(() => undefined);
+    await Promise.race([closed, late]);
     this.isClosed = true;
-    await this.file?.close();
+    tooLate.abort();
   }
 
-  /** Writes what is collected. Never rejects. */
-  async flush(): Promise<void> {
+  /** Writes the collected runs and lines, after the batches before. Never rejects. */
+  flush(): Promise<void> {
+    this.batches++;
+    this.writing = this.writing.then(() => this.writeBatch()).finally(() => this.batches--);
+    return this.writing;
+  }
+
+  private async writeBatch(): Promise<void> {
     if (this.runs.ended.length + this.lines.lines.length === 0) return;
     const isOpen = await this.opened();
-    const rows = this.take();
+    const { runs, lines } = this.take();
     if (!isOpen) {
-      this.drop(this.isBroken ? "failed" : "full", rows.runs.length + rows.lines.length);
+      this.drop(this.isBroken ? "failed" : "full", runs.length + lines.length);
       return;
     }
-    await this.attempt(async (file) => {
-      await file.write(rows);
-      const now = this.parts.clock.monotonic();
-      if (now - this.expiredAt < expireMs) return;
-      if (!(await file.expire(this.oldest))) this.expiredAt = now;
-    });
+    for (const part of partsOf(lines.map(lineRow), runs, (run) => this.rowOf(run))) {
+      // Each part is of some milliseconds, and the event loop is free between two of them.
+      await this.attempt((file) => file.write(part));
+    }
+    const now = this.parts.clock.monotonic();
+    if (now - this.expiredAt < expireMs) return;
+    const isDone = await this.attempt(async (file) => !(await file.expire(this.oldest)));
+    if (isDone) this.expiredAt = now;
   }
 
   private rearm(): void {
@@ -194,37 +221,44 @@ export class RunHistory {
       batchMs,
       () => {
         if (!this.isOn) return;
-        if (!this.writing && this.runs.ended.length + this.lines.lines.length > 0) {
-          this.writing = this.flush().finally(() => {
-            this.writing = undefined;
-          });
-        }
+        if (this.batches === 0 && this.runs.ended.length + this.lines.lines.length > 0) void this.flush();
         this.rearm();
       },
       { unref: true },
     );
   }
 
-  /** Takes what is collected, as rows. */
-  private take(): { readonly runs: readonly NewRow[]; readonly lines: readonly NewRow[] } {
-    const { runs, lines } = this;
+  /** Takes the collected runs that are to be written, and all lines. */
+  private take(): { readonly runs: readonly EndedRun[]; readonly lines: readonly CollectedLine[] } {
+    const { runs, lines, isBroken, rooms } = this;
     this.drop("full", runs.dropped + lines.dropped);
     const ended = runs.ended.splice(0);
     const said = lines.lines.splice(0);
-    Object.assign(runs, { room: this.rooms.runs, dropped: 0 });
-    Object.assign(lines, { room: this.rooms.lines, dropped: 0 });
-    const kept = noteworthy(ended, said);
+    Object.assign(runs, { room: isBroken ? 0 : rooms.runs, dropped: 0 });
+    Object.assign(lines, { room: isBroken ? 0 : rooms.lines, dropped: 0 });
+    this.quiet.refill(this.parts.clock.monotonic());
+    const kept = noteworthy(ended, said, this.quiet);
     this.drop("quiet", ended.length - kept.length);
-    return { runs: kept.map((run) => this.rowOf(run)), lines: said.map(lineRow) };
+    this.frames.clear();
+    return { runs: kept, lines: said };
   }
 
   private rowOf(run: EndedRun): NewRow {
     this.number = Math.max(this.number + 1, run.endedAt * 1000);
-    const values = valuesOf(run, this.number, this.parts);
+    const values = valuesOf(run, this.number, { ...this.parts, frameOf: (name, stack) => this.frameOf(name, stack) });
     const length = values
       .slice(-2)
       .reduce((sum: number, text) => sum + (typeof text === "string" ? text.length : 0), 0);
     return { function: run.function, values, length };
+  }
+
+  /** The runs of a batch often fail at one place, and a frame is searched in the whole source. */
+  private frameOf(name: string, stack: string): string | undefined {
+    const key = `${name}\n${stack}`;
+    if (this.frames.has(key)) return this.frames.get(key);
+    const frame = this.parts.frameOf(name, stack);
+    this.frames.set(key, frame);
+    return frame;
   }
 
   /** The lowest number that is not too old. */
@@ -260,7 +294,6 @@ export class RunHistory {
   /** Returns rows, after everything that was collected is written. */
   private async query(sql: string, values: readonly SqlValue[]) {
     if (!this.hasBegun) return [];
-    await this.writing;
     await this.flush();
     if (!(await this.opened())) return [];
     return (await this.attempt((file) => file.query(sql, values))) ?? [];
@@ -332,3 +365,27 @@ const lineRow = ({ number, function: name, run, line }: CollectedLine): NewRow =
   values: [number, name, run ?? null, line],
   length: line.length,
 });
+
+/** Splits a batch into parts. A run becomes a row only when its part is due. */
+function* partsOf(lines: readonly NewRow[], runs: readonly EndedRun[], rowOf: (run: EndedRun) => NewRow) {
+  let part: { runs: NewRow[]; lines: NewRow[] } = { runs: [], lines: [] };
+  let characters = 0;
+  const add = (to: "runs" | "lines", row: NewRow) => {
+    part[to].push(row);
+    characters += row.length + rowCharacters;
+  };
+  const isFull = () => characters > partCharacters;
+  for (const line of lines) {
+    add("lines", line);
+    if (!isFull()) continue;
+    yield part;
+    [part, characters] = [{ runs: [], lines: [] }, 0];
+  }
+  for (const run of runs) {
+    add("runs", rowOf(run));
+    if (!isFull()) continue;
+    yield part;
+    [part, characters] = [{ runs: [], lines: [] }, 0];
+  }
+  if (characters > 0) yield part;
+}
