@@ -29,10 +29,11 @@ export function noteworthy(
   lines: readonly CollectedLine[],
   rate: Pick<QuietRate, "room">,
 ): readonly EndedRun[] {
-  const heard = new Set(
-    lines.map((line) => (line.run === undefined ? "" : runKey({ function: line.function, id: line.run }))),
-  );
-  const quiet = runs.filter((run) => isQuiet(run) && !heard.has(runKey(run)));
+  let quiet = runs.filter(isQuiet);
+  if (quiet.length > rate.room) {
+    const heard = new Set(lines.flatMap(({ function: name, run }) => (run === undefined ? [] : `${name}\n${run}`)));
+    quiet = quiet.filter((run) => !heard.has(runKey(run)));
+  }
   if (quiet.length <= rate.room) {
     rate.room -= quiet.length;
     return runs;

@@ -29,8 +29,8 @@ const expireMs = 60_000;
 const patienceMs = 60_000;
 /** Milliseconds that the end waits for the disk. */
 const closeMs = 2_000;
-/** Characters that are passed to the thread at a time: their text takes 2 ms to make. */
-const partCharacters = 2 ** 18;
+/** Characters that are passed to the thread at a time: their text takes 1 ms to make. */
+const partCharacters = 2 ** 17;
 /** Characters of a row beyond its long texts. */
 const rowCharacters = 250;
 /** Maximum bytes without a disk. */
@@ -254,7 +254,8 @@ export class RunHistory {
 
   /** The runs of a batch often fail at one place, and a frame is searched in the whole source. */
   private frameOf(name: string, stack: string): string | undefined {
-    const key = `${name}\n${stack}`;
+    // Without the message, which may differ each time.
+    const key = `${name}${stack.slice(Math.max(0, stack.indexOf("\n    at ")))}`;
     if (this.frames.has(key)) return this.frames.get(key);
     const frame = this.parts.frameOf(name, stack);
     this.frames.set(key, frame);
