@@ -155,7 +155,7 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
 }
 
 const callHeads = [
-  number("Attempt"),
+  wideNumber("Attempt"),
   "Call",
   "Object or host",
   "Answer",
@@ -177,8 +177,10 @@ function Calls({ attempts }: Pick<RunDetail, "attempts">) {
       <Table caption="Calls" heads={callHeads}>
         {listed.map(({ key, attempt, operation, target, result, status, at, durationMs, sent, received }) => (
           <tr key={key}>
-            <td class="number">{attempt}</td>
-            <td title={at}>{operation}</td>
+            <td class="number wide">{attempt}</td>
+            <td title={at}>
+              <span class="whole">{operation}</span>
+            </td>
             <td>{target}</td>
             <td>
               <span class={`badge ${result === "ok" ? "good" : "bad"}`}>
