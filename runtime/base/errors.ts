@@ -405,7 +405,7 @@ export const errorCodes = {
   ),
   WF_RUNTIME_NO_RUN: user(
     "the function has no run of this ID",
-    "see `watchfire runs FUNCTION`: it has the last 200 since the runtime started; older ones are in the log, as `run`",
+    "see `watchfire runs FUNCTION`; a schedule's run must be one of the last 200 since the runtime started",
   ),
   WF_RUNTIME_NOT_RECORDED: user(
     "the events of a function cannot be recorded",

@@ -1,10 +1,11 @@
 import type { Redactor } from "../access/redactor.ts";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { resourceVersion } from "../base/resource-version.ts";
 import { suggest } from "../base/suggest.ts";
 import type { Recorder } from "../control/record/recorder.ts";
 import { anyShard, Jobs } from "../control/redeliver/jobs.ts";
-import { Redeliverer } from "../control/redeliver/redeliverer.ts";
+import { type EarlierRun, Redeliverer } from "../control/redeliver/redeliverer.ts";
 import type { PastRun } from "../engine/history/history.ts";
 import { describeHistoryRun, historyQuestion, matchesFilters } from "../history/run-answer.ts";
 import type { RunHistory } from "../history/run-history.ts";
@@ -15,6 +16,9 @@ import type { FunctionLog, KeptLine } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
 import type { ActiveComponents } from "./components.ts";
 import type { LiveFunction } from "./live-function.ts";
+
+/** The types of events that have an object. */
+const changeTypes = ["Added", "Modified", "Deleted"] as const;
 
 /** The filters of a question without any. */
 const noFilters: RunFilters = { limit: 200 };
@@ -162,7 +166,10 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
         return anyShard(shards, run, elsewhere(name));
       }
       if ("run" in question) {
-        return anyShard(shards, ({ redeliverer, retold }) => redeliverer.run(retold, question.run), elsewhere(name));
+        const earlier = await earlierRun(history, name, question.run);
+        const run = ({ redeliverer, retold }: (typeof shards)[number]) =>
+          redeliverer.run(retold, question.run, earlier);
+        return anyShard(shards, run, elsewhere(name));
       }
       if ("object" in question) {
         return anyShard(
@@ -190,6 +197,20 @@ function chosen(name: string, triggers: readonly Trigger[], trigger: string | un
     actual: trigger,
     hint: `did you mean --trigger ${suggest(trigger, names) ?? names[0]}?`,
   });
+}
+
+/** Finds a run that the engine may no longer have. A schedule's cannot be repeated from the history. */
+async function earlierRun(
+  history: ControlApiParts["history"],
+  name: string,
+  id: string,
+): Promise<EarlierRun | undefined> {
+  const [run] = history?.isOn ? await history.find({ function: name, id, limit: 1 }) : [];
+  if (!run) return undefined;
+  const type = run.type === "Reconcile" ? "Modified" : changeTypes.find((each) => each === run.type);
+  if (type === undefined) return undefined;
+  const key = run.object.includes("/") ? run.object : `/${run.object}`;
+  return { id, trigger: run.trigger, key, type, resourceVersion: resourceVersion(run.version) };
 }
 
 /** Returns the schedule to run. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED unless exactly one matches */

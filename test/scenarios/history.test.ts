@@ -71,6 +71,24 @@ test("runs with their calls, log lines and errors are there after a kill, and no
   expect(lines.filter(({ line }) => line.includes("token is [redacted]"))).toHaveLength(2);
 });
 
+test("a run of an earlier process is delivered again under its id, while its object is unchanged", async () => {
+  const team = await createTeam();
+  const runtime = await install(undefined, { history });
+  await runtime.define("greet", { watch: team.watch() });
+  await runtime.start();
+  await team.make("a");
+  await runtime.hears("greet", "Added a=1");
+  await runtime.quiet();
+  await runtime.drain();
+  await runtime.start();
+  const [run] = await runsOf(runtime, "functions/greet/runs");
+  expect(await runtime.redeliver("greet", run?.id ?? "")).toMatchObject({ told: 1 });
+  await runtime.hears("greet", "Added a=1 redelivered");
+  await team.set("a", 2);
+  await runtime.hears("greet", "Modified a=2");
+  await expect(runtime.redeliver("greet", run?.id ?? "")).rejects.toThrow("the object has changed since");
+});
+
 test("without a history, runs are those of this process, and no file is made", async () => {
   const { runtime } = await started({});
   expect(await runsOf(runtime)).toHaveLength(2);
