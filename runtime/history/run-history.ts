@@ -108,7 +108,7 @@ export class RunHistory {
     this.parts = parts;
     const share = Math.min(1, parts.limits.bytes / wholeBytes);
     this.rooms = { runs: Math.ceil(share * mostCollected), lines: Math.ceil(share * mostCharacters) };
-    this.runs = { ended: [], room: this.rooms.runs, dropped: 0, calls: new Map() };
+    this.runs = { ended: [], room: this.rooms.runs, dropped: 0, quiet: new Map(), passed: 0, calls: new Map() };
     this.lines = { lines: [], room: this.rooms.lines, dropped: 0 };
     this.place = parts.folder === undefined ? undefined : join(parts.folder, "history.db");
   }
@@ -234,7 +234,9 @@ export class RunHistory {
     this.drop("full", runs.dropped + lines.dropped);
     const ended = runs.ended.splice(0);
     const said = lines.lines.splice(0);
-    Object.assign(runs, { room: isBroken ? 0 : rooms.runs, dropped: 0 });
+    this.drop("quiet", runs.passed);
+    runs.quiet.clear();
+    Object.assign(runs, { room: isBroken ? 0 : rooms.runs, dropped: 0, passed: 0 });
     Object.assign(lines, { room: isBroken ? 0 : rooms.lines, dropped: 0 });
     this.quiet.refill(this.parts.clock.monotonic());
     const kept = noteworthy(ended, said, this.quiet);

@@ -20,6 +20,7 @@ export function historyRows(): Bound[] {
     constant("history/noteworthy.ts", "mostQuiet"),
     constant("history/noteworthy.ts", "leastOfEach"),
   ];
+  const taken = constant("observe/run-log.ts", "mostQuiet");
   const calls = constant("access/observer.ts", "mostListedCalls");
   const [stack, target] = [
     constant("history/history-row.ts", "mostStack"),
@@ -37,10 +38,10 @@ export function historyRows(): Bound[] {
     },
     {
       what: "runs and log lines that wait to be written there",
-      ofFunction: `${least.n} quiet runs in half a second`,
+      ofFunction: `${taken.n} quiet runs in half a second; at least ${least.n} are written`,
       ofRuntime: `${collected.n} runs and ${characters.size} of lines; ${quiet.n} quiet runs in half a second`,
       beyond: "dropped, and counted",
-      set: [collected.of, characters.of, quiet.of, least.of],
+      set: [collected.of, characters.of, quiet.of, least.of, taken.of],
       memory: 2 * characters.value,
     },
     {
