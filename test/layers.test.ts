@@ -25,6 +25,7 @@ const order = [
   "access",
   "rbac",
   "observe",
+  "history",
   "cluster",
   "dev",
   "catalog",

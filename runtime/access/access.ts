@@ -9,6 +9,7 @@ import type { Caller, HostCallError, HostCalls, HostReply } from "../sandbox/hos
 import { AnswerReader } from "./answer-reader.ts";
 import { isOperation, type OperationName, readArguments } from "./arguments.ts";
 import { answerFromCache, type CacheOperation, isCacheOperation } from "./cache-calls.ts";
+import { describeTarget } from "./call-target.ts";
 import { deadline } from "./deadline.ts";
 import { EventRecorder } from "./event-recorder.ts";
 import { answered, CallFailure, invalid, tooMany } from "./failure.ts";
@@ -16,7 +17,7 @@ import { Fetcher } from "./fetcher.ts";
 import type { FunctionAccounts } from "./function-accounts.ts";
 import { CallGate } from "./gate.ts";
 import { type KindLookup, KubeCalls } from "./kube-calls.ts";
-import type { AccessObserver } from "./observer.ts";
+import { type AccessObserver, mostListedCalls } from "./observer.ts";
 import type { OwnObjects } from "./own-objects.ts";
 import { ReadingTurns } from "./reading-turns.ts";
 import { RehearsedTransport, type TellUnsent } from "./rehearsal.ts";
@@ -103,6 +104,17 @@ const lookMs = 0.02;
 /** The same for a refused call, including its frames. */
 const refusedMs = 0.1;
 
+/** Facts about a call that are found while it is made. */
+interface MadeCall {
+  /** Whether it is charged to the function's account. */
+  isCharged: boolean;
+  /** Whether the attempt's calls are listed. */
+  readonly isListed: boolean;
+  target?: string;
+  /** The status of the API server's answer. */
+  status?: number;
+}
+
 /** Arguments above this size, in bytes, wait as text, because they may take ten times as much memory once parsed. */
 const largeBytes = 16 * 1024;
 
@@ -152,8 +164,10 @@ export class Access implements HostCalls {
     const { clock, observer, log } = this.parts;
     const startedAt = clock.monotonic();
     const known = isOperation(operation);
+    const list = signal.aborted ? undefined : observer?.listOf?.(caller);
+    const at = list ? clock.now() : 0;
     let reply: HostReply;
-    const made = { isCharged: false };
+    const made: MadeCall = { isCharged: false, isListed: list !== undefined };
     try {
       reply = await this.answer(caller, operation, args, signal, made);
     } catch (error) {
@@ -162,12 +176,15 @@ export class Access implements HostCalls {
     }
     const result = resultOf(reply);
     if (!reply.ok && reply.error.details?.refusedBy === "apiserver") this.parts.refused?.(caller.function);
-    observer?.called({
-      function: caller.function,
-      operation: known ? operation : "unknown",
-      result,
-      durationMs: clock.monotonic() - startedAt,
-    });
+    const durationMs = clock.monotonic() - startedAt;
+    const named = known ? operation : "unknown";
+    observer?.called({ function: caller.function, operation: named, result, durationMs });
+    if (list && list.calls.length >= mostListedCalls) list.more++;
+    else if (list) {
+      const { target = "", status = statusOf(operation, reply) } = made;
+      const received = reply.ok ? reply.json.length : reply.error.message.length;
+      list.calls.push({ operation: named, target, result, status, at, durationMs, sent: args.length, received });
+    }
     log.debug(
       { function: caller.function, trigger: caller.trigger, run: caller.id, operation, result },
       "call answered",
@@ -184,13 +201,13 @@ export class Access implements HostCalls {
     return this.fetcher.close();
   }
 
-  /** @param call is marked once it is charged to the function's account */
+  /** @param call receives the facts that are found while it is made */
   private async answer(
     caller: Caller,
     operation: string,
     args: string,
     signal: AbortSignal,
-    call: { isCharged: boolean },
+    call: MadeCall,
   ): Promise<HostReply> {
     const { callsPerAttempt, argumentBytes } = this.limits;
     signal.throwIfAborted();
@@ -217,10 +234,11 @@ export class Access implements HostCalls {
         );
         call.isCharged = true;
         const checked = early ?? (await read());
+        if (call.isListed) call.target = describeTarget(operation, checked);
         signal.throwIfAborted();
         const objection = objectionOf(this.parts.withheld?.());
         if (objection) throw objection;
-        const reply = await this.perform(caller, manifest, operation, checked, signal);
+        const reply = await this.perform(caller, manifest, operation, checked, signal, call);
         if (reply.ok) this.parts.time?.of(caller.function)?.charge("calls", reply.json.length * byteMs);
         return reply;
       });
@@ -235,6 +253,7 @@ export class Access implements HostCalls {
     operation: OperationName,
     args: ReturnType<typeof readArguments>,
     attempt: AbortSignal,
+    call: MadeCall,
   ): Promise<HostReply> {
     const limit = deadline(this.parts.clock, this.limits.timeoutMs, attempt);
     try {
@@ -248,7 +267,7 @@ export class Access implements HostCalls {
       }
       if (operation === "fetch") return answered(await this.fetcher.fetch(manifest, checked, limit.signal));
       if (operation === "kube.kinds") return answered(await answerKinds(manifest, this.parts.discovery, checked));
-      return answered(await this.kube.run(manifest, operation, checked, limit.signal));
+      return answered(await this.kube.run(manifest, operation, checked, limit.signal, call));
     } finally {
       limit.end();
     }
@@ -296,6 +315,16 @@ export class Access implements HostCalls {
 
 const objectionOf = (withheld: HostCallError | undefined): CallFailure | undefined =>
   withheld && new CallFailure(withheld);
+
+/** Finds the status in the answer of `ctx.fetch`: the URL before it has no such text, because quotes in it are escaped. */
+const statusField = /"status":(\d{3})\b/;
+
+/** Returns the status of an answer that the API server did not give. */
+function statusOf(operation: string, reply: HostReply): number | undefined {
+  if (!reply.ok) return reply.error.status || undefined;
+  const [, status] = (operation === "fetch" && statusField.exec(reply.json)) || [];
+  return status === undefined ? undefined : Number(status);
+}
 
 function resultOf(reply: HostReply): string {
   if (reply.ok) return "ok";

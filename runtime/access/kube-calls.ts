@@ -60,12 +60,13 @@ export class KubeCalls {
     this.parts = parts;
   }
 
-  /** Returns the answer's JSON text, unparsed. Throws CallFailure. */
+  /** Returns the answer's JSON text, unparsed. `made` receives the status of the answer. Throws CallFailure. */
   async run<Name extends KubeOperation>(
     manifest: FunctionManifest,
     operation: Name,
     args: ArgumentsOf<Name>,
     signal: AbortSignal,
+    made?: { status?: number },
   ): Promise<string> {
     const plan = planOf(operation, args, this.parts.clock.now());
     const resource = await this.lookUp(manifest, plan, signal);
@@ -88,6 +89,7 @@ export class KubeCalls {
     };
     try {
       const response = await this.parts.transportOf(manifest.name).request(request);
+      if (made) made.status = response.status;
       this.parts.warnings.read(manifest.name, response.headers.warning);
       if (response.status >= 300) throw await readApiError(response);
       const { answers, answerLimit: limit } = this.parts;

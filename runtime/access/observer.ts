@@ -1,3 +1,5 @@
+import type { Caller } from "../sandbox/host-calls.ts";
+
 /** A guest's call that has ended. */
 export interface CallRecord {
   readonly function: string;
@@ -8,7 +10,36 @@ export interface CallRecord {
   readonly durationMs: number;
 }
 
-/** Observes every call, for metrics. */
+/** One call of an attempt, for a person who asks what it called. */
+interface ListedCall {
+  /** `kube.get`, `events.emit`, `fetch`, …; `unknown` for an invalid name. */
+  readonly operation: string;
+  /** The object, the kind with its namespace, or the method and host; empty if the arguments were not read. */
+  readonly target: string;
+  readonly result: string;
+  /** The HTTP status of the answer; `undefined` if no server answered. */
+  readonly status: number | undefined;
+  /** When it began, in epoch milliseconds. */
+  readonly at: number;
+  readonly durationMs: number;
+  /** Characters of the arguments and of the answer, as JSON. */
+  readonly sent: number;
+  readonly received: number;
+}
+
+/** The calls of one attempt, in the order in which they ended. */
+export interface CallList {
+  readonly calls: ListedCall[];
+  /** How many further calls are not listed. */
+  more: number;
+}
+
+/** Maximum number of calls of one attempt that are listed. */
+export const mostListedCalls = 100;
+
+/** Observes every call, for metrics and for the history. */
 export interface AccessObserver {
   called(record: CallRecord): void;
+  /** Returns where an attempt's calls are listed. Called as a call of a running attempt begins. Default: nowhere. */
+  listOf?(caller: Caller): CallList | undefined;
 }

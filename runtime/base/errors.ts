@@ -424,7 +424,7 @@ export const errorCodes = {
   ),
   WF_RUNTIME_NO_RUN: user(
     "the function has no run of this ID",
-    "see `watchfire runs FUNCTION`: it has the last 200 since the runtime started; older ones are in the log, as `run`",
+    "see `watchfire runs FUNCTION`; a schedule's run must be one of the last 200 since the runtime started",
   ),
   WF_RUNTIME_NOT_RECORDED: user(
     "the events of a function cannot be recorded",
@@ -445,6 +445,10 @@ export const errorCodes = {
   WF_RUNTIME_BUSY: system(
     "too many requests are pending",
     "try again later; /readyz says why nothing is saved meanwhile",
+  ),
+  WF_HISTORY_BROKEN: user(
+    "the history of runs cannot be written, so it is off until the next start; the functions run all the same",
+    "make room on the disk, or remove the file that is named; `--history-size 0` turns the history off",
   ),
   WF_RUNTIME_STATUS_UNWRITTEN: user(
     "an object of `--function-status` cannot be written, which is retried; its function runs all the same",

@@ -43,8 +43,8 @@ import { command, type Values } from "./command.ts";
 import { devKeys } from "./dev-keys.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { letterCommandFor } from "./letter-command.ts";
-import { readFolder, readPort } from "./operand.ts";
-import { data, endpointsPort, functions, loopback, real } from "./options.ts";
+import { readFolder, readHistory, readPort } from "./operand.ts";
+import { data, endpointsPort, functions, historyAge, historySize, loopback, real } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
 import { compareHandlers, warn } from "./warning.ts";
@@ -74,6 +74,8 @@ export const dev = command({
     real,
     port: endpointsPort,
     only: { value: "FUNCTION", summary: "runs only this function, and keeps the others' positions", many: true },
+    "history-size": historySize,
+    "history-age": historyAge,
     "no-console": { summary: "serves no console" },
     "dry-run": { summary: "shows what functions would write to the cluster, or send by fetch, and sends none of it" },
   },
@@ -87,6 +89,7 @@ export const dev = command({
       });
     }
     const programs = given.has("real") ? findRealPrograms(environment.variables) : undefined;
+    const history = readHistory(options);
     const only = await readOnly(folder, options.only);
     makeDataFolder(options.data);
     const dryRun = given.has("dry-run");
@@ -132,6 +135,7 @@ export const dev = command({
           random: Math.random,
           log,
           functionLog,
+          history,
           successLevel: "info",
           letterCommand: letterCommandFor(data, environment),
           localEnv: dotEnv(folder),

@@ -1,10 +1,9 @@
-import { parseDuration } from "@watchfire/sdk";
 import { z } from "zod";
 import { readEnvironment } from "../base/config.ts";
-import { WatchfireError } from "../base/errors.ts";
 import { consoleLine } from "../observe/console-log.ts";
 import { logAnswerSchema } from "../observe/control-api.ts";
 import { command } from "./command.ts";
+import { readDuration } from "./operand.ts";
 import { output } from "./options.ts";
 import { functionOperand, functionPath, runtimeOptions, tellElsewhere, withRuntime } from "./running-runtime.ts";
 import { stopSignal, untilAborted } from "./signals.ts";
@@ -18,7 +17,7 @@ const levels: readonly string[] = ["debug", "info", "warn", "error"];
 export const logs = command({
   name: "logs",
   summary:
-    "prints the last log lines of a function, or of all, which the runtime has in memory: 256 KiB of each at most",
+    "prints the last log lines of a function, or of all: 5,000 of the history, and 256 KiB of each function in memory",
   operands: "[FUNCTION]",
   options: {
     ...runtimeOptions,
@@ -30,12 +29,15 @@ export const logs = command({
   async run(invocation) {
     const { operands, given, options } = invocation;
     const path = operands.length === 0 ? "functions/logs" : functionPath(functionOperand("logs", operands), "logs");
-    const isWanted = wantedBy(options.level, options.since, Date.now());
+    const ago = options.since === undefined ? undefined : readDuration("--since", options.since);
+    const from = ago === undefined ? undefined : Date.now() - ago;
+    const since = from === undefined ? "" : `&since=${new Date(from).toISOString()}`;
+    const isWanted = wantedBy(options.level, from);
     const show = options.output === "json" ? (line: string) => line : (line: string) => consoleLine(line);
     return withRuntime(invocation, async (runtime) => {
       let last = 0;
       const more = async (wait: number) => {
-        const answer = await runtime.ask(logAnswerSchema, `${path}?after=${last}&wait=${wait}`);
+        const answer = await runtime.ask(logAnswerSchema, `${path}?after=${last}&wait=${wait}${since}`);
         for (const { line } of answer.lines) if (isWanted(line)) process.stdout.write(`${show(line)}\n`);
         last = answer.lines.at(-1)?.number ?? last;
         return answer;
@@ -52,13 +54,9 @@ export const logs = command({
 
 const recordSchema = z.object({ level: z.string(), time: z.union([z.string(), z.number()]) });
 
-/**
- * Returns the filter of printed lines. `now`: epoch milliseconds.
- * @throws WatchfireError WF_CLI_USAGE if `since` is no duration
- */
-function wantedBy(level: string, since: string | undefined, now: number): (line: string) => boolean {
+/** Returns the filter of printed lines. `from`: epoch milliseconds. */
+function wantedBy(level: string, from: number | undefined): (line: string) => boolean {
   const least = levels.indexOf(level);
-  const from = since === undefined ? undefined : now - durationOf(since);
   if (least === 0 && from === undefined) return () => true;
   return (line) => {
     const { level, time } = recordSchema.parse(JSON.parse(line));
@@ -66,10 +64,4 @@ function wantedBy(level: string, since: string | undefined, now: number): (line:
     const rank = levels.indexOf(level);
     return (rank < 0 || rank >= least) && (from === undefined || new Date(time).getTime() >= from);
   };
-}
-
-function durationOf(since: string): number {
-  const duration = parseDuration(since);
-  if (duration !== undefined) return duration;
-  throw new WatchfireError("WF_CLI_USAGE", { what: "--since takes a duration", actual: since, hint: "such as 10m" });
 }

@@ -1,6 +1,8 @@
 import { readdirSync } from "node:fs";
+import { parseDuration } from "@watchfire/sdk";
 import { WatchfireError } from "../base/errors.ts";
 import { systemReason } from "../base/wording.ts";
+import type { HistoryLimits } from "../history/run-history.ts";
 import * as names from "../kube/names.ts";
 import { parseSize } from "../manifest/quantity.ts";
 
@@ -74,4 +76,37 @@ export function readSize(option: string, text: string): number {
   const bytes = parseSize(text);
   if (bytes !== undefined && bytes > 0) return bytes;
   throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes a size, such as 256Mi`, actual: text });
+}
+
+/** Returns the milliseconds of a duration such as `10m` or `7d`. @throws WatchfireError WF_CLI_USAGE */
+export function readDuration(option: string, text: string): number {
+  const days = /^(\d{1,5})d$/.exec(text)?.[1];
+  const duration = days === undefined ? parseDuration(text) : Number(days) * 86_400_000;
+  if (duration !== undefined) return duration;
+  throw new WatchfireError("WF_CLI_USAGE", { what: `${option} takes a duration`, actual: text, hint: "such as 10m" });
+}
+
+/** The smallest history, in bytes: an eighth of it is the write-ahead log. */
+const leastHistory = 2 ** 20;
+
+/** Returns the history's limits; `undefined` for a size of 0. @throws WatchfireError WF_CLI_USAGE */
+export function readHistory(options: {
+  readonly "history-size": string;
+  readonly "history-age": string;
+}): HistoryLimits | undefined {
+  const ageMs = readDuration("--history-age", options["history-age"]);
+  if (ageMs === 0) {
+    throw new WatchfireError("WF_CLI_USAGE", {
+      what: "--history-age takes more than no time",
+      actual: options["history-age"],
+      hint: "`--history-size 0` turns the history off",
+    });
+  }
+  const bytes = parseSize(options["history-size"]);
+  if (bytes === 0) return undefined;
+  if (bytes !== undefined && bytes >= leastHistory) return { bytes, ageMs };
+  throw new WatchfireError("WF_CLI_USAGE", {
+    what: "--history-size takes a size of at least 1Mi, or 0",
+    actual: options["history-size"],
+  });
 }

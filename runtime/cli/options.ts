@@ -57,3 +57,15 @@ export const listen = {
   summary: "serves /livez, /readyz, /metrics, /status",
   default: `${loopback}:${port}`,
 } as const satisfies Option;
+
+export const historySize = {
+  value: "SIZE",
+  summary: "disk that the history of runs, their calls and log lines may take; 0: no history",
+  default: "64Mi",
+} as const satisfies Option;
+
+export const historyAge = {
+  value: "DURATION",
+  summary: "how long the history keeps a run",
+  default: "7d",
+} as const satisfies Option;

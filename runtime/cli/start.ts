@@ -23,8 +23,8 @@ import { candidate } from "./candidate.ts";
 import { command } from "./command.ts";
 import { letterCommandFor } from "./letter-command.ts";
 import { natsOptions, readNats } from "./nats-options.ts";
-import { readAccount, readFolder, readListen, readName, readNamespace, readSize } from "./operand.ts";
-import { data, functions, kubeconfig, listen, serviceAccount } from "./options.ts";
+import { readAccount, readFolder, readHistory, readListen, readName, readNamespace, readSize } from "./operand.ts";
+import { data, functions, historyAge, historySize, kubeconfig, listen, serviceAccount } from "./options.ts";
 import { stopSignal } from "./signals.ts";
 import { readStore } from "./store-limits.ts";
 
@@ -42,6 +42,8 @@ export const start = command({
       summary: "memory that the `reads` of all functions may take",
       default: "256Mi",
     },
+    "history-size": historySize,
+    "history-age": historyAge,
     "executor-socket": { value: "PATH", summary: "handlers run in a `watchfire executor --socket PATH` beside it" },
     jitless: { summary: "executors compile no machine code: loops take five times as long, and V8 has less to attack" },
     listen,
@@ -97,6 +99,7 @@ export const start = command({
       throw new WatchfireError("WF_CLI_USAGE", { what: "--identity takes runtime or function", actual: identity });
     }
     const cacheLimit = readSize("--cache-limit", options["cache-limit"]);
+    const history = readHistory(options);
     const store = readStore(options.store);
     const nats = readNats(options, store);
     // Everyone who reaches the streams can write them, so the Lease decides who may. It also names checkpoints that are still on
@@ -151,6 +154,7 @@ export const start = command({
         proxies: environment.variables,
         jitless,
         cacheLimit,
+        history,
         ...(launch && { launch }),
         ...(socket && { executorSocket: socket }),
         log,

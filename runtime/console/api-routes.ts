@@ -7,6 +7,7 @@ import {
   recordQuestionSchema,
   redeliveriesSchema,
   redeliverQuestionSchema,
+  runFiltersSchema,
   runsAnswerSchema,
 } from "../observe/control-api.ts";
 import { deadLettersQuestionSchema, idsSchema, objectQuestionSchema } from "../observe/control-routes.ts";
@@ -54,7 +55,15 @@ export const apiRoutes: readonly ApiRoute[] = [
   {
     method: "get",
     path: "/functions/{name}/runs",
-    summary: "A function's last attempts, newest first",
+    summary: "A function's attempts that match, newest first",
+    query: runFiltersSchema,
+    answer: runsAnswerSchema,
+  },
+  {
+    method: "get",
+    path: "/functions/runs",
+    summary: "The attempts of all functions that match, newest first",
+    query: runFiltersSchema,
     answer: runsAnswerSchema,
   },
   {

@@ -94,7 +94,7 @@ function inquiryRoutes(parts: ConsoleParts): Hono {
   app.get("/functions", (c) => c.json({ functions: parts.status().functions }));
   app.get("/functions/:name", (c, next) => {
     const name = c.req.param("name");
-    return name === "logs" ? next() : Promise.resolve(c.json(inquiry.describe(name)));
+    return name === "logs" || name === "runs" ? next() : Promise.resolve(c.json(inquiry.describe(name)));
   });
   app.get("/sources", (c) => c.json({ sources: parts.status().sources }));
   app.get("/runs", async (c) => {

@@ -1,6 +1,8 @@
 import { WatchfireError } from "../base/errors.ts";
 import { version } from "../base/version.ts";
 import { noSuchFunction } from "../control/no-such-function.ts";
+import { describeHistoryRun, historyQuestion } from "../history/run-answer.ts";
+import type { RunHistory } from "../history/run-history.ts";
 import type { DeadLetterSummary } from "../journal/batch.ts";
 import { deadLetterPageSize } from "../journal/checkpoint.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -12,12 +14,16 @@ import { type AttentionParts, attentionOf } from "./attention.ts";
 import type { WatchedStatus } from "./change-feed.ts";
 import { groupErrors, type Occurrence } from "./error-groups.ts";
 import { eventWays } from "./event-way.ts";
-import { describeRunDetail, readLines } from "./run-detail.ts";
+import { describeAttempt, describeRunDetail, readLines } from "./run-detail.ts";
 import { searchRuns } from "./run-search.ts";
 import type { RunDetail, RunsQuestion } from "./schemas.ts";
 
 /** Pages of dead letters that are looked at for errors. */
 const mostPages = 5;
+
+/** Attempts of one run, and failed attempts for the groups of errors, that are read from the history. */
+const mostAttempts = 100;
+const mostFailures = 1_000;
 
 /** Outcomes of events whose attempts may have failed. */
 const failures: ReadonlySet<string> = new Set(["retry", "dead_letter", "dropped"]);
@@ -28,6 +34,8 @@ export interface InquiryParts {
   /** The manifests of the functions that were accepted. */
   manifests(): readonly FunctionManifest[];
   readonly functions: Pick<ControlApi, "runs" | "logs">;
+  /** The runs and lines of the last days. Default: those in memory. */
+  readonly history?: Pick<RunHistory, "isOn" | "find" | "linesOf"> | undefined;
   deadLetters(): Pick<DeadLetterService, "list" | "show">;
   outcomesOf(functionName: string): readonly EventOutcomes[];
   /** The text of a function's file as it ran. */
@@ -62,18 +70,25 @@ export class Inquiry {
     return { function: report, ways, manifest: shownManifest(manifest) };
   }
 
-  search(question: RunsQuestion) {
+  async search(question: RunsQuestion) {
+    const { history } = this.parts;
+    if (history?.isOn) {
+      const { function: name, ...filters } = question;
+      const found = await history.find(historyQuestion(name, filters));
+      return { runs: found.map(describeHistoryRun), history: true };
+    }
     const { functions } = this.parts.status();
     const { outcome } = question;
     const isFailure = outcome === "failed" || outcome === "permanent";
     const asked = isFailure ? functions.filter(({ name }) => this.hasFailed(name)) : functions;
-    return searchRuns(asked, question, (name) => this.runsOf(name));
+    return { ...(await searchRuns(asked, question, (name) => this.runsOf(name))), history: false };
   }
 
   async run(name: string, id: string): Promise<RunDetail> {
-    const { functions } = this.parts;
+    const { functions, history } = this.parts;
+    if (history?.isOn) return this.runOnRecord(name, id, history);
     const { runs, elsewhere } = await functions.runs(name);
-    const attempts = runs.filter((run) => run.id === id).map((run) => ({ ...run, function: name }));
+    const attempts = runs.filter((run) => run.id === id);
     const letter = (await this.letters(name)).find(({ id: event }) => event === id);
     const of = {
       function: name,
@@ -85,13 +100,29 @@ export class Inquiry {
     return describeRunDetail(of, attempts, lines, letter?.error, (stack) => this.frame(name, stack));
   }
 
+  /** The function may be gone, or be another replica's by now. */
+  private async runOnRecord(
+    name: string,
+    id: string,
+    history: NonNullable<InquiryParts["history"]>,
+  ): Promise<RunDetail> {
+    const runs = await history.find({ function: name, id, limit: mostAttempts });
+    const lines = await history.linesOf(name, id, runs);
+    const letter = (await this.letters(name)).find(({ id: event }) => event === id);
+    const { error, frame } = runs.find(({ detail }) => detail.error)?.detail ?? {};
+    const of = { function: name, id, ...(letter && { deadLetter: letter.letter }) };
+    const shown = error ? { ...error, ...(frame !== undefined && { frame }) } : letter?.error;
+    return describeRunDetail(of, runs.map(describeAttempt), { lines }, shown, (stack) => this.frame(name, stack));
+  }
+
   async errors() {
     const { functions } = this.parts.status();
     const letters = await this.letters(undefined);
     const byEvent = new Map(letters.map((letter) => [eventKey(letter.function, letter.id), letter]));
     const names = functions.map(({ name }) => name).filter((name) => this.hasFailed(name));
     const found: Occurrence[] = [];
-    for (const name of names) found.push(...(await this.failuresOf(name, byEvent)));
+    if (this.parts.history?.isOn) found.push(...(await this.failuresOnRecord(this.parts.history, byEvent)));
+    else for (const name of names) found.push(...(await this.failuresOf(name, byEvent)));
     // The remaining letters have no attempt in memory.
     for (const letter of byEvent.values()) found.push(occurrenceOf(letter));
     const groups = groupErrors(found, (name, stack) => this.frame(name, stack));
@@ -101,6 +132,30 @@ export class Inquiry {
   /** Whether an attempt has failed since the start. Runs of other functions need not be read. */
   private hasFailed(name: string): boolean {
     return this.parts.outcomesOf(name).some(({ outcome, count }) => count > 0 && failures.has(outcome));
+  }
+
+  /** The newest failed attempts on record, and their dead letters, which are taken out of `letters`. */
+  private async failuresOnRecord(
+    history: NonNullable<InquiryParts["history"]>,
+    letters: Map<string, DeadLetterSummary>,
+  ): Promise<Occurrence[]> {
+    const runs = await history.find({ outcome: "any-failure", limit: mostFailures });
+    return runs.map(({ function: name, run, at, detail: { error } }) => {
+      const key = eventKey(name, run);
+      // The newest attempt comes first: it is the one that was given up.
+      const letter = letters.get(key);
+      letters.delete(key);
+      if (letter) return occurrenceOf(letter);
+      const { message = "", stack } = error ?? {};
+      return {
+        function: name,
+        run,
+        at: new Date(at).toISOString(),
+        code: error?.code ?? error?.name ?? "Error",
+        message,
+        stack,
+      };
+    });
   }
 
   /** A function's failed attempts, with their stacks and dead letters, which are taken out of `letters`. */

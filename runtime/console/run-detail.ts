@@ -1,6 +1,8 @@
 import { z } from "zod";
+import type { HistoryRun } from "../history/history-row.ts";
+import { describeHistoryRun } from "../history/run-answer.ts";
 import type { LogAnswer } from "../observe/control-api.ts";
-import type { RunDetail, RunError, RunRow } from "./schemas.ts";
+import type { AttemptRow, RunDetail, RunError } from "./schemas.ts";
 
 const errorSchema = z.object({
   name: z.string(),
@@ -39,18 +41,32 @@ function parsed(line: string): unknown {
   }
 }
 
+/** Describes an attempt with its calls. */
+export function describeAttempt(run: HistoryRun): AttemptRow {
+  const { initial } = run.detail;
+  const { calls, causes, batch } = run.extra;
+  const listedCalls = calls?.map((call) => ({ ...call, at: new Date(call.at).toISOString() }));
+  return {
+    ...describeHistoryRun(run),
+    listedCalls: listedCalls ?? [],
+    ...(causes && { causes }),
+    ...(batch && { batch }),
+    ...(initial && { initial }),
+  };
+}
+
 /** Describes one run: its attempts, its log lines, and the error of its last failed attempt. */
 export function describeRunDetail(
   of: Pick<RunDetail, "function" | "id" | "deadLetter" | "elsewhere">,
-  attempts: readonly RunRow[],
+  attempts: readonly AttemptRow[],
   answer: LogAnswer,
-  given: Omit<RunError, "frame"> | undefined,
+  given: RunError | undefined,
   frameOf: (stack: string) => string | undefined,
 ): RunDetail {
   const quoted = JSON.stringify(of.id);
   const lines = readLines(answer, (line) => line.includes(quoted)).filter(({ run }) => run === of.id);
-  const error = given ?? lines.findLast((line) => line.error !== undefined)?.error;
-  const frame = error && frameOf(error.stack);
+  const error: RunError | undefined = given ?? lines.findLast((line) => line.error !== undefined)?.error;
+  const frame = error && (error.frame ?? frameOf(error.stack));
   return {
     ...of,
     attempts: attempts.toSorted((a, b) => a.attempt - b.attempt || (a.at < b.at ? -1 : 1)),

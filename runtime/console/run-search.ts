@@ -1,13 +1,14 @@
 import { setImmediate } from "node:timers/promises";
 import type { FunctionReport } from "../control/function-status/function-report.ts";
-import type { RunsAnswer } from "../observe/control-api.ts";
-import type { RunRow, RunsQuestion } from "./schemas.ts";
+import { matchesFilters } from "../history/run-answer.ts";
+import type { RunRow, RunsAnswer } from "../observe/control-api.ts";
+import type { RunsQuestion } from "./schemas.ts";
 
 /** Functions that are asked between two turns of the event loop. */
 const perTurn = 20;
 
 /**
- * Finds the newest runs of all functions, or of one. Functions are asked in the order of their last events, until no other can
+ * Finds the newest runs of all functions, or of one, without a history. Functions are asked in the order of their last events, until no other can
  * have a newer run than those found.
  * @param runsOf returns a function's runs, newest first
  */
@@ -29,10 +30,9 @@ export async function searchRuns(
     if (lastEvent < oldest) break;
     const answer = await runsOf(report.name);
     elsewhere ??= answer.elsewhere;
-    const matching = answer.runs.filter((run) => matches(run, question, oldest));
+    const matching = answer.runs.filter((run) => run.at >= oldest && matchesFilters(run, question));
     if (matching.length > 0) {
-      const rows = matching.map((run) => ({ ...run, function: report.name }));
-      found = [...found, ...rows].toSorted((a, b) => compare(b.at, a.at)).slice(0, limit);
+      found = [...found, ...matching].toSorted((a, b) => compare(b.at, a.at)).slice(0, limit);
     }
     if (index % perTurn === perTurn - 1) await setImmediate();
   }
@@ -41,10 +41,3 @@ export async function searchRuns(
 
 /** ISO 8601 texts compare in order of time. */
 const compare = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
-
-function matches(run: RunsAnswer["runs"][number], { outcome, object, trigger }: RunsQuestion, from: string): boolean {
-  if (run.at < from) return false;
-  if (outcome !== undefined && run.outcome !== outcome) return false;
-  if (trigger !== undefined && run.trigger !== trigger) return false;
-  return object === undefined || run.object.includes(object);
-}

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { functionReportSchema } from "../control/function-status/function-report.ts";
 import { statusAnswerSchema } from "../control/status-answer.ts";
-import { runsAnswerSchema } from "../observe/control-api.ts";
+import { runFiltersSchema, runRowSchema } from "../observe/control-api.ts";
 
 // The answers of the console's own routes. Those of the commands' routes are in `observe`.
 
@@ -65,17 +65,8 @@ export const functionDetailSchema = z.object({
   manifest: z.record(z.string(), z.unknown()).optional(),
 });
 
-const runRowSchema = runsAnswerSchema.shape.runs.element.extend({ function: z.string() });
-export type RunRow = z.infer<typeof runRowSchema>;
-
-export const runsQuestionSchema = z.strictObject({
+export const runsQuestionSchema = runFiltersSchema.extend({
   function: z.string().max(253).optional(),
-  outcome: z.enum(["ok", "failed", "permanent"]).optional(),
-  /** Part of `namespace/name`. */
-  object: z.string().max(400).optional(),
-  trigger: z.string().max(63).optional(),
-  /** Runs that ended at this time or later, as ISO 8601. */
-  since: z.iso.datetime({ offset: true }).optional(),
   limit: z.coerce.number().int().min(1).max(1000).default(100),
 });
 export type RunsQuestion = z.infer<typeof runsQuestionSchema>;
@@ -83,9 +74,40 @@ export type RunsQuestion = z.infer<typeof runsQuestionSchema>;
 export const runSearchSchema = z.object({
   /** Newest first. */
   runs: z.array(runRowSchema),
+  /** False if there is no history: these are at most 200 of each function, since the start. */
+  history: z.boolean(),
   /** Describes where the shards are that are not part of the answer. */
   elsewhere: z.string().optional(),
 });
+
+const listedCallSchema = z.object({
+  /** `kube.get`, `fetch` and so on. */
+  operation: z.string(),
+  /** The object, or the method and host. */
+  target: z.string(),
+  /** `ok`, the error's class, or `refused`. */
+  result: z.string(),
+  /** The HTTP status, if a server answered. */
+  status: z.number().optional(),
+  /** When it began, as ISO 8601. */
+  at: z.string(),
+  durationMs: z.number(),
+  /** Characters of the arguments, and of the answer. */
+  sent: z.number(),
+  received: z.number(),
+});
+
+const attemptSchema = runRowSchema.extend({
+  /** The calls in the order in which they ended, the first 100. Absent if they are not on record. */
+  listedCalls: z.array(listedCallSchema).optional(),
+  /** The causes that woke a reconciled key. */
+  causes: z.array(z.string()).optional(),
+  /** The ids of a batch's events. */
+  batch: z.array(z.string()).optional(),
+  /** The object existed when the function was first deployed. */
+  initial: z.boolean().optional(),
+});
+export type AttemptRow = z.infer<typeof attemptSchema>;
 
 const runErrorSchema = z.object({
   name: z.string(),
@@ -100,9 +122,9 @@ export type RunError = z.infer<typeof runErrorSchema>;
 export const runDetailSchema = z.object({
   function: z.string(),
   id: z.string(),
-  /** Its attempts that are in memory, the first one first. Empty if no attempt has ended. */
-  attempts: z.array(runRowSchema),
-  /** The function's log lines of this run that are in memory, oldest first. */
+  /** Its attempts that are on record, the first one first. Empty if no attempt has ended. */
+  attempts: z.array(attemptSchema),
+  /** The function's log lines of this run that are on record, oldest first. */
   log: z.array(
     z.object({
       number: z.number(),

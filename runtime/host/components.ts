@@ -19,6 +19,7 @@ import type { BodyRoom } from "../engine/commit/deferred-rows.ts";
 import type { Dispatcher } from "../engine/dispatcher.ts";
 import type { Budget } from "../engine/work/budget.ts";
 import { FairScheduler } from "../engine/work/fair-scheduler.ts";
+import { type HistoryLimits, RunHistory } from "../history/run-history.ts";
 import type { SourceSpec } from "../informer/fanout/source-spec.ts";
 import { Informers } from "../informer/informers.ts";
 import type { Checkpoint, StoreKind } from "../journal/checkpoint.ts";
@@ -31,6 +32,7 @@ import { leaseApi } from "../lease/lease-api.ts";
 import type { FunctionManifest, Selection } from "../manifest/function.ts";
 import type { NatsPlace } from "../migrate/open-journal.ts";
 import { eligibleFor } from "../migrate/open-store.ts";
+import { codeFrame } from "../observe/code-frame.ts";
 import type { FunctionLog } from "../observe/function-log.ts";
 import { accounted, guestOutput } from "../observe/guest-output.ts";
 import type { Logger } from "../observe/log.ts";
@@ -124,6 +126,8 @@ export interface RuntimeOptions {
   readonly interactive?: boolean;
   /** Limit of the `reads` of all functions together, in bytes. Default 256 MiB. */
   readonly cacheLimit?: number;
+  /** Keep runs and log lines: in the data folder if the store is there, otherwise in memory. Default: they are not kept. */
+  readonly history?: HistoryLimits | undefined;
   /** The log level of successful attempts. Default `debug`, because a busy runtime has thousands a second. */
   readonly successLevel?: "debug" | "info";
   /** The commands that are logged with a dead letter. Default: those for the default data folder. */
@@ -170,6 +174,10 @@ export interface Components {
   readonly refusals: Set<(functionName: string) => void>;
   /** The port of the endpoints, once they listen. */
   readonly endpoints: { port?: number };
+  /** The runs and log lines of the last days; `undefined` without a history. */
+  readonly history: RunHistory | undefined;
+  /** Returns the text of a function's file as it runs, once there is a host. */
+  readonly sources: { textOf?: (functionName: string, file: string) => string | undefined };
   readonly revokedWatches: RevokedWatches;
   readonly sandbox: Sandbox;
   /** Client of the supervisor, if executors run in another container. */
@@ -205,6 +213,9 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
   const discovery = new Discovery(transport, clock);
   const refusals: Components["refusals"] = new Set();
   const endpoints: Components["endpoints"] = {};
+  const sources: Components["sources"] = {};
+  const history = options.history && historyOf(options, options.history, { metrics, redactor, sources });
+  if (history && options.functionLog) options.functionLog.collector = history.lines;
   const elector = options.election && electorFor(options, options.election);
   const { namespace, account = runtimeAccount, election, reserved } = options;
   const own = new OwnObjects({ namespace, account, pod: election?.pod, reserved });
@@ -233,7 +244,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     clock,
     random,
     log,
-    observer: metrics.access,
+    observer: history ? { ...metrics.access, listOf: (caller) => history.listOf(caller) } : metrics.access,
     accounts: options.accounts,
     refused: (name) => {
       for (const hear of refusals) hear(name);
@@ -273,6 +284,8 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     own,
     refusals,
     endpoints,
+    history,
+    sources,
     revokedWatches: new RevokedWatches({ transport, watches, clock }),
     sandbox,
     wardenDoor,
@@ -285,6 +298,21 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     reads,
     elector,
   };
+}
+
+/** Creates the history, on the disk if the store is there as well. */
+function historyOf(
+  { data, store = "sqlite", clock, log }: RuntimeOptions,
+  limits: HistoryLimits,
+  { metrics, redactor, sources }: Pick<Components, "metrics" | "redactor" | "sources">,
+): RunHistory {
+  return new RunHistory({
+    ...{ limits, clock, log },
+    folder: store === "sqlite" ? data : undefined,
+    redact: (name, text) => redactor.redact(name, text),
+    frameOf: (name, stack) => codeFrame(stack, (file) => sources.textOf?.(name, file)),
+    dropped: metrics.notInHistory,
+  });
 }
 
 /** Whether this replica may act, by the Lease of all functions or of a slot. */
@@ -321,6 +349,7 @@ export async function closeComponents(components: Components): Promise<void> {
   await components.sandbox.close(0);
   components.wardenDoor?.close();
   await components.access.close();
+  await components.history?.close();
 }
 
 /**

@@ -1,21 +1,27 @@
 import type { Redactor } from "../access/redactor.ts";
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
+import { resourceVersion } from "../base/resource-version.ts";
 import { suggest } from "../base/suggest.ts";
 import type { Recorder } from "../control/record/recorder.ts";
 import { anyShard, Jobs } from "../control/redeliver/jobs.ts";
-import { Redeliverer } from "../control/redeliver/redeliverer.ts";
+import { type EarlierRun, Redeliverer } from "../control/redeliver/redeliverer.ts";
 import type { PastRun } from "../engine/history/history.ts";
+import { describeHistoryRun, historyQuestion, matchesFilters } from "../history/run-answer.ts";
+import type { RunHistory } from "../history/run-history.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import type { Schedule, Trigger } from "../manifest/function.ts";
-import type { ControlApi, PauseAnswer, RunsAnswer } from "../observe/control-api.ts";
-import type { FunctionLog } from "../observe/function-log.ts";
+import type { ControlApi, PauseAnswer, RunFilters, RunRow } from "../observe/control-api.ts";
+import type { FunctionLog, KeptLine } from "../observe/function-log.ts";
 import type { Logger } from "../observe/log.ts";
 import type { ActiveComponents } from "./components.ts";
 import type { LiveFunction } from "./live-function.ts";
 
-/** Maximum number of runs in an answer, over all shards. */
-const mostRuns = 200;
+/** The types of events that have an object. */
+const changeTypes = ["Added", "Modified", "Deleted"] as const;
+
+/** The filters of a question without any. */
+const noFilters: RunFilters = { limit: 200 };
 
 export interface ControlApiParts {
   /**
@@ -25,6 +31,10 @@ export interface ControlApiParts {
   readonly acting: (name: string) => readonly Acting[];
   /** Describes where the function's other shards are. Returns `undefined` without such shards. */
   readonly elsewhere?: (name: string) => string | undefined;
+  /** The names of the functions here. */
+  readonly names: () => readonly string[];
+  /** `undefined`: runs are those that the engine has in memory. */
+  readonly history: Pick<RunHistory, "isOn" | "find" | "linesAfter"> | undefined;
   readonly recorder: Pick<Recorder, "ask">;
   readonly redactor: Pick<Redactor, "redact">;
   readonly transport: KubeTransport;
@@ -44,6 +54,9 @@ export interface Acting
 /** Creates the operations on one function that the endpoints offer to commands. */
 export function functionDesk(parts: ControlApiParts): ControlApi {
   const { recorder, acting: of, elsewhere = () => undefined, redactor, functionLog, transport, clock, log } = parts;
+  const { history, names } = parts;
+  /** Lower than the number of any line of this process. */
+  const startedAt = clock.now() * 1000;
   const errands = new Jobs(clock);
   /** Adds where the other shards are to an answer about those here. */
   const withElsewhere = <T extends object>(
@@ -66,6 +79,33 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
     const others = elsewhere(name);
     return { changed, says: others === undefined ? says : `${says}; this applies only here: ${others}` };
   };
+  /** Returns the attempts of a function that the engine has in memory, newest first. */
+  const remembered = (name: string): RunRow[] => {
+    const here = of(name);
+    const runs = here.flatMap(({ dispatcher }) => [...(dispatcher.loaded(name)?.runs ?? [])]);
+    if (here.length > 1) runs.sort((a, b) => b.at - a.at);
+    const triggers = here.flatMap(({ live }) => live(name)?.manifest.triggers ?? []);
+    const kinds = new Map(triggers.map((trigger) => [trigger.name, trigger.kind]));
+    return runs.map((run) => describeRun(name, run, kinds, (text) => redactor.redact(name, text)));
+  };
+  /** The same; empty for a function that other replicas have. */
+  const rememberedHere = (name: string): RunRow[] => {
+    try {
+      return remembered(name);
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+      return [];
+    }
+  };
+  /** Returns the lines in memory, and those of the history that are no longer there. */
+  const linesOf = async (name: string | undefined, after: number, since: number): Promise<KeptLine[]> => {
+    const last = functionLog?.after(name, after) ?? [];
+    // A follower of this process has all lines before.
+    const past = history?.isOn && after < startedAt ? await history.linesAfter(name, after, since) : [];
+    const numbers = new Set(last.map(({ number }) => number));
+    const lines = [...past.filter(({ number }) => !numbers.has(number)), ...last];
+    return lines.filter(({ number }) => number >= since * 1000).sort((a, b) => a.number - b.number);
+  };
   return {
     pause: (name) =>
       change(name, (pauses) => pauses.pause(name), {
@@ -79,25 +119,25 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
         done: "goes on",
         idle: "was not paused",
       }),
-    runs: async (name) => {
-      const here = of(name);
-      const runs = here.flatMap(({ dispatcher }) => [...(dispatcher.loaded(name)?.runs ?? [])]);
-      if (here.length > 1) runs.sort((a, b) => b.at - a.at);
-      const triggers = here.flatMap(({ live }) => live(name)?.manifest.triggers ?? []);
-      const kinds = new Map(triggers.map((trigger) => [trigger.name, trigger.kind]));
-      const last = runs.slice(0, mostRuns);
-      const described = last.map((run) => describeRun(run, kinds, (text) => redactor.redact(name, text)));
-      return withElsewhere(name, { runs: described });
-    },
-    logs: async (name, after, waitMs) => {
+    runs: async (name, filters = noFilters) => {
       if (name !== undefined) of(name);
-      const lines = functionLog?.after(name, after) ?? [];
-      if (lines.length > 0 || waitMs === 0 || !functionLog) return withElsewhere(name, { lines: [...lines] });
+      if (history?.isOn) {
+        const found = await history.find(historyQuestion(name, filters));
+        if (history.isOn) return withElsewhere(name, { runs: found.map(describeHistoryRun) });
+      }
+      const rows = name === undefined ? names().flatMap(rememberedHere) : remembered(name);
+      if (name === undefined) rows.sort((a, b) => (a.at < b.at ? 1 : -1));
+      return withElsewhere(name, { runs: rows.filter((run) => matchesFilters(run, filters)).slice(0, filters.limit) });
+    },
+    logs: async (name, after, waitMs, since = 0) => {
+      if (name !== undefined) of(name);
+      const lines = await linesOf(name, after, since);
+      if (lines.length > 0 || waitMs === 0 || !functionLog) return withElsewhere(name, { lines });
       const late = new AbortController();
       const timer = clock.after(waitMs, () => late.abort());
       await functionLog.another(name, late.signal);
       timer.cancel();
-      return withElsewhere(name, { lines: [...functionLog.after(name, after)] });
+      return withElsewhere(name, { lines: await linesOf(name, after, since) });
     },
     record: async (name, question) => {
       of(name);
@@ -126,7 +166,10 @@ export function functionDesk(parts: ControlApiParts): ControlApi {
         return anyShard(shards, run, elsewhere(name));
       }
       if ("run" in question) {
-        return anyShard(shards, ({ redeliverer, retold }) => redeliverer.run(retold, question.run), elsewhere(name));
+        const earlier = await earlierRun(history, name, question.run);
+        const run = ({ redeliverer, retold }: (typeof shards)[number]) =>
+          redeliverer.run(retold, question.run, earlier);
+        return anyShard(shards, run, elsewhere(name));
       }
       if ("object" in question) {
         return anyShard(
@@ -156,6 +199,20 @@ function chosen(name: string, triggers: readonly Trigger[], trigger: string | un
   });
 }
 
+/** Finds a run that the engine may no longer have. A schedule's cannot be repeated from the history. */
+async function earlierRun(
+  history: ControlApiParts["history"],
+  name: string,
+  id: string,
+): Promise<EarlierRun | undefined> {
+  const [run] = history?.isOn ? await history.find({ function: name, id, limit: 1 }) : [];
+  if (!run) return undefined;
+  const type = run.type === "Reconcile" ? "Modified" : changeTypes.find((each) => each === run.type);
+  if (type === undefined) return undefined;
+  const key = run.object.includes("/") ? run.object : `/${run.object}`;
+  return { id, trigger: run.trigger, key, type, resourceVersion: resourceVersion(run.version) };
+}
+
 /** Returns the schedule to run. @throws WatchfireError WF_RUNTIME_NOT_REDELIVERED unless exactly one matches */
 function scheduleOf(name: string, schedules: readonly Schedule[], trigger: string | undefined): string {
   const [found, ...more] = schedules.filter((each) => trigger === undefined || each.name === trigger);
@@ -173,11 +230,13 @@ function scheduleOf(name: string, schedules: readonly Schedule[], trigger: strin
 }
 
 function describeRun(
+  name: string,
   { id, trigger, key, type, resourceVersion, attempt, outcome, durationMs, at, error }: PastRun,
   kinds: ReadonlyMap<string, string>,
   redact: (text: string) => string,
-): RunsAnswer["runs"][number] {
+): RunRow {
   return {
+    function: name,
     id,
     trigger,
     type,

@@ -79,7 +79,8 @@ export class Host {
     this.dataDir = new DataDirLock(options.data);
     this.lost = this.losing.promise;
     const { functions, slots, functionLog, transport, clock, log } = options;
-    const { elector, metrics, recorder, redactor, sandbox, watches, reads } = components;
+    const { elector, metrics, recorder, redactor, sandbox, watches, reads, history, sources } = components;
+    sources.textOf = (name, file) => this.sourceText(name, file);
     void elector?.lost.then(this.losing.resolve);
     this.consoleAccess = options.console ? new ConsoleAccess(clock) : undefined;
     this.code = functions === undefined ? undefined : (options.code ?? openCode(functions, clock, options.trust));
@@ -101,7 +102,8 @@ export class Host {
     this.desk = functionDesk({
       acting: (name) => this.acting(name, "the function is"),
       elsewhere: (name) => this.ownership.elsewhere(name),
-      ...{ recorder, redactor, functionLog, transport, clock, log },
+      names: () => this.ownership.names,
+      ...{ recorder, redactor, functionLog, history, transport, clock, log },
     });
     metrics.leader(() => this.isActive);
     // Evaluated at each scrape.
@@ -419,6 +421,7 @@ export class Host {
           return consoleApp({
             ...inspection,
             ...{ control, access, log },
+            history: this.components.history,
             status: () => this.status(),
             manifests: () => this.functions,
             outcomesOf: (name) => this.components.metrics.outcomesOf(name),

@@ -185,12 +185,14 @@ export class Partition implements SlotWork {
     const { hold, held } = this;
     const letterPrefix = held ? slotPrefix(held.slot) : "";
     const { clock, random, log } = options;
-    const { metrics, redactor, recorder, sandbox, reads } = components;
+    const { metrics, redactor, recorder, sandbox, reads, history } = components;
     // The Lease may be lost while an attempt waits for its reads.
     const instances = sandbox.instances((name) => this.live.get(name)?.instance ?? name);
     const handlers = hold ? runnerWhileHeld(instances, hold) : instances;
     const fresh = new FreshRunner(recorder.listening(handlers), reads, clock);
-    const runner = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug");
+    const kept = history && { collector: history.runs, clock };
+    const runner = loggedRunner(fresh, log, redactor, options.successLevel ?? "debug", kept);
+    history?.begin();
     const dispatcher = await Dispatcher.open({
       store,
       runner: hold ? runnerWhileHeld(runner, hold) : runner,

@@ -23,31 +23,54 @@ export const logAnswerSchema = z.object({
 });
 export type LogAnswer = z.infer<typeof logAnswerSchema>;
 
-/** A function's last attempts, newest first. */
-export const runsAnswerSchema = z.object({
-  runs: z.array(
-    z.object({
-      /** The event's id: `run` in the log, and `event.id` in the handler. */
-      id: z.string(),
-      trigger: z.string(),
-      type: z.string(),
-      kind: z.string(),
-      /** `namespace/name`, or only the name for a cluster-scoped object. */
-      object: z.string(),
-      resourceVersion: z.string(),
-      /** Counts from 1. */
-      attempt: z.number(),
-      outcome: z.enum(["ok", "failed", "permanent"]),
-      durationMs: z.number(),
-      /** When it ended, as ISO 8601. */
-      at: z.string(),
-      /** The error's name and message, if it failed. */
-      error: z.string().optional(),
-    }),
-  ),
-  elsewhere,
+/** One attempt that has ended. */
+export const runRowSchema = z.object({
+  function: z.string(),
+  /** The event's id: `run` in the log, and `event.id` in the handler. */
+  id: z.string(),
+  trigger: z.string(),
+  /** The event's type; `Reconcile` for a key in the history. */
+  type: z.string(),
+  kind: z.string(),
+  /** `namespace/name`, or only the name for a cluster-scoped object. */
+  object: z.string(),
+  resourceVersion: z.string(),
+  /** Counts from 1. */
+  attempt: z.number(),
+  outcome: z.enum(["ok", "failed", "permanent"]),
+  /** From the event's arrival to the handler's start, in milliseconds. Absent if it is not known. */
+  waitedMs: z.number().optional(),
+  durationMs: z.number(),
+  /** When it ended, as ISO 8601. */
+  at: z.string(),
+  /** An earlier delivery of the event may have run. */
+  redelivered: z.boolean().optional(),
+  /** Why the event is synthetic, as `event.reason` in the handler; empty without a reason. */
+  synthetic: z.string().optional(),
+  /** Number of calls that the handler made. Absent without calls. */
+  calls: z.number().optional(),
+  /** The error's name and message, if it failed. */
+  error: z.string().optional(),
 });
+
+/** Attempts that match, newest first. */
+export const runsAnswerSchema = z.object({ runs: z.array(runRowSchema), elsewhere });
 export type RunsAnswer = z.infer<typeof runsAnswerSchema>;
+export type RunRow = z.infer<typeof runRowSchema>;
+
+/** Which attempts an answer contains. */
+export const runFiltersSchema = z.strictObject({
+  outcome: z.enum(["ok", "failed", "permanent"]).optional(),
+  /** Part of `namespace/name`. */
+  object: z.string().max(400).optional(),
+  trigger: z.string().max(63).optional(),
+  /** Attempts that ended at this time or later, as ISO 8601. */
+  since: z.iso.datetime({ offset: true }).optional(),
+  /** Attempts that ended before this time. */
+  before: z.iso.datetime({ offset: true }).optional(),
+  limit: z.coerce.number().int().min(1).max(1000).default(200),
+});
+export type RunFilters = z.infer<typeof runFiltersSchema>;
 
 /** Request to redeliver events, or to report the progress of a redelivery job. */
 export const redeliverQuestionSchema = z.union([
@@ -104,9 +127,10 @@ export const recordAnswerSchema = z.object({
 });
 export type RecordAnswer = z.infer<typeof recordAnswerSchema>;
 
-/** Request for log lines after a number. If there are no such lines, waits up to `wait` seconds. */
+/** Request for log lines after a number, and since a time. If there are no such lines, waits up to `wait` seconds. */
 export const logQuestionSchema = z.object({
   after: z.coerce.number().int().min(0).default(0),
+  since: z.iso.datetime({ offset: true }).optional(),
   wait: z.coerce.number().min(0).max(10).default(0),
 });
 
@@ -118,10 +142,16 @@ export interface ControlApi {
   pause(name: string): Promise<PauseAnswer>;
   /** Rejects with WF_RUNTIME_PAUSED_BY_MANIFEST if its manifest pauses it. */
   resume(name: string): Promise<PauseAnswer>;
-  /** Returns its last completed attempts, at most 200. Interrupted attempts are not included. */
-  runs(name: string): Promise<RunsAnswer>;
-  /** Returns log lines after a number, of one function or of all functions here. Without any, waits for one, at most `waitMs`. */
-  logs(name: string | undefined, after: number, waitMs: number): Promise<LogAnswer>;
+  /**
+   * Returns the completed attempts that match, of one function or of all functions here. Interrupted attempts are not included.
+   * Default: the last 200. Without a history there are no more than 200 of each function.
+   */
+  runs(name: string | undefined, filters?: RunFilters): Promise<RunsAnswer>;
+  /**
+   * Returns log lines after a number, of one function or of all functions here, at most 5,000 of the history. Without any, waits for
+   * one, at most `waitMs`. `since`: in epoch milliseconds; default 0.
+   */
+  logs(name: string | undefined, after: number, waitMs: number, since?: number): Promise<LogAnswer>;
   /** Redelivers events to its handler. Rejects with WF_RUNTIME_NOT_REDELIVERED or WF_RUNTIME_NO_RUN if it cannot. */
   redeliver(name: string, question: RedeliverQuestion): Promise<Redeliveries>;
   /** Records what its handler receives from now on, as fixtures without secrets. Rejects with WF_RUNTIME_NOT_RECORDED. */
@@ -136,12 +166,21 @@ export function functionRoutes(desk: ControlApi, underWay: UnderWay): Hono {
   app.post("/:name/resume", async (c) =>
     c.json(await underWay.answer("the end of the pause", () => desk.resume(nameOf(c)))),
   );
-  app.get("/:name/runs", async (c) => c.json(await desk.runs(nameOf(c))));
+  for (const path of ["/runs", "/:name/runs"]) {
+    app.get(path, async (c) => {
+      const asked = runFiltersSchema.safeParse(c.req.query());
+      if (!asked.success) return c.json({ error: z.prettifyError(asked.error) }, 400);
+      return c.json(await desk.runs(c.req.param("name"), asked.data));
+    });
+  }
   for (const path of ["/logs", "/:name/logs"]) {
     app.get(path, async (c) => {
       const asked = logQuestionSchema.safeParse(c.req.query());
-      if (!asked.success) return c.json({ error: "the query is after=NUMBER&wait=SECONDS, 10 at most" }, 400);
-      return c.json(await desk.logs(c.req.param("name"), asked.data.after, asked.data.wait * 1000));
+      if (!asked.success)
+        return c.json({ error: "the query is after=NUMBER&since=TIME&wait=SECONDS, 10 at most" }, 400);
+      const { after, wait, since } = asked.data;
+      const from = since === undefined ? undefined : Date.parse(since);
+      return c.json(await desk.logs(c.req.param("name"), after, wait * 1000, from));
     });
   }
   app.post("/:name/redeliver", async (c) => {

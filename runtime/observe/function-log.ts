@@ -1,14 +1,33 @@
 import { type DestinationStream, symbols } from "pino";
+import { type Clock, systemClock } from "../base/clock.ts";
 
 /** Maximum characters of the lines of all functions. */
 const mostInAll = 16 * 2 ** 20;
 /** Maximum characters of the lines of one function, however few functions there are. */
 const mostOfOne = 256 * 1024;
 
-/** A line as in the log, with its number. Numbers count from 1 over all functions. */
-interface KeptLine {
+/**
+ * A line as in the log, with its number. Numbers rise over all functions, and over restarts: each is the time in epoch microseconds,
+ * or one more than the last number.
+ */
+export interface KeptLine {
   readonly number: number;
   readonly line: string;
+}
+
+/** A line for the history. */
+export interface CollectedLine extends KeptLine {
+  readonly function: string;
+  /** The event's id, for a line of a run. */
+  readonly run: string | undefined;
+}
+
+/** Lines for the history, until it takes them. Data without methods, because every line passes it. */
+export interface LineCollector {
+  readonly lines: CollectedLine[];
+  /** How many more characters it takes. Lines that do not fit are counted in `dropped`. */
+  room: number;
+  dropped: number;
 }
 
 /** The last lines of one function. */
@@ -30,13 +49,17 @@ export class FunctionLog implements DestinationStream {
   readonly [symbols.needsMetadataGsym] = true;
   lastLevel = 0;
   lastObj: unknown;
+  /** Takes the lines for the history. Default: there is no history. */
+  collector: LineCollector | undefined;
   private readonly next: Fielded;
+  private readonly clock: Pick<Clock, "now">;
   private readonly functions = new Map<string, KeptLines>();
   private readonly waiting = new Set<(name: string) => void>();
   private number = 0;
 
-  constructor(next: DestinationStream) {
+  constructor(next: DestinationStream, clock: Pick<Clock, "now"> = systemClock) {
     this.next = next;
+    this.clock = clock;
   }
 
   write(line: string): void {
@@ -44,8 +67,8 @@ export class FunctionLog implements DestinationStream {
     next.lastLevel = lastLevel;
     next.lastObj = lastObj;
     next.write(line);
-    const { function: name } = (lastObj ?? {}) as { readonly function?: unknown };
-    if (typeof name === "string") this.keep(name, line.trimEnd());
+    const { function: name, run } = (lastObj ?? {}) as { readonly function?: unknown; readonly run?: unknown };
+    if (typeof name === "string") this.keep(name, line.trimEnd(), typeof run === "string" ? run : undefined);
   }
 
   /**
@@ -78,8 +101,17 @@ export class FunctionLog implements DestinationStream {
     });
   }
 
-  private keep(name: string, line: string): void {
+  private keep(name: string, line: string, run: string | undefined): void {
     if (line.length > this.share) return;
+    const number = Math.max(this.number + 1, this.clock.now() * 1000);
+    this.number = number;
+    const { collector } = this;
+    if (collector) {
+      if (collector.room >= line.length) {
+        collector.room -= line.length;
+        collector.lines.push({ number, line, function: name, run });
+      } else collector.dropped++;
+    }
     let kept = this.functions.get(name);
     if (!kept) {
       kept = { lines: [], size: 0 };
@@ -87,7 +119,7 @@ export class FunctionLog implements DestinationStream {
       // A new function makes the others' share smaller.
       for (const each of this.functions.values()) this.trim(each);
     }
-    kept.lines.push({ number: ++this.number, line });
+    kept.lines.push({ number, line });
     kept.size += line.length;
     this.trim(kept);
     for (const hears of [...this.waiting]) hears(name);

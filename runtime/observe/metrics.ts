@@ -157,6 +157,13 @@ export class Metrics {
     ["function", "reason"],
   );
 
+  /** `reason`: quiet|full|failed. */
+  private readonly historyDropped = this.tally(
+    "history_dropped_total",
+    "Runs and log lines that the history does not have: quiet runs beyond its rate, or what it had no room for, or could not write.",
+    ["reason"],
+  );
+
   /** `operation`: such as kube.get; `result`: ok, refused, or the error's class. */
   private readonly calls = this.spread("client_call_duration_seconds", "Duration of calls that handlers made.", [
     "function",
@@ -239,6 +246,8 @@ export class Metrics {
   };
 
   readonly lineDropped: LineDropped = (fn, reason) => this.linesDropped.add(1, fn, reason);
+
+  readonly notInHistory = (reason: string, count: number): void => this.historyDropped.add(count, reason);
 
   readonly access: AccessObserver = {
     called: ({ function: fn, operation, result, durationMs }) =>

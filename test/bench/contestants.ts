@@ -33,7 +33,7 @@ const cache = join(here, "../../node_modules/.cache/watchfire-bench");
 export const pacedFunctions = "functions-paced";
 
 /** A script that is imported into Watchfire's process before it starts. */
-export type Beside = "without-store.ts" | "without-account.ts" | "loop-pauses.ts";
+export type Beside = "without-store.ts" | "without-account.ts" | "without-history.ts" | "loop-pauses.ts";
 
 /**
  * Watchfire as users run it: the command, its executor processes, its checkpoints on disk.

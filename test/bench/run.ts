@@ -52,6 +52,7 @@ try {
     { contestant: watchfire("filtered by changedFields", "functions-fields") },
     { contestant: watchfire("filtered, without accounts", "functions-fields", "without-account.ts") },
     { contestant: watchfire("filtered by labels", "functions-labels"), handled: rare },
+    { contestant: watchfire("no history", "functions-default", "without-history.ts") },
     { contestant: watchfire("no checkpoints", "functions-default", "without-store.ts") },
     { contestant: watchfire("one of 100 functions", writeHundred), handled: events * shards },
     { contestant: watchfire("tuned: concurrency 256", "functions-tuned") },
@@ -69,7 +70,8 @@ try {
   if (throughputs.size > 0) print(`\n${events} events at once`);
   printThroughputs(throughputs, throughputs.get(peer.name), print);
   const ours = watchfire("default manifest", pacedFunctions, "loop-pauses.ts");
-  const paced = [ours, clientNode("paced"), ...others("paced")].filter(isChosen);
+  const bare = watchfire("no history", pacedFunctions, "loop-pauses.ts", "without-history.ts");
+  const paced = [ours, bare, clientNode("paced"), ...others("paced")].filter(isChosen);
   const latencies = new Map<number, Map<string, Latency>>();
   for (const pace of paced.length > 0 ? paces : []) {
     const ofPace = new Map<string, Latency>();

@@ -6,6 +6,7 @@ import type { RunsAnswer } from "../../runtime/observe/control-api.ts";
 import { report } from "./served.ts";
 
 const runAt = (second: number, over: Partial<RunsAnswer["runs"][number]> = {}): RunsAnswer["runs"][number] => ({
+  function: "a",
   id: `id-${second}`,
   trigger: "t",
   type: "Added",
@@ -21,7 +22,11 @@ const runAt = (second: number, over: Partial<RunsAnswer["runs"][number]> = {}): 
 const timeAt = (second: number) => new Date(second * 1000).toISOString();
 
 test("the newest runs of all functions come first, and a function whose last event is too old is not asked", async () => {
-  const runs: Record<string, RunsAnswer["runs"]> = { a: [runAt(9), runAt(1)], b: [runAt(8)], c: [runAt(2)] };
+  const runs: Record<string, RunsAnswer["runs"]> = {
+    a: [runAt(9), runAt(1)],
+    b: [runAt(8, { function: "b" })],
+    c: [runAt(2)],
+  };
   const asked: string[] = [];
   const reports = ["c", "a", "b", "idle"].map((name) => {
     const lastEvent = runs[name]?.[0]?.at;

@@ -38,6 +38,7 @@ const letter: NewDeadLetter = {
 };
 
 const run: RunsAnswer["runs"][number] = {
+  function: "greet",
   id: "u/12/Added",
   trigger: "settings",
   type: "Added",

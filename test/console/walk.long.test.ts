@@ -12,13 +12,15 @@ const browser = await startBrowser();
 if ("absent" in browser) process.stderr.write(`${browser.absent}\n`);
 afterAll(() => ("absent" in browser ? undefined : browser.close()));
 
-const handler = (work: string) => `export default (event, ctx) => {
+const handler = (work: string) => `export default async (event, ctx) => {
   ctx.log.info("greeting", { name: event.object.metadata.name });
+  await ctx.kube.get({ apiVersion: "v1", kind: "ConfigMap", namespace: "default", name: "nobody" }).catch(() => {});
   ${work}
 };`;
 const failing = `if (event.object.data.greeting === "bad") throw new TypeError("cannot greet " + event.object.metadata.name);`;
 const watch = '{ apiVersion: v1, kind: ConfigMap, labelSelector: { matchLabels: { greet: "yes" } } }';
-const once = "  delivery: { retry: { maxAttempts: 1 } }";
+const once = `  delivery: { retry: { maxAttempts: 1 } }
+  permissions: [{ apiGroups: [""], resources: [configmaps], verbs: [get], namespaces: [default] }]`;
 
 /** A running `watchfire dev` with one function, which fails, and a page that is logged in. */
 async function open() {
@@ -76,8 +78,10 @@ test.skipIf("absent" in browser)(
     await page.getByRole("link", { name: "Added ConfigMap default/eve" }).click();
     await heading("Run").waitFor();
     await page.getByRole("table", { name: "Attempts" }).getByText("failed").waitFor();
-    expect(await page.getByRole("region", { name: "The line that failed" }).textContent()).toMatch(/> 3 \|.*TypeError/);
+    expect(await page.getByRole("region", { name: "The line that failed" }).textContent()).toMatch(/> 4 \|.*TypeError/);
     await page.getByText("greeting", { exact: false }).first().waitFor();
+    const call = page.getByRole("table", { name: "Calls" }).getByRole("row", { name: /kube.get/ });
+    expect(await call.textContent()).toMatch(/ConfigMap default\/nobody.*404 NotFoundError.* ms/);
     expect(await inaccessible(page)).toEqual([]);
 
     await nav.getByRole("link", { name: "Errors" }).click();

@@ -22,14 +22,27 @@ describe("the functions' log", () => {
     log.warn({ function: "greet" }, "three");
     expect(written).toHaveLength(4);
     expect(messages(kept, "greet")).toEqual(["one", "three"]);
-    expect(messages(kept, "greet", 1)).toEqual(["three"]);
+    expect(messages(kept, "greet", kept.after("greet", 0)[0]?.number)).toEqual(["three"]);
     expect(messages(kept, "nobody")).toEqual([]);
   });
 
   it("gives all it has to whoever comes with a number of another process", () => {
     const { kept, log } = logged();
     log.info({ function: "greet" }, "one");
-    expect(messages(kept, "greet", 7_000)).toEqual(["one"]);
+    expect(messages(kept, "greet", Number.MAX_SAFE_INTEGER)).toEqual(["one"]);
+  });
+
+  it("numbers lines by the time, so that they rise over a restart as well", () => {
+    let now = 1_000;
+    const numbersOf = (count: number) => {
+      const kept = new FunctionLog({ write: () => {} }, { now: () => now });
+      const log = createLog("info", kept);
+      for (let n = 0; n < count; n++) log.info({ function: "greet" }, "said");
+      return kept.after(undefined, 0).map(({ number }) => number);
+    };
+    expect(numbersOf(3)).toEqual([1_000_000, 1_000_001, 1_000_002]);
+    now = 1_001;
+    expect(numbersOf(1)).toEqual([1_001_000]);
   });
 
   it("keeps each function's newest lines, within its share and 16 MiB in all, however many write", () => {

@@ -2,6 +2,7 @@
 
 import { type Cluster, startCluster } from "@watchfire/cluster";
 import { afterAll, onTestFinished } from "vitest";
+import type { RuntimeOptions } from "../../runtime/host/components.ts";
 import { Client } from "../target/client.ts";
 import { Installation } from "../tools/installation.ts";
 import { Team } from "../tools/team.ts";
@@ -18,9 +19,12 @@ afterAll(async () => {
   await cluster.close();
 });
 
-/** A runtime that ends with the test. Default token: the administrator's. */
-export async function install(token: string = connection.token): Promise<Installation> {
-  const made = await Installation.on({ ...connection, token });
+/** A runtime that ends with the test. Default token: the administrator's. `more`: options in which it differs from a plain start. */
+export async function install(
+  token: string = connection.token,
+  more: Partial<RuntimeOptions> = {},
+): Promise<Installation> {
+  const made = await Installation.on({ ...connection, token }, undefined, more);
   onTestFinished(() => made[Symbol.asyncDispose]());
   return made;
 }

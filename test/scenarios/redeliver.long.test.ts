@@ -43,14 +43,14 @@ describe("what a function did", () => {
     await runtime.define("greet", { watch: team.watch(), spec: { delivery: { retry: { maxAttempts: 1 } } }, work });
     await runtime.define("other", { watch: team.watch() });
     await runtime.start();
-    expect((await command("runs", "greet")).stdout).toContain("no attempt of function greet has ended");
+    expect((await command("runs", "greet")).stdout).toContain("no attempt of function greet is on record");
     await team.make("a");
     await runtime.hears("greet", "Added a=1");
     await team.set("a", 2);
     await runtime.sees("it is given up", async () => (await runtime.deadLetters()).length === 1);
     const { stdout } = await command("runs", "greet");
     const [header, ...rows] = stdout.trimEnd().split("\n");
-    expect(header).toMatch(/ENDED AT +EVENT +OBJECT +ATTEMPT +OUTCOME +TOOK +ID +ERROR/);
+    expect(header).toMatch(/ENDED AT +EVENT +OBJECT +ATTEMPT +OUTCOME +WAITED +TOOK +CALLS +ID +ERROR/);
     expect(rows).toHaveLength(2);
     expect(rows[0]).toMatch(
       new RegExp(`Modified +ConfigMap ${team.name}/a +1 +failed +\\d+ ms +\\S+/Modified +Error: two is odd`),
@@ -219,7 +219,10 @@ describe("a handler is told again", () => {
 });
 
 test.each([
-  [["runs"], "runs takes one FUNCTION"],
+  [["runs", "a", "b"], 'runs takes one FUNCTION, got "a b"'],
+  [["runs", "--limit", "0"], '--limit takes 1 to 1000, got "0"'],
+  [["runs", "--since", "yesterday"], '--since takes a duration, got "yesterday"'],
+  [["runs", "--outcome", "odd"], "--outcome takes ok or failed or permanent, got odd"],
   [["logs", "a", "b"], 'logs takes one FUNCTION, got "a b"'],
   [["redeliver", "a"], "redeliver takes one of --object NAME, --all and --run ID; such as"],
   [["redeliver", "a", "--all", "--run", "x"], 'and --run ID, got "--all --run"'],

@@ -286,13 +286,30 @@ export class Installation {
     return trigger;
   }
 
+  /** Returns the answer that a command gets from the endpoints. */
+  async ask<T>(path: string): Promise<T> {
+    const answer = await fetch(`${this.running.url}/${path}`, { headers: this.bearing });
+    if (!answer.ok) throw new Error(await answer.text());
+    return (await answer.json()) as T;
+  }
+
   async replay(...ids: string[]): Promise<void> {
-    const answer = await fetch(`${this.running.url}/dead-letters/replay`, {
+    await this.post("dead-letters/replay", { ids });
+  }
+
+  /** Delivers the event of a run again. */
+  redeliver(name: string, run: string): Promise<unknown> {
+    return this.post(`functions/${name}/redeliver`, { run });
+  }
+
+  private async post(path: string, body: object): Promise<unknown> {
+    const answer = await fetch(`${this.running.url}/${path}`, {
       method: "POST",
       headers: { "content-type": "application/json", ...this.bearing },
-      body: JSON.stringify({ ids }),
+      body: JSON.stringify(body),
     });
     if (!answer.ok) throw new Error(await answer.text());
+    return answer.json();
   }
 
   private get bearing() {

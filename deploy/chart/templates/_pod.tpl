@@ -52,6 +52,8 @@ spec:
         - --console
         {{- end }}
         - --cache-limit={{ .Values.cacheLimit }}
+        - --history-size={{ .Values.history.size }}
+        - --history-age={{ .Values.history.age }}
         - --identity={{ .Values.identity }}
         - --service-account={{ include "watchfire.account" . }}
         {{- if .Values.slots }}

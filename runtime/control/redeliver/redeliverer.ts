@@ -2,6 +2,7 @@ import { pause } from "../../base/clock.ts";
 import { WatchfireError } from "../../base/errors.ts";
 import { systemReason } from "../../base/wording.ts";
 import type { FunctionDispatch } from "../../engine/function-dispatch.ts";
+import type { PastRun } from "../../engine/history/history.ts";
 import type { Redelivery } from "../../engine/replay.ts";
 import { acceptHeader, ObjectIdentity, type SourceSpec, selectorQuery } from "../../informer/fanout/source-spec.ts";
 import { listCollection } from "../../informer/list/list.ts";
@@ -23,6 +24,9 @@ export interface RedelivererParts extends LookParts {
     replay(letters: readonly string[]): Promise<unknown>;
   };
 }
+
+/** A run of an earlier process. Not one of a schedule. */
+export type EarlierRun = Pick<PastRun, "id" | "trigger" | "key" | "type" | "resourceVersion">;
 
 /** The function whose events are redelivered. */
 export interface Retold {
@@ -84,20 +88,26 @@ export class Redeliverer {
 
   /**
    * Repeats a run: from its dead letter, or with its object if that is unchanged.
+   * @param earlier the run in the history, which the engine may no longer have
    * @throws WatchfireError WF_RUNTIME_NO_RUN, WF_RUNTIME_NOT_REDELIVERED, or why the letter cannot be replayed
    */
-  async run({ name, dispatch, triggers, sourceOf }: Retold, id: string): Promise<RedeliveryCounts> {
+  async run(
+    { name, dispatch, triggers, sourceOf }: Retold,
+    id: string,
+    earlier?: EarlierRun,
+  ): Promise<RedeliveryCounts> {
     const letter = await this.letterOf(name, id);
     if (letter) {
       await this.parts.deadLetters.replay([letter.letter]);
       return new Map([["told", 1]]);
     }
-    const run = [...dispatch.runs].find((each) => each.id === id);
-    if (run?.type === "Scheduled") {
-      const became = dispatch.runAgain(run);
+    const last = [...dispatch.runs].find((each) => each.id === id);
+    if (last?.type === "Scheduled") {
+      const became = dispatch.runAgain(last);
       await dispatch.saved();
       return new Map([[became, 1]]);
     }
+    const run = last ?? earlier;
     const trigger = run && triggers.find((each) => each.name === run.trigger);
     if (!run || !trigger) {
       throw new WatchfireError("WF_RUNTIME_NO_RUN", {

@@ -10,7 +10,7 @@ const [open, close] = [Buffer.from("["), Buffer.from("]")];
 export function batchDelivery(deliveries: readonly Delivery[]): Delivery {
   const [first] = deliveries;
   if (!first) throw new TypeError("a batch has an event");
-  const { function: name, trigger, type, resourceVersion, timeoutMs, state } = first;
+  const { function: name, trigger, type, resourceVersion, receivedAt, timeoutMs, state } = first;
   const texts = deliveries.flatMap((delivery, index) => [...(index === 0 ? [] : [comma]), ...textOf(delivery)]);
   return {
     function: name,
@@ -19,6 +19,7 @@ export function batchDelivery(deliveries: readonly Delivery[]): Delivery {
     type,
     object: { ...batchKind, name: `${deliveries.length} events` },
     resourceVersion,
+    ...(receivedAt !== undefined && { receivedAt }),
     attempt: Math.max(...deliveries.map(({ attempt }) => attempt)),
     redelivered: deliveries.some(({ redelivered }) => redelivered),
     flags: {},

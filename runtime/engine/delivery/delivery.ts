@@ -27,6 +27,8 @@ export interface Delivery {
    * changed.
    */
   readonly past?: boolean;
+  /** When the event was received, or the key was woken, in epoch milliseconds. */
+  readonly receivedAt?: number;
   /** From 1. */
   readonly attempt: number;
   /** True if an earlier delivery of this id may have run. */

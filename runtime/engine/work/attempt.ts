@@ -1,6 +1,5 @@
 import type { Clock, Random } from "../../base/clock.ts";
 import { newerOf } from "../../base/resource-version.ts";
-import { metadataIn } from "../../informer/scan/change.ts";
 import type { NewDeadLetter, StartedEvent, StateWrite } from "../../journal/batch.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
@@ -12,11 +11,12 @@ import type { OwnState } from "../own-state/own-state.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import {
   asked,
-  givenUid,
+  deliveryOf,
   isGone,
   isHeldBack,
   isLetGo,
   isOfToday,
+  isRedelivered,
   isUnselected,
   type LaneEvent,
   storedEvent,
@@ -452,7 +452,14 @@ export class Attempts {
     const attempt = new Attempt(this, item, shown, recorded, listener, clock.monotonic());
     const delivery =
       item.kind === "key"
-        ? { ...item.delivery(shown.newest), redelivered: isRedelivered(item), timeoutMs, state, staged: undefined }
+        ? {
+            ...item.delivery(shown.newest),
+            receivedAt: item.wokenAt.wall,
+            redelivered: isRedelivered(item),
+            timeoutMs,
+            state,
+            staged: undefined,
+          }
         : deliveryOf(item, shown, timeoutMs, state);
     attempt.delivery = delivery;
     runner.give(delivery, attempt);
@@ -556,41 +563,4 @@ export class Attempts {
     const letter = { ...stored, apiVersion, kind, attempts, error: { ...error }, failedAt };
     return { type: "terminal", outcome: "dead_letter", letter, wasCrashing };
   }
-}
-
-/** Whether the event may have run before. Called after its current attempt has been counted. */
-const isRedelivered = ({ doubt, attempts }: Waiting): boolean => doubt !== "none" || attempts > 1;
-
-/** Builds the delivery of one attempt at an event. */
-function deliveryOf(
-  event: LaneEvent,
-  { body, oldBody }: Shown,
-  timeoutMs: number,
-  state: OwnState | undefined,
-): Delivery {
-  const { view, meta, type, id, flags, attempts } = event;
-  return {
-    function: view.functionName,
-    trigger: view.trigger.name,
-    id,
-    type,
-    object: {
-      apiVersion: view.trigger.apiVersion,
-      kind: view.trigger.kind,
-      namespace: meta.namespace,
-      name: meta.name,
-      uid: givenUid(meta.uid),
-    },
-    resourceVersion: meta.resourceVersion,
-    past: event.epoch < view.epochOf(event.key),
-    attempt: attempts,
-    redelivered: isRedelivered(event),
-    flags,
-    body,
-    metadata: event.members && metadataIn(event.members, body),
-    oldBody,
-    timeoutMs,
-    state,
-    staged: undefined,
-  };
 }

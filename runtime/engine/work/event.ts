@@ -2,12 +2,14 @@ import { createHash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
 import { isNewer, type ResourceVersion } from "../../base/resource-version.ts";
 import type { Change, ObjectMembers, ObjectMeta } from "../../informer/scan/change.ts";
+import { metadataIn } from "../../informer/scan/change.ts";
 import type { SpilledEvent, StoredEvent } from "../../journal/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
 import type { PositionHold } from "../commit/deferred-rows.ts";
-import { type EventFlags, epochOf, eventId, withTrigger } from "../delivery/delivery.ts";
+import { type Delivery, type EventFlags, epochOf, eventId, withTrigger } from "../delivery/delivery.ts";
 import type { Verdict } from "../filter/filter.ts";
 import { goneMeanwhile, notAsked, refusedBefore, unchanged, unselected } from "../filter/reason.ts";
+import type { OwnState } from "../own-state/own-state.ts";
 import { graver, type PossibleRedeliveries, type RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
 import type { KnownObjects, ViewEvent } from "../state/known-objects.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
@@ -110,7 +112,7 @@ export function withUid(change: Change, resource: string): Change {
 }
 
 /** Returns the uid as the API sent it. */
-export const givenUid = (uid: string): string => (uid.startsWith(surrogate) ? "" : uid);
+const givenUid = (uid: string): string => (uid.startsWith(surrogate) ? "" : uid);
 
 function creationTimestamp(body: Buffer): string {
   const object: unknown = JSON.parse(body.toString());
@@ -369,4 +371,43 @@ export function asked(event: LaneEvent, body: Buffer | undefined): Verdict {
   if (!body || !isOfToday(event)) return told;
   if (!event.view.trigger.events.includes(event.type)) return { ...isGone, heldBack: notAsked };
   return event.view.matches(event.key, body) ? told : { ...isGone, heldBack: refusedBefore };
+}
+
+/** Whether the event may have run before. Called after its current attempt has been counted. */
+export const isRedelivered = ({ doubt, attempts }: Pick<LaneEvent, "doubt" | "attempts">): boolean =>
+  doubt !== "none" || attempts > 1;
+
+/** Builds the delivery of one attempt at an event. */
+export function deliveryOf(
+  event: LaneEvent,
+  { body, oldBody }: Pick<Delivery, "body" | "oldBody">,
+  timeoutMs: number,
+  state: OwnState | undefined,
+): Delivery {
+  const { view, meta, type, id, flags, attempts } = event;
+  return {
+    function: view.functionName,
+    trigger: view.trigger.name,
+    id,
+    type,
+    object: {
+      apiVersion: view.trigger.apiVersion,
+      kind: view.trigger.kind,
+      namespace: meta.namespace,
+      name: meta.name,
+      uid: givenUid(meta.uid),
+    },
+    resourceVersion: meta.resourceVersion,
+    past: event.epoch < view.epochOf(event.key),
+    receivedAt: event.receivedWall,
+    attempt: attempts,
+    redelivered: isRedelivered(event),
+    flags,
+    body,
+    metadata: event.members && metadataIn(event.members, body),
+    oldBody,
+    timeoutMs,
+    state,
+    staged: undefined,
+  };
 }

@@ -44,7 +44,7 @@ export class PauseGate {
   /** Uncounts an attempt whose result has been acted on. The next one may begin. */
   leave(): void {
     this.underWay--;
-    this.tellIdle();
+    if (this.idle.length > 0) this.tellIdle();
     this.parts.pump();
   }
 

@@ -9,37 +9,30 @@ export interface FifoItem<T> {
  * A queue as a linked list. A Set would keep the slots of removed items, and search through them for its first item each time.
  */
 export class Fifo<T> {
-  private head: (T & FifoItem<T>) | undefined;
+  /** Written here only. */
+  first: (T & FifoItem<T>) | undefined;
+  /** The number of items. Written here only. */
+  length = 0;
   private tail: (T & FifoItem<T>) | undefined;
-  private count = 0;
-
-  /** The number of items. */
-  get length(): number {
-    return this.count;
-  }
-
-  get first(): T | undefined {
-    return this.head;
-  }
 
   /** Adds an item that is in no queue. */
   push(one: T & FifoItem<T>): void {
     const { tail } = this;
-    this.count++;
+    this.length++;
     one.line = this;
     one.before = tail;
     if (tail) tail.behind = one;
-    else this.head = one;
+    else this.first = one;
     this.tail = one;
   }
 
   /** Removes an item of this queue. */
   remove(one: T & FifoItem<T>): void {
-    this.count--;
+    this.length--;
     const before = one.before as (T & FifoItem<T>) | undefined;
     const behind = one.behind as (T & FifoItem<T>) | undefined;
     if (before) before.behind = behind;
-    else this.head = behind;
+    else this.first = behind;
     if (behind) behind.before = before;
     else this.tail = before;
     // A removed item must not keep others alive.

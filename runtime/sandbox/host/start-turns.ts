@@ -35,6 +35,8 @@ class WaitingLink implements Link {
   private readonly over: () => void;
   private link: Link | undefined;
   private readonly writes: Parameters<Link["write"]>[] = [];
+  /** Replaced at the start, so that a frame passes no further function. */
+  write: Link["write"] = (...write) => this.writes.push(write);
   private isPaused = false;
   private cap: number | undefined;
   private isKilled = false;
@@ -61,6 +63,7 @@ class WaitingLink implements Link {
       },
     });
     this.link = link;
+    this.write = link.write.bind(link);
     if (this.cap !== undefined) link.capMemory(this.cap);
     if (this.isPaused) link.pause();
     for (const write of this.writes.splice(0)) link.write(...write);
@@ -72,11 +75,6 @@ class WaitingLink implements Link {
 
   get peakMemory(): number {
     return this.link?.peakMemory ?? 0;
-  }
-
-  write(bytes: Buffer, taken?: () => void): void {
-    if (this.link) this.link.write(bytes, taken);
-    else this.writes.push([bytes, taken]);
   }
 
   pause(): void {

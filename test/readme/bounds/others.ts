@@ -22,8 +22,9 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
   "one answer, file or object that is read once, and let go of": [
     "access/rehearsal.ts#objectLimit",
     "console/inquiry.ts#mostPages",
+    "console/inquiry.ts#mostAttempts",
+    "console/inquiry.ts#mostFailures",
     "control/explain/explainer.ts#mostPages",
-    "host/control-api.ts#mostRuns",
     "catalog/signature.ts#keyFileLimit",
     "slots/fleet-leases.ts#listLimit",
     "kube/access-review.ts#answerLimit",
@@ -60,6 +61,8 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "informer/scan/wasm/layout.ts#mostMembers",
   ],
   "how much is done at a time": [
+    "history/history-file.ts#deletedAtOnce",
+    "history/history-file.ts#deletionsAtOnce",
     "migrate/fleet-entry.ts#mostGone",
     "journal/sqlite/known.ts#foldedAtOnce",
     "journal/sqlite/log-thread.ts#mostPasses",

@@ -1,6 +1,7 @@
 import { sharesOf } from "../../../runtime/journal/sqlite/disk-room.ts";
 import { type Bound, constant, perFunctionOnly, runtimeAlone, sizeOf } from "./bound.ts";
 import { guestRows } from "./guest-rows.ts";
+import { historyRows } from "./history-rows.ts";
 
 /** The chart's defaults, in bytes. */
 export interface Defaults {
@@ -32,6 +33,7 @@ export function bounds({ memory, volume }: Defaults): readonly Bound[] {
     ...waiting(room, disk.spill),
     ...keys(),
     ...records(disk),
+    ...historyRows(),
     ...guestRows(),
     ...asked(),
   ];

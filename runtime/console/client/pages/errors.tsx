@@ -11,9 +11,7 @@ export function ErrorsPage() {
   return (
     <>
       <h1>Errors</h1>
-      <p class="quiet">
-        Failed attempts in memory and dead letters, grouped by code, place and message without variables.
-      </p>
+      <p class="quiet">Failed attempts and dead letters, grouped by code, place and message without variables.</p>
       <Ready of={loaded}>
         {({ groups, more }) => (
           <>

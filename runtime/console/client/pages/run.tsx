@@ -1,7 +1,7 @@
 import type { Redeliveries } from "../../../observe/control-api.ts";
-import type { RunDetail } from "../../schemas.ts";
+import type { AttemptRow, RunDetail } from "../../schemas.ts";
 import { post, useData } from "../api.tsx";
-import { ActionButton, Code, number, Outcome, Ready, Table, took, When, wide } from "../parts.tsx";
+import { ActionButton, Code, number, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
 import { functionHref } from "../route.tsx";
 
 export function RunPage({ id, name }: { id: string; name: string }) {
@@ -22,14 +22,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
         </dd>
         <dt>Event</dt>
         <dd class="id">{id}</dd>
-        {first && (
-          <>
-            <dt>Object</dt>
-            <dd>
-              {first.type} {first.kind} {first.object}
-            </dd>
-          </>
-        )}
+        {first && <EventFacts of={first} />}
       </dl>
       <Ready of={loaded}>
         {({ attempts, log, error, deadLetter, elsewhere }) => (
@@ -44,6 +37,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
               )}
             </p>
             <Attempts attempts={attempts} />
+            <Calls attempts={attempts} />
             {error && (
               <section aria-labelledby="error">
                 <h2 id="error">Error</h2>
@@ -62,7 +56,7 @@ export function RunPage({ id, name }: { id: string; name: string }) {
             <section aria-labelledby="log">
               <h2 id="log">Log</h2>
               {log.length === 0 ? (
-                <p class="quiet">It logged nothing, or its lines are no longer in memory.</p>
+                <p class="quiet">It logged nothing, or its lines are no longer on record.</p>
               ) : (
                 <LogLines log={log} />
               )}
@@ -74,13 +68,65 @@ export function RunPage({ id, name }: { id: string; name: string }) {
   );
 }
 
+/** The object, its state, and why the event is not one that a watch delivered. */
+function EventFacts({ of }: { of: AttemptRow }) {
+  const { type, kind, object, resourceVersion, initial, synthetic, redelivered, causes = [], batch = [] } = of;
+  const notes = [
+    ...(initial ? ["the object existed when the function was deployed"] : []),
+    ...(synthetic === undefined ? [] : [`synthetic${synthetic === "" ? "" : `: ${synthetic}`}`]),
+    ...(redelivered ? ["an earlier delivery may have run"] : []),
+  ];
+  return (
+    <>
+      <dt>Object</dt>
+      <dd>
+        {type} {kind} {object}
+      </dd>
+      {resourceVersion !== "" && resourceVersion !== "0" && (
+        <>
+          <dt>Resource version</dt>
+          <dd class="id">{resourceVersion}</dd>
+        </>
+      )}
+      {notes.length > 0 && (
+        <>
+          <dt>Delivered</dt>
+          <dd>{notes.join("; ")}</dd>
+        </>
+      )}
+      {causes.length > 0 && (
+        <>
+          <dt>Woken by</dt>
+          <dd>{causes.join(", ")}</dd>
+        </>
+      )}
+      {batch.length > 1 && (
+        <>
+          <dt>Events</dt>
+          <dd class="id">{batch.join(", ")}</dd>
+        </>
+      )}
+    </>
+  );
+}
+
+const attemptHeads = [
+  number("Attempt"),
+  "Outcome",
+  "Ended",
+  number("Waited"),
+  number("Took"),
+  wideNumber("Calls"),
+  wide("Duration"),
+];
+
 function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
   if (attempts.length === 0) {
-    return <p class="quiet">No attempt of it is in memory: it waits, or the runtime has started since.</p>;
+    return <p class="quiet">No attempt of it is on record: it waits, or it is older than the history.</p>;
   }
   const longest = Math.max(...attempts.map(({ durationMs }) => durationMs), 1);
   return (
-    <Table caption="Attempts" heads={[number("Attempt"), "Outcome", "Ended", number("Took"), wide("Duration")]}>
+    <Table caption="Attempts" heads={attemptHeads}>
       {attempts.map((each) => (
         <tr key={`${each.attempt} ${each.at}`}>
           <td class="number">{each.attempt}</td>
@@ -90,7 +136,9 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
           <td>
             <When at={each.at} />
           </td>
+          <td class="number">{each.waitedMs === undefined ? "–" : took(each.waitedMs)}</td>
           <td class="number">{took(each.durationMs)}</td>
+          <td class="number wide">{each.calls ?? 0}</td>
           <td class="wide">
             <meter
               class="bar"
@@ -105,6 +153,52 @@ function Attempts({ attempts }: Pick<RunDetail, "attempts">) {
     </Table>
   );
 }
+
+const callHeads = [
+  wideNumber("Attempt"),
+  "Call",
+  "Object or host",
+  "Answer",
+  number("Took"),
+  wideNumber("Sent"),
+  wideNumber("Received"),
+];
+
+/** The calls of `ctx.kube` and `ctx.fetch`, in the order in which they ended. */
+function Calls({ attempts }: Pick<RunDetail, "attempts">) {
+  const listed = attempts.flatMap(({ attempt, listedCalls = [] }) =>
+    listedCalls.map((call, index) => ({ ...call, attempt, key: `${attempt} ${index}` })),
+  );
+  const total = attempts.reduce((sum, { calls = 0 }) => sum + calls, 0);
+  if (attempts.every(({ listedCalls }) => listedCalls === undefined)) return null;
+  if (listed.length === 0) return <p class="quiet">It called neither the API server nor another host.</p>;
+  return (
+    <>
+      <Table caption="Calls" heads={callHeads}>
+        {listed.map(({ key, attempt, operation, target, result, status, at, durationMs, sent, received }) => (
+          <tr key={key}>
+            <td class="number wide">{attempt}</td>
+            <td title={at}>
+              <span class="whole">{operation}</span>
+            </td>
+            <td>{target}</td>
+            <td>
+              <span class={`badge ${result === "ok" ? "good" : "bad"}`}>
+                {[status, result === "ok" && status !== undefined ? "" : result].filter(Boolean).join(" ")}
+              </span>
+            </td>
+            <td class="number">{took(durationMs)}</td>
+            <td class="number wide">{bytes(sent)}</td>
+            <td class="number wide">{bytes(received)}</td>
+          </tr>
+        ))}
+      </Table>
+      {total > listed.length && <p class="quiet">{total - listed.length} further calls are not listed.</p>}
+    </>
+  );
+}
+
+const bytes = (count: number): string => (count < 1024 ? `${count} B` : `${(count / 1024).toFixed(1)} KiB`);
 
 function LogLines({ log }: Pick<RunDetail, "log">) {
   return (

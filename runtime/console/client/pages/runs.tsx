@@ -1,5 +1,6 @@
 import type { z } from "zod";
-import type { functionsAnswerSchema, RunRow, runSearchSchema } from "../../schemas.ts";
+import type { RunRow } from "../../../observe/control-api.ts";
+import type { functionsAnswerSchema, runSearchSchema } from "../../schemas.ts";
 import { useData } from "../api.tsx";
 import { Filter, Outcome, Ready, Table, took, When, wide, wideNumber } from "../parts.tsx";
 import { functionHref, runHref, setQuery, url } from "../route.tsx";
@@ -12,17 +13,25 @@ const outcomes = [
 ] as const;
 
 const sinces = [
-  ["", "all in memory"],
+  ["", "all on record"],
   ["5", "5 minutes"],
   ["60", "an hour"],
   ["1440", "a day"],
+  ["10080", "a week"],
 ] as const;
+
+/** Rows on one page. */
+const pageSize = 100;
+
+/** The next millisecond: several runs may have ended in one, and a page then begins with those that the last one ended with. */
+const after = (at: string): string => new Date(Date.parse(at) + 1).toISOString();
 
 export function RunsPage() {
   const { searchParams } = url.value;
   const of = (name: string) => searchParams.get(name) ?? "";
-  const query = new URLSearchParams({ limit: "100" });
-  for (const name of ["function", "outcome", "object"]) if (of(name) !== "") query.set(name, of(name));
+  const query = new URLSearchParams({ limit: String(pageSize) });
+  for (const name of ["function", "outcome", "object", "trigger", "before"])
+    if (of(name) !== "") query.set(name, of(name));
   const minutes = Number(of("minutes"));
   // To the minute, so that the same question stays the same.
   if (minutes > 0) query.set("since", new Date(Math.floor(Date.now() / 60_000 - minutes) * 60_000).toISOString());
@@ -44,16 +53,35 @@ export function RunsPage() {
         />
         <Filter label="Outcome" name="outcome" value={of("outcome")} options={outcomes} onChange={setQuery} />
         <Filter label="Object" name="object" value={of("object")} onChange={setQuery} />
+        <Filter label="Trigger" name="trigger" value={of("trigger")} onChange={setQuery} />
         <Filter label="Ended within" name="minutes" value={of("minutes")} options={sinces} onChange={setQuery} />
       </form>
       <Ready of={loaded}>
-        {({ runs, elsewhere }) => (
+        {({ runs, history, elsewhere }) => (
           <>
+            {of("before") !== "" && (
+              <p class="notice">
+                These ended before <When at={of("before")} />.{" "}
+                <button type="button" onClick={() => setQuery({ before: "" })}>
+                  Newest
+                </button>
+              </p>
+            )}
             {elsewhere !== undefined && <p class="notice warn">These are the runs here alone: {elsewhere}.</p>}
             {runs.length === 0 ? (
-              <p class="quiet">No attempt matches. The runtime keeps the last 200 of each function, since its start.</p>
+              <p class="quiet">
+                No attempt matches.{" "}
+                {!history && "Without a history, the runtime has the last 200 of each function, since its start."}
+              </p>
             ) : (
               <RunTable runs={runs} />
+            )}
+            {runs.length >= pageSize && history && (
+              <p class="actions">
+                <button type="button" onClick={() => setQuery({ before: after(runs.at(-1)?.at ?? "") })}>
+                  Older
+                </button>
+              </p>
             )}
           </>
         )}
@@ -62,7 +90,17 @@ export function RunsPage() {
   );
 }
 
-const heads = ["Ended", "Outcome", "Function", wide("Event"), "Object", wideNumber("Took"), wide("Error")];
+const heads = [
+  "Ended",
+  "Outcome",
+  "Function",
+  wide("Event"),
+  "Object",
+  wideNumber("Waited"),
+  wideNumber("Took"),
+  wideNumber("Calls"),
+  wide("Error"),
+];
 
 export function RunTable({ runs }: { runs: readonly RunRow[] }) {
   return (
@@ -85,7 +123,9 @@ export function RunTable({ runs }: { runs: readonly RunRow[] }) {
           <td>
             {run.kind} {run.object}
           </td>
+          <td class="number wide">{run.waitedMs === undefined ? "–" : took(run.waitedMs)}</td>
           <td class="number wide">{took(run.durationMs)}</td>
+          <td class="number wide">{run.calls ?? 0}</td>
           <td class="wide cut">{run.error?.split("\n", 1)[0]}</td>
         </tr>
       ))}

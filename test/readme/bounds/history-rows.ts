@@ -1,0 +1,62 @@
+import { type Bound, constant, inFile, runtimeAlone, sizeOf } from "./bound.ts";
+
+/** The default of `--history-size`, in bytes. */
+const historySize = 64 * 2 ** 20;
+/** The thread of SQLite with its memory: 8 MB, and the cache of its pages. */
+const threadMemory = 10 * 2 ** 20;
+
+/** The bounds of the history of runs. */
+export function historyRows(): Bound[] {
+  const [collected, characters, running, inMemory, lines] = [
+    constant("history/run-history.ts", "mostCollected"),
+    constant("history/run-history.ts", "mostCharacters"),
+    constant("history/run-history.ts", "mostRunning"),
+    constant("history/run-history.ts", "mostInMemory"),
+    constant("history/run-history.ts", "mostLines"),
+  ];
+  const lineCharacters = constant("history/run-history.ts", "mostLineCharacters");
+  const log = constant("history/history-file.ts", "mostLogBytes");
+  const [quiet, least] = [
+    constant("history/noteworthy.ts", "mostQuiet"),
+    constant("history/noteworthy.ts", "leastOfEach"),
+  ];
+  const taken = constant("observe/run-log.ts", "mostQuiet");
+  const calls = constant("access/observer.ts", "mostListedCalls");
+  const [stack, target] = [
+    constant("history/history-row.ts", "mostStack"),
+    constant("access/call-target.ts", "mostCharacters"),
+  ];
+  return [
+    {
+      what: "history of runs and log lines",
+      ofFunction: "the largest one's oldest rows are deleted first",
+      ofRuntime: `\`--history-size\`, ${sizeOf(historySize)} or a sixteenth of the disk, and \`--history-age\`; ${inMemory.size} without a disk`,
+      beyond: "the oldest are deleted; `WF_HISTORY_BROKEN` on a full disk",
+      set: [log.of, inMemory.of],
+      disk: historySize,
+      memory: threadMemory,
+    },
+    {
+      what: "runs and log lines that wait to be written there",
+      ofFunction: `${taken.n} quiet runs in half a second; at least ${least.n} are written`,
+      ofRuntime: `${collected.n} runs and ${characters.size} of lines; ${quiet.n} quiet runs in half a second`,
+      beyond: "dropped, and counted",
+      set: [collected.of, characters.of, quiet.of, least.of, taken.of],
+      memory: 2 * characters.value,
+    },
+    {
+      what: "calls of a run in the history, and its error",
+      ofFunction: `${calls.n} a run, each of ${target.n} characters; ${stack.n} characters of a stack`,
+      ofRuntime: `of ${running.n} running attempts`,
+      beyond: "calls are counted, texts are cut",
+      set: [calls.of, target.of, running.of, ...inFile("history/history-row.ts")],
+    },
+    {
+      what: "log lines of one answer",
+      ofFunction: runtimeAlone,
+      ofRuntime: `${lines.n} of the history, and ${lineCharacters.size}`,
+      beyond: "the newest are shown",
+      set: [lines.of, lineCharacters.of],
+    },
+  ];
+}
