@@ -51,7 +51,7 @@ interface DispatcherOptions {
   /** The room for last bodies shared with them. Default: not shared. */
   readonly bodyRoom?: BodyRoom;
   /** The scheduler shared with them. Default: not shared. */
-  readonly rota?: FairScheduler;
+  readonly scheduler?: FairScheduler;
   /** Prefix of a dead letter's id in the form that commands accept. Default: empty. */
   readonly letterPrefix?: string | undefined;
   /** The commands that the log shows with a dead letter. Default: `watchfire dead-letters`, without options. */
@@ -85,7 +85,7 @@ export class Dispatcher implements Replayer {
   /** Views of functions that were unloaded without possible redeliveries. */
   private readonly settled = new Set<number>();
   /** Functions whose events on disk have been marked as possible redeliveries, after a power loss. */
-  private readonly noted = new Set<string>();
+  private readonly marked = new Set<string>();
   private readonly offline: Replayer;
   private readonly onDisk: WaitingOnDisk;
   /** Replays of dead letters of functions that are not loaded, until they are on disk. */
@@ -94,8 +94,8 @@ export class Dispatcher implements Replayer {
   private readonly loading = new Map<string, Promise<FunctionDispatch>>();
   /** Functions that are being unloaded. */
   private readonly removing = new Map<string, Promise<unknown>>();
-  private readonly holders = new InterestedFunctions<KnownObjects>();
-  private readonly rota: FairScheduler;
+  private readonly subscribers = new InterestedFunctions<KnownObjects>();
+  private readonly scheduler: FairScheduler;
   private readonly retirement: Retirement;
   private readonly budgets: { readonly memory: Budget; readonly disk: Budget };
 
@@ -114,7 +114,7 @@ export class Dispatcher implements Replayer {
     this.offline = new OfflineReplayer(options.store, (batch) => commits.past(batch));
     this.onDisk = new WaitingOnDisk(options.store);
     const { store, memoryBudget = heapQuarter(), memory = new Budget(() => memoryBudget) } = options;
-    this.rota = options.rota ?? new FairScheduler(options.clock);
+    this.scheduler = options.scheduler ?? new FairScheduler(options.clock);
     this.budgets = { memory, disk: new Budget(() => store.spillLimit) };
   }
 
@@ -130,9 +130,9 @@ export class Dispatcher implements Replayer {
     const rows = await store.begun();
     const started = await StartedBefore.read(store, rows);
     const firstJournalRow = Math.max(0, ...rows.map(({ id }) => id)) + 1;
-    const told = { observer, log, letterPrefix, letterCommand, onLost };
+    const reporting = { observer, log, letterPrefix, letterCommand, onLost };
     const written = new WrittenBodies();
-    const commits = new Commits({ store, clock, ...told, bodyRoom, written, firstJournalRow, permitted });
+    const commits = new Commits({ store, clock, ...reporting, bodyRoom, written, firstJournalRow, permitted });
     if (rows.length > 0)
       commits.carryJournal(
         rows.map(({ id }) => id),
@@ -171,7 +171,7 @@ export class Dispatcher implements Replayer {
       this.unsaved.delete(manifest.name);
       await this.readStarted(manifest.name);
     }
-    await this.noteDoubts(manifest.name);
+    await this.markPossibleRedeliveries(manifest.name);
     const { commits, startedBefore } = this;
     const loaded = await loadFunction({
       memoryLimit: defaultMemoryLimit,
@@ -184,8 +184,8 @@ export class Dispatcher implements Replayer {
       commits,
       written: this.written,
       startedBefore,
-      holders: this.holders,
-      rota: this.rota,
+      subscribers: this.subscribers,
+      scheduler: this.scheduler,
       retirement: this.retirement,
     });
     this.functions.set(manifest.name, loaded);
@@ -241,7 +241,7 @@ export class Dispatcher implements Replayer {
       else void saved.catch(() => undefined).then(() => this.onDisk.forget(name));
     }
     const views = await this.options.store.views(name);
-    if (found && !found.isInDoubt) for (const { id } of views) this.settled.add(id);
+    if (found && !found.hasUnpersistedRisk) for (const { id } of views) this.settled.add(id);
     if (retire) await this.retirement.retire(views);
   }
 
@@ -299,11 +299,11 @@ export class Dispatcher implements Replayer {
    * Marks a function's events on disk as possible redeliveries, because the records of their ends may be missing after a power
    * loss. Events that this process has put there since are not affected.
    */
-  private async noteDoubts(name: string): Promise<void> {
+  private async markPossibleRedeliveries(name: string): Promise<void> {
     const { store } = this.options;
-    if (store.previousEnd !== "power-loss" || this.noted.has(name)) return;
-    await store.doubtSpilled(name);
-    this.noted.add(name);
+    if (store.previousEnd !== "power-loss" || this.marked.has(name)) return;
+    await store.markSpillPossiblyDelivered(name);
+    this.marked.add(name);
   }
 
   /** The error of the last commit, which is retried; `undefined` if it succeeded. */
@@ -353,7 +353,7 @@ export class Dispatcher implements Replayer {
       return false;
     });
     this.commits.halt();
-    return ended && saved && !(await this.isInDoubt());
+    return ended && saved && !(await this.hasUnpersistedRisk());
   }
 
   /** Stops at once and writes nothing more, as a killed process does; for tests. */
@@ -366,12 +366,12 @@ export class Dispatcher implements Replayer {
    * Whether events may still arrive that the earlier runtime handled without a record. Then this end must not count as clean,
    * since they would not be flagged. Includes removed functions, which may be put back.
    */
-  private async isInDoubt(): Promise<boolean> {
+  private async hasUnpersistedRisk(): Promise<boolean> {
     const { store } = this.options;
     if (store.previousEnd !== "power-loss") return false;
     const isOpen = ({ id }: StoredView) => !this.settled.has(id);
     if ((await store.retiredViews()).some(isOpen)) return true;
-    return (await store.views()).some((view) => this.functions.get(view.function)?.isInDoubt ?? isOpen(view));
+    return (await store.views()).some((view) => this.functions.get(view.function)?.hasUnpersistedRisk ?? isOpen(view));
   }
 
   /** Whether the work ended in time. */

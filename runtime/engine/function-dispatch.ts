@@ -13,7 +13,7 @@ import type { HeldBackCount, History, PastRun } from "./history/history.ts";
 import { type Concern, concernOf } from "./intake/passing.ts";
 import type { Subscription } from "./intake/subscription.ts";
 import { type SourceRef, TriggerScope } from "./intake/trigger-scope.ts";
-import { mostTold, type ObjectReport, type ScheduleReport } from "./object-report.ts";
+import { mostReported, type ObjectReport, type ScheduleReport } from "./object-report.ts";
 import { type PastEvent, type Redelivery, redeliver } from "./replay.ts";
 import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 import type { KnownObjects } from "./state/known-objects.ts";
@@ -131,7 +131,7 @@ export class FunctionDispatch {
   private reconcile(reconciling: Reconciling): void {
     const scope = this.scope(reconciling.trigger);
     reconciling.isSettledIn = (namespace) => scope.isSettled(namespace);
-    reconciling.untold.isInLane = (key) => this.parts.queue.holds(this.view(reconciling.trigger), key);
+    reconciling.pendingEdits.isInLane = (key) => this.parts.queue.holds(this.view(reconciling.trigger), key);
     reconciling.keys.roomAgain = () => this.parts.queue.pump();
     reconciling.keys.start();
     reconciling.resync.start();
@@ -191,13 +191,13 @@ export class FunctionDispatch {
   }
 
   /** Whether an event may still arrive, or waits, that an earlier process may have handled without a record. */
-  get isInDoubt(): boolean {
+  get hasUnpersistedRisk(): boolean {
     const { lostWrites, queue } = this.parts;
     if (!lostWrites) return false;
     const scopes = [...this.scopes.values()].filter(({ readsNothing }) => !readsNothing);
     if (scopes.length > 0 && this.subscriptions.length === 0) return true;
-    if (scopes.some(({ isInDoubt }) => isInDoubt)) return true;
-    return queue.holdsUnnoted;
+    if (scopes.some(({ hasUnpersistedRisk }) => hasUnpersistedRisk)) return true;
+    return queue.hasUnpersistedRisk;
   }
 
   /** Stops accepting events and beginning attempts. Resolves when nothing runs. */
@@ -308,16 +308,16 @@ export class FunctionDispatch {
       keys ? run.trigger === reconciling?.trigger && keys.has(run.key) : isOfIt(run);
     const keyLanes = [...(keys ?? [])].flatMap((each) => reconciling?.keys.lane(each) ?? []);
     const subscription = this.scope(trigger).reads(meta.namespace);
-    const standing = view.standing(key);
+    const state = view.stateAfterQueue(key);
     return {
       position: subscription && { lowWaterMark: subscription.lowWaterMark, ready: subscription.isReady },
-      known: standing && { resourceVersion: standing.resourceVersion, deleted: standing.deleted },
+      known: state && { resourceVersion: state.resourceVersion, deleted: state.deleted },
       isElsewhere: this.parts.shard && this.isElsewhere(trigger, meta, seen, this.parts.shard),
-      isStranger: view.isStranger(key),
+      hasNeverMatched: view.hasNeverMatched(key),
       lane: queue.lane(view, key) ?? keyLanes[0],
       waits: !view.isIdle(key),
-      filtered: [...history.filtered].filter(isOfIt).slice(0, mostTold),
-      runs: [...history.runs].filter(isRunOfIt).slice(0, mostTold),
+      filtered: [...history.filtered].filter(isOfIt).slice(0, mostReported),
+      runs: [...history.runs].filter(isRunOfIt).slice(0, mostReported),
       next: seen && (await view.preview(key, withUid(seen, view.resource))),
       wakes: seen && reconciling?.wakes.next(view, meta, seen.body),
     };
@@ -341,7 +341,7 @@ export class FunctionDispatch {
   /** Returns the last runs of a schedule, newest first. The runs of another shard's schedule are not known here. */
   schedule(trigger: string): ScheduleReport {
     const found = this.parts.schedules.find((schedule) => schedule.trigger === trigger);
-    const runs = [...this.parts.history.runs].filter((run) => run.trigger === trigger).slice(0, mostTold);
+    const runs = [...this.parts.history.runs].filter((run) => run.trigger === trigger).slice(0, mostReported);
     return { isElsewhere: !found, next: found?.next, isBusy: found?.isBusy ?? false, runs };
   }
 

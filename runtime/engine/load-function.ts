@@ -39,7 +39,7 @@ import { ReadyQueue } from "./work/ready-queue.ts";
 import { reconcilingOf } from "./work/reconciling.ts";
 import { resyncTrigger } from "./work/resync.ts";
 import { type MemoryLimit, Spill } from "./work/spill.ts";
-import { tellWaitingKeys } from "./work/waiting-keys.ts";
+import { convertKeysToEvents } from "./work/waiting-keys.ts";
 
 interface LoadParts {
   readonly manifest: FunctionManifest;
@@ -61,9 +61,9 @@ interface LoadParts {
   /** Fetches an object whose body the store does not have. */
   readonly look: Look;
   /** The index of known objects, shared by all functions. */
-  readonly holders: InterestedFunctions<KnownObjects>;
+  readonly subscribers: InterestedFunctions<KnownObjects>;
   /** Shared by all functions. */
-  readonly rota: FairScheduler;
+  readonly scheduler: FairScheduler;
   readonly retirement: Retirement;
 }
 
@@ -73,18 +73,18 @@ const listShare = 0.5;
 /** Builds a function's dispatch from its manifest and its stored state. If that fails, everything built so far is closed. */
 export async function loadFunction(parts: LoadParts): Promise<FunctionDispatch> {
   const byId = new Map<number, KnownObjects>();
-  const place = parts.rota.place(parts.manifest.name);
+  const share = parts.scheduler.addFunction(parts.manifest.name);
   try {
-    return await build(parts, byId, place);
+    return await build(parts, byId, share);
   } catch (error) {
     for (const view of byId.values()) view.close();
-    place.time.close();
+    share.time.close();
     throw error;
   }
 }
 
 /** @param byId receives the function's views */
-async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: FairShare): Promise<FunctionDispatch> {
+async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: FairShare): Promise<FunctionDispatch> {
   const { manifest, usesOldObject, store, commits, clock, random, observer, log } = parts;
   await store.limitDeadLetters(manifest.name, manifest.delivery.deadLetters);
   const isReconciler = manifest.delivery.mode === "Reconcile";
@@ -100,15 +100,15 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   for (const trigger of manifest.triggers) {
     const resource = resourceOf(trigger);
     const { id, identity, cursors } = viewOf(opened, trigger.name);
-    const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error), undefined, place.time);
+    const filter = new Filter(trigger, (error) => conditionErrors.add(trigger.name, error), undefined, share.time);
     const kept = isReconciler ? keptForKeys(trigger) : keptBody(trigger, usesOldObject, filter.needsOldBody);
     const compares = isReconciler || usesOldObject || filter.needsOldBody;
     const form = new RecordForm(trigger, kept);
     const of = { id, functionName: manifest.name, trigger, resource, identity, form };
-    const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key, place.time) : undefined;
+    const keyOf = isReconciler && trigger.key ? new KeyOf(trigger.key, share.time) : undefined;
     if (keyOf) rules.set(id, keyOf);
     if (filter.needsOldBody) comparing.add(id);
-    const view = new KnownObjects({ ...of, filter, compares, commits, history, keyOf, holders: parts.holders });
+    const view = new KnownObjects({ ...of, filter, compares, commits, history, keyOf, subscribers: parts.subscribers });
     byId.set(id, view);
     await store.known(id, (key, known) => view.restore(key, known));
     // Waiting events and begun attempts belong to the epochs of the positions.
@@ -124,13 +124,13 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   const primary = isReconciler ? [...views.values()].find(({ trigger }) => !trigger.key) : undefined;
   const { last, waiting, keys, replays } = await expectSpilled(store, manifest.name, byId);
   const [ours, others] = partition(keys, ({ view }) => view === primary?.id);
-  const doubts = new PossibleRedeliveries(parts.startedBefore);
-  const maker = new EventMaker(clock, doubts, last);
+  const possibleRedeliveries = new PossibleRedeliveries(parts.startedBefore);
+  const maker = new EventMaker(clock, possibleRedeliveries, last);
   for (const event of parts.startedBefore) {
     if (parts.startedBefore.isReplay(event) || runSequence(event.id) !== undefined) continue;
-    byId.get(event.view)?.doubt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
+    byId.get(event.view)?.addStartedAttempt({ ...event, uid: uidOf(event.id), epoch: epochOf(event.id) });
   }
-  const told = await tellWaitingKeys(others, {
+  const converted = await convertKeysToEvents(others, {
     functionName: manifest.name,
     commits,
     startedBefore: parts.startedBefore,
@@ -139,17 +139,17 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
     replays,
     nextSequence: () => maker.nextSequence(),
     log,
-    time: place.time,
+    time: share.time,
   });
   const spill = new Spill({
     functionName: manifest.name,
     store,
     commits,
     views: byId,
-    waiting: { events: waiting.events + told.events.length, bytes: waiting.bytes + told.bytes },
+    waiting: { events: waiting.events + converted.events.length, bytes: waiting.bytes + converted.bytes },
     limit: parts.memoryLimit,
     budgets: parts.budgets,
-    time: place.time,
+    time: share.time,
   });
   const names = new Map([...byId.values()].map(({ identity, trigger }) => [identity, trigger.name]));
   const state = new OwnState(manifest.name, store.ownState(manifest.name));
@@ -162,11 +162,11 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
       rules,
       names,
       keys: ours,
-      replays: [...replays, ...told.events],
+      replays: [...replays, ...converted.events],
       resync,
       maker,
       spill,
-      time: place.time,
+      time: share.time,
       state,
     }));
   const restore = (event: LoadedEvent) => maker.restore(event, viewOf(byId, event.view));
@@ -175,17 +175,17 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
   const attempts = new Attempts(
     { manifest, usesOldObject },
-    { sink, spill, commits, runner, time: place.time, clock, random, observer, look: parts.look, state },
+    { sink, spill, commits, runner, time: share.time, clock, random, observer, look: parts.look, state },
   );
   const ready = new ReadyQueue<EventLane>();
-  const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, place });
+  const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, share });
   const queue = new FunctionQueue({
     attempts,
     spill,
     backpressure,
     backlogs: new Backlogs({ functionName: manifest.name, spill, clock, observer, log }),
     ready,
-    place,
+    share,
     restore,
     commits,
     clock,
@@ -195,7 +195,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
   return new FunctionDispatch({
     manifest,
     views,
-    time: place.time,
+    time: share.time,
     cursors: manifest.triggers.flatMap(({ name }) => viewOf(opened, name).cursors),
     queue,
     reconciling,
@@ -210,7 +210,7 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, place: F
           commits,
           clock,
           log,
-          time: place.time,
+          time: share.time,
           queue,
         }),
     ),

@@ -13,7 +13,7 @@ export interface ObjectReport {
   /** The object's state after all waiting events; `undefined` if the trigger never saw it, or forgot it. */
   readonly known: { readonly resourceVersion: ResourceVersion; readonly deleted: boolean } | undefined;
   /** Whether no state of it is stored, because the conditions held for no state that was received. */
-  readonly isStranger: boolean;
+  readonly hasNeverMatched: boolean;
   /** The object's events that wait in memory; `undefined` if no event does. */
   readonly lane: LaneReport | undefined;
   /** Whether an event of it waits, in memory or on disk. */
@@ -28,7 +28,7 @@ export interface ObjectReport {
 }
 
 /** The number of the object's filtered events, and of its runs, in a report. */
-export const mostTold = 5;
+export const mostReported = 5;
 
 /** The runs of a schedule, as far as dispatch knows them. */
 export interface ScheduleReport {

@@ -42,10 +42,10 @@ export function redeliver(view: KnownObjects, given: Change, parts: RedeliveryPa
   const { meta, body } = change;
   const key = objectKey(meta);
   if (!view.isIdle(key)) return "waits";
-  const standing = view.standing(key);
-  if (view.isStranger(key) && !view.matches(key, body)) return "filtered";
-  if (!standing || standing.deleted || standing.uid !== meta.uid) return "news";
-  if (standing.resourceVersion !== meta.resourceVersion) return "news";
+  const state = view.stateAfterQueue(key);
+  if (view.hasNeverMatched(key) && !view.matches(key, body)) return "filtered";
+  if (!state || state.deleted || state.uid !== meta.uid) return "news";
+  if (state.resourceVersion !== meta.resourceVersion) return "news";
   const { events } = view.trigger;
   const type = again?.type ?? (["Modified", "Added"] as const).find((each) => events.includes(each));
   if (!type || !(again || view.matches(key, body))) return "filtered";

@@ -166,7 +166,7 @@ export interface Components {
   readonly tenants: Assignees;
   readonly watchRoom: WatchRoom;
   /** Schedules the functions' time slices, and accounts for the event loop's time. */
-  readonly rota: FairScheduler;
+  readonly scheduler: FairScheduler;
   readonly access: Access;
   /** Objects that belong to the runtime and not to a function. */
   readonly own: OwnObjects;
@@ -233,9 +233,9 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     limit: options.cacheLimit ?? cacheLimit,
     refused: (name, { message }) => log.error({ function: name, error: message }, "reads refused, its events wait"),
   });
-  const rota = new FairScheduler(clock);
+  const scheduler = new FairScheduler(clock);
   const access = new Access({
-    time: rota.time,
+    time: scheduler.time,
     reads,
     transport,
     discovery,
@@ -265,7 +265,10 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     launch: inTurns(launch, () => wardenDoor?.cores ?? availableParallelism()),
     executors: Math.min(availableParallelism(), executorLimit),
     hostCalls: access,
-    output: accounted(guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped), rota.time),
+    output: accounted(
+      guestOutput(log, metrics.user, redactor, new LogLimit(clock), metrics.lineDropped),
+      scheduler.time,
+    ),
     observer: metrics.sandbox,
     clock,
     log,
@@ -279,7 +282,7 @@ export async function makeComponents(options: RuntimeOptions): Promise<Component
     manifests,
     tenants: new Assignees(),
     watchRoom: new WatchRoom(),
-    rota,
+    scheduler,
     access,
     own,
     refusals,

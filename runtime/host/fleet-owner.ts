@@ -53,7 +53,7 @@ export class FleetOwner implements Ownership {
   private readonly lease: KeptLease;
   private readonly membership: Membership;
   private readonly slots: SlotOwner;
-  private readonly spreads: Shardings;
+  private readonly shardings: Shardings;
   private readonly catalogue: Catalogue;
   private readonly reloads: Reloads;
   private joining: Promise<void> = Promise.resolve();
@@ -83,11 +83,11 @@ export class FleetOwner implements Ownership {
       onLost: parts.onLost,
     });
     this.lease = new KeptLease(leaseApi(transport, namespace, account), () => this.facts, log);
-    this.spreads = new Shardings(this.lease, log);
-    this.catalogue = new Catalogue(parts.source, count, this.spreads);
+    this.shardings = new Shardings(this.lease, log);
+    this.catalogue = new Catalogue(parts.source, count, this.shardings);
     this.reloads = new Reloads({
       catalogue: this.catalogue,
-      spreads: this.spreads,
+      shardings: this.shardings,
       runs: () => [...this.partitions.values()],
       isHere: (name) =>
         this.slotsOf(name).some((slot) => this.partitions.has(slot) && !this.partitions.get(slot)?.damage),
@@ -158,7 +158,7 @@ export class FleetOwner implements Ownership {
 
   describe() {
     const { slots, catalogue, partitions, membership, candidate, count } = this;
-    const unwritten = membership.unwritten ?? this.spreads.unwritten;
+    const unwritten = membership.unwritten ?? this.shardings.unwritten;
     const obstacle = this.delay ?? slots.trouble ?? unwritten?.message;
     return { fleet: describeFleet(candidate.identity, count, slots.fleet, partitions, catalogue, obstacle) };
   }
@@ -199,8 +199,8 @@ export class FleetOwner implements Ownership {
 
   /** The facts for the runtime's Lease. `undefined` if another replica may have moved the checkpoints. */
   private get facts(): FleetFacts | undefined {
-    const { membership, place, spreads } = this;
-    return membership.holds && place ? { place, spreads: spreads.all } : undefined;
+    const { membership, place, shardings } = this;
+    return membership.holds && place ? { place, shardings: shardings.all } : undefined;
   }
 
   /** True if a function's first slot is damaged, whichever replica holds it. */

@@ -385,7 +385,7 @@ export class LiveFunction {
     const { labelSelector, fieldSelector } = trigger;
     const spec = this.specOf(trigger, namespace);
     const { shard } = this.offered;
-    const selection = selectionOf(labelSelector, fieldSelector, shard?.spread);
+    const selection = selectionOf(labelSelector, fieldSelector, shard?.sharding);
     const subscription = dispatch.subscription(trigger.name, { selection, namespace });
     const watch = this.parts.watches.subscribe(spec, subscription);
     const caughtUp = () => subscription.isReady;

@@ -6,7 +6,7 @@ import { lookAt } from "../control/explain/live-look.ts";
 import { Pauses } from "../control/pauses.ts";
 import type { Look, Runner } from "../engine/delivery/delivery.ts";
 import { Dispatcher } from "../engine/dispatcher.ts";
-import { type Sharding, spreadIn, whole } from "../engine/state/sharding.ts";
+import { type Sharding, shardingIn, whole } from "../engine/state/sharding.ts";
 import type { Checkpoint } from "../journal/checkpoint.ts";
 import { claimCluster } from "../journal/cluster.ts";
 import { DeadLetters, type LoadFault } from "../journal/dead-letters.ts";
@@ -207,7 +207,7 @@ export class Partition implements SlotWork {
       ...(hold && { permitted: () => hold.holds }),
       ...(options.memory && { memory: options.memory }),
       ...(options.bodyRoom && { bodyRoom: options.bodyRoom }),
-      rota: components.rota,
+      scheduler: components.scheduler,
     });
     const pauses = await Pauses.open({ store, dispatcher, clock });
     const grants = options.accounts && grantWatchFor(options.accounts, components, dispatcher, options);
@@ -240,9 +240,9 @@ export class Partition implements SlotWork {
     const retired = (await store.retiredViews()).filter((view) => view.function === name);
     const views = [...(await store.views(name)), ...retired];
     const selections = views.flatMap(({ cursors }) => cursors.flatMap(({ selection }) => selection || []));
-    const spreads = selections.flatMap((selection) => spreadIn(selection) ?? []);
+    const shardings = selections.flatMap((selection) => shardingIn(selection) ?? []);
     // The selection of a shard without any namespace does not show the sharding.
-    return spreads[0] ?? (selections.length > 0 ? whole : undefined);
+    return shardings[0] ?? (selections.length > 0 ? whole : undefined);
   }
 }
 

@@ -130,7 +130,7 @@ export interface Cause {
   /** For a change: the uid of the first object of that name that was deleted since the key's last run. */
   readonly replaced?: string | undefined;
   /** True if a handler may have received the change as an event before the function began to reconcile. */
-  readonly told?: boolean | undefined;
+  readonly delivered?: boolean | undefined;
 }
 
 /** A key to reconcile, with one row for everything that woke it. */
@@ -283,7 +283,7 @@ export interface JournalEntries extends Omit<Batch, "deadLetters"> {
   /** Functions paused since `since` (epoch milliseconds). `since` undefined: resumed. */
   readonly paused: readonly (readonly [functionName: string, since: number | undefined])[];
   /** The function whose whole spill is to be marked as possibly delivered. */
-  readonly doubted?: string;
+  readonly possiblyDelivered?: string;
 }
 
 export const emptyEntries: JournalEntries = {

@@ -210,8 +210,8 @@ export class Checkpoint<J extends Journal = Journal> {
   }
 
   /** Marks all of a function's spill as possibly delivered to a handler. */
-  doubtSpilled(functionName: string): Promise<void> {
-    return this.journal.append({ ...emptyEntries, doubted: functionName });
+  markSpillPossiblyDelivered(functionName: string): Promise<void> {
+    return this.journal.append({ ...emptyEntries, possiblyDelivered: functionName });
   }
 
   /** Returns one page of dead letters, oldest first. */

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { resourceVersion } from "../base/resource-version.ts";
 import type {
+  Cause,
   DeadLetter,
   DeadLetterSummary,
   NewDeadLetter,
@@ -55,7 +56,10 @@ const spillHeader = z
   .transform(({ kind, pending, ...row }): Omit<SpilledEvent, Body> | Omit<SpilledKey, Body> => {
     if (!pending) return { ...row, kind: kind === "tick" || row.type === "Scheduled" ? "tick" : "event" };
     const { uid: _, resourceVersion: __, deletedBy: ___, type: ____, flags: _____, replayed: ______, ...key } = row;
-    return { ...key, kind: "key", pending };
+    const causes: Cause[] = [];
+    for (const { told, ...known } of pending.causes)
+      causes.push(told === undefined ? known : { ...known, delivered: told });
+    return { ...key, kind: "key", pending: { ...pending, causes } };
   });
 
 type Body = "body" | "oldBody";
@@ -88,7 +92,12 @@ export const startedRows = z.array(
 /** Returns everything but the bodies and a letter's id as JSON; those have columns of their own. */
 export function headerOf(event: Spilled | NewDeadLetter | DeadLetter): string {
   const { body: _, oldBody: __, letter: ___, bodyDropped: ____, ...header } = event as DeadLetter;
-  return JSON.stringify("pending" in header ? { ...keyAsEvent, ...header } : header);
+  if (!("pending" in header)) return JSON.stringify(header);
+  const { pending, ...key } = header as unknown as SpilledKey;
+  // A cause's `delivered` is stored as `told`.
+  const causes: object[] = [];
+  for (const { delivered: told, ...cause } of pending.causes) causes.push({ ...cause, told });
+  return JSON.stringify({ ...keyAsEvent, ...key, pending: { ...pending, causes } });
 }
 
 export const readSpillHeader = (row: Row): SpillHeader => ({

@@ -4,7 +4,7 @@ import { whole } from "../engine/state/sharding.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import { natsFault } from "../journal/nats/fault.ts";
 import { placesOf } from "./layout.ts";
-import { annotationsOf, fleetPlace, isEarlier, slotName, spreadsNote } from "./location.ts";
+import { annotationsOf, fleetPlace, isEarlier, shardingsNote, slotName } from "./location.ts";
 import { type FoundSet, readSets } from "./nats-sets.ts";
 import { type NatsStoreOptions, withNats } from "./open-journal.ts";
 
@@ -72,7 +72,7 @@ function placeOf(
     );
   }
   const { where, annotations } = place(fleetPlace(slots), found.set);
-  return { where, annotations: { ...annotations, ...spreadsNote(found.spreads) } };
+  return { where, annotations: { ...annotations, ...shardingsNote(found.shardings) } };
 }
 
 /** Returns the set that was used last. `undefined` if that cannot be determined. */
@@ -95,10 +95,10 @@ const isOfOne = ({ slots }: FoundSet): boolean => slots.size === 1 && slots.has(
  * Returns the number of slots of the fleet that the checkpoints belong to: `asked`, if each function is where it would be with
  * that number.
  */
-function slotsOf({ slots, spreads }: FoundSet, asked: number | undefined): number | undefined {
+function slotsOf({ slots, shardings }: FoundSet, asked: number | undefined): number | undefined {
   const least = Math.max(...slots.keys()) + 1;
   const fits = (count: number) => {
-    const layout = { slots: count, spreadOf: (name: string) => spreads.get(name) ?? whole };
+    const layout = { slots: count, shardingOf: (name: string) => shardings.get(name) ?? whole };
     const isRight = ([slot, names]: readonly [number, ReadonlySet<string>]) =>
       [...names].every((name) => placesOf(layout, name).includes(slot));
     return count >= least && [...slots].every(isRight);

@@ -1,7 +1,7 @@
 import { runtimeAccount } from "../access/account.ts";
 import { pause } from "../base/clock.ts";
 import { type ErrorCode, WatchfireError } from "../base/errors.ts";
-import { isAsAsked, spreadOf } from "../engine/state/sharding.ts";
+import { isSatisfiedBy, shardingOf } from "../engine/state/sharding.ts";
 import { elsewhere } from "../journal/journal.ts";
 import { DataFolder } from "../journal/sqlite/data-folder.ts";
 import { Elector } from "../lease/elector.ts";
@@ -11,7 +11,7 @@ import { awaited } from "../slots/taken-fleet.ts";
 import { findPlace } from "./find.ts";
 import { fleetSlots } from "./fleet-slots.ts";
 import { namesIn } from "./layout.ts";
-import { fleetPlace, type JournalLocation, placeIn, positionsKey, spreadsIn, spreadsNote } from "./location.ts";
+import { fleetPlace, type JournalLocation, placeIn, positionsKey, shardingsIn, shardingsNote } from "./location.ts";
 import { movePositions } from "./move.ts";
 import { withNats } from "./open-journal.ts";
 import { openSources, type PlaceOptions } from "./sources.ts";
@@ -123,20 +123,20 @@ export class FleetEntry {
   }
 
   /**
-   * Returns the work to do while no replica is active. `spread`: a manifest requests another sharding than its function's
+   * Returns the work to do while no replica is active. `reshard`: a manifest requests another sharding than its function's
    * checkpoints have. `sweep`: many recorded functions have no manifest.
    */
-  private async due(annotations: Readonly<Record<string, string>>): Promise<"spread" | "sweep" | undefined> {
-    const spreads = spreadsIn(annotations);
-    if (spreads.size === 0) return undefined;
+  private async due(annotations: Readonly<Record<string, string>>): Promise<"reshard" | "sweep" | undefined> {
+    const shardings = shardingsIn(annotations);
+    if (shardings.size === 0) return undefined;
     const manifests = await this.options.manifests();
     const isOther = (manifest: FunctionManifest) => {
-      const runs = spreads.get(manifest.name);
-      return runs && !isAsAsked(spreadOf(manifest), runs);
+      const runs = shardings.get(manifest.name);
+      return runs && !isSatisfiedBy(shardingOf(manifest), runs);
     };
-    if (manifests.some(isOther)) return "spread";
-    for (const { name } of manifests) spreads.delete(name);
-    return spreads.size >= mostGone ? "sweep" : undefined;
+    if (manifests.some(isOther)) return "reshard";
+    for (const { name } of manifests) shardings.delete(name);
+    return shardings.size >= mostGone ? "sweep" : undefined;
   }
 
   /** Waits for the runtime's Lease, which no other runtime then holds, and moves the checkpoints, unless another replica does. */
@@ -180,7 +180,7 @@ export class FleetEntry {
     // The next check uses this annotation, or what an active replica has written meanwhile.
     if (found) return placeIn(elector.annotations).where === "" ? elector.annotate(found.annotations) : undefined;
     const isHere = place.where === here;
-    const due = isHere ? await this.due(elector.annotations) : "spread";
+    const due = isHere ? await this.due(elector.annotations) : "reshard";
     if (!due || this.obstacle(place) !== undefined) return;
     // A sweep that fails does not keep replicas from starting.
     this.wasTried = due === "sweep";
@@ -208,11 +208,11 @@ export class FleetEntry {
       const journals = sources.journals.map(({ store }) => store);
       const kept = await namesIn(journals, { retired: true });
       for (const { name } of await manifests()) kept.add(name);
-      const spreads = spreadsIn(elector.annotations);
-      const gone = [...spreads.keys()].filter((name) => !kept.has(name));
-      for (const name of gone) spreads.delete(name);
+      const shardings = shardingsIn(elector.annotations);
+      const gone = [...shardings.keys()].filter((name) => !kept.has(name));
+      for (const name of gone) shardings.delete(name);
       await sources.confirm();
-      await elector.annotate(spreadsNote(spreads));
+      await elector.annotate(shardingsNote(shardings));
       options.log.info({ functions: gone.length }, "removed functions taken off the Lease");
       return true;
     } finally {

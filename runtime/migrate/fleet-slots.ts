@@ -1,11 +1,11 @@
-import { isAsAsked, type Sharding, spreadOf } from "../engine/state/sharding.ts";
+import { isSatisfiedBy, type Sharding, shardingOf } from "../engine/state/sharding.ts";
 import type { Nats } from "../journal/nats/connection.ts";
 import { slotsOn } from "../journal/nats/sweep.ts";
 import { type Elector, lostError } from "../lease/elector.ts";
 import type { Fence } from "../lease/fence.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
 import { layoutOf, placesOf } from "./layout.ts";
-import { annotationsOf, fleetPlace, newestTerm, setOf, setOfName, slotName, spreadsNote } from "./location.ts";
+import { annotationsOf, fleetPlace, newestTerm, setOf, setOfName, shardingsNote, slotName } from "./location.ts";
 import { type Destination, fillJournal } from "./move.ts";
 import { sweepSets } from "./nats-sets.ts";
 import { type NatsStoreOptions, openSlot, roomOfSlot } from "./open-journal.ts";
@@ -38,12 +38,12 @@ export function fleetSlots(
     const fence = await newFence(connection, elector);
     const set = setOf(fence);
     await sweepSets(connection, clock, cluster, { set, from: sources.set });
-    const asked = new Map(manifests.map((manifest) => [manifest.name, spreadOf(manifest)]));
-    const spreadNow = (name: string): Sharding => {
-      const [wanted, had] = [asked.get(name), sources.layout.spreadOf(name)];
-      return wanted && !isAsAsked(wanted, had) ? wanted : had;
+    const asked = new Map(manifests.map((manifest) => [manifest.name, shardingOf(manifest)]));
+    const shardingNow = (name: string): Sharding => {
+      const [wanted, had] = [asked.get(name), sources.layout.shardingOf(name)];
+      return wanted && !isSatisfiedBy(wanted, had) ? wanted : had;
     };
-    const layout = layoutOf(slots, spreadNow, manifests);
+    const layout = layoutOf(slots, shardingNow, manifests);
     const end = endOf(sources);
     const carried: Record<string, string> = {};
     for (const slot of new Set([...names].flatMap((name) => placesOf(layout, name)))) {
@@ -71,8 +71,10 @@ export function fleetSlots(
         await journal.close(isDone && end === "clean");
       }
     }
-    const spreads = [...names].map((name) => [name, spreadNow(name)] as const).filter(([, { shards }]) => shards > 1);
-    return { ...annotationsOf({ where, set, carried }), ...spreadsNote(new Map(spreads)) };
+    const shardings = [...names]
+      .map((name) => [name, shardingNow(name)] as const)
+      .filter(([, { shards }]) => shards > 1);
+    return { ...annotationsOf({ where, set, carried }), ...shardingsNote(new Map(shardings)) };
   };
   return { where, fill };
 }

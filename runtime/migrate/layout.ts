@@ -1,5 +1,5 @@
 import { isUpTo } from "../base/resource-version.ts";
-import { respread, type Sharding, shardIn, whole } from "../engine/state/sharding.ts";
+import { replaceSharding, type Sharding, shardIn, whole } from "../engine/state/sharding.ts";
 import type { Cursor, KnownIdentity } from "../journal/batch.ts";
 import type { Checkpoint, StoredView } from "../journal/checkpoint.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
@@ -11,7 +11,7 @@ import { slotsOf } from "../slots/rendezvous.ts";
 export interface Layout {
   readonly slots: number;
   /** Returns how the keys of a function are spread. */
-  spreadOf(name: string): Sharding;
+  shardingOf(name: string): Sharding;
   /** True if a trigger has a `key`, so that one object may belong to several shards. */
   isKeyed(name: string, trigger: string): boolean;
   /** True if each shard has the function's schedules, and wakes its keys by them. */
@@ -20,13 +20,13 @@ export interface Layout {
 
 export function layoutOf(
   slots: number,
-  spreadOf: Layout["spreadOf"],
+  shardingOf: Layout["shardingOf"],
   manifests: readonly Pick<FunctionManifest, "name" | "triggers" | "delivery">[] = [],
 ): Layout {
   const byName = new Map(manifests.map((manifest) => [manifest.name, manifest]));
   return {
     slots,
-    spreadOf,
+    shardingOf,
     isKeyed: (name, trigger) => byName.get(name)?.triggers.find((each) => each.name === trigger)?.key !== undefined,
     isReconciler: (name) => byName.get(name)?.delivery.mode === "Reconcile",
   };
@@ -61,8 +61,10 @@ export interface FunctionRows {
 type ViewOf = Pick<StoredView, "function" | "trigger" | "resource">;
 
 /** Returns the slots of a function. */
-export const placesOf = ({ slots, spreadOf }: Pick<Layout, "slots" | "spreadOf">, name: string): readonly number[] =>
-  slotsOf(name, spreadOf(name).shards, slots);
+export const placesOf = (
+  { slots, shardingOf }: Pick<Layout, "slots" | "shardingOf">,
+  name: string,
+): readonly number[] => slotsOf(name, shardingOf(name).shards, slots);
 
 /**
  * Returns the share of a function that moves from the source to the target; `undefined` if nothing does. A shard with the same
@@ -70,16 +72,16 @@ export const placesOf = ({ slots, spreadOf }: Pick<Layout, "slots" | "spreadOf">
  * position, because one may have delivered events beyond another's. Their known objects are compared with a list instead.
  */
 export function shareOf({ from, source, to, target }: Move, name: string): FunctionRows | undefined {
-  const spread = to.spreadOf(name);
-  const shard = shardIn(target, name, spread, to.slots);
+  const sharding = to.shardingOf(name);
+  const shard = shardIn(target, name, sharding, to.slots);
   const before = placesOf(from, name);
   const now = placesOf(to, name);
   if (!shard || !before.includes(source)) return undefined;
-  const isAlike = before.length === now.length && (now.length === 1 || from.spreadOf(name).by === spread.by);
+  const isAlike = before.length === now.length && (now.length === 1 || from.shardingOf(name).by === sharding.by);
   if (isAlike && before.indexOf(source) !== now.indexOf(target)) return undefined;
-  const isReconciler = spread.by === "name" || to.isReconciler(name);
-  const former = shardIn(source, name, from.spreadOf(name), from.slots);
-  const isWholeIn = (namespace: string) => from.spreadOf(name).by === "namespace" && namespace !== "";
+  const isReconciler = sharding.by === "name" || to.isReconciler(name);
+  const former = shardIn(source, name, from.shardingOf(name), from.slots);
+  const isWholeIn = (namespace: string) => from.shardingOf(name).by === "namespace" && namespace !== "";
   const has: FunctionRows["has"] = (view, key, keys) => {
     if (isAlike || shard === "whole") return true;
     if (isSchedule(view)) return isReconciler || shard.isFirst;
@@ -90,7 +92,7 @@ export function shareOf({ from, source, to, target }: Move, name: string): Funct
     if (!has(view, "", undefined) && isSchedule(view)) return undefined;
     if (isSchedule(view)) return other ? olderOf(one, other) : one;
     const { namespace } = one;
-    const become = { ...one, selection: respread(one.selection, spread) };
+    const become = { ...one, selection: replaceSharding(one.selection, sharding) };
     if (isAlike) return become;
     if (shard !== "whole" && !shard.mayOwnIn(namespace) && namespace !== "") return undefined;
     if (before.length === 1) return become;

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { WatchfireError } from "../base/errors.ts";
-import { readSpread, type Sharding, wordsOf } from "../engine/state/sharding.ts";
+import { formatSharding, parseSharding, type Sharding } from "../engine/state/sharding.ts";
 import type { Fence } from "../lease/fence.ts";
 import type { LeaseApi } from "../lease/lease-api.ts";
 
@@ -85,7 +85,7 @@ export function isEarlier(found: string, set: string): boolean {
 }
 
 /** Annotation of the runtime's Lease: the sharding of each function that has, or should have, more than one shard. */
-const spreadsKey = "watchfire.dev/shards";
+const shardingsKey = "watchfire.dev/shards";
 
 const recordSchema = z.record(z.string(), z.string());
 
@@ -94,11 +94,11 @@ const recordSchema = z.record(z.string(), z.string());
  * @throws WatchfireError WF_CHECKPOINT_NEWER_SCHEMA if a newer runtime has written it
  * @throws SyntaxError or ZodError if the annotation was changed by others
  */
-export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Sharding> {
+export function shardingsIn({ [shardingsKey]: text = "{}" }: Readonly<Record<string, string>>): Map<string, Sharding> {
   return new Map(
     Object.entries(recordSchema.parse(JSON.parse(text))).map(([name, words]) => {
-      const spread = readSpread(words);
-      if (spread) return [name, spread];
+      const sharding = parseSharding(words);
+      if (sharding) return [name, sharding];
       const what = `the Lease says how the function ${name} is spread, in words that this runtime does not know`;
       throw new WatchfireError("WF_CHECKPOINT_NEWER_SCHEMA", { what, actual: words });
     }),
@@ -106,6 +106,8 @@ export function spreadsIn({ [spreadsKey]: text = "{}" }: Readonly<Record<string,
 }
 
 /** Returns the annotation for the shardings. */
-export const spreadsNote = (spreads: ReadonlyMap<string, Sharding>): Record<string, string> => ({
-  [spreadsKey]: JSON.stringify(Object.fromEntries([...spreads].map(([name, spread]) => [name, wordsOf(spread)]))),
+export const shardingsNote = (shardings: ReadonlyMap<string, Sharding>): Record<string, string> => ({
+  [shardingsKey]: JSON.stringify(
+    Object.fromEntries([...shardings].map(([name, sharding]) => [name, formatSharding(sharding)])),
+  ),
 });

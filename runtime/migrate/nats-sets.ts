@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { WatchfireError } from "../base/errors.ts";
-import { type Sharding, spreadIn } from "../engine/state/sharding.ts";
+import { type Sharding, shardingIn } from "../engine/state/sharding.ts";
 import { Checkpoint } from "../journal/checkpoint.ts";
 import { MemoryJournal } from "../journal/memory/journal.ts";
 import type { Nats } from "../journal/nats/connection.ts";
@@ -19,7 +19,7 @@ export interface FoundSet {
   readonly set: string;
   /** By slot, the functions it has rows of; empty for a damaged slot. */
   readonly slots: ReadonlyMap<number, ReadonlySet<string>>;
-  readonly spreads: ReadonlyMap<string, Sharding>;
+  readonly shardings: ReadonlyMap<string, Sharding>;
   /** True if a runtime has used it. A set that was only copied into may be incomplete. */
   readonly isWorked: boolean;
   /** The place that its checkpoints were moved to, if they were. */
@@ -42,7 +42,7 @@ export async function readSets(nats: Nats, clock: Clock, isAsked = (_: string) =
 
 async function readSet(nats: Nats, clock: Clock, set: string, names: readonly string[]): Promise<FoundSet> {
   const slots = new Map<number, ReadonlySet<string>>();
-  const spreads = new Map<string, Sharding>();
+  const shardings = new Map<string, Sharding>();
   let [owner, moved, fault]: [string?, string?, WatchfireError?] = [];
   let last = 0;
   let isWorked = set === "";
@@ -68,13 +68,13 @@ async function readSet(nats: Nats, clock: Clock, set: string, names: readonly st
     owner ??= disk?.cluster;
     for (const { function: name, cursors } of disk?.views.values() ?? [])
       for (const { selection } of cursors.values()) {
-        const spread = spreadIn(selection);
-        if (spread) spreads.set(name, spread);
+        const sharding = shardingIn(selection);
+        if (sharding) shardings.set(name, sharding);
       }
     const stores = disk ? [new Checkpoint(new MemoryJournal(disk))] : [];
     slots.set(Number(slot.slice(slot.lastIndexOf("_") + 1)), await namesIn(stores, { retired: true }));
   }
-  return { set, slots, spreads, isWorked, moved, last, owner, fault };
+  return { set, slots, shardings, isWorked, moved, last, owner, fault };
 }
 
 /**

@@ -6,7 +6,7 @@ import { type Elector, type Eligible, lostError } from "../lease/elector.ts";
 import { awaited } from "../slots/taken-fleet.ts";
 import { findPlace, unplaced } from "./find.ts";
 import { alone } from "./layout.ts";
-import { annotationsOf, placeIn, positionsKey, setOf, spreadsNote } from "./location.ts";
+import { annotationsOf, placeIn, positionsKey, setOf, shardingsNote } from "./location.ts";
 import { copyAll, type Destination, fillJournal, movePositions } from "./move.ts";
 import { isShared, type NatsPlace, openShared, type SharedPlace } from "./open-journal.ts";
 import { endOf, type PlaceOptions, type SourceJournals } from "./sources.ts";
@@ -171,7 +171,7 @@ class SoleStore {
     const waiting = (why: string | undefined) => options.waiting?.(why && awaited(why).message);
     const fill: Destination["fill"] = async (sources) => {
       await copy(sources);
-      return { ...annotationsOf({ where, set, carried: {} }), ...spreadsNote(new Map()) };
+      return { ...annotationsOf({ where, set, carried: {} }), ...shardingsNote(new Map()) };
     };
     return movePositions({ ...options, waiting }, elector, { where, fill }, signal);
   }

@@ -12,7 +12,7 @@ import { type Elector, lostError } from "../lease/elector.ts";
 import { fleetLeases } from "../slots/fleet-leases.ts";
 import { TakenFleet, type TakeOptions } from "../slots/taken-fleet.ts";
 import { alone, type Layout, layoutOf } from "./layout.ts";
-import { type JournalLocation, placeIn, positionsKey, setOfName, slotName, spreadsIn } from "./location.ts";
+import { type JournalLocation, placeIn, positionsKey, setOfName, shardingsIn, slotName } from "./location.ts";
 import { connectNats, isShared, type NatsStoreOptions, openShared, openSlot } from "./open-journal.ts";
 
 /** Size of a slot's cache of bodies, in bytes. Each body is read once. */
@@ -97,7 +97,7 @@ async function openFleet(
   slots: number,
   signal: AbortSignal,
 ): Promise<SourceJournals | undefined> {
-  const spreads = spreadsIn(elector.annotations);
+  const shardings = shardingsIn(elector.annotations);
   const { transport, namespace, account = runtimeAccount, identity } = options;
   if (identity === undefined) throw lostError("it was lost before the store was open");
   const leases = fleetLeases(transport, { namespace, account, label: accountLabel(account) });
@@ -136,7 +136,7 @@ async function openFleet(
   }
   const fleet = taken;
   return {
-    layout: layoutOf(slots, (name) => spreads.get(name) ?? whole),
+    layout: layoutOf(slots, (name) => shardings.get(name) ?? whole),
     journals,
     set,
     confirm: () => fleet.confirm(),

@@ -24,7 +24,7 @@ const clock = new VirtualClock();
 const quiet: ObjectReport = {
   position: { lowWaterMark: resourceVersion("7"), ready: true },
   known: { resourceVersion: resourceVersion("5"), deleted: false },
-  isStranger: false,
+  hasNeverMatched: false,
   lane: undefined,
   waits: false,
   filtered: [],

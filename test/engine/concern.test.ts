@@ -6,7 +6,7 @@ import type { Shard } from "../../runtime/engine/state/shard.ts";
 import { VirtualClock } from "../virtual-clock.ts";
 import { change, trigger } from "./fixture.ts";
 
-const shard: Shard = { number: 0, spread: "2 by name", isFirst: true, owns: () => false, mayOwnIn: () => true };
+const shard: Shard = { number: 0, sharding: "2 by name", isFirst: true, owns: () => false, mayOwnIn: () => true };
 
 test("what a shard's `key` takes to tell whose a change is goes on the function's account", () => {
   let now = 0;
@@ -15,7 +15,7 @@ test("what a shard's `key` takes to tell whose a change is goes on the function'
   clock.monotonic = () => now++;
   const time = new LoopTime(clock).account("f");
   const key = { type: "expression", expression: "object.metadata.name" } as const;
-  const view = { trigger: { ...trigger(), key }, standing: () => undefined, alive: () => undefined };
+  const view = { trigger: { ...trigger(), key }, stateAfterQueue: () => undefined, alive: () => undefined };
   expect(concernOf(view as unknown as KnownObjects, shard, time)(change("Added", "a", 11))).toBe(false);
   expect(time.spent.get("keys")).toBeGreaterThan(0);
 });

@@ -14,12 +14,12 @@ class Worker {
   /** Number of events that it started in each of its turns, and outside of them. */
   readonly began: number[] = [];
   private waiting = 0;
-  readonly place: ReturnType<FairScheduler["place"]>;
+  readonly place: ReturnType<FairScheduler["addFunction"]>;
   private readonly most: number;
 
-  constructor(rota: FairScheduler, most = Number.POSITIVE_INFINITY) {
+  constructor(scheduler: FairScheduler, most = Number.POSITIVE_INFINITY) {
     this.most = most;
-    this.place = rota.place("f");
+    this.place = scheduler.addFunction("f");
     this.place.onTurn(() => this.pump());
   }
 
@@ -48,8 +48,8 @@ class Worker {
   }
 }
 
-const workers = (rota: FairScheduler, count: number, most?: number) =>
-  Array.from({ length: count }, () => new Worker(rota, most));
+const workers = (scheduler: FairScheduler, count: number, most?: number) =>
+  Array.from({ length: count }, () => new Worker(scheduler, most));
 const sum = (all: readonly Worker[]) => all.reduce((events, { underWay }) => events + underWay.length, 0);
 
 describe("functions whose handlers are brief", () => {
@@ -60,8 +60,8 @@ describe("functions whose handlers are brief", () => {
   });
 
   it("take turns beyond that, in the order in which they came, of 64 events each", () => {
-    const rota = new FairScheduler(new VirtualClock());
-    const [first, second, third, fourth] = workers(rota, 4) as [Worker, Worker, Worker, Worker];
+    const scheduler = new FairScheduler(new VirtualClock());
+    const [first, second, third, fourth] = workers(scheduler, 4) as [Worker, Worker, Worker, Worker];
     first.take(256);
     for (const each of [second, third, fourth]) each.take(1);
     for (const each of [second, third]) each.take(99);
@@ -90,9 +90,9 @@ describe("functions whose handlers are brief", () => {
     );
     fc.assert(
       fc.property(steps, (all) => {
-        const rota = new FairScheduler(new VirtualClock());
+        const scheduler = new FairScheduler(new VirtualClock());
         // Two of them always start something, so there are always at least two.
-        const five = workers(rota, 5, 200);
+        const five = workers(scheduler, 5, 200);
         for (const each of five) each.take(1);
         for (const { who, does, events } of all) {
           const worker = five[who] as Worker;
@@ -110,18 +110,18 @@ describe("functions whose handlers are brief", () => {
 
   it("hold nobody up for long where nothing of theirs comes back, and are counted again from then on", async () => {
     const clock = new VirtualClock();
-    const rota = new FairScheduler(clock);
-    const [hangs, waits] = workers(rota, 2) as [Worker, Worker];
+    const scheduler = new FairScheduler(clock);
+    const [hangs, waits] = workers(scheduler, 2) as [Worker, Worker];
     hangs.take(256);
     waits.take(200);
     await clock.advance(199);
     expect(waits.began).toEqual([]);
     await clock.advance(1);
     expect(waits.began).toEqual([200]);
-    expect([hangs.place.hangs, waits.place.hangs]).toEqual([true, false]);
+    expect([hangs.place.isStuck, waits.place.isStuck]).toEqual([true, false]);
     // A late end was written off before, and does not free room a second time.
     hangs.end(256);
-    expect(hangs.place.hangs).toBe(false);
+    expect(hangs.place.isStuck).toBe(false);
     hangs.take(300);
     expect(hangs.underWay.length).toBe(56);
   });
@@ -132,9 +132,9 @@ describe("functions whose handlers are brief", () => {
     hangs.take(256);
     waits.take(1);
     await clock.advance(200);
-    expect([hangs.place.hangs, hangs.place.share]).toEqual([true, Number.POSITIVE_INFINITY]);
+    expect([hangs.place.isStuck, hangs.place.readyLimit]).toEqual([true, Number.POSITIVE_INFINITY]);
     hangs.place.leave(undefined);
-    expect(hangs.place.hangs).toBe(false);
+    expect(hangs.place.isStuck).toBe(false);
   });
 
   it("are not taken for hanging where the event loop stood still", async () => {
@@ -145,9 +145,9 @@ describe("functions whose handlers are brief", () => {
     const { monotonic } = clock;
     clock.monotonic = () => monotonic.call(clock) + 300;
     await clock.advance(50);
-    expect(one.place.hangs).toBe(false);
+    expect(one.place.isStuck).toBe(false);
     await clock.advance(50);
-    expect(one.place.hangs).toBe(true);
+    expect(one.place.isStuck).toBe(true);
   });
 
   it("are not taken for hanging while some of their events come back", async () => {
@@ -160,7 +160,7 @@ describe("functions whose handlers are brief", () => {
       await clock.advance(150);
     }
     expect(waits.began).toEqual([]);
-    expect(waits.place.share).toBe(4_000);
+    expect(waits.place.readyLimit).toBe(4_000);
   });
 
   it("are not taken for hanging as soon as they have begun, however long the others have hung", async () => {
@@ -172,9 +172,9 @@ describe("functions whose handlers are brief", () => {
     waits.take(300);
     await clock.advance(50);
     // The 200 are written off, the 56 are not.
-    expect([waits.began, young.place.hangs]).toEqual([[200], false]);
+    expect([waits.began, young.place.isStuck]).toEqual([[200], false]);
     await clock.advance(150);
-    expect([waits.queued, young.place.hangs]).toEqual([0, true]);
+    expect([waits.queued, young.place.isStuck]).toEqual([0, true]);
   });
 
   it("leave no timer behind once nobody waits", async () => {
@@ -190,15 +190,15 @@ describe("functions whose handlers are brief", () => {
   });
 
   it("share room for what waits among those that are engaged, as long as their turn is to come", () => {
-    const rota = new FairScheduler(new VirtualClock());
-    const hundred = workers(rota, 100);
+    const scheduler = new FairScheduler(new VirtualClock());
+    const hundred = workers(scheduler, 100);
     for (const each of hundred) each.take(10);
     const [first, last] = [hundred[0], hundred[99]] as [Worker, Worker];
-    expect([first.place.share, last.place.share]).toEqual([Number.POSITIVE_INFINITY, 80]);
-    for (const each of workers(rota, 4_900)) each.take(1);
-    expect(last.place.share).toBe(16);
+    expect([first.place.readyLimit, last.place.readyLimit]).toEqual([Number.POSITIVE_INFINITY, 80]);
+    for (const each of workers(scheduler, 4_900)) each.take(1);
+    expect(last.place.readyLimit).toBe(16);
     while (last.queued > 0) for (const each of hundred) each.end(10);
-    expect(last.place.share).toBe(Number.POSITIVE_INFINITY);
+    expect(last.place.readyLimit).toBe(Number.POSITIVE_INFINITY);
   });
 });
 
@@ -240,15 +240,15 @@ describe("a handler", () => {
  */
 async function functions(...names: readonly string[]) {
   const clock = new VirtualClock();
-  const rota = new FairScheduler(clock);
+  const scheduler = new FairScheduler(clock);
   const places: FairShare[] = [];
-  const place = rota.place.bind(rota);
-  rota.place = (name) => {
+  const place = scheduler.addFunction.bind(scheduler);
+  scheduler.addFunction = (name) => {
     const made = place(name);
     places.push(made);
     return made;
   };
-  const it = await (await DispatchFixture.open({ clock, rota })).listed();
+  const it = await (await DispatchFixture.open({ clock, scheduler })).listed();
   const given = new Map<string, number>();
   const give = it.runner.give.bind(it.runner);
   it.runner.give = (delivery: Delivery, listener: DeliveryListener) => {
@@ -365,11 +365,11 @@ describe("in a dispatcher", () => {
     await burst(300, "other");
     await burst(1, "waits");
     await it.clock.advance(200);
-    expect(places[0]?.hangs).toBe(true);
+    expect(places[0]?.isStuck).toBe(true);
     await burst(1, "one");
     const [, second] = [...it.runner.open.keys()].filter((name) => name.startsWith("one"));
     await it.runner.end(second ?? "");
-    expect(places[0]?.hangs).toBe(false);
+    expect(places[0]?.isStuck).toBe(false);
   });
 
   it("the sources of a function wait once it holds its share of what all may have waiting", async () => {

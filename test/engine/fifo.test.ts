@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { Fifo, type FifoItem } from "../../runtime/engine/work/ready-queue.ts";
 
 class One implements FifoItem<One> {
-  line: Fifo<One> | undefined;
-  before: One | undefined;
-  behind: One | undefined;
+  list: Fifo<One> | undefined;
+  previous: One | undefined;
+  next: One | undefined;
 }
 
 const membersOf = (line: Fifo<One>): One[] => {
   const members: One[] = [];
-  for (let one = line.first; one; one = one.behind) members.push(one);
+  for (let one = line.first; one; one = one.next) members.push(one);
   return members;
 };
 
@@ -23,11 +23,11 @@ test("a line has those who came and have not left, in the order in which they ca
       const expected = new Map<Fifo<One>, One[]>(lines.map((line) => [line, []]));
       for (const [index, second] of taken) {
         const one = ones[index] as One;
-        const { line: left } = one;
+        const { list: left } = one;
         if (left) {
           left.remove(one);
           expected.set(left, expected.get(left)?.filter((each) => each !== one) ?? []);
-          expect([one.line, one.before, one.behind]).toEqual([undefined, undefined, undefined]);
+          expect([one.list, one.previous, one.next]).toEqual([undefined, undefined, undefined]);
         } else {
           const joined = lines[second ? 1 : 0];
           joined.push(one);
@@ -37,7 +37,7 @@ test("a line has those who came and have not left, in the order in which they ca
           const members = membersOf(line);
           const same = members.length === expected.get(line)?.length;
           expect(same && members.every((each, at) => each === expected.get(line)?.[at])).toBe(true);
-          expect(members.every((each, at) => each.line === line && each.before === members[at - 1])).toBe(true);
+          expect(members.every((each, at) => each.list === line && each.previous === members[at - 1])).toBe(true);
         }
       }
     }),

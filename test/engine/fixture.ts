@@ -180,7 +180,7 @@ export interface DispatchOptions {
   readonly namespace?: string;
   readonly memoryBudget?: number;
   readonly look?: Look;
-  readonly rota?: FairScheduler;
+  readonly scheduler?: FairScheduler;
   /** Called before the function is loaded. */
   readonly opened?: (parts: Pick<DispatchFixture, "store" | "dispatcher" | "clock">) => Promise<unknown>;
   readonly onLost?: (error: WatchfireError) => void;
@@ -227,7 +227,7 @@ export class DispatchFixture {
       ...parts,
       ...(memoryBudget !== undefined && { memoryBudget }),
       ...(options.look && { look: options.look }),
-      ...(options.rota && { rota: options.rota }),
+      ...(options.scheduler && { scheduler: options.scheduler }),
     });
     await options.opened?.({ store, dispatcher, clock });
     const loaded = await dispatcher.function(options.manifest ?? manifest(), {

@@ -26,10 +26,10 @@ function read(
     known.map(({ name, uid, rv }) => [key(name), { uid, resourceVersion: resourceVersion(String(rv)) }]),
   );
   const told: string[] = [];
-  const tell = (it: Difference) => told.push(lineOf(it));
+  const deliver = (it: Difference) => told.push(lineOf(it));
   const heldLimit = 16 << 20;
   const lookup = (it: string) => before.get(it);
-  const gap = new GapDiff({ lookup, mode, believed, heldLimit, tellsUnknown: false, tell });
+  const gap = new GapDiff({ lookup, mode, believed, heldLimit, deliversUnknown: false, deliver });
   for (const { name, rv, ...over } of listed) gap.item(change("Added", name, rv, over));
   const { found, ...counts } = gap.end(before);
   return { told, found: found.map(lineOf), ...counts };

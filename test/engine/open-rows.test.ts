@@ -19,12 +19,12 @@ function rowsWith(...all: readonly StartedEvent[]): OpenRows {
 test("a tombstone takes what is settled of its name's earlier objects out of rows, and no more", () => {
   const rows = rowsWith(of, other, third);
   expect([rows.settle(7, of), rows.settle(7, third)]).toEqual([false, false]);
-  expect(rows.bury(1, "a", "first")).toEqual([]);
-  expect(rows.bury(1, "b", "second")).toEqual([]);
-  expect(rows.bury(1, "a", "second")).toEqual([{ id: 7, started: [other, third] }]);
-  expect(rows.bury(1, "a", "third")).toEqual([]);
+  expect(rows.recordDeletion(1, "a", "first")).toEqual([]);
+  expect(rows.recordDeletion(1, "b", "second")).toEqual([]);
+  expect(rows.recordDeletion(1, "a", "second")).toEqual([{ id: 7, started: [other, third] }]);
+  expect(rows.recordDeletion(1, "a", "third")).toEqual([]);
   expect(rows.settle(7, other)).toBe(true);
-  expect(rows.bury(2, "a", "second")).toEqual([]);
+  expect(rows.recordDeletion(2, "a", "second")).toEqual([]);
 });
 
 test("a row in which little is open is written without what is settled", () => {
@@ -35,8 +35,10 @@ test("a row in which little is open is written without what is settled", () => {
     return rows.shrink(7)?.started.length;
   });
   expect(shrunk.flatMap((left, index) => (left === undefined ? [] : [[index + 1, left]]))).toEqual([[12, 4]]);
-  expect(rows.bury(1, "n0", "another")).toEqual([]);
-  expect(rows.bury(1, "n12", "another")).toEqual([{ id: 7, started: [13, 14, 15].map((index) => all[index]) }]);
+  expect(rows.recordDeletion(1, "n0", "another")).toEqual([]);
+  expect(rows.recordDeletion(1, "n12", "another")).toEqual([
+    { id: 7, started: [13, 14, 15].map((index) => all[index]) },
+  ]);
   expect(rows.settle(7, attempt("n15", "uid-15"))).toBe(true);
 });
 
@@ -44,7 +46,7 @@ test("a tombstone leaves what is not settled on record", () => {
   const again = { ...of, id: "first/6/Modified" };
   const rows = rowsWith(of, again, other);
   rows.settle(7, of);
-  expect(rows.bury(1, "a", "second")).toEqual([{ id: 7, started: [again, other] }]);
+  expect(rows.recordDeletion(1, "a", "second")).toEqual([{ id: 7, started: [again, other] }]);
 });
 
 test("a tombstone takes them out of each row that tells of them, however many there are", () => {
@@ -54,8 +56,8 @@ test("a tombstone takes them out of each row that tells of them, however many th
     rows.settle(row, of);
   }
   expect(rows.settle(8, other)).toBe(true);
-  expect(rows.bury(1, "a", "second")).toEqual([7, 9].map((id) => ({ id, started: [other] })));
-  expect(rows.bury(1, "a", "third")).toEqual([]);
+  expect(rows.recordDeletion(1, "a", "second")).toEqual([7, 9].map((id) => ({ id, started: [other] })));
+  expect(rows.recordDeletion(1, "a", "third")).toEqual([]);
 });
 
 /** Reference model of rows: what each contains, and which of it is still open. */
@@ -114,7 +116,7 @@ test("rows tell of what is open, and of what is settled until a tombstone takes 
           if (found) expect(rows.settle(found.row, { ...found.attempt })).toBe(plain.settle(found.row, found.attempt));
         } else {
           const { key, uid } = each.buries;
-          const told = rows.bury(1, key, uid).toSorted((a, b) => a.id - b.id);
+          const told = rows.recordDeletion(1, key, uid).toSorted((a, b) => a.id - b.id);
           expect(told).toEqual(plain.bury(1, key, uid));
         }
       }

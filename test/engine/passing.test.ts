@@ -198,7 +198,7 @@ describe("changes that lack what a function demands", () => {
   it("of another shard are no shard's to count", async () => {
     const shard = {
       number: 1,
-      spread: "2 by name",
+      sharding: "2 by name",
       isFirst: false,
       owns: (key: string) => key.endsWith("a"),
       mayOwnIn: () => true,

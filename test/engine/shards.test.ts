@@ -8,7 +8,7 @@ import { minute, schedule } from "./schedule/fixture.ts";
 /** A shard of the keys that end in one of these letters. */
 const shardOf = (letters: string, isFirst = false): Shard => ({
   number: isFirst ? 0 : 1,
-  spread: "2 by name",
+  sharding: "2 by name",
   isFirst,
   owns: (key) => letters.includes(key.at(-1) ?? ""),
   mayOwnIn: () => true,
@@ -91,7 +91,7 @@ describe("a shard by namespace", () => {
   const inTeamB = {
     ...shardOf("a"),
     mayOwnIn: (namespace: string) => namespace === "team-b",
-    spread: "2 by namespace",
+    sharding: "2 by namespace",
   };
 
   test("takes what is in a namespace that is named later for news, though it had none before", async () => {

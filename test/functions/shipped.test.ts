@@ -33,7 +33,7 @@ for (const manifest of shipped.functions) {
       if (!trigger) return;
       expect([event.object.apiVersion, event.object.kind]).toEqual([trigger.apiVersion, trigger.kind]);
       const hash = event.oldObject && new FieldsDigest(trigger.changedFields).of(JSON.stringify(event.oldObject));
-      const before = { hash, matched: undefined, doubted: false };
+      const before = { hash, matched: undefined, possiblyOutdated: false };
       const body = Buffer.from(JSON.stringify(event.object));
       const verdict = new Filter(trigger).judge(event.type, body, before, undefined);
       expect(verdict.deliver).toBe(true);

@@ -253,7 +253,7 @@ test.each<readonly [string, Trigger["namespaces"]]>([
 ])("a shard by namespace opens no source for another shard's namespaces, %s", async (_, namespaces) => {
   const triggers = [{ ...trigger({ name: "settings" }), namespaces }];
   const mayOwnIn = (name: string) => name !== "b";
-  const shard = { number: 1, spread: "2 by namespace", isFirst: false, owns: () => false, mayOwnIn };
+  const shard = { number: 1, sharding: "2 by namespace", isFirst: false, owns: () => false, mayOwnIn };
   const opened: (string | undefined)[] = [];
   // The source of the namespaces lists all existing ones; every other source is recorded.
   const subscribe = ({ kind, namespace }: SourceSpec, subscriber: Subscriber) => {

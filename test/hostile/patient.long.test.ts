@@ -138,7 +138,7 @@ describe("a hostile function that is patient harms its neighbours a few times at
     const body = Buffer.from(JSON.stringify({ data: { x: `${"a".repeat(28)}!` }, names }));
     innocents.forget();
     for (let event = 0; event < 200; event++) {
-      filter.judge("Modified", body, { hash: undefined, matched: undefined, doubted: false }, undefined);
+      filter.judge("Modified", body, { hash: undefined, matched: undefined, possiblyOutdated: false }, undefined);
       await new Promise(setImmediate);
     }
     expect([innocents.interruptions, fixture.deaths]).toEqual([0, []]);

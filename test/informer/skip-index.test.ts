@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { resourceVersion } from "../../runtime/base/resource-version.ts";
 import { Members } from "../../runtime/informer/fanout/members.ts";
-import type { AskedField, Interest, PassedCounter } from "../../runtime/informer/fanout/subscriber.ts";
+import type { AskedField, PassedCounter, SkipRule } from "../../runtime/informer/fanout/subscriber.ts";
 import { type Change, objectKey } from "../../runtime/informer/scan/change.ts";
 import type { ChangeType } from "../../runtime/manifest/function.ts";
 import { change } from "../engine/fixture.ts";
@@ -28,7 +28,7 @@ class Asking extends RecordingSubscriber {
   lastPassed: string | undefined;
   /** True if it was notified of a skipped change since it last took the counts. */
   isDue = false;
-  readonly interest: Interest | undefined;
+  readonly skipRule: SkipRule | undefined;
   private tally: PassedCounter | undefined;
 
   private readonly asked: { readonly color: string; readonly knowing: Knowing };
@@ -37,7 +37,7 @@ class Asking extends RecordingSubscriber {
   constructor(id: string, color: string, knowing: Knowing, standsBy: boolean) {
     super("1", id);
     this.asked = { color, knowing };
-    if (standsBy) this.interest = { field: knowing, value: color, token: this };
+    if (standsBy) this.skipRule = { field: knowing, value: color, token: this };
   }
 
   passedBy(tally: PassedCounter): void {

@@ -174,8 +174,8 @@ export function storeContract(place: () => Promise<StorePlace>): void {
     const others = spilledEvent(other.id, 6, { function: "other" });
     const oldBody = Buffer.from("{}");
     await commit(first, { spill: [spilledEvent(id, 4), spilledEvent(id, 5, { oldBody, redelivered: true }), others] });
-    await first.doubtSpilled("copy");
-    await first.doubtSpilled("nobody");
+    await first.markSpillPossiblyDelivered("copy");
+    await first.markSpillPossiblyDelivered("nobody");
     await commit(first, { spill: [spilledEvent(id, 7)] });
     await first.sync();
     await kill(first);

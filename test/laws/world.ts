@@ -111,7 +111,13 @@ export function runHotWorld(seed: number): ReturnType<typeof runWorld> {
 export function runShardWorld(seed: number): ReturnType<typeof runWorld> {
   const number = seed % 3;
   const owns = (key: string) => key.charCodeAt(key.length - 1) % 3 === number;
-  return runWorld(seed, inMemory(), { number, spread: "3 by key", isFirst: number === 0, owns, mayOwnIn: () => true });
+  return runWorld(seed, inMemory(), {
+    number,
+    sharding: "3 by key",
+    isFirst: number === 0,
+    owns,
+    mayOwnIn: () => true,
+  });
 }
 
 /**

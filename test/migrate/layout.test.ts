@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { resourceVersion, resourceVersionIn } from "../../runtime/base/resource-version.ts";
-import { type Sharding, selectionOf, spreadOf, whole } from "../../runtime/engine/state/sharding.ts";
+import { type Sharding, selectionOf, shardingOf, whole } from "../../runtime/engine/state/sharding.ts";
 import { type Cursor, emptyBatch, type KnownState, runId } from "../../runtime/journal/batch.ts";
 import { copyJournal } from "../../runtime/migrate/copy.ts";
 import { alone, type Layout, layoutOf } from "../../runtime/migrate/layout.ts";
@@ -14,8 +14,8 @@ const plain: LayoutKind = { isKeyed: () => false, isReconciler: () => false };
 const version = (number: number) => resourceVersion(String(number));
 const ownSelection = selectionOf("app=web", "", undefined);
 
-const layout = (slots: number, spreads: Record<string, Sharding>): Layout =>
-  layoutOf(slots, (name) => spreads[name] ?? whole);
+const layout = (slots: number, shardings: Record<string, Sharding>): Layout =>
+  layoutOf(slots, (name) => shardings[name] ?? whole);
 
 /** Migrates all stores of one layout to those of another. */
 async function carried(
@@ -196,8 +196,8 @@ test("a fleet of another number of slots has the same, with each position as it 
       fc.integer({ min: 3, max: 9 }),
       fc.integer({ min: 3, max: 9 }),
       async (objects, slots, others) => {
-        const spreads = { copy: { shards: 3, by: "key" } as const };
-        const [first, second] = [layout(slots, spreads), layout(others, spreads)];
+        const shardings = { copy: { shards: 3, by: "key" } as const };
+        const [first, second] = [layout(slots, shardings), layout(others, shardings)];
         const split = await carried([await filled(objects)], alone, first);
         const moved = await carried(split, first, second);
         const direct = await carried([await filled(objects)], alone, second);
@@ -209,8 +209,8 @@ test("a fleet of another number of slots has the same, with each position as it 
 });
 
 test("a key's run comes back under the number of its row, also where rows of two shards come together", async () => {
-  const spread: Sharding = { ...spreadOf({ delivery: { shards: 2, mode: "Reconcile" } as never }) };
-  const fleet = layout(4, { copy: spread });
+  const sharding: Sharding = { ...shardingOf({ delivery: { shards: 2, mode: "Reconcile" } as never }) };
+  const fleet = layout(4, { copy: sharding });
   const stores = Array.from({ length: 4 }, () => new MemoryStore());
   for (const [shard, slot] of slotsOf("copy", 2, 4).entries()) {
     const store = stores[slot] ?? new MemoryStore();
@@ -246,8 +246,8 @@ test("a key's run comes back under the number of its row, also where rows of two
 });
 
 test("an object that counts for keys of two shards is known in both, and where they come together as the older has it", async () => {
-  const spread: Sharding = { shards: 2, by: "name" };
-  const fleet = layout(8, { copy: spread });
+  const sharding: Sharding = { shards: 2, by: "name" };
+  const fleet = layout(8, { copy: sharding });
   const nature: LayoutKind = { isKeyed: (_, trigger) => trigger === "pods", isReconciler: () => true };
   const store = new MemoryStore();
   const { id: view } = await store.openView("copy", "pods", "/Pod");

@@ -173,7 +173,7 @@ class Pod {
 }
 
 /** The layout of functions without shards. */
-const layoutOf = (slots: number) => ({ slots, spreadOf: () => whole });
+const layoutOf = (slots: number) => ({ slots, shardingOf: () => whole });
 
 /** All data that a migration must keep. */
 async function contents(store: Checkpoint) {
@@ -363,7 +363,7 @@ describe.skipIf(!natsProgram)("positions on NATS (NATS_SERVER names the server's
     const place = placeIn(await one.annotations());
     const atWork = new KeptLease(
       leaseApi(one.transport, one.namespace, account),
-      () => ({ place, spreads: new Map() }),
+      () => ({ place, shardings: new Map() }),
       { warn: () => {} },
     );
     await one.deleteLeases();

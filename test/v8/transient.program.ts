@@ -24,7 +24,7 @@ for (let key = 0; key < 20_000; key++) {
     map.delete(key);
     continue;
   }
-  line.push({ entry, line: undefined, before: undefined, behind: undefined });
+  line.push({ entry, list: undefined, previous: undefined, next: undefined });
   // The first is removed when the next has been added, so that the queue is never empty.
   const { first } = line;
   if (first && first.entry !== entry) line.remove(first);

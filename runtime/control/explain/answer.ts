@@ -90,7 +90,7 @@ const givenUp = (type: string, attempts: number): TriggerAnswer => ({
 });
 
 function nothing({ report, trigger, live, show }: ObjectFacts): TriggerAnswer {
-  const refused = report.isStranger ? report.next?.heldBack : undefined;
+  const refused = report.hasNeverMatched ? report.next?.heldBack : undefined;
   if (live.type === "there" && refused) {
     const why = because(refused, "Modified", trigger, show);
     return { reason: refused.type, why: `it has not met the conditions yet: ${why}` };

@@ -1,7 +1,7 @@
 import { cut } from "../../base/wording.ts";
 import type { FunctionDispatch } from "../../engine/function-dispatch.ts";
 import type { FilteredEvent, PastRun } from "../../engine/history/history.ts";
-import { mostTold, type ObjectReport } from "../../engine/object-report.ts";
+import { mostReported, type ObjectReport } from "../../engine/object-report.ts";
 import type { SourceStatus } from "../../informer/fanout/observer.ts";
 import type { SourceSpec } from "../../informer/fanout/source-spec.ts";
 import type { DeadLetterSummary } from "../../journal/batch.ts";
@@ -95,7 +95,7 @@ async function lettersOf({ function: name, ...object }: ExplainQuestion, { deadL
   for (let page = 0; page < mostPages; page++) {
     const letters = await deadLetters.list({ function: name, after });
     const own = letters.filter((letter) => letter.namespace === object.namespace && letter.name === object.name);
-    found = [...found, ...own].slice(-mostTold);
+    found = [...found, ...own].slice(-mostReported);
     after = letters.at(-1)?.letter;
     if (letters.length < deadLetterPageSize) break;
   }

@@ -37,7 +37,7 @@ export interface LoopAccounts {
  */
 export class LoopTime implements LoopAccounts {
   private readonly clock: Clock;
-  private readonly line = new Set<LoopAccount>();
+  private readonly waiting = new Set<LoopAccount>();
   /** By function. A function may be loaded in several parts, or again before it is unloaded: each has an account. */
   private readonly open = new Map<string, LoopAccount[]>();
   /** Accounts with a use that their share has not paid off yet. */
@@ -108,12 +108,12 @@ export class LoopTime implements LoopAccounts {
   }
 
   waits(account: LoopAccount): boolean {
-    return this.line.has(account);
+    return this.waiting.has(account);
   }
 
   /** Queues an account for a turn. */
   wait(account: LoopAccount): void {
-    this.line.add(account);
+    this.waiting.add(account);
     if (this.isDue) return;
     this.turnAfter(betweenMs);
   }
@@ -129,7 +129,7 @@ export class LoopTime implements LoopAccounts {
     const others = this.open.get(functionName)?.filter((each) => each !== account) ?? [];
     if (others.length > 0) this.open.set(functionName, others);
     else this.open.delete(functionName);
-    this.line.delete(account);
+    this.waiting.delete(account);
     this.sharers.delete(account);
   }
 
@@ -142,14 +142,14 @@ export class LoopTime implements LoopAccounts {
       this.turnAfter(chargedMs);
       return;
     }
-    let [first] = this.line;
-    for (const each of this.line) if (first && each.unspent > Math.max(0, first.unspent)) first = each;
+    let [first] = this.waiting;
+    for (const each of this.waiting) if (first && each.unspent > Math.max(0, first.unspent)) first = each;
     if (!first) return;
-    this.line.delete(first);
+    this.waiting.delete(first);
     try {
       first.takeTurn(turnMs);
     } finally {
-      const [next] = this.line;
+      const [next] = this.waiting;
       if (next) this.wait(next);
     }
   }

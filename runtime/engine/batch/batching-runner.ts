@@ -97,8 +97,10 @@ export class BatchingRunner implements Runner {
   /** Runs a batch until each of its events has ended. */
   private async attempt(items: readonly BatchedDelivery[]): Promise<void> {
     const isAgain = items.some(({ hasBegun }) => hasBegun);
-    const told = items.map(({ delivery, hasBegun }) => (hasBegun ? { ...delivery, redelivered: true } : delivery));
-    const batch = batchDelivery(told);
+    const deliveries = items.map(({ delivery, hasBegun }) =>
+      hasBegun ? { ...delivery, redelivered: true } : delivery,
+    );
+    const batch = batchDelivery(deliveries);
     const outcome = await run(this.parts.runner, batch, () => {
       for (const item of items) if (!item.hasBegun) item.listener.begins();
       for (const item of items) item.hasBegun = true;

@@ -120,7 +120,8 @@ export class Commits {
     this.pending.putKnown(view, key, state);
     const body = state?.body;
     if (body && body !== "older" && body.length > freeBytes) this.chargeKnown(view, body);
-    if (state?.deleted) for (const row of this.openRows.bury(view, key, state.uid)) this.pending.putJournal(row);
+    if (state?.deleted)
+      for (const row of this.openRows.recordDeletion(view, key, state.uid)) this.pending.putJournal(row);
     this.soon();
   }
 
@@ -452,7 +453,7 @@ export class Commits {
   }
 
   /** Logs an event that was given up, once its dead letter is on disk and can be looked at. */
-  private tellGivenUp(letter: NewDeadLetter, id: string | undefined): void {
+  private logGivenUp(letter: NewDeadLetter, id: string | undefined): void {
     const { function: name, trigger, attempts: attempt } = letter;
     const called = `${this.options.letterPrefix ?? ""}${id}`;
     const { letterCommand = plainCommand } = this.options;
@@ -486,7 +487,7 @@ export class Commits {
         this.lastEnd = clock.monotonic();
         this.lastDurationMs = this.lastEnd - from;
         observer.committed?.(this.lastDurationMs, sealed.known.length + sealed.journal.length + sealed.spill.length);
-        for (const [index, letter] of sealed.deadLetters.entries()) this.tellGivenUp(letter, letters[index]);
+        for (const [index, letter] of sealed.deadLetters.entries()) this.logGivenUp(letter, letters[index]);
         return;
       }
       if (this.halted) return;
@@ -504,7 +505,7 @@ export class Commits {
     try {
       return await store.commit(sealed);
     } catch (error) {
-      this.failure = asWatchfireError(error);
+      this.failure = asCommitError(error);
       observer.commitFailed?.();
       if (error instanceof WatchfireError && isFinal(error)) {
         this.halt();
@@ -523,7 +524,7 @@ const isFinal = ({ code }: WatchfireError): boolean =>
 const objectText = ({ apiVersion, kind, namespace, name }: NewDeadLetter): string =>
   `${apiVersion}/${kind} ${namespace === "" ? "" : `${namespace}/`}${name}`;
 
-const asWatchfireError = (error: unknown): WatchfireError =>
+const asCommitError = (error: unknown): WatchfireError =>
   error instanceof WatchfireError
     ? error
     : new WatchfireError("WF_CHECKPOINT_WRITE_FAILED", {

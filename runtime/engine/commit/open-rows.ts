@@ -97,7 +97,7 @@ export class OpenRows {
    * Records that an object was deleted. Its tombstone proves that its own events are done, but not those of earlier objects with
    * its name. Returns the rows from which these must be removed.
    */
-  bury(view: number, key: string, uid: string): JournalRow[] {
+  recordDeletion(view: number, key: string, uid: string): JournalRow[] {
     const isDone = (each: StartedEvent, isSettled: boolean) =>
       isSettled && each.view === view && each.key === key && uidOf(each.id) !== uid;
     return this.rowsOf(key).flatMap((row) => this.without(row, isDone) ?? []);

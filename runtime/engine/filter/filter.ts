@@ -15,7 +15,7 @@ export interface PreviousState {
   /** The conditions' last answer; `undefined` if the object was unknown, or other conditions were evaluated. */
   readonly matched: boolean | undefined;
   /** Whether a handler may have received a later state than the recorded one. */
-  readonly doubted: boolean;
+  readonly possiblyOutdated: boolean;
 }
 
 export interface Verdict {
@@ -158,8 +158,8 @@ export class Filter {
    */
   *deletionPieces(lastBody: Buffer | undefined, before: PreviousState): Generator<undefined, Verdict, undefined> {
     const wanted = this.rules.events.includes("Deleted");
-    const { matched: answered = true, doubted } = before;
-    const isJudged = this.conditions.count > 0 && lastBody && !doubted;
+    const { matched: answered = true, possiblyOutdated } = before;
+    const isJudged = this.conditions.count > 0 && lastBody && !possiblyOutdated;
     const isWhole = isJudged && !isMetadataAlone(JSON.parse(lastBody.toString()));
     const last = answered ? undefined : refusedBefore;
     const refusal = isWhole ? yield* this.refusal("Deleted", { body: lastBody }, before, lastBody, this.hearing) : last;
@@ -209,8 +209,8 @@ export class Filter {
     return this.conditions.count > 0 && (this.rules.events.includes(type) || this.remembersMatch);
   }
 
-  private hashBefore({ hash, doubted }: PreviousState, oldBody: Buffer | undefined): string | undefined {
-    if (doubted || hash === undefined || !this.isOutdated(hash)) return hash;
+  private hashBefore({ hash, possiblyOutdated }: PreviousState, oldBody: Buffer | undefined): string | undefined {
+    if (possiblyOutdated || hash === undefined || !this.isOutdated(hash)) return hash;
     return oldBody && this.digest?.ofBytes(oldBody);
   }
 
@@ -223,7 +223,7 @@ export class Filter {
   ): Generator<undefined, HeldBack | undefined> {
     if (type === "Added") return this.conditions.pieces(text, "none", hearing);
     // The previous state is unknown, so conditions that compare with it do not hold the event back.
-    const known = !this.needsOldBody || (!before.doubted && oldBody !== undefined);
+    const known = !this.needsOldBody || (!before.possiblyOutdated && oldBody !== undefined);
     return this.conditions.pieces(text, known ? (oldBody ?? "none") : undefined, hearing);
   }
 }

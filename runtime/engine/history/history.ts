@@ -136,7 +136,7 @@ export class History {
   }
 
   /** Whether each event is logged. */
-  get tellsEach(): boolean {
+  get logsEach(): boolean {
     return this.log !== undefined;
   }
 

@@ -62,13 +62,13 @@ export interface ListIntakeParts {
   compared(objects: number): void;
   /** Whether to trust a list that deletes so many of the known objects. */
   believes(deleted: number, known: number): boolean;
-  /** Ends a complete list. `tell` delivers the differences that were not delivered while it was read. */
-  complete(reading: ListIntake, to: ResourceVersion, tell: Generator<void>): void;
+  /** Ends a complete list. `deliver` delivers the differences that were not delivered while it was read. */
+  complete(reading: ListIntake, to: ResourceVersion, deliver: Generator<void>): void;
   /**
-   * Ends an incomplete list, which is not a position. `told` is true if it delivered something, so that only another list may
+   * Ends an incomplete list, which is not a position. `hasDelivered` is true if it delivered something, so that only another list may
    * follow.
    */
-  abandon(entry: MarkEntry, told: boolean): "counted" | "held";
+  abandon(entry: MarkEntry, hasDelivered: boolean): "counted" | "held";
 }
 
 /** The number of listed objects that are charged together; a shorter list costs too little to charge. */
@@ -89,7 +89,7 @@ export class ListIntake implements ListReceiver {
    */
   private returns = false;
   /** True if something was delivered that a later list would not deliver again. */
-  private told = false;
+  private hasDelivered = false;
   /** True if items were dropped. */
   private lacks = false;
   private items = 0;
@@ -104,8 +104,8 @@ export class ListIntake implements ListReceiver {
       mode: plan.anew ? "different" : "newer",
       believed: plan.believed || isSmall(view.live(namespace)),
       heldLimit: reader.listLimit,
-      tellsUnknown: plan.begins,
-      tell: (difference) => this.tell(difference),
+      deliversUnknown: plan.begins,
+      deliver: (difference) => this.deliver(difference),
     });
   }
 
@@ -140,7 +140,7 @@ export class ListIntake implements ListReceiver {
     const key = objectKey(meta);
     const alive = view.alive(key);
     const goesOn = !plan.begins && plan.rebases === undefined;
-    const known = (goesOn ? [alive, view.standing(key)] : [alive]).find((each) => each?.uid === meta.uid);
+    const known = (goesOn ? [alive, view.stateAfterQueue(key)] : [alive]).find((each) => each?.uid === meta.uid);
     if (known) this.proof.compare(known.resourceVersion, meta.resourceVersion);
     if (!goesOn) return;
     if (known?.through) this.proof.compare(known.through.resourceVersion, meta.resourceVersion);
@@ -152,15 +152,15 @@ export class ListIntake implements ListReceiver {
     if (this.lacks || !reader.takes()) return this.abandon();
     const rest = this.diff.end(reader.view.live(reader.namespace));
     if (!plan.believed && !reader.believes(rest.deleted, rest.known)) return this.abandon();
-    const tell = this.tellRest(rest, to);
+    const deliver = this.deliverRest(rest, to);
     if (rest.lacks) {
       // The next list finds the delivered objects known, and so has room for those that did not fit into this one.
-      for (const _ of tell);
+      for (const _ of deliver);
       return this.abandon();
     }
     this.begin();
     entry.resourceVersion = to;
-    reader.complete(this, to, tell);
+    reader.complete(this, to, deliver);
     return "counted";
   }
 
@@ -169,12 +169,12 @@ export class ListIntake implements ListReceiver {
   }
 
   private abandon(): "counted" | "held" {
-    return this.reader.abandon(this.entry, this.told);
+    return this.reader.abandon(this.entry, this.hasDelivered);
   }
 
-  private *tellRest({ found }: UnreadObjects, to: ResourceVersion): Generator<void> {
+  private *deliverRest({ found }: UnreadObjects, to: ResourceVersion): Generator<void> {
     for (const difference of found) {
-      this.tell(difference, to);
+      this.deliver(difference, to);
       yield;
     }
   }
@@ -186,9 +186,9 @@ export class ListIntake implements ListReceiver {
   }
 
   /** @param to the list's resourceVersion, if it is complete */
-  private tell(difference: Difference, to?: ResourceVersion): void {
+  private deliver(difference: Difference, to?: ResourceVersion): void {
     this.begin();
-    this.told = true;
+    this.hasDelivered = true;
     const { reader, entry, plan } = this;
     const { reason: why, from, rebases } = plan;
     const { type, key } = difference;
@@ -230,12 +230,17 @@ export class ListIntake implements ListReceiver {
    */
   private deletionOf(key: string, { uid, begun, resourceVersion }: LastState) {
     const { view, clock } = this.reader;
-    const standing = view.standing(key);
+    const state = view.stateAfterQueue(key);
     const mayRepeat =
-      begun === "Added" &&
-      (view.trigger.namespaces.type !== "all" || (standing?.deleted === true && standing.uid === uid));
+      begun === "Added" && (view.trigger.namespaces.type !== "all" || (state?.deleted === true && state.uid === uid));
     const meta = { ...nameOf(key), uid, resourceVersion };
-    return { type: "Deleted", key, meta, receivedAt: clock.monotonic(), doubt: mayRepeat ? "noted" : "none" } as const;
+    return {
+      type: "Deleted",
+      key,
+      meta,
+      receivedAt: clock.monotonic(),
+      redeliveryRisk: mayRepeat ? "persisted" : "none",
+    } as const;
   }
 }
 

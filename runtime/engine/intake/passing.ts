@@ -73,12 +73,12 @@ export class Passing {
     this.meta = undefined;
     this.settled = counts.Added + counts.Modified + counts.Deleted;
     const event = { view, key: objectKey(meta), type, meta };
-    view.history.held(event, view.whyPassed(type), this.clock.now(), this.settled - settled);
+    view.history.held(event, view.skipReason(type), this.clock.now(), this.settled - settled);
     return meta.resourceVersion;
   }
 
   /** Notifies the observer of all changes that have been accounted for. */
-  tell(): void {
+  notify(): void {
     const { view, observer, counts } = this;
     if (this.settled === 0) return;
     this.settled = 0;
@@ -105,7 +105,7 @@ export function concernOf(view: KnownObjects, shard: Shard | undefined, time: Lo
   return ({ meta, body }) => {
     const own = objectKey(meta);
     // It woke a key of this shard before. That key must be woken again, even if the object moves to a key of another shard.
-    if (view.standing(own) ?? view.alive(own)) return true;
+    if (view.stateAfterQueue(own) ?? view.alive(own)) return true;
     const wakes = rule.of({ namespace: meta.namespace, body });
     // A change that wakes no key is counted by one shard.
     return "keys" in wakes ? wakes.keys.some((key) => shard.owns(key)) : shard.owns(own);

@@ -1,11 +1,11 @@
 import type { Clock } from "../../base/clock.ts";
 import { isUpTo, newerOf, predecessor, type ResourceVersion } from "../../base/resource-version.ts";
 import type {
-  Interest,
   ListReason,
   ListReceiver,
   PassedCounter,
   Registration,
+  SkipRule,
   Subscriber,
 } from "../../informer/fanout/subscriber.ts";
 import { MassDeletionGuard } from "../../informer/list/diff.ts";
@@ -142,13 +142,13 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   }
 
   /** Whether the next change may have been handled by an earlier process without a record. */
-  get isInDoubt(): boolean {
-    return this.aftermath.doubt !== "none";
+  get hasUnpersistedRisk(): boolean {
+    return this.aftermath.redeliveryRisk !== "none";
   }
 
   /** The risk that a handler has received the `Deleted`, `unselected` of an object in this state before. */
-  doubtOf(resourceVersion: ResourceVersion): RedeliveryRisk {
-    return this.aftermath.doubtOf(resourceVersion);
+  redeliveryRiskOf(resourceVersion: ResourceVersion): RedeliveryRisk {
+    return this.aftermath.redeliveryRiskOf(resourceVersion);
   }
 
   /** The position to resume from: everything up to it waits in the queue, or is on disk. */
@@ -203,7 +203,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   change(given: Change): void {
     const isBusy = this.turns.busy !== undefined;
     // While a list is being delivered, the objects in it are not known yet, so no change may be skipped.
-    if (!isBusy && this.intake === "open" && this.view.lets(given) && this.concerns(given)) {
+    if (!isBusy && this.intake === "open" && this.view.maySkip(given) && this.concerns(given)) {
       if (this.passing.count(given)) this.passes();
       return;
     }
@@ -216,9 +216,9 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   }
 
   /** The rule by which the source may skip changes, while it accepts everything and no list is being delivered. */
-  get interest(): Interest | undefined {
+  get skipRule(): SkipRule | undefined {
     const standsBy = this.parts.isWhole && this.intake === "open" && this.turns.busy === undefined;
-    return standsBy ? this.view.interest : undefined;
+    return standsBy ? this.view.skipRule : undefined;
   }
 
   passedBy(tally: PassedCounter): void {
@@ -250,31 +250,31 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     const change = withUid(given, view.resource);
     const { meta } = change;
     const key = objectKey(meta);
-    const isStranger = view.isStranger(key);
-    const standing = isStranger ? undefined : view.standing(key);
-    if (this.isReplay(change, standing)) {
+    const hasNeverMatched = view.hasNeverMatched(key);
+    const state = hasNeverMatched ? undefined : view.stateAfterQueue(key);
+    if (this.isReplay(change, state)) {
       this.parts.observer.stale?.(view.functionName, view.trigger.name);
       this.mark.push({ resourceVersion: meta.resourceVersion, outstanding: 0, firm: false });
       this.moved();
       return;
     }
     const { body, members, receivedAt } = change;
-    const plain = isStranger ? view.plainRefusal(change) : undefined;
-    const stranger = { type: change.type, key, doubt: "none", members } as const;
-    const verdict = isStranger && !plain ? this.parts.queue.judge(view, stranger, body) : undefined;
+    const plain = hasNeverMatched ? view.plainRefusal(change) : undefined;
+    const judged = { type: change.type, key, redeliveryRisk: "none", members } as const;
+    const verdict = hasNeverMatched && !plain ? this.parts.queue.judge(view, judged, body) : undefined;
     const heldBack = plain ?? verdict?.heldBack;
     if (heldBack) {
       this.mark.note(meta.resourceVersion);
       this.spare(key, change, heldBack);
       return;
     }
-    const replaces = standing && !standing.deleted && standing.uid !== meta.uid ? standing : undefined;
+    const replaces = state && !state.deleted && state.uid !== meta.uid ? state : undefined;
     const entry: MarkEntry = { resourceVersion: meta.resourceVersion, outstanding: replaces ? 2 : 1, firm: false };
     this.mark.push(entry);
     const mark = { owner: this, entry };
     // An event that had begun is repeated with its type; nothing more is kept of its object.
-    const isUnkept = view.isUnkept(key);
-    const live = isUnkept ? change.type === "Modified" : standing !== undefined && !standing.deleted && !replaces;
+    const mayExistUnstored = view.mayExistUnstored(key);
+    const live = mayExistUnstored ? change.type === "Modified" : state !== undefined && !state.deleted && !replaces;
     const type = change.type === "Deleted" ? "Deleted" : live ? "Modified" : "Added";
     if (replaces) {
       // The deletion of the object that had the name before was missed, so it is delivered first.
@@ -294,7 +294,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   spares(change: Change): boolean {
     const { view } = this;
     const key = objectKey(change.meta);
-    const heldBack = view.isStranger(key) ? this.parts.queue.refuses(view, change) : undefined;
+    const heldBack = view.hasNeverMatched(key) ? this.parts.queue.refuses(view, change) : undefined;
     if (heldBack) this.spare(key, change, heldBack);
     return heldBack !== undefined;
   }
@@ -309,8 +309,8 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
 
   isNews(deletion: Change): boolean {
     const given = withUid(deletion, this.view.resource);
-    const standing = this.view.standing(objectKey(given.meta));
-    return standing !== undefined && endsAsItWas(standing, given);
+    const state = this.view.stateAfterQueue(objectKey(given.meta));
+    return state !== undefined && endsAsItWas(state, given);
   }
 
   bookmark(resourceVersion: ResourceVersion): void {
@@ -387,7 +387,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   cursor(): Cursor | undefined {
     if (this.intake === "left") return undefined;
     this.settlePassing();
-    this.passing.tell();
+    this.passing.notify();
     const { namespace, selection, epoch, initial } = this;
     return { view: this.view.id, namespace, selection, epoch, lowWaterMark: this.mark.value, initial };
   }
@@ -396,7 +396,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   close(): void {
     this.settlePassing();
     this.passing.end();
-    this.passing.tell();
+    this.passing.notify();
     this.intake = "closed";
     this.turns.cancel();
   }
@@ -440,7 +440,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return this.guard.believes(deleted, known, this.clock.monotonic());
   }
 
-  complete({ entry, plan }: ListIntake, to: ResourceVersion, tell: Generator<void>): void {
+  complete({ entry, plan }: ListIntake, to: ResourceVersion, deliver: Generator<void>): void {
     const { selection, commits } = this.parts;
     this.listing = false;
     this.listVersion = to;
@@ -454,13 +454,13 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     commits.cursorMoved(this);
     this.state = { type: "resumed" };
     this.newestKnown = undefined;
-    this.turns.run(this.finish(entry, plan, to, tell));
+    this.turns.run(this.finish(entry, plan, to, deliver));
   }
 
-  abandon(entry: MarkEntry, told: boolean): "counted" | "held" {
+  abandon(entry: MarkEntry, hasDelivered: boolean): "counted" | "held" {
     this.listing = false;
     // The listed states are newer than the changes that a stream would deliver next.
-    if (told && this.state.type === "resumed") this.state = { type: "behind" };
+    if (hasDelivered && this.state.type === "resumed") this.state = { type: "behind" };
     this.settle(entry);
     return this.intake === "closed" || this.intake === "left" ? "counted" : "held";
   }
@@ -470,7 +470,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     entry: MarkEntry,
     { reason, rebases }: ListIntakePlan,
     to: ResourceVersion,
-    tell: Generator<void>,
+    deliver: Generator<void>,
   ): Generator<void> {
     const { commits, queue } = this.parts;
     for (;;) {
@@ -481,7 +481,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
         this.settle(entry);
         return;
       }
-      if (tell.next().done) break;
+      if (deliver.next().done) break;
       yield;
     }
     if (reason === "rv-rewind" || rebases === "rewind") this.aftermath.end();
@@ -498,16 +498,16 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   }
 
   /** Whether a change was received before: its object's state, the last list or the mark covers it. */
-  private isReplay(change: Change, standing: ObjectState | undefined): boolean {
+  private isReplay(change: Change, state: ObjectState | undefined): boolean {
     const { resourceVersion } = change.meta;
-    if (standing && endsAsItWas(standing, change)) return false;
+    if (state && endsAsItWas(state, change)) return false;
     if (isWithin(resourceVersion, this.listVersion) || isWithin(resourceVersion, this.mark.value)) return true;
-    return standing !== undefined && isStale(standing, change);
+    return state !== undefined && isStale(state, change);
   }
 
   private accept(source: EventInput): void {
     const { queue, maker } = this.parts;
-    queue.accept(maker.make(source, this, this.aftermath.doubt));
+    queue.accept(maker.make(source, this, this.aftermath.redeliveryRisk));
   }
 
   /**
@@ -517,7 +517,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   private moved(later = false): void {
     const { commits } = this.parts;
     const { value, length } = this.mark;
-    const hasForgotten = value !== undefined && this.view.exhume(this.namespace, value, length === 0);
+    const hasForgotten = value !== undefined && this.view.pruneTombstones(this.namespace, value, length === 0);
     // A replay from before a pruned tombstone would deliver its object again, so the position is in the same commit.
     if (later && !hasForgotten) commits.cursorMovedLater(this);
     else commits.cursorMoved(this);

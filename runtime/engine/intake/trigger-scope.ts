@@ -49,7 +49,7 @@ interface ScopeParts {
 const wholeScope = "";
 
 /** An object of a namespace that left the scope, in the state that the handler knows. */
-type LeavingObject = LastState & Pick<LaneEvent, "key" | "doubt">;
+type LeavingObject = LastState & Pick<LaneEvent, "key" | "redeliveryRisk">;
 
 /** The sources of one trigger: the namespaces that it reads, and its position in each. */
 export class TriggerScope {
@@ -109,11 +109,11 @@ export class TriggerScope {
   }
 
   /** Whether changes may still arrive that an earlier process handled without a record. */
-  get isInDoubt(): boolean {
+  get hasUnpersistedRisk(): boolean {
     if (this.turns.busy || this.isCutOff) return true;
     // While the chosen namespaces are not known, nothing has arrived.
     if (this.parts.view.trigger.namespaces.type === "labels" && !this.retained) return true;
-    for (const { isInDoubt } of this.open.values()) if (isInDoubt) return true;
+    for (const { hasUnpersistedRisk } of this.open.values()) if (hasUnpersistedRisk) return true;
     return false;
   }
 
@@ -159,7 +159,7 @@ export class TriggerScope {
     const { view, lostWrites } = this.parts;
     const kept = new Set(namespaces);
     // The last deliveries of the earlier process may not be recorded.
-    const unread = lostWrites && !this.retained ? "unnoted" : "none";
+    const unread = lostWrites && !this.retained ? "unpersisted" : "none";
     // Namespaces that were outside before have been delivered already.
     const read = this.retained ? this.open.keys() : view.namespaces;
     this.retained = true;
@@ -168,13 +168,13 @@ export class TriggerScope {
     const leaving: readonly LeavingObject[] = outside.flatMap((namespace) => {
       const source = this.open.get(namespace);
       return [...view.live(namespace)].map(([key, object]) => {
-        const doubt = source?.doubtOf(object.resourceVersion) ?? unread;
-        return { key, ...object, doubt };
+        const redeliveryRisk = source?.redeliveryRiskOf(object.resourceVersion) ?? unread;
+        return { key, ...object, redeliveryRisk };
       });
     });
     const epochs = this.leaveOthers(kept, new Set(leaving.map(({ key }) => namespaceOf(key))));
     for (const namespace of outside) this.leaving.add(namespace);
-    this.turns.run(this.tellOf(leaving, epochs));
+    this.turns.run(this.deletionsOf(leaving, epochs));
     this.turns.queue(() => {
       for (const namespace of outside) this.leaving.delete(namespace);
     });
@@ -186,9 +186,9 @@ export class TriggerScope {
     this.turns.cancel();
   }
 
-  private *tellOf(objects: readonly LeavingObject[], epochs: ReadonlyMap<string, number>): Generator<void> {
+  private *deletionsOf(objects: readonly LeavingObject[], epochs: ReadonlyMap<string, number>): Generator<void> {
     const { view, maker, clock, queue } = this.parts;
-    for (const { key, uid, resourceVersion, doubt } of objects) {
+    for (const { key, uid, resourceVersion, redeliveryRisk } of objects) {
       const name = nameOf(key);
       const source = {
         type: "Deleted" as const,
@@ -196,7 +196,7 @@ export class TriggerScope {
         meta: { ...name, uid, resourceVersion },
         receivedAt: clock.monotonic(),
         flags: { synthetic: true, reason: "unselected", finalStateUnknown: true } as const,
-        doubt,
+        redeliveryRisk,
       };
       const epoch = epochs.get(name.namespace) ?? epochs.get(wholeScope) ?? 0;
       queue.accept(maker.make(source, { view, epoch, isSelective: true }));

@@ -3,11 +3,11 @@ import type { KnownIdentity } from "../../journal/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
 
 /**
- * Whether a handler may have received an event before. `none`: it has not. `noted`: it may have, and the store says so, so that
- * the next process knows it too. `unnoted`: it may have, and only this process knows, because the machine may have lost the
+ * Whether a handler may have received an event before. `none`: it has not. `persisted`: it may have, and the store says so, so that
+ * the next process knows it too. `unpersisted`: it may have, and only this process knows, because the machine may have lost the
  * record when it went down.
  */
-export type RedeliveryRisk = "none" | "noted" | "unnoted";
+export type RedeliveryRisk = "none" | "persisted" | "unpersisted";
 
 /** The fields of a new event that decide whether it may be a redelivery. */
 interface DeliveredEvent {
@@ -20,7 +20,7 @@ interface DeliveredEvent {
 /** The earlier attempts at an event, and the risk that a handler has received it. */
 interface Past {
   readonly attempts: number;
-  readonly doubt: RedeliveryRisk;
+  readonly redeliveryRisk: RedeliveryRisk;
   /** The attempt that only the event's own end removes from the journal. */
   readonly begun?: BegunAttempt | undefined;
 }
@@ -51,26 +51,32 @@ export class PossibleRedeliveries {
    * Returns the past of a new event. Called once for each event.
    * @param isOvertaken whether a handler may have seen this state, or a newer one, in another event. It is stored with the event,
    * because its source disappears with the object's next event, or the next epoch.
-   * @param doubt the risk that the event's source reports
+   * @param redeliveryRisk the risk that the event's source reports
    */
-  ofNew({ view, uid, id, type }: DeliveredEvent, isOvertaken: boolean, doubt: RedeliveryRisk): Past {
+  ofNew({ view, uid, id, type }: DeliveredEvent, isOvertaken: boolean, redeliveryRisk: RedeliveryRisk): Past {
     const { begun } = this;
     const attempts = begun.attemptsAt(view, id);
     const passed = (type === "Added" || type === "Deleted") && begun.passageBegan(view, uid, type);
-    return { attempts, doubt: attempts > 0 || passed || isOvertaken ? graver(doubt, "noted") : doubt };
+    return {
+      attempts,
+      redeliveryRisk: attempts > 0 || passed || isOvertaken ? graver(redeliveryRisk, "persisted") : redeliveryRisk,
+    };
   }
 
   /** Returns the past of an event read from disk, with the `doubt` stored in its row. */
-  ofStored({ view, id, replayed }: DeliveredEvent & { readonly replayed: boolean }, doubt: RedeliveryRisk): Past {
+  ofStored(
+    { view, id, replayed }: DeliveredEvent & { readonly replayed: boolean },
+    redeliveryRisk: RedeliveryRisk,
+  ): Past {
     const attempts = replayed ? 0 : this.begun.attemptsAt(view, id);
     // A replay's state is known already, so only its own end removes its attempt from the journal.
     const begun = replayed ? this.begun.lastOf(view, id) : undefined;
     const hasBegun = attempts > 0 || begun !== undefined;
-    return { attempts, doubt: hasBegun ? graver(doubt, "noted") : doubt, begun };
+    return { attempts, redeliveryRisk: hasBegun ? graver(redeliveryRisk, "persisted") : redeliveryRisk, begun };
   }
 }
 
-const gravity = { none: 0, noted: 1, unnoted: 2 } as const;
+const gravity = { none: 0, persisted: 1, unpersisted: 2 } as const;
 
 /** The greater of two risks. */
 export const graver = (a: RedeliveryRisk, b: RedeliveryRisk): RedeliveryRisk => (gravity[a] > gravity[b] ? a : b);
@@ -105,7 +111,7 @@ export interface Begun extends EpochVersion {
 }
 
 /** A state that a handler may have received, without a record that the event is done. */
-interface DoubtedObject extends LastState {
+interface PossiblyDeliveredState extends LastState {
   readonly begun: EventType;
   readonly through: EpochVersion;
   readonly records: readonly Begun[];
@@ -116,7 +122,7 @@ interface DoubtedObject extends LastState {
  * terminal event, which also removes its attempts from the journal.
  */
 export class PossiblyDeliveredObjects {
-  private readonly byKey = new Map<string, DoubtedObject>();
+  private readonly byKey = new Map<string, PossiblyDeliveredState>();
   /** Removes an attempt from the journal. */
   private readonly settle: (begun: Begun) => void;
 
@@ -165,11 +171,11 @@ export class PossiblyDeliveredObjects {
 
   /** The object's state for comparison with a list, given its recorded state. */
   alive(key: string, known: KnownIdentity | undefined): LastState | undefined {
-    const doubted = this.byKey.get(key);
-    if (!known || known.deleted) return doubted?.begun === "Deleted" ? undefined : doubted;
-    if (doubted?.uid !== known.uid) return known;
+    const entry = this.byKey.get(key);
+    if (!known || known.deleted) return entry?.begun === "Deleted" ? undefined : entry;
+    if (entry?.uid !== known.uid) return known;
     // Its `Added` is done by now, with an older state than the one that had begun.
-    const { begun, through } = doubted;
+    const { begun, through } = entry;
     return { ...known, begun: begun === "Added" ? "Modified" : begun, through };
   }
 
@@ -178,12 +184,12 @@ export class PossiblyDeliveredObjects {
    * before, settles nothing.
    */
   end(type: EventType, key: string, uid: string, at: EpochVersion): void {
-    const doubted = this.byKey.get(key);
-    if (!doubted) return;
-    const isItsEnd = type === "Deleted" && doubted.uid === uid;
-    if (!isItsEnd && isBefore(at, doubted.through)) return;
+    const entry = this.byKey.get(key);
+    if (!entry) return;
+    const isItsEnd = type === "Deleted" && entry.uid === uid;
+    if (!isItsEnd && isBefore(at, entry.through)) return;
     this.byKey.delete(key);
-    for (const record of doubted.records) this.settle(record);
+    for (const record of entry.records) this.settle(record);
   }
 
   [Symbol.iterator](): Iterator<readonly [string, LastState]> {
@@ -211,14 +217,14 @@ export class RestartPersistence {
   }
 
   /** The risk for the next change of the source. */
-  get doubt(): RedeliveryRisk {
-    return this.current ? "unnoted" : "none";
+  get redeliveryRisk(): RedeliveryRisk {
+    return this.current ? "unpersisted" : "none";
   }
 
   /** The risk for an event about an object in this state that was not caused by a change of the object. */
-  doubtOf(resourceVersion: ResourceVersion): RedeliveryRisk {
+  redeliveryRiskOf(resourceVersion: ResourceVersion): RedeliveryRisk {
     const isNews = this.upTo !== undefined && isNewer(resourceVersion, this.upTo);
-    return this.lostWrites && !isNews ? "unnoted" : "none";
+    return this.lostWrites && !isNews ? "unpersisted" : "none";
   }
 
   /** Sets the server's newest resourceVersion, as first reported since this process began. */

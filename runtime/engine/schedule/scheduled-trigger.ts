@@ -149,13 +149,13 @@ export class ScheduledTrigger {
     this.since = Math.min(this.since, now);
     if (now < this.position - believedBackMs) this.beginAnew(now);
     const { isBusy } = this;
-    if (!isBusy && (this.next ?? Number.POSITIVE_INFINITY) <= now) this.tell(now);
+    if (!isBusy && (this.next ?? Number.POSITIVE_INFINITY) <= now) this.deliverDue(now);
     const { next } = this;
     const waitMs = next === undefined ? lookMs : Math.min(next - now, lookMs);
     this.timer = clock.after(Math.max(waitMs, isBusy ? busyMs : 1), () => this.look());
   }
 
-  private tell(now: number): void {
+  private deliverDue(now: number): void {
     const { schedule, commits } = this.parts;
     const due = this.timetable.due(this.position, now, mostMissed + 1);
     const newest = due.at(-1);

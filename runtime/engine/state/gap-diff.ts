@@ -31,9 +31,9 @@ interface GapDiffParts {
   /** Limit for bodies that wait for the list's end, in bytes, shared by all subscribers of the list. */
   readonly heldLimit: number;
   /** Whether an object that was not known is delivered at once. */
-  readonly tellsUnknown: boolean;
+  readonly deliversUnknown: boolean;
   /** Receives the differences that cannot wait for the list's end. */
-  readonly tell: (difference: Difference) => void;
+  readonly deliver: (difference: Difference) => void;
 }
 
 /** The differences of a complete list that were not delivered while it was read. */
@@ -84,9 +84,9 @@ export class GapDiff {
     if (known && known.uid !== change.meta.uid) this.replaced++;
     // Uids are unique across clusters, so the list is of the same cluster.
     else if (known) this.believed = true;
-    const atOnce = this.streams || (!known && this.parts.tellsUnknown);
+    const atOnce = this.streams || (!known && this.parts.deliversUnknown);
     for (const difference of this.compare(key, known, change)) {
-      if (atOnce) this.parts.tell(difference);
+      if (atOnce) this.parts.deliver(difference);
       else this.hold(difference);
     }
     if (this.heldBytes > this.parts.heldLimit) this.makeRoom();
@@ -136,7 +136,7 @@ export class GapDiff {
     this.held = [];
     this.heldBytes = 0;
     this.streams = this.believed;
-    if (this.streams) for (const difference of held) this.parts.tell(difference);
+    if (this.streams) for (const difference of held) this.parts.deliver(difference);
     else this.lacks = true;
   }
 

@@ -1,4 +1,4 @@
-import type { AskedField, Interest } from "../../informer/fanout/subscriber.ts";
+import type { AskedField, SkipRule } from "../../informer/fanout/subscriber.ts";
 import { objectKey } from "../../informer/scan/change.ts";
 import type { Filter } from "../filter/filter.ts";
 import type { InterestedFunctions } from "./interested-functions.ts";
@@ -7,13 +7,13 @@ import type { InterestedFunctions } from "./interested-functions.ts";
  * Returns the rule by which the informer may skip changes for a holder; `undefined` if its filter requires nothing of an object.
  * Functions of one dispatcher share a field, and those of another dispatcher do not, since they know other objects.
  */
-export function interestOf<T extends object>(
-  holder: T,
+export function skipRuleOf<T extends object>(
+  subscriber: T,
   { demanded }: Pick<Filter, "demanded">,
-  holders: InterestedFunctions<T>,
-): Interest | undefined {
+  subscribers: InterestedFunctions<T>,
+): SkipRule | undefined {
   if (!demanded) return undefined;
   const { field, value, read } = demanded;
-  const make = (): AskedField => ({ read, knowing: ({ meta }) => holders.of(objectKey(meta)) });
-  return { field: holders.field(field, make), value, token: holder };
+  const make = (): AskedField => ({ read, knowing: ({ meta }) => subscribers.of(objectKey(meta)) });
+  return { field: subscribers.field(field, make), value, token: subscriber };
 }

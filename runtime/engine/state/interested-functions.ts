@@ -10,12 +10,12 @@ export class InterestedFunctions<T> {
   private last: Set<T> | undefined;
   private readonly fields = new Map<string, AskedField>();
 
-  has(key: string, holder: T): boolean {
+  has(key: string, subscriber: T): boolean {
     if (key !== this.lastKey) {
       this.lastKey = key;
       this.last = this.byKey.get(key);
     }
-    return this.last?.has(holder) ?? false;
+    return this.last?.has(subscriber) ?? false;
   }
 
   /** Returns the shared field of that name, whose values the functions ask for. Calls `make` at the first request. */
@@ -32,16 +32,16 @@ export class InterestedFunctions<T> {
     return this.byKey.get(key) ?? [];
   }
 
-  add(key: string, holder: T): void {
-    const holders = this.byKey.get(key);
-    if (holders) holders.add(holder);
-    else this.byKey.set(key, new Set([holder]));
+  add(key: string, subscriber: T): void {
+    const subscribers = this.byKey.get(key);
+    if (subscribers) subscribers.add(subscriber);
+    else this.byKey.set(key, new Set([subscriber]));
     this.lastKey = undefined;
   }
 
-  delete(key: string, holder: T): void {
-    const holders = this.byKey.get(key);
-    if (holders?.delete(holder) && holders.size === 0) this.byKey.delete(key);
+  delete(key: string, subscriber: T): void {
+    const subscribers = this.byKey.get(key);
+    if (subscribers?.delete(subscriber) && subscribers.size === 0) this.byKey.delete(key);
     this.lastKey = undefined;
   }
 }

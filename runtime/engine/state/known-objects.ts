@@ -1,5 +1,5 @@
 import { isNewer, isUpTo, type ResourceVersion } from "../../base/resource-version.ts";
-import type { Interest } from "../../informer/fanout/subscriber.ts";
+import type { SkipRule } from "../../informer/fanout/subscriber.ts";
 import { type Change, type ObjectMembers, type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
 import type { KnownBody, KnownIdentity } from "../../journal/batch.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
@@ -17,13 +17,13 @@ import {
   type RedeliveryRisk,
 } from "../redelivery/possible-redeliveries.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
-import { interestOf } from "./interest.ts";
+import { skipRuleOf } from "./interest.ts";
 import { InterestedFunctions } from "./interested-functions.ts";
-import { type ObjectState, standsBut } from "./object-state.ts";
+import { differsOnlyInVersion, type ObjectState } from "./object-state.ts";
 import type { RecordForm } from "./record-form.ts";
 
 /** The fields of an event that the known objects read and record. */
-export interface ViewEvent {
+export interface ObjectEvent {
   readonly type: EventType;
   readonly key: string;
   readonly meta: ObjectMeta;
@@ -33,18 +33,18 @@ export interface ViewEvent {
   readonly deletedBy: ResourceVersion;
   /** The epoch in which its resourceVersions are compared. */
   readonly epoch: number;
-  readonly doubt: RedeliveryRisk;
+  readonly redeliveryRisk: RedeliveryRisk;
   /** True if the body was fetched from the API server, so it is not the event's own state, and is not stored. */
-  readonly isAsked: boolean;
+  readonly isFetched: boolean;
   /** Byte ranges of the object's members in the body, if the scanner recorded them. */
   readonly members?: ObjectMembers | undefined;
 }
 
 /** The fields of an event, other than its body, that a filter reads. */
-export type FilteredEventFields = Pick<ViewEvent, "type" | "key" | "doubt" | "members">;
+export type FilteredEventFields = Pick<ObjectEvent, "type" | "key" | "redeliveryRisk" | "members">;
 
 /** The fields of an event that are recorded while it waits. */
-interface ExpectedEvent extends Pick<ViewEvent, "type" | "key" | "deletedBy" | "epoch"> {
+interface ExpectedEvent extends Pick<ObjectEvent, "type" | "key" | "deletedBy" | "epoch"> {
   readonly uid: string;
   readonly resourceVersion: ResourceVersion;
 }
@@ -74,7 +74,7 @@ interface KnownObjectsParts {
   /** For a trigger with `key`: maps a state of an object to its keys. */
   readonly keyOf?: KeyOf | undefined;
   /** Index by object, shared by all functions of a dispatcher. Default: an index for this trigger alone. */
-  readonly holders?: InterestedFunctions<KnownObjects>;
+  readonly subscribers?: InterestedFunctions<KnownObjects>;
 }
 
 /** The keys that an object mapped to. */
@@ -108,11 +108,14 @@ export class KnownObjects {
   readonly history: History;
   private readonly keyOf: KeyOf | undefined;
   private readonly known: ByNamespace<KnownIdentity>;
-  private readonly doubted: PossiblyDeliveredObjects;
+  private readonly possiblyDelivered: PossiblyDeliveredObjects;
   /** Uids by key of objects whose events were dropped from disk, because the trigger no longer selects the objects. */
-  private readonly untold = new Map<string, string>();
+  private readonly droppedUnselected = new Map<string, string>();
   /** Tombstones by the namespace of their source ("" for all namespaces), in the order of deletion. */
-  private readonly graves = new Map<string, { readonly key: string; readonly resourceVersion: ResourceVersion }[]>();
+  private readonly tombstones = new Map<
+    string,
+    { readonly key: string; readonly resourceVersion: ResourceVersion }[]
+  >();
   private readonly waiting: ByNamespace<ObjectState & { count: number; readonly epoch: number }>;
   /** Namespaces with a source that could replay; `undefined` until that is known. */
   private scope: Set<string> | undefined;
@@ -121,16 +124,28 @@ export class KnownObjects {
   private readonly filter: Filter;
   private readonly compares: boolean;
   /** Whether an object that has never met the conditions gets no row. */
-  private readonly leavesStrangers: boolean;
+  private readonly omitsUnmatched: boolean;
   /** Index of the objects that this trigger knows; `undefined` if no change may be skipped without parsing. */
-  private readonly holders: InterestedFunctions<KnownObjects> | undefined;
+  private readonly subscribers: InterestedFunctions<KnownObjects> | undefined;
   /** The value that the informer checks to skip changes for this trigger; `undefined` if it sees every change. */
-  readonly interest: Interest | undefined;
+  readonly skipRule: SkipRule | undefined;
   private readonly commits: Commits;
 
   constructor(parts: KnownObjectsParts) {
-    const { id, functionName, trigger, resource, identity, filter, form, compares, commits, history, keyOf, holders } =
-      parts;
+    const {
+      id,
+      functionName,
+      trigger,
+      resource,
+      identity,
+      filter,
+      form,
+      compares,
+      commits,
+      history,
+      keyOf,
+      subscribers,
+    } = parts;
     this.id = id;
     this.functionName = functionName;
     this.trigger = trigger;
@@ -139,46 +154,48 @@ export class KnownObjects {
     this.filter = filter;
     this.form = form;
     this.compares = compares;
-    this.leavesStrangers = filter.judgesAlone && !compares;
+    this.omitsUnmatched = filter.judgesAlone && !compares;
     this.commits = commits;
     this.history = history;
     this.keyOf = keyOf;
-    if (this.leavesStrangers && filter.demands && !history.tellsEach)
-      this.holders = holders ?? new InterestedFunctions();
-    this.interest = this.holders && interestOf(this, filter, this.holders);
+    if (this.omitsUnmatched && filter.demands && !history.logsEach)
+      this.subscribers = subscribers ?? new InterestedFunctions();
+    this.skipRule = this.subscribers && skipRuleOf(this, filter, this.subscribers);
     // A single source delivers all namespaces, so one group is fastest.
     const groupOf = trigger.namespaces.type === "all" ? () => "" : namespaceOf;
     this.known = new ByNamespace(groupOf);
     this.waiting = new ByNamespace(groupOf);
-    this.doubted = new PossiblyDeliveredObjects(({ row, key, id }) => commits.settle(row, { view: this.id, key, id }));
+    this.possiblyDelivered = new PossiblyDeliveredObjects(({ row, key, id }) =>
+      commits.settle(row, { view: this.id, key, id }),
+    );
   }
 
   /** Loads one row of the store. */
   restore(key: string, identity: KnownIdentity): void {
     this.know(key, identity);
-    if (identity.deleted) this.bury(key, identity.resourceVersion);
+    if (identity.deleted) this.addTombstone(key, identity.resourceVersion);
   }
 
   /** Records that an attempt at this event had begun when the last process ended: a handler may have seen it. */
-  doubt(begun: Begun): void {
-    this.holders?.add(begun.key, this);
-    this.doubted.add(begun, this.known.get(begun.key), this.waiting.has(begun.key));
+  addStartedAttempt(begun: Begun): void {
+    this.subscribers?.add(begun.key, this);
+    this.possiblyDelivered.add(begun, this.known.get(begun.key), this.waiting.has(begun.key));
     this.release(begun.key);
   }
 
   /** Whether a handler may have seen this state of an object, or a newer one, in another event. */
   isOvertaken(key: string, resourceVersion: ResourceVersion): boolean {
-    return this.doubted.isOvertaken(key, resourceVersion);
+    return this.possiblyDelivered.isOvertaken(key, resourceVersion);
   }
 
   /** Whether a handler may have seen a newer state of an object than the known one. */
   hasShownNewer(key: string): boolean {
-    return this.doubted.isSurpassed(key, this.stands(key));
+    return this.possiblyDelivered.isSurpassed(key, this.knownState(key));
   }
 
   /** Records that an attempt has ended. A state that the handler saw stays in the journal until the known state is as new. */
   settle({ key, id, uid, row, shown, comesAgain = false }: Settled): void {
-    const known = this.stands(key);
+    const known = this.knownState(key);
     if (!shown || !(known?.uid === uid ? isNewer(shown, known.resourceVersion) : comesAgain)) {
       this.commits.settle(row, { view: this.id, key, id });
       return;
@@ -187,18 +204,18 @@ export class KnownObjects {
     const next = this.waiting.get(key);
     const epoch = next && isUpTo(shown, next.resourceVersion) ? next.epoch : this.epochOf(key);
     const record = { view: this.id, key, id, type: "Modified", resourceVersion: shown, attempt: 0 } as const;
-    this.doubt({ ...record, uid, epoch, row: comesAgain ? this.commits.uncount(row, record) : row });
+    this.addStartedAttempt({ ...record, uid, epoch, row: comesAgain ? this.commits.uncount(row, record) : row });
   }
 
   /** The object's state for comparison with a list: after all waiting events, or `undefined` if it will be deleted. */
   alive(key: string): LastState | undefined {
     const waiting = this.waiting.get(key);
     if (waiting) return waiting.deleted ? undefined : waiting;
-    return this.doubted.alive(key, this.known.get(key));
+    return this.possiblyDelivered.alive(key, this.known.get(key));
   }
 
   /** The object's state after all waiting events; also `undefined` if it will have been deleted in an epoch that has ended. */
-  standing(key: string): ObjectState | undefined {
+  stateAfterQueue(key: string): ObjectState | undefined {
     const waiting = this.waiting.get(key);
     if (!waiting) return this.known.get(key);
     return waiting.deleted && this.isOver(key, waiting.epoch) ? undefined : waiting;
@@ -210,25 +227,26 @@ export class KnownObjects {
     for (const [key, object] of this.known.in(namespace)) {
       if (!object.deleted && !this.waiting.has(key)) yield [key, object];
     }
-    for (const [key, object] of this.doubtedIn(namespace)) if (this.alive(key) === object) yield [key, object];
+    for (const [key, object] of this.possiblyDeliveredIn(namespace))
+      if (this.alive(key) === object) yield [key, object];
   }
 
   /** The key of any object that is recorded or waits, deleted ones included; `undefined` if there is no such object. */
   get anyKey(): string | undefined {
-    for (const objects of [this.known, this.waiting, this.doubted]) for (const [key] of objects) return key;
+    for (const objects of [this.known, this.waiting, this.possiblyDelivered]) for (const [key] of objects) return key;
     return undefined;
   }
 
   /** The namespaces of objects that are known, wait, or had an attempt begun. */
   get namespaces(): ReadonlySet<string> {
-    const doubted = [...this.doubted].map(([key]) => namespaceOf(key));
-    return new Set([...this.known.namespaces, ...this.waiting.namespaces, ...doubted]);
+    const possiblyDelivered = [...this.possiblyDelivered].map(([key]) => namespaceOf(key));
+    return new Set([...this.known.namespaces, ...this.waiting.namespaces, ...possiblyDelivered]);
   }
 
   /** The newest resourceVersion of all objects known, waiting or begun, deletions included, of one namespace or ("") of all. */
   newest(namespace: string): ResourceVersion | undefined {
     let newest: ResourceVersion | undefined;
-    for (const objects of [this.known.in(namespace), this.waiting.in(namespace), this.doubtedIn(namespace)]) {
+    for (const objects of [this.known.in(namespace), this.waiting.in(namespace), this.possiblyDeliveredIn(namespace)]) {
       for (const [, { resourceVersion }] of objects) {
         if (newest === undefined || isNewer(resourceVersion, newest)) newest = resourceVersion;
       }
@@ -236,24 +254,26 @@ export class KnownObjects {
     return newest;
   }
 
-  private *doubtedIn(namespace: string): Iterable<readonly [string, LastState]> {
-    for (const each of this.doubted) if (namespace === "" || namespaceOf(each[0]) === namespace) yield each;
+  private *possiblyDeliveredIn(namespace: string): Iterable<readonly [string, LastState]> {
+    for (const each of this.possiblyDelivered) if (namespace === "" || namespaceOf(each[0]) === namespace) yield each;
   }
 
   /** The object's state after its last terminal event; `undefined` if it does not exist. */
-  stands(key: string): KnownIdentity | undefined {
+  knownState(key: string): KnownIdentity | undefined {
     const known = this.known.get(key);
     return known?.deleted ? undefined : known;
   }
 
   /** Records that an event of the object is dropped undelivered, because the trigger no longer selects the object. */
-  leaveUntold(key: string, uid: string): void {
-    if (this.stands(key)?.uid !== uid && !this.doubted.has(key)) this.untold.set(key, uid);
+  recordDroppedUnselected(key: string, uid: string): void {
+    if (this.knownState(key)?.uid !== uid && !this.possiblyDelivered.has(key)) this.droppedUnselected.set(key, uid);
   }
 
   /** Whether all events of the object were dropped that way in this process. */
-  isUntold(key: string, uid: string): boolean {
-    return this.untold.get(key) === uid && this.stands(key)?.uid !== uid && !this.doubted.has(key);
+  isDroppedUnselected(key: string, uid: string): boolean {
+    return (
+      this.droppedUnselected.get(key) === uid && this.knownState(key)?.uid !== uid && !this.possiblyDelivered.has(key)
+    );
   }
 
   /** The object's tombstone, if it is still recorded. */
@@ -269,42 +289,42 @@ export class KnownObjects {
 
   /** The keys that the object mapped to when its last event ended; `undefined` if no state is recorded. */
   countedFor(key: string): CountedKeys | undefined {
-    const known = this.stands(key);
+    const known = this.knownState(key);
     return known && { keys: known.keys, isByThisRule: this.form.namesKeys(known.form) };
   }
 
   /** Whether the object is a stranger: if it ever existed, no state of it met the conditions and no handler may have seen it. */
-  isStranger(key: string): boolean {
-    return this.isUnkept(key) && !this.doubted.has(key);
+  hasNeverMatched(key: string): boolean {
+    return this.mayExistUnstored(key) && !this.possiblyDelivered.has(key);
   }
 
   /** Whether no previous state is stored for the object, so that only the server knows whether it existed before a change. */
-  isUnkept(key: string): boolean {
-    return this.leavesStrangers && !this.known.has(key) && !this.waiting.has(key);
+  mayExistUnstored(key: string): boolean {
+    return this.omitsUnmatched && !this.known.has(key) && !this.waiting.has(key);
   }
 
   /** Whether the function may skip a change: the object is not recorded, and lacks the text that the filter requires. */
-  lets(change: Change): boolean {
-    const { holders, filter } = this;
-    return holders !== undefined && !holders.has(objectKey(change.meta), this) && filter.isLacking(change);
+  maySkip(change: Change): boolean {
+    const { subscribers, filter } = this;
+    return subscribers !== undefined && !subscribers.has(objectKey(change.meta), this) && filter.isLacking(change);
   }
 
   /** The reason that the history shows for a skipped change. */
-  whyPassed(type: EventType): HeldBack {
+  skipReason(type: EventType): HeldBack {
     return this.filter.lacking(type);
   }
 
   /** Removes the trigger from the index when its function is unloaded. */
   close(): void {
-    const { holders } = this;
-    if (!holders) return;
-    for (const objects of [this.known, this.waiting, this.doubted])
-      for (const [key] of objects) holders.delete(key, this);
+    const { subscribers } = this;
+    if (!subscribers) return;
+    for (const objects of [this.known, this.waiting, this.possiblyDelivered])
+      for (const [key] of objects) subscribers.delete(key, this);
   }
 
   /** Whether the object is unknown, and its first event waits. */
-  isToCome(key: string): boolean {
-    return this.waiting.get(key)?.deleted === false && this.stands(key) === undefined;
+  isPendingCreate(key: string): boolean {
+    return this.waiting.get(key)?.deleted === false && this.knownState(key) === undefined;
   }
 
   isIdle(key: string): boolean {
@@ -323,7 +343,7 @@ export class KnownObjects {
 
   /** Records that an event waits. */
   expect({ type, key, uid, resourceVersion, deletedBy, epoch }: ExpectedEvent): void {
-    this.holders?.add(key, this);
+    this.subscribers?.add(key, this);
     const deleted = type === "Deleted";
     const count = (this.waiting.get(key)?.count ?? 0) + 1;
     this.waiting.set(key, { uid, resourceVersion: deleted ? deletedBy : resourceVersion, deleted, count, epoch });
@@ -344,7 +364,7 @@ export class KnownObjects {
    * @param body the event's own; for a deletion that was found, the last stored one, or `undefined` without one
    * @param admitted resolves when the next piece of judging may run; called once everything needed has been read
    */
-  async judge(event: ViewEvent, body: Buffer | undefined, admitted: () => Promise<void>): Promise<Verdict> {
+  async judge(event: ObjectEvent, body: Buffer | undefined, admitted: () => Promise<void>): Promise<Verdict> {
     if (event.lastKnown || !body) {
       const judged = (await this.isOlder(event.key)) ? undefined : body;
       await admitted();
@@ -353,13 +373,16 @@ export class KnownObjects {
     }
     const old = event.type !== "Added" && this.needsBody(event.key) ? await this.body(event.key) : undefined;
     await admitted();
-    const { type, key, doubt, members } = event;
-    return this.filter.inPieces(this.filter.pieces(type, body, this.before(key, doubt), old, members), admitted);
+    const { type, key, redeliveryRisk, members } = event;
+    return this.filter.inPieces(
+      this.filter.pieces(type, body, this.before(key, redeliveryRisk), old, members),
+      admitted,
+    );
   }
 
   /** Returns the verdict on an event with its own body; `undefined` if judging takes more than one piece of work. */
-  judgeAtOnce({ type, key, doubt, members }: FilteredEventFields, body: Buffer): Verdict | undefined {
-    return this.filter.judgeAtOnce(type, body, this.before(key, doubt), undefined, members);
+  judgeAtOnce({ type, key, redeliveryRisk, members }: FilteredEventFields, body: Buffer): Verdict | undefined {
+    return this.filter.judgeAtOnce(type, body, this.before(key, redeliveryRisk), undefined, members);
   }
 
   /** Whether the conditions hold for a state of an object, judged as if it were new. */
@@ -382,14 +405,14 @@ export class KnownObjects {
     return verdict?.heldBack?.type === "condition" ? verdict.heldBack : undefined;
   }
 
-  private before(key: string, doubt: RedeliveryRisk = "none", uid = this.stands(key)?.uid): PreviousState {
+  private before(key: string, redeliveryRisk: RedeliveryRisk = "none", uid = this.knownState(key)?.uid): PreviousState {
     const known = this.known.get(key);
     // The last delivered state may differ from the recorded one, which may be of the next object of the name.
-    const doubted = doubt !== "none" || this.doubted.has(key);
-    if (!known || known.deleted || known.uid !== uid || doubted) return { ...unknown, doubted };
+    const possiblyOutdated = redeliveryRisk !== "none" || this.possiblyDelivered.has(key);
+    if (!known || known.deleted || known.uid !== uid || possiblyOutdated) return { ...unknown, possiblyOutdated };
     const hash = this.form.comparesWith(known.form) ? known.hash : undefined;
     const matched = this.form.answers(known.form) ? known.matched : undefined;
-    return { hash, matched, doubted };
+    return { hash, matched, possiblyOutdated };
   }
 
   /**
@@ -397,14 +420,14 @@ export class KnownObjects {
    * @param hold holds the position back, for an event that a position cannot have passed
    * @returns whether the position must not pass the event before `hold` is released
    */
-  apply(event: ViewEvent, body: Buffer, { hash, matched, deliver }: Verdict, hold?: PositionHold): boolean {
-    const wasDoubted = this.doubted.has(event.key);
-    this.doubted.end(event.type, event.key, event.meta.uid, {
+  apply(event: ObjectEvent, body: Buffer, { hash, matched, deliver }: Verdict, hold?: PositionHold): boolean {
+    const wasPossiblyDelivered = this.possiblyDelivered.has(event.key);
+    this.possiblyDelivered.end(event.type, event.key, event.meta.uid, {
       epoch: event.epoch,
       resourceVersion: event.meta.resourceVersion,
     });
     const isDeletion = event.type === "Deleted";
-    const isSpared = this.leavesStrangers && !deliver && !wasDoubted && (isDeletion || !matched);
+    const isSpared = this.omitsUnmatched && !deliver && !wasPossiblyDelivered && (isDeletion || !matched);
     if (isSpared && !this.known.has(event.key)) {
       this.release(event.key);
       return false;
@@ -416,12 +439,12 @@ export class KnownObjects {
       const keys = this.keysOf(event.meta, body);
       const known = this.stateOf(event.meta, hash, matched, keys);
       // A stored body of another form would be taken for one of this form.
-      const later = isChange && !this.compares && !event.isAsked && before.form === known.form;
-      if (hold && later && !deliver && !wasDoubted && standsBut(before, known)) {
+      const later = isChange && !this.compares && !event.isFetched && before.form === known.form;
+      if (hold && later && !deliver && !wasPossiblyDelivered && differsOnlyInVersion(before, known)) {
         this.know(event.key, known);
         return this.commits.putKnownAtRest(this.id, event.key, known, this.form.keep(body), hold);
       }
-      this.put(event.key, known, event.isAsked ? undefined : body, later);
+      this.put(event.key, known, event.isFetched ? undefined : body, later);
       return false;
     }
     if (this.isOver(event.key, event.epoch)) {
@@ -438,7 +461,7 @@ export class KnownObjects {
     };
     this.know(event.key, tombstone);
     this.commits.putKnown(this.id, event.key, { ...tombstone, body: undefined });
-    this.bury(event.key, event.deletedBy);
+    this.addTombstone(event.key, event.deletedBy);
     return false;
   }
 
@@ -451,9 +474,9 @@ export class KnownObjects {
 
   /** Returns the event that this body would cause if it were the next one. Changes no state and no counters. */
   async preview(key: string, { meta, body }: Pick<Change, "meta" | "body">): Promise<Preview> {
-    const known = this.standing(key);
-    const stands = known ? !known.deleted && known.uid === meta.uid : this.isUnkept(key);
-    const type = stands ? "Modified" : "Added";
+    const known = this.stateAfterQueue(key);
+    const exists = known ? !known.deleted && known.uid === meta.uid : this.mayExistUnstored(key);
+    const type = exists ? "Modified" : "Added";
     const old = type === "Modified" && this.needsBody(key) ? await this.body(key) : undefined;
     const answers: ConditionAnswer[] = [];
     const hearing = { onError: () => {}, onAnswer: (answer: ConditionAnswer) => answers.push(answer) };
@@ -466,25 +489,25 @@ export class KnownObjects {
    * @param caughtUp true if the mark has passed everything received; then tombstones that cannot be ordered against it go too
    * @returns whether any were pruned
    */
-  exhume(namespace: string, lowWaterMark?: ResourceVersion, caughtUp = false): boolean {
-    const graves = this.graves.get(namespace);
-    if (!graves) return false;
+  pruneTombstones(namespace: string, lowWaterMark?: ResourceVersion, caughtUp = false): boolean {
+    const tombstones = this.tombstones.get(namespace);
+    if (!tombstones) return false;
     const isReachable = (resourceVersion: ResourceVersion) => {
       if (lowWaterMark === undefined) return false;
       return caughtUp ? isNewer(resourceVersion, lowWaterMark) : !isUpTo(resourceVersion, lowWaterMark);
     };
-    const reachable = graves.findIndex(({ resourceVersion }) => isReachable(resourceVersion));
-    const forgotten = graves.splice(0, reachable < 0 ? graves.length : reachable);
+    const reachable = tombstones.findIndex(({ resourceVersion }) => isReachable(resourceVersion));
+    const forgotten = tombstones.splice(0, reachable < 0 ? tombstones.length : reachable);
     for (const { key, resourceVersion } of forgotten) {
       const known = this.known.get(key);
       if (known?.deleted && known.resourceVersion === resourceVersion) this.forget(key);
     }
-    if (graves.length === 0) this.graves.delete(namespace);
+    if (tombstones.length === 0) this.tombstones.delete(namespace);
     return forgotten.length > 0;
   }
 
   /** Returns a body with the object's name alone, for a deletion that was found when no body is stored. */
-  nameAlone({ meta }: Pick<ViewEvent, "meta">): Buffer {
+  nameAlone({ meta }: Pick<ObjectEvent, "meta">): Buffer {
     const { apiVersion, kind } = this.trigger;
     return Buffer.from(JSON.stringify({ apiVersion, kind, metadata: meta }));
   }
@@ -515,7 +538,8 @@ export class KnownObjects {
   /** Prunes the tombstones of all other namespaces: no source of them is left that could replay. */
   retain(namespaces: ReadonlySet<string>): void {
     this.scope = new Set(namespaces);
-    for (const namespace of [...this.graves.keys()]) if (!this.scope.has(namespace)) this.exhume(namespace);
+    for (const namespace of [...this.tombstones.keys()])
+      if (!this.scope.has(namespace)) this.pruneTombstones(namespace);
   }
 
   /** Records that a namespace has a source, whose resourceVersions belong to this epoch. */
@@ -527,7 +551,7 @@ export class KnownObjects {
   /** Begins an epoch at a complete list: resourceVersions of earlier deletions cannot be compared any more. */
   begin(namespace: string, epoch: number): void {
     this.epochs.set(namespace, epoch);
-    this.exhume(namespace);
+    this.pruneTombstones(namespace);
   }
 
   private isOver(key: string, epoch: number): boolean {
@@ -544,15 +568,15 @@ export class KnownObjects {
     return this.trigger.namespaces.type === "all" ? "" : namespaceOf(key);
   }
 
-  private bury(key: string, resourceVersion: ResourceVersion): void {
+  private addTombstone(key: string, resourceVersion: ResourceVersion): void {
     const namespace = this.sourceOf(key);
     if (this.scope && !this.scope.has(namespace)) {
       this.forget(key);
       return;
     }
-    const graves = this.graves.get(namespace);
-    if (graves) graves.push({ key, resourceVersion });
-    else this.graves.set(namespace, [{ key, resourceVersion }]);
+    const tombstones = this.tombstones.get(namespace);
+    if (tombstones) tombstones.push({ key, resourceVersion });
+    else this.tombstones.set(namespace, [{ key, resourceVersion }]);
   }
 
   private forget(key: string): void {
@@ -562,12 +586,12 @@ export class KnownObjects {
   }
 
   private know(key: string, identity: KnownIdentity): void {
-    this.holders?.add(key, this);
+    this.subscribers?.add(key, this);
     this.known.set(key, identity);
   }
 
   private release(key: string): void {
-    if (this.holders && this.isStranger(key)) this.holders.delete(key, this);
+    if (this.subscribers && this.hasNeverMatched(key)) this.subscribers.delete(key, this);
   }
 
   /** Records a state. With `later`, the body may be written later, since an older one is stored. */
@@ -595,5 +619,5 @@ export class KnownObjects {
 
 /** The filter's input for an object that is not known. */
 const unknown = { hash: undefined, matched: undefined };
-const nothing: PreviousState = { ...unknown, doubted: false };
+const nothing: PreviousState = { ...unknown, possiblyOutdated: false };
 const silent: Hearing = { onError: () => {} };

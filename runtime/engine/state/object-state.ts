@@ -12,23 +12,23 @@ export interface ObjectState extends LastState {
  * Whether a change is a deletion with the same resourceVersion as the last state, as APIs send that are not stored in etcd. The
  * object still exists, so the deletion is news, wherever the mark is by then.
  */
-export const endsAsItWas = (standing: ObjectState, { type, meta }: Change): boolean =>
-  type === "Deleted" &&
-  !standing.deleted &&
-  standing.uid === meta.uid &&
-  standing.resourceVersion === meta.resourceVersion;
+export const endsAsItWas = (state: ObjectState, { type, meta }: Change): boolean =>
+  type === "Deleted" && !state.deleted && state.uid === meta.uid && state.resourceVersion === meta.resourceVersion;
 
 /**
  * Whether a change is no newer than the state of its object. If resourceVersions cannot be ordered, only an equal one is stale,
  * and so is the deletion of an object that is known to be deleted.
  */
-export function isStale(standing: ObjectState, { type, meta }: Change): boolean {
-  if (isUpTo(meta.resourceVersion, standing.resourceVersion)) return true;
-  return standing.deleted && standing.uid === meta.uid && type === "Deleted";
+export function isStale(state: ObjectState, { type, meta }: Change): boolean {
+  if (isUpTo(meta.resourceVersion, state.resourceVersion)) return true;
+  return state.deleted && state.uid === meta.uid && type === "Deleted";
 }
 
 /** Whether an object differs from its record only in a later resourceVersion. */
-export const standsBut = (before: KnownIdentity, { hash, matched, form, resourceVersion }: KnownIdentity): boolean =>
+export const differsOnlyInVersion = (
+  before: KnownIdentity,
+  { hash, matched, form, resourceVersion }: KnownIdentity,
+): boolean =>
   before.hash === hash &&
   before.matched === matched &&
   before.form === form &&

@@ -17,7 +17,7 @@ export interface Sharding {
 export const whole: Sharding = { shards: 1, by: "key" };
 
 /** The partitioning that a manifest asks for. */
-export const spreadOf = ({
+export const shardingOf = ({
   delivery: { shards = 1, shardBy, mode },
 }: Pick<FunctionManifest, "delivery">): Sharding => ({
   shards,
@@ -28,15 +28,15 @@ export const spreadOf = ({
  * Whether a function partitioned as `runs` satisfies what is asked for. By name satisfies a request for by key, but not the
  * reverse: in mode Reconcile a key and its object may differ in the namespace, and would be in two shards.
  */
-export const isAsAsked = (asked: Sharding, runs: Sharding): boolean =>
+export const isSatisfiedBy = (asked: Sharding, runs: Sharding): boolean =>
   asked.shards === runs.shards &&
   (asked.shards === 1 || asked.by === runs.by || (asked.by === "key" && runs.by === "name"));
 
 /** The stored text of a partitioning, such as `8 by key`. */
-export const wordsOf = ({ shards, by }: Sharding): string => `${shards} by ${by}`;
+export const formatSharding = ({ shards, by }: Sharding): string => `${shards} by ${by}`;
 
 /** Parses such a text; `undefined` for any other. */
-export function readSpread(words: unknown): Sharding | undefined {
+export function parseSharding(words: unknown): Sharding | undefined {
   const [, shards, by] = /^(\d{1,4}) by (key|name|namespace)$/.exec(String(words)) ?? [];
   return shards === undefined ? undefined : { shards: Number(shards), by: by as Sharding["by"] };
 }
@@ -45,42 +45,42 @@ export function readSpread(words: unknown): Sharding | undefined {
  * The part of a function that a slot runs: `whole` if the function is not partitioned, `undefined` if the slot runs nothing of
  * it.
  */
-export function shardIn(slot: number, name: string, spread: Sharding, slots: number): Shard | "whole" | undefined {
-  const places = slotsOf(name, spread.shards, slots);
+export function shardIn(slot: number, name: string, sharding: Sharding, slots: number): Shard | "whole" | undefined {
+  const places = slotsOf(name, sharding.shards, slots);
   const number = places.indexOf(slot);
   if (number < 0) return undefined;
-  if (spread.shards === 1) return "whole";
-  const shardOfKey = ways[spread.by];
+  if (sharding.shards === 1) return "whole";
+  const shardOfKey = shardFunctions[sharding.by];
   return {
     number,
-    spread: wordsOf(spread),
+    sharding: formatSharding(sharding),
     isFirst: number === 0,
     owns: (key) => shardOfKey(key, places.length) === number,
-    mayOwnIn: (namespace) => spread.by !== "namespace" || shardOfNamespace(namespace, places.length) === number,
+    mayOwnIn: (namespace) => sharding.by !== "namespace" || shardOfNamespace(namespace, places.length) === number,
   };
 }
 
 /** Maps a key to its shard, out of so many. */
-const ways: Readonly<Record<Sharding["by"], (key: string, shards: number) => number>> = {
+const shardFunctions: Readonly<Record<Sharding["by"], (key: string, shards: number) => number>> = {
   key: shardOf,
   name: (key, shards) => shardOf(key.slice(key.indexOf("/") + 1), shards),
   namespace: (key, shards) => shardOfNamespace(key.slice(0, key.indexOf("/")), shards),
 };
 
 /** Replaces the partitioning in a position's selection. A text that is not a watch's selection is returned unchanged. */
-export function respread(selection: string, spread: Sharding): string {
+export function replaceSharding(selection: string, sharding: Sharding): string {
   const parts = partsOf(selection);
   if (!parts) return selection;
   const [labels, fields] = parts;
-  return selectionOf(labels, fields, spread.shards === 1 ? undefined : wordsOf(spread));
+  return selectionOf(labels, fields, sharding.shards === 1 ? undefined : formatSharding(sharding));
 }
 
 /** The partitioning that a position records; `undefined` if it is not recorded. */
-export const spreadIn = (selection: string): Sharding | undefined => readSpread(partsOf(selection)?.[2]);
+export const shardingIn = (selection: string): Sharding | undefined => parseSharding(partsOf(selection)?.[2]);
 
 /** The stored text of what a source selects, and of the part of it that a shard takes. */
-export const selectionOf = (labels: string, fields: string, spread: string | undefined): string =>
-  JSON.stringify([labels, fields, ...(spread === undefined ? [] : [spread])]);
+export const selectionOf = (labels: string, fields: string, sharding: string | undefined): string =>
+  JSON.stringify([labels, fields, ...(sharding === undefined ? [] : [sharding])]);
 
 const selectionSchema = z.tuple([z.string(), z.string()]).rest(z.unknown());
 

@@ -10,17 +10,17 @@ import type { Verdict } from "../filter/filter.ts";
 import type { OwnState } from "../own-state/own-state.ts";
 import { nameOf } from "../state/by-namespace.ts";
 import {
-  asked,
+  deliverUnfiltered,
   deliveryOf,
-  isGone,
+  fetchedVerdict,
+  goneVerdict,
+  isDropped,
   isHeldBack,
-  isLetGo,
-  isOfToday,
   isRedelivered,
-  isUnselected,
   type LaneEvent,
   storedEvent,
-  told,
+  unselectedVerdict,
+  usesCurrentState,
 } from "./event.ts";
 import { PrefetchWindow } from "./fair-scheduler.ts";
 import type { KeyBackoff } from "./key-backoff.ts";
@@ -43,7 +43,7 @@ export type Conclusion =
   /** `blocked`: it is out of attempts, and holds its lane, as the manifest asks. A requeued event has a `notBefore`. */
   | {
       readonly type: "again";
-      readonly why: Exclude<Waits, "quiet">;
+      readonly why: Exclude<Waits, "debounce">;
       readonly afterMs: number;
       readonly blocked: boolean;
     }
@@ -203,13 +203,15 @@ export class Attempts {
    * Returns how many attempts may be in progress for this event to be submitted to the runner: those that may run at once, and
    * the prefetched ones. An event that may have crashed its executor is not prefetched.
    */
-  limitFor({ attempts, doubt, interruptions }: LaneEvent): number {
+  limitFor({ attempts, redeliveryRisk, interruptions }: LaneEvent): number {
     const { sink } = this.parts;
     if (sink) return sink.atOnce;
     const { concurrency, batch } = this.code.manifest.delivery;
     // The running batches, and the one that is being filled.
     if (batch) return (concurrency + 1) * batch.maxSize;
-    return interruptions > 0 || (attempts > 0 && doubt !== "none") ? concurrency : concurrency + this.ahead.events;
+    return interruptions > 0 || (attempts > 0 && redeliveryRisk !== "none")
+      ? concurrency
+      : concurrency + this.ahead.events;
   }
 
   /** Whether this event must wait, while other events of the function may begin. */
@@ -246,14 +248,15 @@ export class Attempts {
       return;
     }
     // An earlier event's attempt may have shown a newer state.
-    if (event.doubt === "none" && event.view.isOvertaken(event.key, event.deletedBy)) event.doubt = "noted";
-    if (isLetGo(event)) {
-      event.verdict = isUnselected;
+    if (event.redeliveryRisk === "none" && event.view.isOvertaken(event.key, event.deletedBy))
+      event.redeliveryRisk = "persisted";
+    if (isDropped(event)) {
+      event.verdict = unselectedVerdict;
       // If a handler may have received it, the object is known, and is forgotten. Otherwise it never becomes known.
-      const mayBeKnown = event.doubt !== "none" || event.attempts > 0;
+      const mayBeKnown = event.redeliveryRisk !== "none" || event.attempts > 0;
       event.body = mayBeKnown ? (event.body ?? Buffer.alloc(0)) : undefined;
-      if (!mayBeKnown) event.view.leaveUntold(event.key, event.meta.uid);
-      event.isAsked = true;
+      if (!mayBeKnown) event.view.recordDroppedUnselected(event.key, event.meta.uid);
+      event.isFetched = true;
       queueMicrotask(() => listener.ended({ type: "terminal", outcome: "filtered" }));
       return;
     }
@@ -320,14 +323,15 @@ export class Attempts {
     const stored = event.body ?? (await (inView ? view.lastBody(event.key) : this.parts.spill.body(event)));
     const isLeftOut = stored?.length === 0 && event.kind !== "tick";
     const kept = isLeftOut ? await this.bodyNow(event) : stored;
-    if (isLeftOut && !kept && isOfToday(event)) {
+    if (isLeftOut && !kept && usesCurrentState(event)) {
       const body = this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event);
-      return { verdict: this.parts.sink ? told : isGone, body, oldBody: undefined };
+      return { verdict: this.parts.sink ? deliverUnfiltered : goneVerdict, body, oldBody: undefined };
     }
     // An object that is fetched again may have changed since it was judged.
     const before = isLeftOut ? undefined : event.verdict;
     const verdict =
-      before ?? (event.isAsked && event.replayed ? asked(event, kept) : await view.judge(event, kept, admitted));
+      before ??
+      (event.isFetched && event.replayed ? fetchedVerdict(event, kept) : await view.judge(event, kept, admitted));
     const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
     return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
@@ -336,7 +340,7 @@ export class Attempts {
   private async bodyNow(event: LaneEvent): Promise<Buffer | undefined> {
     const { view, key, type, meta } = event;
     if (type === "Deleted") return undefined;
-    event.isAsked = true;
+    event.isFetched = true;
     const found = await this.parts.look(view.functionName, view.trigger.name, nameOf(key));
     if (found?.uid !== meta.uid) return undefined;
     event.shown = found.resourceVersion;
@@ -348,10 +352,10 @@ export class Attempts {
     if (event.type === "Added" || !deliver || event.replayed) return false;
     const { view, key, type, meta } = event;
     // A list repeats a state if the end of its event is not proven; that state is not its own predecessor.
-    if (type === "Modified" && view.stands(key)?.resourceVersion === meta.resourceVersion) return false;
+    if (type === "Modified" && view.knownState(key)?.resourceVersion === meta.resourceVersion) return false;
     if (!(this.parts.sink?.wantsOld(event) ?? this.code.usesOldObject)) return false;
     // An event that received its object from the API server has shown a newer state than the stored one.
-    return event.doubt !== "none" || !view.hasShownNewer(key);
+    return event.redeliveryRisk !== "none" || !view.hasShownNewer(key);
   }
 
   private begin(
@@ -447,7 +451,7 @@ export class Attempts {
     if (item.journalRow !== undefined) commits.settle(item.journalRow, recorded.started);
     item.journalRow = recorded.row;
     if (item.kind === "key") item.shown = recorded.started.resourceVersion;
-    if (item.doubt === "unnoted") item.doubt = "noted";
+    if (item.redeliveryRisk === "unpersisted") item.redeliveryRisk = "persisted";
     item.attempts++;
     const attempt = new Attempt(this, item, shown, recorded, listener, clock.monotonic());
     const delivery =
@@ -483,7 +487,7 @@ export class Attempts {
     if (outcome.type === "unbegun") {
       item.attempts--;
       // If it may have begun before, the record stays: nothing else says so.
-      if (item.attempts === 0 && item.doubt === "none") {
+      if (item.attempts === 0 && item.redeliveryRisk === "none") {
         item.journalRow = undefined;
         if (item.kind === "key") item.shown = undefined;
         commits.withdraw(attempt.row, attempt.started);
@@ -496,7 +500,7 @@ export class Attempts {
       this.ahead.interrupted();
       item.attempts--;
       item.interruptions++;
-      item.doubt = "noted";
+      item.redeliveryRisk = "persisted";
       const afterMs = interruptedDelay(item.interruptions);
       listener.ended({ type: "again", why: "interrupted", afterMs, blocked: false });
       return;
@@ -511,8 +515,8 @@ export class Attempts {
     const { functionName, trigger } = view;
     item.interruptions = 0;
     observer.handled?.(functionName, trigger.name, outcome.durationMs);
-    const told = item.kind === "key" ? item.told(shown.newest) : item;
-    view.history.ran(told, item.attempts, outcome, clock.now());
+    const subject = item.kind === "key" ? item.lastRun(shown.newest) : item;
+    view.history.ran(subject, item.attempts, outcome, clock.now());
     if (item.kind === "key") item.settle(row, started, shown.newest, commits);
     if (writes) commits.putState(writes);
     if (outcome.type === "ok") {
@@ -526,11 +530,11 @@ export class Attempts {
     const isSpent = outcome.type === "permanent" || item.attempts >= retry.maxAttempts;
     const asked = outcome.type === "failed" ? outcome.retryAfterMs : undefined;
     // A key is delayed after each failure, whatever the failure leads to.
-    const restMs = item.kind === "key" ? backoff?.begin(item.key, retry, item.attempts, asked) : undefined;
+    const backoffMs = item.kind === "key" ? backoff?.recordFailure(item.key, retry, item.attempts, asked) : undefined;
     const isGivenUp = isSpent && onFailure !== "Block";
-    if (!isGivenUp || item.kind === "key") observer.event?.(functionName, trigger.name, told.type, "retry");
+    if (!isGivenUp || item.kind === "key") observer.event?.(functionName, trigger.name, subject.type, "retry");
     if (isGivenUp) return this.givenUp(item, outcome.error, shown, false);
-    const afterMs = isSpent ? retry.maxDelayMs : (restMs ?? retryDelay(retry, item.attempts, asked, random));
+    const afterMs = isSpent ? retry.maxDelayMs : (backoffMs ?? retryDelay(retry, item.attempts, asked, random));
     if (item.kind !== "key" && asked !== undefined && !isSpent) this.defer(item, afterMs);
     return { type: "again", why: "retry", afterMs, blocked: isSpent };
   }
@@ -539,7 +543,7 @@ export class Attempts {
   private requeue(event: LaneEvent, afterMs: number): void {
     const { view, key, id, meta, journalRow: row, shown } = event;
     event.attempts = 0;
-    event.doubt = "noted";
+    event.redeliveryRisk = "persisted";
     this.defer(event, afterMs);
     // The row written now contains all that the journal would. If there is no room for a row, the journal keeps it.
     if (event.place !== "memory" && row !== undefined) {

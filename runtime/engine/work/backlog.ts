@@ -2,7 +2,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { EngineLog, EngineObserver } from "../delivery/observer.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import { type LaneEvent, letGo } from "./event.ts";
+import { type LaneEvent, releaseMark } from "./event.ts";
 import type { EventLane } from "./event-lane.ts";
 import type { Spill } from "./spill.ts";
 
@@ -130,7 +130,7 @@ export class Backlogs {
     next.flags = { ...next.flags, synthetic: true, reason: "backlog", gap: { from, to: next.meta.resourceVersion } };
     lane.unshelve(event);
     spill.dropShelved(event);
-    this.tell([event], next);
+    this.reportCollapsed([event], next);
     return from;
   }
 
@@ -147,12 +147,12 @@ export class Backlogs {
     standIn.receivedAt = first.receivedAt;
     holdFor(gone, standIn, spill);
     for (const event of gone) spill.left(event);
-    this.tell(gone, standIn);
+    this.reportCollapsed(gone, standIn);
     return gone;
   }
 
   /** Reports that events are gone. */
-  private tell(gone: readonly LaneEvent[], standIn: LaneEvent): void {
+  private reportCollapsed(gone: readonly LaneEvent[], standIn: LaneEvent): void {
     const { observer, clock } = this.parts;
     const { view, key } = standIn;
     const last = gone.at(-1);
@@ -189,7 +189,7 @@ const isOnRecord = ({ place }: LaneEvent): boolean => place !== "memory";
 
 /** The gap from the state that the handler receives before the event to the event's own. */
 function gapOf(before: LaneEvent | undefined, { view, key, meta }: LaneEvent) {
-  const from: ResourceVersion | null = before?.deletedBy ?? view.stands(key)?.resourceVersion ?? null;
+  const from: ResourceVersion | null = before?.deletedBy ?? view.knownState(key)?.resourceVersion ?? null;
   return { from, to: meta.resourceVersion };
 }
 
@@ -201,8 +201,8 @@ function holdFor(gone: readonly LaneEvent[], standIn: LaneEvent, spill: Spill): 
   if (isOnRecord(standIn)) spill.rewrite(standIn);
   else if (gone.some(isOnRecord)) spill.write(standIn);
   const oldest = gone.find(({ mark }) => mark);
-  for (const event of gone) if (event !== oldest || isOnRecord(standIn)) letGo(event);
+  for (const event of gone) if (event !== oldest || isOnRecord(standIn)) releaseMark(event);
   if (!oldest || isOnRecord(standIn)) return;
-  letGo(standIn);
+  releaseMark(standIn);
   standIn.mark = oldest.mark;
 }

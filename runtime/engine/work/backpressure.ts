@@ -21,7 +21,7 @@ const mostStuckMs = 10_000;
 /** The function's lanes that only wait for its turn, and the limit on them. */
 interface WaitsForTurn {
   readonly ready: { readonly length: number };
-  readonly place: Pick<FairShare, "share" | "isOverShare">;
+  readonly share: Pick<FairShare, "readyLimit" | "isOverShare">;
 }
 
 /** The use of memory and disk that decides who waits. */
@@ -70,8 +70,8 @@ export class Backpressure {
 
   /** Whether it holds more than that part of the amount at which sources wait. */
   private exceeds(part: number): boolean {
-    const { ready, place } = this.turn;
-    return this.spill.fill > part * waitAt || ready.length > part * place.share;
+    const { ready, share } = this.turn;
+    return this.spill.fill > part * waitAt || ready.length > part * share.readyLimit;
   }
 
   private get isBehind(): boolean {
@@ -80,7 +80,7 @@ export class Backpressure {
 
   /** Whether the maximum of lanes is ready, and waits for other functions' turns. Lanes that wait for a retry do not count. */
   private get waitsForTurn(): boolean {
-    return this.turn.ready.length >= this.turn.place.share;
+    return this.turn.ready.length >= this.turn.share.readyLimit;
   }
 
   /** A pending promise while sources should wait. */
@@ -93,7 +93,7 @@ export class Backpressure {
   }
 
   private get isWorthWaiting(): boolean {
-    if (!this.quick || this.isSeenQuick || !this.turn.place.isOverShare) return this.quick;
+    if (!this.quick || this.isSeenQuick || !this.turn.share.isOverShare) return this.quick;
     return !this.spill.holdsQueues && this.spill.fill >= fullAt;
   }
 
@@ -111,7 +111,7 @@ export class Backpressure {
     const { spill, turn, limit } = this;
     if (this.stopped || (isListing && spill.holdsQueues && !spill.isSpent)) return undefined;
     if (this.refusing) return this.refusing.promise;
-    const isOutOfDisk = spill.isSpent || (turn.place.isOverShare && spill.onDisk >= limit.bytes);
+    const isOutOfDisk = spill.isSpent || (turn.share.isOverShare && spill.onDisk >= limit.bytes);
     if (spill.holdsQueues ? !isOutOfDisk : !this.isShort) return undefined;
     this.refusing = Promise.withResolvers<void>();
     if (spill.holdsQueues) this.lookWhetherStuck();
@@ -135,7 +135,7 @@ export class Backpressure {
       this.stuckMs,
       () => {
         if (!this.refusing) return;
-        const isStuck = this.ended === 0 && !this.turn.place.isOverShare && this.spill.diskFill <= freeAt;
+        const isStuck = this.ended === 0 && !this.turn.share.isOverShare && this.spill.diskFill <= freeAt;
         if (!isStuck) return this.lookWhetherStuck();
         this.stuckMs = Math.min(2 * this.stuckMs, mostStuckMs);
         this.accept();

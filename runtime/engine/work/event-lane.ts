@@ -43,7 +43,7 @@ export class EventLane implements FifoItem<EventLane> {
   /** The timer of the next attempt at its head. */
   backoff: Timer | undefined;
   /** The timer of the debounce. */
-  quiet: Timer | undefined;
+  debounce: Timer | undefined;
   /** The arrival of the first event that waits, including one that a newer one replaced; in monotonic milliseconds. */
   since: number | undefined;
   /** Whether its head is out of attempts and holds the lane, as the manifest asks. */
@@ -51,9 +51,9 @@ export class EventLane implements FifoItem<EventLane> {
   /** Whether its events on disk are being read. */
   reading = false;
   /** The queue of ready lanes that it is in, and its neighbours there. */
-  line: Fifo<EventLane> | undefined;
-  before: EventLane | undefined;
-  behind: EventLane | undefined;
+  list: Fifo<EventLane> | undefined;
+  previous: EventLane | undefined;
+  next: EventLane | undefined;
   private events: LaneEvent[] = [];
   private shelf: number[] = [];
   /** The last event that was shelved, while it is on disk alone. */
@@ -86,7 +86,7 @@ export class EventLane implements FifoItem<EventLane> {
 
   /** Whether its head could run and has not begun: it waits for nothing but its function's turn. */
   get isDue(): boolean {
-    return this.backoff === undefined && this.quiet === undefined && this.head?.attempts === 0;
+    return this.backoff === undefined && this.debounce === undefined && this.head?.attempts === 0;
   }
 
   /** Whether lanes with live events go first, because its head was found by a list. */
@@ -215,8 +215,11 @@ export class EventLane implements FifoItem<EventLane> {
   }
 
   /** Its events up to the last one that an earlier process may have handled without a record on disk. */
-  get unnoted(): readonly LaneEvent[] {
-    return this.events.slice(0, this.events.findLastIndex(({ doubt }) => doubt === "unnoted") + 1);
+  get withUnpersistedRisk(): readonly LaneEvent[] {
+    return this.events.slice(
+      0,
+      this.events.findLastIndex(({ redeliveryRisk }) => redeliveryRisk === "unpersisted") + 1,
+    );
   }
 
   [Symbol.iterator](): Iterator<LaneEvent> {

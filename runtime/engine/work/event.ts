@@ -11,7 +11,7 @@ import type { Verdict } from "../filter/filter.ts";
 import { goneMeanwhile, notAsked, refusedBefore, unchanged, unselected } from "../filter/reason.ts";
 import type { OwnState } from "../own-state/own-state.ts";
 import { graver, type PossibleRedeliveries, type RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
-import type { KnownObjects, ViewEvent } from "../state/known-objects.ts";
+import type { KnownObjects, ObjectEvent } from "../state/known-objects.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
 import type { Chunk } from "./budget.ts";
 
@@ -32,7 +32,7 @@ export interface MarkOwner {
 type EventStorage = "memory" | "both" | "disk";
 
 /** An event on its way through a lane. */
-export interface LaneEvent extends ViewEvent {
+export interface LaneEvent extends ObjectEvent {
   /** `tick`: the time of a schedule, which belongs to no object. */
   readonly kind: "event" | "tick";
   readonly view: KnownObjects;
@@ -61,7 +61,7 @@ export interface LaneEvent extends ViewEvent {
    * Whether the body was fetched from the API server, because the one on disk had another form. It is then not the event's own
    * state.
    */
-  isAsked: boolean;
+  isFetched: boolean;
   /** The state that its handler received, if that is newer than its own. */
   shown: ResourceVersion | undefined;
   /** Whether it waited on disk, and its trigger no longer selects its object. */
@@ -74,7 +74,7 @@ export interface LaneEvent extends ViewEvent {
   interruptions: number;
   /** Epoch milliseconds before which it must not run, because its handler asked for a later time. */
   notBefore: number | undefined;
-  doubt: RedeliveryRisk;
+  redeliveryRisk: RedeliveryRisk;
   verdict: Verdict | undefined;
   /** The journal's row of the last attempt that began. */
   journalRow: number | undefined;
@@ -89,7 +89,7 @@ export interface LoadedEvent extends SpilledEvent {
 }
 
 /** Lets the mark pass an event. */
-export const letGo = ({ mark }: LaneEvent): void => mark?.owner.settle(mark.entry);
+export const releaseMark = ({ mark }: LaneEvent): void => mark?.owner.settle(mark.entry);
 
 /**
  * Returns the hold of an event whose row rests; `undefined` if the mark may be past the event already, because it was on disk.
@@ -145,11 +145,11 @@ export function storedEvent(event: LaneEvent, oldBody: Buffer | undefined): Stor
 
 /** Converts an event for the spill. */
 export function spilledEvent(event: LaneEvent): SpilledEvent {
-  const { kind, sequence, replayed, doubt, notBefore, isAsked } = event;
+  const { kind, sequence, replayed, redeliveryRisk, notBefore, isFetched } = event;
   const stored = storedEvent(event, event.oldBody);
   // A fetched object is fetched again at the next attempt. On disk it would be taken for the event's own state.
-  const body = isAsked ? Buffer.alloc(0) : stored.body;
-  return { ...stored, kind, body, sequence, replayed, redelivered: doubt !== "none", notBefore };
+  const body = isFetched ? Buffer.alloc(0) : stored.body;
+  return { ...stored, kind, body, sequence, replayed, redelivered: redeliveryRisk !== "none", notBefore };
 }
 
 /** The origin of an event. */
@@ -176,7 +176,7 @@ export interface EventInput {
   readonly flags?: EventFlags;
   readonly deletedBy?: ResourceVersion;
   /** The risk that the source reports. */
-  readonly doubt?: RedeliveryRisk;
+  readonly redeliveryRisk?: RedeliveryRisk;
   /** The verdict, if the event was judged before it was made. */
   readonly verdict?: Verdict | undefined;
 }
@@ -194,7 +194,7 @@ type NewEvent = Omit<
   | "journalRow"
   | "oldBody"
   | "replayed"
-  | "isAsked"
+  | "isFetched"
   | "shown"
   | "isUnselected"
   | "mark"
@@ -239,7 +239,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   deletedBy: made.deletedBy,
   epoch: made.epoch,
   replayed: made.replayed ?? false,
-  isAsked: false,
+  isFetched: false,
   shown: made.shown,
   isUnselected: made.isUnselected ?? false,
   mark: made.mark,
@@ -247,7 +247,7 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
   attempts: made.attempts,
   interruptions: 0,
   notBefore: made.notBefore,
-  doubt: made.doubt,
+  redeliveryRisk: made.redeliveryRisk,
   verdict: made.verdict,
   journalRow: made.journalRow,
 });
@@ -255,13 +255,13 @@ const laneEvent = (made: NewEvent): LaneEvent => ({
 /** Makes a function's events, in order of arrival. */
 export class EventMaker {
   private readonly clock: Clock;
-  private readonly doubts: PossibleRedeliveries;
+  private readonly possibleRedeliveries: PossibleRedeliveries;
   private sequence: number;
 
   /** @param sequence the highest sequence that was used */
-  constructor(clock: Clock, doubts: PossibleRedeliveries, sequence: number) {
+  constructor(clock: Clock, possibleRedeliveries: PossibleRedeliveries, sequence: number) {
     this.clock = clock;
-    this.doubts = doubts;
+    this.possibleRedeliveries = possibleRedeliveries;
     this.sequence = sequence;
   }
 
@@ -269,17 +269,21 @@ export class EventMaker {
     return ++this.sequence;
   }
 
-  /** Makes an event. `doubtThere` is the risk that the origin reports, in addition to the source's own. */
-  make(source: EventInput, { view, epoch, isSelective }: EventOrigin, doubtThere: RedeliveryRisk = "none"): LaneEvent {
+  /** Makes an event. `originRisk` is the risk that the origin reports, in addition to the source's own. */
+  make(source: EventInput, { view, epoch, isSelective }: EventOrigin, originRisk: RedeliveryRisk = "none"): LaneEvent {
     const { type, key, meta, body } = source;
     const selective = source.selective || isSelective;
     const lastKnown = body === undefined;
     const { uid, resourceVersion } = meta;
     const deletedBy = source.deletedBy ?? resourceVersion;
     const id = eventId({ trigger: view.identity, type, uid, resourceVersion, lastKnown, selective, epoch });
-    const told = { view: view.id, uid, id, type };
+    const identity = { view: view.id, uid, id, type };
     const isOvertaken = view.isOvertaken(key, deletedBy);
-    const { attempts, doubt } = this.doubts.ofNew(told, isOvertaken, graver(doubtThere, source.doubt ?? "none"));
+    const { attempts, redeliveryRisk } = this.possibleRedeliveries.ofNew(
+      identity,
+      isOvertaken,
+      graver(originRisk, source.redeliveryRisk ?? "none"),
+    );
     return laneEvent({
       view,
       sequence: this.nextSequence(),
@@ -298,7 +302,7 @@ export class EventMaker {
       mark: source.mark,
       place: "memory",
       attempts,
-      doubt,
+      redeliveryRisk,
       verdict: source.verdict,
     });
   }
@@ -308,8 +312,11 @@ export class EventMaker {
     const { kind, namespace, name, uid, resourceVersion, type, flags, body, size, sequence, replayed } = stored;
     const key = `${namespace}/${name}`;
     const id = withTrigger(stored.id, view.identity);
-    const noted = stored.redelivered ? "noted" : "none";
-    const { attempts, doubt, begun } = this.doubts.ofStored({ ...stored, view: view.id, id }, noted);
+    const storedRisk = stored.redelivered ? "persisted" : "none";
+    const { attempts, redeliveryRisk, begun } = this.possibleRedeliveries.ofStored(
+      { ...stored, view: view.id, id },
+      storedRisk,
+    );
     return laneEvent({
       kind,
       view,
@@ -332,7 +339,7 @@ export class EventMaker {
       replayed,
       place: "both",
       attempts,
-      doubt,
+      redeliveryRisk,
       journalRow: begun?.row,
       // The object may be gone by the next attempt. The record that its newer state was shown must not end with this event.
       shown: begun && isNewer(begun.resourceVersion, stored.deletedBy) ? begun.resourceVersion : undefined,
@@ -341,41 +348,41 @@ export class EventMaker {
 }
 
 /** Verdict on an event whose object needs no judgement. */
-export const told: Verdict = { deliver: true, heldBack: undefined, hash: "", matched: true };
+export const deliverUnfiltered: Verdict = { deliver: true, heldBack: undefined, hash: "", matched: true };
 /** The object is gone: its deletion is delivered, and earlier events are not. */
-export const isGone: Verdict = { deliver: false, heldBack: goneMeanwhile, hash: "", matched: true };
-export const isUnselected: Verdict = { deliver: false, heldBack: unselected, hash: "", matched: true };
+export const goneVerdict: Verdict = { deliver: false, heldBack: goneMeanwhile, hash: "", matched: true };
+export const unselectedVerdict: Verdict = { deliver: false, heldBack: unselected, hash: "", matched: true };
 
 /** True if the event is delivered with the object's current state. A dead letter that was put back keeps its own body. */
-export const isOfToday = ({ type, replayed, flags }: LaneEvent): boolean =>
+export const usesCurrentState = ({ type, replayed, flags }: LaneEvent): boolean =>
   type !== "Deleted" && (!replayed || flags.reason === "edited");
 
 /**
  * True if the trigger no longer selects the object. A deletion is then still delivered, unless everything before it was left out
  * here.
  */
-export const isLetGo = ({ type, view, key, meta, isUnselected }: LaneEvent): boolean =>
-  type === "Deleted" ? view.isUntold(key, meta.uid) : isUnselected;
+export const isDropped = ({ type, view, key, meta, isUnselected }: LaneEvent): boolean =>
+  type === "Deleted" ? view.isDroppedUnselected(key, meta.uid) : isUnselected;
 
 /**
  * True if a verdict keeps an event from its handler. A dead letter that was put back is delivered whatever the manifest says by
  * now. An event that an edit of the manifest made obeys the next manifest's `events` and conditions; its fields need not differ.
  */
-export function isHeldBack({ replayed, isAsked, flags }: LaneEvent, { deliver, heldBack }: Verdict): boolean {
-  if (deliver || !replayed || isAsked) return !deliver;
+export function isHeldBack({ replayed, isFetched, flags }: LaneEvent, { deliver, heldBack }: Verdict): boolean {
+  if (deliver || !replayed || isFetched) return !deliver;
   return flags.reason === "edited" && heldBack !== unchanged;
 }
 
 /** Returns the verdict on a replay whose object was read from the API server. */
-export function asked(event: LaneEvent, body: Buffer | undefined): Verdict {
-  if (!body || !isOfToday(event)) return told;
-  if (!event.view.trigger.events.includes(event.type)) return { ...isGone, heldBack: notAsked };
-  return event.view.matches(event.key, body) ? told : { ...isGone, heldBack: refusedBefore };
+export function fetchedVerdict(event: LaneEvent, body: Buffer | undefined): Verdict {
+  if (!body || !usesCurrentState(event)) return deliverUnfiltered;
+  if (!event.view.trigger.events.includes(event.type)) return { ...goneVerdict, heldBack: notAsked };
+  return event.view.matches(event.key, body) ? deliverUnfiltered : { ...goneVerdict, heldBack: refusedBefore };
 }
 
 /** Whether the event may have run before. Called after its current attempt has been counted. */
-export const isRedelivered = ({ doubt, attempts }: Pick<LaneEvent, "doubt" | "attempts">): boolean =>
-  doubt !== "none" || attempts > 1;
+export const isRedelivered = ({ redeliveryRisk, attempts }: Pick<LaneEvent, "redeliveryRisk" | "attempts">): boolean =>
+  redeliveryRisk !== "none" || attempts > 1;
 
 /** Builds the delivery of one attempt at an event. */
 export function deliveryOf(

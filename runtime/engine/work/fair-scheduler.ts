@@ -34,7 +34,7 @@ export class FairScheduler {
   private readonly clock: Clock;
   private underWay = 0;
   /** Functions whose turn is to come, in order of arrival. */
-  private readonly line = new Set<FairShare>();
+  private readonly waiting = new Set<FairShare>();
   /** Functions that wait for their turn, or have events in progress. */
   private readonly engaged = new Set<FairShare>();
   private isWatching = false;
@@ -50,18 +50,18 @@ export class FairScheduler {
   }
 
   /** Adds a function. */
-  place(functionName: string): FairShare {
+  addFunction(functionName: string): FairShare {
     return new FairShare(this, functionName);
   }
 
   /**
    * Whether a function outside its turn may begin an event. If not, it is queued for its turn. A single function takes no turns.
    */
-  admits(place: FairShare): boolean {
-    const { line, engaged, underWay } = this;
-    if (line.size === 0 && (underWay < mostUnderWay || (engaged.size === 1 && engaged.has(place)))) return true;
-    this.line.add(place);
-    this.engaged.add(place);
+  admits(share: FairShare): boolean {
+    const { waiting, engaged, underWay } = this;
+    if (waiting.size === 0 && (underWay < mostUnderWay || (engaged.size === 1 && engaged.has(share)))) return true;
+    this.waiting.add(share);
+    this.engaged.add(share);
     this.watch();
     return false;
   }
@@ -70,39 +70,39 @@ export class FairScheduler {
    * Counts an event that begins.
    * @param isFirst whether the function has no other event in progress
    */
-  began(place: FairShare, isFirst: boolean): void {
+  began(share: FairShare, isFirst: boolean): void {
     this.underWay++;
-    if (isFirst) this.engaged.add(place);
+    if (isFirst) this.engaged.add(share);
   }
 
   /** Uncounts events that have ended. */
-  ended(place: FairShare, events: number): void {
+  ended(share: FairShare, events: number): void {
     this.underWay -= events;
-    this.release(place);
-    if (this.line.size > 0) this.give();
+    this.release(share);
+    if (this.waiting.size > 0) this.give();
   }
 
   /**
    * The number of lanes that may be ready, for a function that is queued for its turn. Others have no limit, since they wait for
    * their own handlers.
    */
-  shareOf(place: FairShare): number {
-    if (place.hangs || !this.line.has(place)) return Number.POSITIVE_INFINITY;
+  readyLimitOf(share: FairShare): number {
+    if (share.isStuck || !this.waiting.has(share)) return Number.POSITIVE_INFINITY;
     return Math.max(leastWaiting, mostWaiting / this.engaged.size);
   }
 
-  private release(place: FairShare): void {
-    if (!place.isBusy && !this.line.has(place)) this.engaged.delete(place);
+  private release(share: FairShare): void {
+    if (!share.isBusy && !this.waiting.has(share)) this.engaged.delete(share);
   }
 
   private give(): void {
-    for (const place of this.line) {
+    for (const share of this.waiting) {
       if (this.underWay >= mostUnderWay) return;
-      this.line.delete(place);
+      this.waiting.delete(share);
       try {
-        place.takeTurn();
+        share.takeTurn();
       } finally {
-        this.release(place);
+        this.release(share);
       }
     }
   }
@@ -118,9 +118,9 @@ export class FairScheduler {
     this.isWatching = false;
     const { now } = this;
     // If the event loop was blocked, results that arrived meanwhile have not been read yet.
-    if (now <= due + lookMs) for (const place of this.engaged) place.checkSince(now - stuckMs);
+    if (now <= due + lookMs) for (const share of this.engaged) share.checkSince(now - stuckMs);
     this.give();
-    if (this.line.size > 0) this.watch();
+    if (this.waiting.size > 0) this.watch();
   }
 }
 
@@ -128,7 +128,7 @@ export class FairScheduler {
 export class FairShare {
   /** Accounts for the main thread's time that the function uses. */
   readonly time: LoopAccount;
-  private readonly rota: FairScheduler;
+  private readonly scheduler: FairScheduler;
   private begin: () => void = () => {};
   /** The number of events that it may still begin in its turn; 0 outside it. */
   private left = 0;
@@ -137,11 +137,11 @@ export class FairShare {
   private period = 1;
   /** When an event last ended, or began while there was no other in progress. */
   private lastSign = 0;
-  private isStuck = false;
+  private stuck = false;
 
-  constructor(rota: FairScheduler, functionName: string) {
-    this.rota = rota;
-    this.time = rota.time.account(functionName);
+  constructor(scheduler: FairScheduler, functionName: string) {
+    this.scheduler = scheduler;
+    this.time = scheduler.time.account(functionName);
   }
 
   /** Whether counted events of it are in progress. */
@@ -150,13 +150,13 @@ export class FairShare {
   }
 
   /** Whether its events do not end. Until one does, its events take no turns, and are not counted. */
-  get hangs(): boolean {
-    return this.isStuck;
+  get isStuck(): boolean {
+    return this.stuck;
   }
 
   /** The number of lanes that may be ready here before its sources wait. */
-  get share(): number {
-    return this.rota.shareOf(this);
+  get readyLimit(): number {
+    return this.scheduler.readyLimitOf(this);
   }
 
   /** Whether it has used its share of the main thread's time, and waits for its turn. */
@@ -172,15 +172,15 @@ export class FairShare {
 
   /** Whether an event may begin now. If not, the function is queued for its turn. */
   mayBegin(): boolean {
-    return this.left > 0 || this.rota.admits(this);
+    return this.left > 0 || this.scheduler.admits(this);
   }
 
   /** Records that an event begins. Returns the argument for `leave`. */
   enter(): number {
     if (this.left > 0) this.left--;
     const isFirst = this.underWay++ === 0;
-    if (isFirst) this.lastSign = this.rota.now;
-    this.rota.began(this, isFirst);
+    if (isFirst) this.lastSign = this.scheduler.now;
+    this.scheduler.began(this, isFirst);
     return this.period;
   }
 
@@ -189,11 +189,11 @@ export class FairShare {
    * @param period the result of `enter`; `undefined` if the event was not counted
    */
   leave(period: number | undefined): void {
-    this.lastSign = this.rota.now;
-    this.isStuck = false;
+    this.lastSign = this.scheduler.now;
+    this.stuck = false;
     if (period !== this.period) return;
     this.underWay--;
-    this.rota.ended(this, 1);
+    this.scheduler.ended(this, 1);
   }
 
   takeTurn(): void {
@@ -208,7 +208,7 @@ export class FairShare {
   /** Marks it as hanging if no event in progress has ended since then. */
   checkSince(at: number): void {
     if (this.underWay === 0 || this.lastSign > at) return;
-    this.isStuck = true;
+    this.stuck = true;
     this.writeOff();
   }
 
@@ -218,7 +218,7 @@ export class FairShare {
     if (underWay === 0) return;
     this.period++;
     this.underWay = 0;
-    this.rota.ended(this, underWay);
+    this.scheduler.ended(this, underWay);
   }
 }
 

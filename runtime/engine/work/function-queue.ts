@@ -11,12 +11,12 @@ import type { FilteredEventFields, KnownObjects } from "../state/known-objects.t
 import type { AttemptListener, Attempts, Conclusion } from "./attempt.ts";
 import { type Backlogs, givesWay } from "./backlog.ts";
 import type { Backpressure } from "./backpressure.ts";
-import { holdOf, type LaneEvent, type LoadedEvent, letGo, spilledEvent } from "./event.ts";
+import { holdOf, type LaneEvent, type LoadedEvent, releaseMark, spilledEvent } from "./event.ts";
 import { countLanes, EventLane, inMemory, type LaneReport, sizeOf } from "./event-lane.ts";
 import type { FairShare } from "./fair-scheduler.ts";
 import { PauseGate } from "./pause-gate.ts";
 import type { ReadyQueue } from "./ready-queue.ts";
-import { afterLong, msUntil, quietMs } from "./retry.ts";
+import { afterLong, debounceWaitMs, msUntil } from "./retry.ts";
 import { pinnedMs, type Spill } from "./spill.ts";
 
 interface QueueParts {
@@ -27,7 +27,7 @@ interface QueueParts {
   /** Initially empty. */
   readonly ready: ReadyQueue<EventLane>;
   /** Its place among all functions. */
-  readonly place: FairShare;
+  readonly share: FairShare;
   /** Restores an event that was spilled. */
   readonly restore: (event: LoadedEvent) => LaneEvent;
   readonly commits: Commits;
@@ -87,7 +87,7 @@ export class FunctionQueue {
       retryAll: () => this.wakeAll(),
       pump: () => this.pump(),
     });
-    parts.place.onTurn(() => this.pump());
+    parts.share.onTurn(() => this.pump());
   }
 
   /** Returns counts for the status, with times in wall-clock milliseconds. */
@@ -132,18 +132,18 @@ export class FunctionQueue {
   }
 
   /** Whether an event waits that an earlier process may have handled without a record on disk. */
-  get holdsUnnoted(): boolean {
-    for (const lane of this.lanes.values()) if (lane.unnoted.length > 0) return true;
+  get hasUnpersistedRisk(): boolean {
+    for (const lane of this.lanes.values()) if (lane.withUnpersistedRisk.length > 0) return true;
     return false;
   }
 
   /**
    * Persists pending doubts at shutdown, so that the next process does not have to treat every event as a possible redelivery.
    */
-  private noteDoubts(): void {
+  private persistRedeliveryRisks(): void {
     const { spill } = this.parts;
     for (const lane of this.lanes.values()) {
-      spill.pinAll(lane.unnoted);
+      spill.pinAll(lane.withUnpersistedRisk);
     }
   }
 
@@ -152,7 +152,7 @@ export class FunctionQueue {
    * judged later.
    */
   judge(view: KnownObjects, judged: FilteredEventFields, body: Buffer): Verdict | undefined {
-    return this.parts.place.time.mayBegin() ? view.judgeAtOnce(judged, body) : undefined;
+    return this.parts.share.time.mayBegin() ? view.judgeAtOnce(judged, body) : undefined;
   }
 
   /**
@@ -160,7 +160,7 @@ export class FunctionQueue {
    * now.
    */
   refuses(view: KnownObjects, change: Change): HeldBack | undefined {
-    return this.parts.place.time.mayBegin() ? view.refuses(change) : undefined;
+    return this.parts.share.time.mayBegin() ? view.refuses(change) : undefined;
   }
 
   /** Accepts an event. Synchronous; never refuses. */
@@ -238,9 +238,9 @@ export class FunctionQueue {
     this.parts.backpressure.stop();
     this.parts.spill.close();
     this.pinTimer?.cancel();
-    for (const { backoff, quiet } of this.lanes.values()) (backoff ?? quiet)?.cancel();
+    for (const { backoff, debounce } of this.lanes.values()) (backoff ?? debounce)?.cancel();
     await this.gate.stop();
-    this.noteDoubts();
+    this.persistRedeliveryRisks();
   }
 
   private get manifest(): FunctionManifest {
@@ -343,10 +343,10 @@ export class FunctionQueue {
 
   /** Begins as many attempts as may begin. */
   pump(): void {
-    const { attempts, place } = this.parts;
+    const { attempts, share } = this.parts;
     /** Lanes whose events must wait while others go on. */
     const refused: EventLane[] = [];
-    const takesTurns = attempts.takesTurns && !place.hangs;
+    const takesTurns = attempts.takesTurns && !share.isStuck;
     while (!this.gate.isShut()) {
       const lane = this.ready.first;
       if (!lane) break;
@@ -357,12 +357,12 @@ export class FunctionQueue {
         continue;
       }
       if (event && this.gate.isFull(attempts.limitFor(event))) break;
-      if (!place.time.mayBegin() || (takesTurns && !place.time.isInTurn && !place.mayBegin())) break;
+      if (!share.time.mayBegin() || (takesTurns && !share.time.isInTurn && !share.mayBegin())) break;
       this.ready.delete(lane);
       if (!event || this.isEarly(lane, event)) continue;
       this.gate.enter();
       lane.running = true;
-      const counted = takesTurns ? place.enter() : undefined;
+      const counted = takesTurns ? share.enter() : undefined;
       attempts.run(event, this.gate.isShut, new HeadAttempt(this, lane, event, counted));
     }
     for (const lane of refused) this.ready.add(lane);
@@ -370,25 +370,25 @@ export class FunctionQueue {
 
   /** Whether the head must wait, because its handler asked for a later time, or its object still changes. Starts the wait. */
   private isEarly(lane: EventLane, event: LaneEvent): boolean {
-    if (event.notBefore === undefined) return this.isUnquiet(lane, event);
+    if (event.notBefore === undefined) return this.isDebouncing(lane, event);
     const waitMs = msUntil(event.notBefore, event.receivedWall, this.parts.clock);
     if (waitMs > 0) this.retryAfter(lane, event, waitMs);
     return waitMs > 0;
   }
 
   /** Whether the object still changes. Only a first attempt waits for that, and only at a change that was not on disk. */
-  private isUnquiet(lane: EventLane, head: LaneEvent): boolean {
-    if (lane.quiet) return true;
+  private isDebouncing(lane: EventLane, head: LaneEvent): boolean {
+    if (lane.debounce) return true;
     const { clock, attempts } = this.parts;
     const { debounceMs } = attempts;
     if (debounceMs === undefined || head.kind === "tick") return false;
     if (head.attempts > 0 || head.interruptions > 0 || head.place !== "memory") return false;
     const { since = head.receivedAt, tail = head } = lane;
-    const waitMs = quietMs(debounceMs, since, tail.receivedAt, clock.monotonic());
+    const waitMs = debounceWaitMs(debounceMs, since, tail.receivedAt, clock.monotonic());
     if (waitMs <= 0) return false;
     // Changes that arrive meanwhile are considered when the timer fires.
-    lane.quiet = clock.after(waitMs, () => {
-      lane.quiet = undefined;
+    lane.debounce = clock.after(waitMs, () => {
+      lane.debounce = undefined;
       this.wake(lane);
     });
     return true;
@@ -400,7 +400,7 @@ export class FunctionQueue {
    */
   returned(lane: EventLane, counted: number | undefined): void {
     lane.running = false;
-    const { place, attempts, backpressure, spill } = this.parts;
+    const { share, attempts, backpressure, spill } = this.parts;
     if (!lane.backoff) {
       if (lane.length > 0) this.ready.add(lane);
       else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
@@ -408,9 +408,9 @@ export class FunctionQueue {
       if (spill.overflows) void this.refill();
     }
     this.gate.leave();
-    place.leave(counted);
+    share.leave(counted);
     // Events in progress may take as long as this one did, so other functions do not wait for them.
-    if (!attempts.takesTurns) place.writeOff();
+    if (!attempts.takesTurns) share.writeOff();
     backpressure.moved();
   }
 
@@ -481,7 +481,7 @@ export class FunctionQueue {
   private settle(event: LaneEvent, outcome: EventOutcome, holdsMark = false): void {
     const heldBack = outcome === "filtered" ? event.verdict?.heldBack : undefined;
     if (heldBack) event.view.history.held(event, heldBack, this.parts.clock.now());
-    if (!holdsMark) letGo(event);
+    if (!holdsMark) releaseMark(event);
     this.parts.observer.event?.(event.view.functionName, event.view.trigger.name, event.type, outcome);
   }
 

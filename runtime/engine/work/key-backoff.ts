@@ -6,13 +6,13 @@ import { retryDelay } from "./retry.ts";
  * The longest time for which a failed run keeps its key from running for a newer change, in milliseconds: a user may have fixed
  * it.
  */
-const mostRestMs = 30_000;
+const maxBackoffMs = 30_000;
 
 /**
  * Limit on keys whose failures are counted, since objects are created, fail and are deleted without end. Beyond it, the key that
  * failed longest ago is reset.
  */
-const mostRests = 100_000;
+const maxEntries = 100_000;
 
 /** Failures of a key are counted together if each follows the previous one within so many of the longest delays. */
 const longestDelays = 2;
@@ -33,7 +33,7 @@ export class KeyBackoff {
   private readonly clock: Clock;
   private readonly random: Random;
   /** By key, in the order of their last failures. */
-  private readonly rests = new Map<string, BackoffEntry>();
+  private readonly entries = new Map<string, BackoffEntry>();
 
   constructor(clock: Clock, random: Random) {
     this.clock = clock;
@@ -41,35 +41,35 @@ export class KeyBackoff {
   }
 
   /** Resets a key after a successful run. */
-  end(key: string): void {
-    this.rests.delete(key);
+  forget(key: string): void {
+    this.entries.delete(key);
   }
 
   /**
    * Counts a failed run. `before` is the number of failures that an earlier process counted. Returns the delay until the next
    * attempt, in milliseconds.
    */
-  begin(key: string, retry: DeliverySettings["retry"], before: number, asked: number | undefined): number {
+  recordFailure(key: string, retry: DeliverySettings["retry"], before: number, asked: number | undefined): number {
     const failedAt = this.clock.monotonic();
-    this.forget(failedAt - longestDelays * Math.max(retry.maxDelayMs, mostRestMs));
-    const failures = Math.max(this.rests.get(key)?.failures ?? 0, before - 1) + 1;
+    this.evictOlderThan(failedAt - longestDelays * Math.max(retry.maxDelayMs, maxBackoffMs));
+    const failures = Math.max(this.entries.get(key)?.failures ?? 0, before - 1) + 1;
     const delayMs = retryDelay(retry, failures, asked, this.random);
-    this.rests.delete(key);
-    this.rests.set(key, { failures, failedAt, until: failedAt + Math.min(delayMs, mostRestMs) });
-    const [first] = this.rests.keys();
-    if (this.rests.size > mostRests && first !== undefined) this.rests.delete(first);
+    this.entries.delete(key);
+    this.entries.set(key, { failures, failedAt, until: failedAt + Math.min(delayMs, maxBackoffMs) });
+    const [first] = this.entries.keys();
+    if (this.entries.size > maxEntries && first !== undefined) this.entries.delete(first);
     return delayMs;
   }
 
   /** Returns the milliseconds until the key may run for a newer change. */
   msOf(key: string): number {
-    return Math.max(0, (this.rests.get(key)?.until ?? 0) - this.clock.monotonic());
+    return Math.max(0, (this.entries.get(key)?.until ?? 0) - this.clock.monotonic());
   }
 
-  private forget(before: number): void {
-    for (const [key, { failedAt }] of this.rests) {
+  private evictOlderThan(before: number): void {
+    for (const [key, { failedAt }] of this.entries) {
       if (failedAt >= before) return;
-      this.rests.delete(key);
+      this.entries.delete(key);
     }
   }
 }

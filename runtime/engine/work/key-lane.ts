@@ -51,7 +51,7 @@ export const hasLostCauses = (causes: readonly Cause[]): boolean => causes.lengt
 
 /** Whether the run has this cause already, and its row says as much about it. */
 const hasCause = (causes: readonly Cause[], cause: Cause): boolean =>
-  causes.some((each) => each.type === cause.type && each.told === cause.told && isOfOne(each, cause));
+  causes.some((each) => each.type === cause.type && each.delivered === cause.delivered && isOfOne(each, cause));
 
 /** Whether it is the deletion of an object that an edit unselected. */
 export const isByEdit = ({ type, seen }: Waking): boolean => type === "Deleted" && seen?.flags?.reason === "unselected";
@@ -69,10 +69,10 @@ const isOfOne = (one: Cause, other: Cause): boolean =>
 export const unknownVersion = resourceVersion("0");
 
 /** Why a key does not run now: it failed, its executor died, its handler asked for a later time, or its objects still change. */
-export type Waits = "retry" | "interrupted" | "requeue" | "quiet";
+export type Waits = "retry" | "interrupted" | "requeue" | "debounce";
 
 /** Whether a key has an object. Unknown until the first list of the object's namespace is complete. */
-export type KeyPresence = "object" | "none" | "unknown";
+export type KeyPresence = "object" | "absent" | "unknown";
 
 /** A key that is to be reconciled: one row on disk, one run at a time. */
 export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
@@ -91,7 +91,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   forgiven: number;
   interruptions = 0;
   /** The risk that an earlier process began a run of it, or that one was interrupted. */
-  doubt: RedeliveryRisk;
+  redeliveryRisk: RedeliveryRisk;
   /** The journal's row of the last run that began. */
   journalRow: number | undefined;
   /** The newest state that an interrupted run has shown, since a run last ended. */
@@ -103,13 +103,13 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   dueAt = 0;
   place = -1;
   /** The category that it is counted in; `undefined` before it is counted. */
-  standing: KeyPresence | undefined;
+  presence: KeyPresence | undefined;
   /** The bytes that it is charged with. */
   counted = 0;
   /** Its place in the queue of keys that may run. */
-  line: Fifo<KeyLane> | undefined;
-  before: KeyLane | undefined;
-  behind: KeyLane | undefined;
+  list: Fifo<KeyLane> | undefined;
+  previous: KeyLane | undefined;
+  next: KeyLane | undefined;
   /** Whether it is out of attempts, and is retried without end, as the manifest asks. */
   blocked = false;
 
@@ -119,7 +119,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     sequence: number,
     { causes, begun, forgiven }: PendingKey & { readonly causes: readonly Waking[] },
     wokenAt: KeyLane["wokenAt"],
-    doubt: RedeliveryRisk,
+    redeliveryRisk: RedeliveryRisk,
   ) {
     this.primary = primary;
     this.view = primary.view;
@@ -129,7 +129,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     this.causes = causes;
     this.begun = begun;
     this.forgiven = forgiven;
-    this.doubt = doubt;
+    this.redeliveryRisk = redeliveryRisk;
   }
 
   /** The journal's id of its runs. */
@@ -184,7 +184,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     if (this.running) this.since = withCause(before, cause);
     else this.causes = withCause(before, cause);
     if (hasCause(before, cause)) return false;
-    return !hasLostCauses(before) || cause.type === "Deleted" || cause.told === true;
+    return !hasLostCauses(before) || cause.type === "Deleted" || cause.delivered === true;
   }
 
   /** Converts it for the disk. `notBefore` is in wall-clock milliseconds. */
@@ -194,7 +194,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
       kind: "key",
       ...this.stored(Buffer.alloc(0)),
       sequence,
-      redelivered: this.doubt !== "none",
+      redelivered: this.redeliveryRisk !== "none",
       notBefore,
       // The causes since its run began are newer than that attempt.
       pending: {
@@ -207,7 +207,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
 
   /** Converts a run of it for the dead letters. */
   letter(newest: Newest | undefined): StoredEvent {
-    const { type, meta } = this.told(newest);
+    const { type, meta } = this.lastRun(newest);
     const body = newest?.body ?? this.view.nameAlone({ meta });
     return { ...this.stored(body), ...meta, type, flags: {}, deletedBy: unknownVersion };
   }
@@ -230,7 +230,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   }
 
   /** Returns the last run for the history and commands. */
-  told(newest: Newest | undefined) {
+  lastRun(newest: Newest | undefined) {
     const { view, key, namespace, name, runId } = this;
     const { uid = "", resourceVersion = unknownVersion } = newest ?? {};
     const type = newest ? ("Modified" as const) : ("Deleted" as const);
@@ -241,7 +241,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   delivery(newest: Newest | undefined): Omit<Delivery, "redelivered" | "timeoutMs"> {
     const { primary, causes, attempts } = this;
     const { functionName, trigger } = primary.view;
-    const { id, type, meta } = this.told(newest);
+    const { id, type, meta } = this.lastRun(newest);
     const { namespace, name, uid, resourceVersion } = meta;
     return {
       function: functionName,
@@ -253,7 +253,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
       attempt: attempts,
       flags: {},
       body: newest?.body ?? Buffer.alloc(0),
-      causes: causes.map((cause) => toldCause(cause, primary)),
+      causes: causes.map((cause) => causeForHandler(cause, primary)),
       seen: causes.flatMap(({ seen = [] }) => seen),
     };
   }
@@ -264,7 +264,7 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
    */
   settle(row: number, started: StartedEvent, newest: Newest | undefined, commits: Commits): void {
     const { view, key, id } = this;
-    const known = view.stands(key);
+    const known = view.knownState(key);
     const { resourceVersion: shown } = started;
     // An object that is gone for the API server may still be known here: its last events have not arrived yet.
     if (known && (newest?.uid ?? known.uid) === known.uid && isNewer(shown, known.resourceVersion))
@@ -272,18 +272,18 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     else commits.settle(row, started);
     this.journalRow = undefined;
     this.shown = undefined;
-    this.doubt = "none";
+    this.redeliveryRisk = "none";
   }
 
   /** Keeps the states that interrupted runs have shown on record, because no further run is made. */
   settleShown(): void {
     const { view, key, id, journalRow: row, shown } = this;
-    if (row !== undefined) view.settle({ key, id, uid: view.stands(key)?.uid ?? "", row, shown });
+    if (row !== undefined) view.settle({ key, id, uid: view.knownState(key)?.uid ?? "", row, shown });
   }
 }
 
 /** Converts a cause for the handler: without a namespace if the object is cluster-scoped, and with the trigger's current name. */
-function toldCause(waking: Waking, primary: Primary): Cause {
-  const { namespace, uid: _, told: __, replaced: ___, trigger, ...cause } = causeAlone(waking);
+function causeForHandler(waking: Waking, primary: Primary): Cause {
+  const { namespace, uid: _, delivered: __, replaced: ___, trigger, ...cause } = causeAlone(waking);
   return { ...cause, ...(trigger && { trigger: primary.nameOf(trigger) }), ...(namespace && { namespace }) };
 }

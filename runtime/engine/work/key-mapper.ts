@@ -136,7 +136,7 @@ export class KeyMapper implements EventSink {
     const rule = this.rules.get(view.id);
     if (!rule) return new Set([objectKey(object)]);
     const found = body && rule.of({ namespace: object.namespace, body });
-    return new Set(found && "keys" in found ? found.keys.map((key) => this.primary.home(key)) : []);
+    return new Set(found && "keys" in found ? found.keys.map((key) => this.primary.canonicalKey(key)) : []);
   }
 
   /** Returns the keys that a change would wake that leaves the object with this body; for commands. */
@@ -144,10 +144,12 @@ export class KeyMapper implements EventSink {
     const rule = this.rules.get(view.id);
     const key = objectKey(object);
     if (!rule) return { now: { keys: [key] }, left: [] };
-    const home = (keys: readonly string[] = []) => [...new Set(keys.map((each) => this.primary.home(each)))];
+    const canonical = (keys: readonly string[] = []) => [
+      ...new Set(keys.map((each) => this.primary.canonicalKey(each))),
+    ];
     const found = rule.of({ namespace: object.namespace, body });
-    const now = "keys" in found ? { keys: home(found.keys) } : found;
-    const known = home(view.stands(key)?.keys);
+    const now = "keys" in found ? { keys: canonical(found.keys) } : found;
+    const known = canonical(view.knownState(key)?.keys);
     return { now, left: known.filter((each) => !("keys" in now && now.keys.includes(each))) };
   }
 
@@ -163,11 +165,11 @@ export class KeyMapper implements EventSink {
     const now: MappedKeys = body.length > 0 ? rule.of({ namespace, body }) : { heldBack: wakesNobody };
     // The previous state may be lost, but its keys are recorded. Keys named by an earlier rule are woken because the object
     // moved.
-    const { keys: noted = [], isByThisRule = true } = counted ?? {};
-    const before = oldBody ? rule.of({ namespace, body: oldBody }) : { keys: noted };
-    const earlier = { keys: isByThisRule ? [] : noted };
+    const { keys: recorded = [], isByThisRule = true } = counted ?? {};
+    const before = oldBody ? rule.of({ namespace, body: oldBody }) : { keys: recorded };
+    const earlier = { keys: isByThisRule ? [] : recorded };
     const keys = [now, before, earlier].flatMap((each) => ("keys" in each ? each.keys.filter(this.owns) : []));
-    if (keys.length > 0) return new Set(keys.map((key) => this.primary.home(key)));
+    if (keys.length > 0) return new Set(keys.map((key) => this.primary.canonicalKey(key)));
     if (event.verdict) {
       const heldBack = "heldBack" in now ? now.heldBack : wakesNobody;
       event.verdict = { ...event.verdict, deliver: false, heldBack };
@@ -198,21 +200,21 @@ function isForgotten(
   return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));
 }
 
-function causeOf({ replayed, type, view, meta, flags, attempts, doubt, journalRow }: LaneEvent): Waking {
+function causeOf({ replayed, type, view, meta, flags, attempts, redeliveryRisk, journalRow }: LaneEvent): Waking {
   const { namespace, name, resourceVersion } = meta;
   const trigger = view.identity;
   if (type === "Scheduled") return { type, trigger };
   // An event that an edit made of a waiting key is the change that woke the key.
   if (replayed && flags.reason !== "edited") return { type: "Replay" };
   const uid = type === "Deleted" && { uid: meta.uid };
-  const told = (attempts > 0 || doubt !== "none") && { told: true };
+  const delivered = (attempts > 0 || redeliveryRisk !== "none") && { delivered: true };
   return {
     type,
     trigger,
     namespace,
     name,
     ...uid,
-    ...told,
+    ...delivered,
     hasBegun: attempts > 0 || journalRow !== undefined,
     seen: { trigger: view.trigger.name, type, object: meta, resourceVersion, flags },
   };

@@ -21,7 +21,7 @@ import {
 import { PauseGate } from "./pause-gate.ts";
 import type { Primary } from "./primary.ts";
 import { Fifo } from "./ready-queue.ts";
-import { quietMs } from "./retry.ts";
+import { debounceWaitMs } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
 /** Limit on one function's ready keys in memory. Beyond it changes wait, as for any slow function. */
@@ -138,7 +138,7 @@ export class KeyQueue {
       waiting: 1,
       head,
       running,
-      retrying: waits !== undefined && waits !== "quiet",
+      retrying: waits !== undefined && waits !== "debounce",
       requeued: waits === "requeue",
       blocked,
       held: this.gate.isShut(),
@@ -146,17 +146,17 @@ export class KeyQueue {
   }
 
   /** Restores a key that was to run when the last process ended, so many milliseconds from now. */
-  restore(lane: KeyLane, restMs: number): void {
+  restore(lane: KeyLane, backoffMs: number): void {
     const { commits, primary } = this.parts;
     if (this.lanes.has(lane.key)) {
       commits.dropSpilled(primary.view.functionName, lane.sequence);
       return;
     }
     this.lanes.set(lane.key, lane);
-    const hasRun = restMs > 0;
-    this.room.note(lane, primary.has(lane.key) ? "object" : hasRun ? "none" : "unknown");
+    const hasRun = backoffMs > 0;
+    this.room.note(lane, primary.has(lane.key) ? "object" : hasRun ? "absent" : "unknown");
     const isRequeued = lane.attempts === 0 && lane.causes.every(({ type }) => type === "Requeue");
-    if (hasRun) this.wait(lane, isRequeued ? "requeue" : "retry", restMs);
+    if (hasRun) this.wait(lane, isRequeued ? "requeue" : "retry", backoffMs);
     else this.ready.push(lane);
   }
 
@@ -173,17 +173,17 @@ export class KeyQueue {
     const { clock, nextSequence } = this.parts;
     const lane = this.lanes.get(key);
     // A replay is requested by a user, and the backoff is for changes.
-    if (cause.type === "Replay") this.parts.backoff.end(key);
+    if (cause.type === "Replay") this.parts.backoff.forget(key);
     if (isByEdit(cause)) this.parts.attempts.noteEdit();
     if (!lane) {
       const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-      const doubt = cause.hasBegun ? "noted" : "none";
+      const redeliveryRisk = cause.hasBegun ? "persisted" : "none";
       const counts = { causes: [cause], begun: 0, forgiven: 0 };
-      const made = new KeyLane(this.parts.primary, key, nextSequence(), counts, wokenAt, doubt);
+      const made = new KeyLane(this.parts.primary, key, nextSequence(), counts, wokenAt, redeliveryRisk);
       this.lanes.set(key, made);
-      this.room.note(made, this.standingOf(key, cause));
+      this.room.note(made, this.presenceOf(key, cause));
       this.write(made);
-      this.quieten(made);
+      this.debounceOrBackOff(made);
       this.pumpSoon();
       return made.causes.length;
     }
@@ -207,22 +207,22 @@ export class KeyQueue {
   /** Continues with new code. Waiting retries are attempted at once. */
   resumeWith(manifest: FunctionManifest): void {
     this.parts.attempts.code = { manifest, usesOldObject: false };
-    if (this.room.isFull) this.askAnew();
+    if (this.room.isFull) this.runRequeuedNow();
     this.gate.renew();
   }
 
   /** Runs requeued keys without an object at once if the queue is full of keys: the new code may not requeue them. */
-  private askAnew(): void {
+  private runRequeuedNow(): void {
     for (const lane of this.lanes.values())
-      if (lane.waits === "requeue" && lane.standing === "none") this.endWait(lane);
+      if (lane.waits === "requeue" && lane.presence === "absent") this.endWait(lane);
   }
 
   /** Whether a key has an object. A change of the object itself shows it before the view does. */
-  private standingOf(key: string, cause?: Waking): KeyPresence {
+  private presenceOf(key: string, cause?: Waking): KeyPresence {
     const { primary } = this.parts;
-    if (cause?.trigger === primary.view.identity) return cause.type === "Deleted" ? "none" : "object";
+    if (cause?.trigger === primary.view.identity) return cause.type === "Deleted" ? "absent" : "object";
     if (primary.has(key)) return "object";
-    return primary.isSettled(key) ? "none" : "unknown";
+    return primary.isSettled(key) ? "absent" : "unknown";
   }
 
   /** Stops all runs. Resolves when nothing runs. */
@@ -247,11 +247,11 @@ export class KeyQueue {
       lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
     }
     const isNews = lane.isNews(cause);
-    this.room.note(lane, this.standingOf(lane.key, cause));
-    if (cause.hasBegun) lane.doubt = "noted";
+    this.room.note(lane, this.presenceOf(lane.key, cause));
+    if (cause.hasBegun) lane.redeliveryRisk = "persisted";
     const failed = !lane.running && lane.attempts > 0;
     if (!lane.running) lane.forgive();
-    if (lane.waits && lane.waits !== "interrupted") this.quieten(lane);
+    if (lane.waits && lane.waits !== "interrupted") this.debounceOrBackOff(lane);
     // Otherwise its row already says that it is due.
     if (isNews || failed || isRequeued) this.write(lane);
   }
@@ -263,21 +263,21 @@ export class KeyQueue {
       const lane = this.ready.first;
       if (!lane || this.share.isSpent) return;
       this.ready.remove(lane);
-      if (this.isAtHome(lane)) this.run(lane);
+      if (this.isRunnable(lane)) this.run(lane);
     }
   }
 
   /** Whether the key may run. It waits until its object is known. If it has a wrong namespace, the right key is woken instead. */
-  private isAtHome(lane: KeyLane): boolean {
+  private isRunnable(lane: KeyLane): boolean {
     const { primary, commits } = this.parts;
     if (!primary.isSettled(lane.key)) {
       this.unsettled.add(lane);
       this.awaitSettled();
       return false;
     }
-    const home = primary.home(lane.key);
-    if (home === lane.key) {
-      this.room.note(lane, this.standingOf(lane.key));
+    const canonical = primary.canonicalKey(lane.key);
+    if (canonical === lane.key) {
+      this.room.note(lane, this.presenceOf(lane.key));
       return true;
     }
     this.room.forget(lane);
@@ -285,7 +285,7 @@ export class KeyQueue {
     commits.dropSpilled(primary.view.functionName, lane.sequence);
     if (lane.journalRow !== undefined)
       commits.settle(lane.journalRow, { view: primary.view.id, key: lane.key, id: lane.id });
-    for (const cause of lane.causes) this.wake(home, cause);
+    for (const cause of lane.causes) this.wake(canonical, cause);
     return false;
   }
 
@@ -352,7 +352,7 @@ export class KeyQueue {
     this.recountedAt = now;
     const { primary } = this.parts;
     for (const lane of this.lanes.values())
-      if (lane.standing === "none" && primary.has(lane.key)) this.room.note(lane, "object");
+      if (lane.presence === "absent" && primary.has(lane.key)) this.room.note(lane, "object");
   }
 
   private endFull(): void {
@@ -393,7 +393,7 @@ export class KeyQueue {
       return;
     }
     if (isOk) {
-      backoff.end(lane.key);
+      backoff.forget(lane.key);
       lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
     }
     const isWoken = since.length > 0;
@@ -402,7 +402,7 @@ export class KeyQueue {
     if (isWoken || isOk) lane.forgive();
     if (isWoken) {
       this.write(lane);
-      this.quieten(lane);
+      this.debounceOrBackOff(lane);
     } else if (conclusion.type === "terminal") this.drop(lane, conclusion.letter);
     else {
       lane.blocked = conclusion.blocked;
@@ -422,7 +422,7 @@ export class KeyQueue {
 
   /** Schedules a later run, which survives the end of this process. */
   private later(lane: KeyLane, why: Waits, delayMs: number): void {
-    this.room.note(lane, this.standingOf(lane.key));
+    this.room.note(lane, this.presenceOf(lane.key));
     this.write(lane, delayMs);
     this.wait(lane, why, delayMs);
   }
@@ -436,15 +436,15 @@ export class KeyQueue {
   /**
    * Schedules a run after a change: once the object no longer changes and the backoff is over. Replaces the key's current wait.
    */
-  private quieten(lane: KeyLane): void {
+  private debounceOrBackOff(lane: KeyLane): void {
     const { attempts, clock, backoff } = this.parts;
     const now = clock.monotonic();
-    const waitMs = quietMs(attempts.code.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
+    const waitMs = debounceWaitMs(attempts.code.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
     this.waiting.remove(lane);
     lane.waits = undefined;
-    const restMs = backoff.msOf(lane.key);
-    if (restMs > waitMs) this.wait(lane, "retry", restMs);
-    else if (waitMs > 0) this.wait(lane, "quiet", waitMs);
+    const backoffMs = backoff.msOf(lane.key);
+    if (backoffMs > waitMs) this.wait(lane, "retry", backoffMs);
+    else if (waitMs > 0) this.wait(lane, "debounce", waitMs);
     else this.ready.push(lane);
   }
 
@@ -489,37 +489,37 @@ const causeBytes = 256;
 /** Counts one function's keys, and charges those without an object to the shared budgets. */
 class KeyRoom {
   private readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
-  private readonly counts: Record<KeyPresence, number> = { object: 0, none: 0, unknown: 0 };
+  private readonly counts: Record<KeyPresence, number> = { object: 0, absent: 0, unknown: 0 };
 
   constructor(spill: Pick<Spill, "holdKeys" | "isFullOfKeys">) {
     this.spill = spill;
   }
 
   /** Counts a key, or counts it again in another category. */
-  note(lane: KeyLane, standing: KeyPresence): void {
+  note(lane: KeyLane, presence: KeyPresence): void {
     this.forget(lane);
-    lane.standing = standing;
-    this.counts[standing]++;
-    if (standing !== "none") return;
+    lane.presence = presence;
+    this.counts[presence]++;
+    if (presence !== "absent") return;
     lane.counted = keyBytes + 2 * lane.key.length + causeBytes * (lane.causes.length + lane.since.length);
     this.spill.holdKeys(lane.counted);
   }
 
   /** Uncounts a key. */
   forget(lane: KeyLane): void {
-    if (lane.standing) this.counts[lane.standing]--;
-    lane.standing = undefined;
+    if (lane.presence) this.counts[lane.presence]--;
+    lane.presence = undefined;
     if (lane.counted > 0) this.spill.holdKeys(-lane.counted);
     lane.counted = 0;
   }
 
   get withoutObject(): number {
-    return this.counts.none;
+    return this.counts.absent;
   }
 
   /** Whether changes must wait until there are fewer keys. */
   get isFull(): boolean {
-    const { none, unknown } = this.counts;
-    return none >= mostWithoutObject || unknown >= mostUnknown || this.spill.isFullOfKeys;
+    const { absent, unknown } = this.counts;
+    return absent >= mostWithoutObject || unknown >= mostUnknown || this.spill.isFullOfKeys;
   }
 }

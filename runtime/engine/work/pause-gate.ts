@@ -44,7 +44,7 @@ export class PauseGate {
   /** Uncounts an attempt whose result has been acted on. The next one may begin. */
   leave(): void {
     this.underWay--;
-    if (this.idle.length > 0) this.tellIdle();
+    if (this.idle.length > 0) this.resolveIdle();
     this.parts.pump();
   }
 
@@ -54,7 +54,7 @@ export class PauseGate {
     this.parts.recall();
     return new Promise((resolve) => {
       this.idle.push(resolve);
-      this.tellIdle();
+      this.resolveIdle();
     });
   }
 
@@ -95,7 +95,7 @@ export class PauseGate {
     return this.pause();
   }
 
-  private tellIdle(): void {
+  private resolveIdle(): void {
     if (this.underWay > 0) return;
     for (const resolve of this.idle.splice(0)) resolve();
   }

@@ -12,7 +12,7 @@ export class Primary {
   private isClusterScoped: boolean | undefined;
   /** Whether the known objects of a namespace are as new as the server was when this process began to read it. */
   private readonly isSettledIn: (namespace: string) => boolean;
-  private readonly untold: UntoldStates;
+  private readonly pendingEdits: PendingEditEvents;
   private readonly names: ReadonlyMap<string, string>;
   private readonly comparesChanges: boolean;
 
@@ -23,13 +23,13 @@ export class Primary {
   constructor(
     view: KnownObjects,
     look: Look,
-    untold: UntoldStates,
+    pendingEdits: PendingEditEvents,
     names: ReadonlyMap<string, string>,
     comparesChanges: boolean,
     isSettledIn: (namespace: string) => boolean,
   ) {
     this.comparesChanges = comparesChanges;
-    this.untold = untold;
+    this.pendingEdits = pendingEdits;
     this.names = names;
     this.view = view;
     this.look = look;
@@ -38,12 +38,12 @@ export class Primary {
 
   /** Whether a key may run: its object is known, so that it is not taken for deleted, and its waiting events have ended. */
   isSettled(key: string): boolean {
-    return this.isSettledIn(nameOf(key).namespace) && !this.view.isToCome(key) && !this.untold.has(key);
+    return this.isSettledIn(nameOf(key).namespace) && !this.view.isPendingCreate(key) && !this.pendingEdits.has(key);
   }
 
   /** Whether a key has an object, as far as is known, or one whose first event waits. */
   has(key: string): boolean {
-    return this.view.stands(key) !== undefined || this.view.isToCome(key);
+    return this.view.knownState(key) !== undefined || this.view.isPendingCreate(key);
   }
 
   /**
@@ -52,11 +52,11 @@ export class Primary {
    */
   async newest(key: string): Promise<Newest | undefined> {
     const { view } = this;
-    const known = view.stands(key);
+    const known = view.knownState(key);
     if (!known) return undefined;
     const body = await view.body(key);
     if (!body) return this.look(view.functionName, view.trigger.name, nameOf(key));
-    const { uid, resourceVersion } = view.stands(key) ?? known;
+    const { uid, resourceVersion } = view.knownState(key) ?? known;
     return { uid, resourceVersion, body };
   }
 
@@ -73,7 +73,7 @@ export class Primary {
   /**
    * Converts a key to the kind's scope: a cluster-scoped object's key has no namespace, even once no object of the kind is left.
    */
-  home(key: string): string {
+  canonicalKey(key: string): string {
     if (this.isClusterScoped === undefined) {
       const { anyKey } = this.view;
       if (anyKey !== undefined) this.saw(anyKey);
@@ -101,7 +101,7 @@ export class Primary {
  * Objects with an unflagged event on disk that an edit made of a key. Their states are known already, so a run could show one
  * before its event has ended; after another edit that event would then be delivered as news.
  */
-export class UntoldStates {
+export class PendingEditEvents {
   private readonly spill: Pick<Spill, "hasRead">;
   /** The sequence of each object's last event. */
   private readonly sequences = new Map<string, number>();
@@ -110,7 +110,7 @@ export class UntoldStates {
 
   constructor(
     events: Iterable<Pick<SpillHeader | SpilledEvent, "namespace" | "name" | "sequence">>,
-    spill: UntoldStates["spill"],
+    spill: PendingEditEvents["spill"],
   ) {
     this.spill = spill;
     for (const { namespace, name, sequence } of events) this.sequences.set(`${namespace}/${name}`, sequence);

@@ -1,8 +1,8 @@
 /** An item of a `Fifo`, linked to its neighbours. */
 export interface FifoItem<T> {
-  line: Fifo<T> | undefined;
-  before: T | undefined;
-  behind: T | undefined;
+  list: Fifo<T> | undefined;
+  previous: T | undefined;
+  next: T | undefined;
 }
 
 /**
@@ -19,9 +19,9 @@ export class Fifo<T> {
   push(one: T & FifoItem<T>): void {
     const { tail } = this;
     this.length++;
-    one.line = this;
-    one.before = tail;
-    if (tail) tail.behind = one;
+    one.list = this;
+    one.previous = tail;
+    if (tail) tail.next = one;
     else this.first = one;
     this.tail = one;
   }
@@ -29,14 +29,14 @@ export class Fifo<T> {
   /** Removes an item of this queue. */
   remove(one: T & FifoItem<T>): void {
     this.length--;
-    const before = one.before as (T & FifoItem<T>) | undefined;
-    const behind = one.behind as (T & FifoItem<T>) | undefined;
-    if (before) before.behind = behind;
-    else this.first = behind;
-    if (behind) behind.before = before;
-    else this.tail = before;
+    const previous = one.previous as (T & FifoItem<T>) | undefined;
+    const next = one.next as (T & FifoItem<T>) | undefined;
+    if (previous) previous.next = next;
+    else this.first = next;
+    if (next) next.previous = previous;
+    else this.tail = previous;
     // A removed item must not keep others alive.
-    one.line = one.before = one.behind = undefined;
+    one.list = one.previous = one.next = undefined;
   }
 }
 
@@ -47,10 +47,10 @@ export class ReadyQueue<T extends FifoItem<T> & { readonly isBulk: boolean }> {
 
   /** Adds a lane. One that is there already keeps its place, unless its head is of the other kind now. */
   add(lane: T): void {
-    const line = lane.isBulk ? this.bulk : this.live;
-    if (lane.line === line) return;
+    const list = lane.isBulk ? this.bulk : this.live;
+    if (lane.list === list) return;
     this.delete(lane);
-    line.push(lane);
+    list.push(lane);
   }
 
   /** The number of lanes. */
@@ -64,6 +64,6 @@ export class ReadyQueue<T extends FifoItem<T> & { readonly isBulk: boolean }> {
   }
 
   delete(lane: T): void {
-    lane.line?.remove(lane);
+    lane.list?.remove(lane);
   }
 }

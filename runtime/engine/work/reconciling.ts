@@ -18,7 +18,7 @@ import { KeyBackoff } from "./key-backoff.ts";
 import { KeyLane } from "./key-lane.ts";
 import { KeyMapper } from "./key-mapper.ts";
 import { KeyQueue } from "./key-queue.ts";
-import { Primary, UntoldStates } from "./primary.ts";
+import { PendingEditEvents, Primary } from "./primary.ts";
 import { Resync } from "./resync.ts";
 import { msUntil } from "./retry.ts";
 import type { Spill } from "./spill.ts";
@@ -70,19 +70,19 @@ export interface Reconciling {
   readonly trigger: string;
   /** Whether a namespace's objects are known. Set before it starts. */
   isSettledIn: (namespace: string) => boolean;
-  readonly untold: UntoldStates;
+  readonly pendingEdits: PendingEditEvents;
 }
 
 /** Builds the parts from the manifest and the stored state. */
 export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Promise<Reconciling> {
   const { primary: view, rules, names, keys, resync, maker, spill, time, state } = on;
   const { manifest, commits, runner, clock, random, observer, log, look } = parts;
-  const untold = new UntoldStates(
+  const pendingEdits = new PendingEditEvents(
     on.replays.filter((each) => each.view === view.id && !each.redelivered),
     spill,
   );
   const isSettledIn = (namespace: string) => reconciling.isSettledIn(namespace);
-  const primary = new Primary(view, look, untold, names, on.comparesChanges, isSettledIn);
+  const primary = new Primary(view, look, pendingEdits, names, on.comparesChanges, isSettledIn);
   const backoff = new KeyBackoff(clock, random);
   const attempts = new Attempts(
     { manifest, usesOldObject: false },
@@ -107,7 +107,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
     }),
     trigger: view.trigger.name,
     isSettledIn: () => false,
-    untold,
+    pendingEdits,
   };
   await restore(queue, keys, parts, primary);
   return reconciling;
@@ -139,8 +139,8 @@ async function restore(
     const wokenAt = { wall: clock.now(), monotonic };
     // A record without an attempt is of an ended run: it only says which state was shown.
     const wasCutOff = run !== undefined && run.attempt > 0;
-    const doubt = redelivered || wasCutOff ? "noted" : "none";
-    const lane = new KeyLane(primary, `${namespace}/${name}`, sequence, counts, wokenAt, doubt);
+    const redeliveryRisk = redelivered || wasCutOff ? "persisted" : "none";
+    const lane = new KeyLane(primary, `${namespace}/${name}`, sequence, counts, wokenAt, redeliveryRisk);
     lane.journalRow = run?.row;
     lane.shown = run?.resourceVersion;
     queue.restore(lane, msUntil(notBefore, receivedAt, clock));

@@ -61,7 +61,7 @@ export function afterLong(clock: Clock, afterMs: number, callback: () => void): 
 /** The longest wait of a change whose object keeps changing, as a multiple of the debounce. */
 const mostTimes = 10;
 /** The longest wait in milliseconds. After that the event goes to disk, and the position passes it. */
-const mostQuietMs = 60_000;
+const mostDebounceMs = 60_000;
 
 /**
  * Returns how long to wait until the object has not changed for the debounce, in milliseconds; 0 or less if it has not.
@@ -69,9 +69,9 @@ const mostQuietMs = 60_000;
  * @param since the arrival of the first waiting change
  * @param last the arrival of the last one
  */
-export function quietMs(debounceMs: number | undefined, since: number, last: number, now: number): number {
+export function debounceWaitMs(debounceMs: number | undefined, since: number, last: number, now: number): number {
   if (debounceMs === undefined) return 0;
-  return Math.min(last + debounceMs, since + Math.min(mostTimes * debounceMs, mostQuietMs)) - now;
+  return Math.min(last + debounceMs, since + Math.min(mostTimes * debounceMs, mostDebounceMs)) - now;
 }
 
 /** The error of an event or key that was given up although no attempt at it failed by itself. */

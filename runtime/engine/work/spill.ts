@@ -239,7 +239,7 @@ export class Spill {
 
   /** Records that an event is terminal. */
   left(event: LaneEvent): void {
-    this.letGo(event);
+    this.releaseMemory(event);
     if (event.place === "memory") return;
     this.keep(-event.size - rowBytes);
     this.commits.dropSpilled(this.functionName, event.sequence);
@@ -247,11 +247,11 @@ export class Spill {
 
   /** Removes an event that is on disk from its lane's memory. The lane keeps its place. */
   shelve(event: LaneEvent): void {
-    this.letGo(event);
+    this.releaseMemory(event);
     this.shelved++;
   }
 
-  private letGo(event: LaneEvent): void {
+  private releaseMemory(event: LaneEvent): void {
     this.chunks.release(event);
     if (event.place === "disk") this.stubs--;
     else {
@@ -296,7 +296,7 @@ export class Spill {
     this.keep(event.size + rowBytes);
     this.commits.putSpilled(spilledEvent(event));
     event.place = "both";
-    if (event.doubt === "unnoted") event.doubt = "noted";
+    if (event.redeliveryRisk === "unpersisted") event.redeliveryRisk = "persisted";
     event.mark?.owner.settle(event.mark.entry);
     event.mark = undefined;
   }
@@ -347,7 +347,7 @@ export class Spill {
       found.push(...events);
     }
     const loaded: LoadedEvent[] = [];
-    await this.time.each("rows", found, (event) => loaded.push(this.ofToday(event)) > 0);
+    await this.time.each("rows", found, (event) => loaded.push(this.toCurrentForm(event)) > 0);
     return loaded;
   }
 
@@ -359,7 +359,7 @@ export class Spill {
    * Converts an event's body to the current form of the trigger's objects. A body that cannot be converted is left out; the
    * object is then fetched before the attempt.
    */
-  private ofToday(event: SpilledEvent): LoadedEvent {
+  private toCurrentForm(event: SpilledEvent): LoadedEvent {
     const { body: written, form, type, flags, replayed } = event;
     const size = written.length;
     const now = this.views.get(event.view)?.form;
@@ -404,7 +404,7 @@ export class Spill {
           // The row of a key is not an event; the key's queue has it.
           if (!this.views.has(event.view) || event.kind === "key") return true;
           this.overflow--;
-          if (give(this.ofToday(event)) === "shelved") this.shelved++;
+          if (give(this.toCurrentForm(event)) === "shelved") this.shelved++;
           return true;
         });
       }

@@ -49,7 +49,7 @@ const mostBytesAtOnce = 1024 * 1024;
  * repeated, except for the events that were written.
  * @returns the events that were written, and the bytes of their bodies
  */
-export async function tellWaitingKeys(
+export async function convertKeysToEvents(
   rows: readonly KeyHeader[],
   parts: WaitingKeysParts,
 ): Promise<{ readonly events: readonly SpilledEvent[]; readonly bytes: number }> {
@@ -63,14 +63,14 @@ export async function tellWaitingKeys(
   });
   const events: SpilledEvent[] = [];
   const made = new Set(parts.replays.filter(({ redelivered }) => redelivered).map(idOf));
-  const told = new Set(parts.replays.map(idOf));
+  const written = new Set(parts.replays.map(idOf));
   let bytes = 0;
   let [rowsNow, bytesNow] = [0, 0];
   for (const awaited of awaiting.objects.values()) {
     const body = await time.once("rows", () => bodyOf(awaited, bytes < mostBytes));
     const event = await time.once("rows", () => eventOf(awaited, body, parts.nextSequence));
     // A deleted object may have been noted as the first of its name, and as the last.
-    if (!event || made.has(idOf(event)) || (!event.redelivered && told.has(idOf(event)))) continue;
+    if (!event || made.has(idOf(event)) || (!event.redelivered && written.has(idOf(event)))) continue;
     made.add(idOf(event));
     bytes += event.body.length;
     events.push(event);
@@ -100,7 +100,7 @@ const idOf = ({ view, id }: Pick<SpilledEvent, "view" | "id">): string => `${vie
 
 /** Settles a run that had begun and no longer has a row. The state that it showed stays on record until the state's own event. */
 export function settleRun({ key, resourceVersion, ...run }: RecordedStart, view: KnownObjects | undefined): void {
-  const uid = view?.stands(key)?.uid ?? "";
+  const uid = view?.knownState(key)?.uid ?? "";
   view?.settle({ ...run, key, uid, shown: resourceVersion === unknownVersion ? undefined : resourceVersion });
 }
 
@@ -137,15 +137,15 @@ class Awaiting {
    */
   note(row: KeyHeader, hasBegun: boolean): void {
     const { namespace, name, pending, redelivered } = row;
-    const home = this.views.get(row.view);
-    if (!home) return;
+    const rowView = this.views.get(row.view);
+    if (!rowView) return;
     const own = `${namespace}/${name}`;
     const { causes, begun } = pending;
     const isRun = redelivered || hasBegun || begun > 0;
     if (hasLostCauses(causes)) {
       this.crowded++;
       this.counting ??= this.allCounting();
-      for (const each of [{ view: home, key: own }, ...(this.counting.get(own) ?? [])])
+      for (const each of [{ view: rowView, key: own }, ...(this.counting.get(own) ?? [])])
         this.add({ ...each, cause: unnamed, row, redelivered: true });
     }
     for (const cause of causes) {
@@ -153,10 +153,10 @@ class Awaiting {
       const isChange = changed !== undefined && cause.name !== undefined;
       const key = isChange ? `${cause.namespace ?? ""}/${cause.name}` : own;
       // If no object changed, a run has seen the state.
-      const isSeen = isRun || !isChange || cause.told === true;
-      const of = { view: isChange ? changed : home, key, row, redelivered: isSeen };
+      const isSeen = isRun || !isChange || cause.delivered === true;
+      const of = { view: isChange ? changed : rowView, key, row, redelivered: isSeen };
       // The earlier object of the name comes first. For an object that the trigger selects again there was no other.
-      if (cause.replaced !== undefined && cause.replaced !== of.view.stands(key)?.uid)
+      if (cause.replaced !== undefined && cause.replaced !== of.view.knownState(key)?.uid)
         this.add({ ...of, cause: { type: "Deleted", uid: cause.replaced } }, cause.replaced);
       this.add({ ...of, cause });
     }
@@ -191,8 +191,8 @@ const unnamed: Cause = { type: "Modified" };
 
 /** Returns the known state of an object that exists, if the cause's event is about it. */
 function knownOf({ view, key, cause }: Awaited) {
-  const standing = view.stands(key);
-  return cause.type === "Deleted" && cause.uid !== standing?.uid ? undefined : standing;
+  const known = view.knownState(key);
+  return cause.type === "Deleted" && cause.uid !== known?.uid ? undefined : known;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { WatchfireError } from "../../base/errors.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource, Origin } from "../../catalog/function-source.ts";
-import { isAsAsked, type Sharding, shardIn, spreadOf } from "../../engine/state/sharding.ts";
+import { isSatisfiedBy, type Sharding, shardIn, shardingOf } from "../../engine/state/sharding.ts";
 import { slotOf, slotsOf } from "../../slots/rendezvous.ts";
 import type { Shardings } from "./shardings.ts";
 
@@ -11,21 +11,21 @@ export type ShardingLookup = (name: string) => Promise<Sharding | undefined>;
 export class Catalogue {
   private readonly source: FunctionSource;
   private readonly slots: number;
-  private readonly spreads: Shardings;
+  private readonly shardings: Shardings;
   private readonly first = Promise.withResolvers<FunctionSet>();
   private latest: Promise<FunctionSet> = this.first.promise;
   private known: readonly string[] = [];
-  private spreadFunctions: readonly string[] = [];
+  private shardedFunctions: readonly string[] = [];
   /** By function, the file that last declared it, even if the function is refused now. */
   private files: ReadonlyMap<string, string> = new Map();
   private origins: ReadonlyMap<string, Origin> = new Map();
   /** Functions whose file now declares another one, which is refused. The running ones continue. */
   private kept: readonly string[] = [];
 
-  constructor(source: FunctionSource, slots: number, spreads: Shardings) {
+  constructor(source: FunctionSource, slots: number, shardings: Shardings) {
     this.source = source;
     this.slots = slots;
-    this.spreads = spreads;
+    this.shardings = shardings;
   }
 
   /** The names at the last read. */
@@ -35,7 +35,7 @@ export class Catalogue {
 
   /** Functions to be spread whose sharding is not agreed yet. */
   get unsettled(): readonly string[] {
-    return this.spreadFunctions.filter((name) => !this.spreads.of(name));
+    return this.shardedFunctions.filter((name) => !this.shardings.of(name));
   }
 
   /** Returns the origin of a function's code. `undefined` if nothing declares the function now. */
@@ -45,7 +45,7 @@ export class Catalogue {
 
   /** Returns the slots of a function, its first shard's slot first. */
   slotsOf(name: string): readonly number[] {
-    return slotsOf(name, this.spreads.of(name)?.shards ?? 1, this.slots);
+    return slotsOf(name, this.shardings.of(name)?.shards ?? 1, this.slots);
   }
 
   /** Reads all functions again. @throws the signal's reason */
@@ -54,8 +54,8 @@ export class Catalogue {
     this.latest = Promise.resolve(set);
     // Resolves for slots that were taken before.
     this.first.resolve(set);
-    this.spreadFunctions = set.functions
-      .filter(({ manifest }) => spreadOf(manifest).shards > 1)
+    this.shardedFunctions = set.functions
+      .filter(({ manifest }) => shardingOf(manifest).shards > 1)
       .map(({ manifest }) => manifest.name);
     const refused = set.rejected.flatMap(({ name }) => name ?? []);
     const now = [...set.functions.map(({ manifest }) => manifest.name), ...refused];
@@ -97,16 +97,16 @@ export class Catalogue {
   /** Proposes how a function is spread. Done by the slot of its first shard, which has checkpoints of each function. */
   private async settle(manifest: FunctionOffer["manifest"], recorded: ShardingLookup): Promise<void> {
     if (!this.unsettled.includes(manifest.name)) return;
-    const spread = (await recorded(manifest.name)) ?? spreadOf(manifest);
+    const sharding = (await recorded(manifest.name)) ?? shardingOf(manifest);
     // An API server that is away is asked again later.
-    await this.spreads.propose(manifest.name, spread).catch(() => undefined);
+    await this.shardings.propose(manifest.name, sharding).catch(() => undefined);
   }
 
   private offerIn(slot: number, offer: FunctionOffer): FunctionOffer[] {
     const { manifest } = offer;
-    const asked = spreadOf(manifest);
-    const spread = this.spreads.of(manifest.name) ?? asked;
-    const shard = shardIn(slot, manifest.name, spread, this.slots);
+    const asked = shardingOf(manifest);
+    const sharding = this.shardings.of(manifest.name) ?? asked;
+    const shard = shardIn(slot, manifest.name, sharding, this.slots);
     if (!shard) return [];
     return [
       {
@@ -114,7 +114,7 @@ export class Catalogue {
         ...(offer.isGone && { isGone: () => offer.isGone?.() ?? false }),
         bundle: (signal) => offer.bundle(signal),
         ...(shard !== "whole" && { shard }),
-        ...(!isAsAsked(asked, spread) && { refused: otherShards(manifest, asked, spread) }),
+        ...(!isSatisfiedBy(asked, sharding) && { refused: otherShards(manifest, asked, sharding) }),
       },
     ];
   }

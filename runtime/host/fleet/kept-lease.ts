@@ -2,7 +2,7 @@ import { type Clock, pause } from "../../base/clock.ts";
 import type { Sharding } from "../../engine/state/sharding.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
 import type { LeaseRecord } from "../../lease/lease-record.ts";
-import { annotationsOf, type JournalLocation, placeIn, spreadsIn, spreadsNote } from "../../migrate/location.ts";
+import { annotationsOf, type JournalLocation, placeIn, shardingsIn, shardingsNote } from "../../migrate/location.ts";
 
 /** Interval at which the Lease is read, in milliseconds. */
 const lookMs = 5_000;
@@ -12,7 +12,7 @@ const requestMs = 3_000;
 /** Facts that an active replica knows about its fleet. */
 export interface FleetFacts {
   readonly place: JournalLocation;
-  readonly spreads: ReadonlyMap<string, Sharding>;
+  readonly shardings: ReadonlyMap<string, Sharding>;
 }
 
 /**
@@ -66,13 +66,13 @@ export class KeptLease implements LeaseApi {
 /** Returns the facts that the annotations lack. `undefined` if they are complete or name another place. */
 function lacking(
   annotations: Readonly<Record<string, string>>,
-  { place, spreads }: FleetFacts,
+  { place, shardings }: FleetFacts,
 ): Record<string, string> | undefined {
   const { where, set } = placeIn(annotations);
-  const said = spreadsIn(annotations);
-  const note = spreadsNote(new Map([...spreads, ...said]));
+  const said = shardingsIn(annotations);
+  const note = shardingsNote(new Map([...shardings, ...said]));
   if (where === "") return { ...annotationsOf(place), ...note };
   // In another set, functions may be spread differently.
   if (where !== place.where || set !== place.set) return undefined;
-  return [...spreads.keys()].every((name) => said.has(name)) ? undefined : note;
+  return [...shardings.keys()].every((name) => said.has(name)) ? undefined : note;
 }

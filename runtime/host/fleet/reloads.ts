@@ -16,7 +16,7 @@ interface CatalogueReader {
 
 interface ReloadsParts {
   readonly catalogue: Pick<Catalogue, "read" | "unsettled">;
-  readonly spreads: Pick<Shardings, "read" | "size">;
+  readonly shardings: Pick<Shardings, "read" | "size">;
   /** The runs of the slots here. */
   readonly runs: () => readonly CatalogueReader[];
   /** True if a slot of the function is here. */
@@ -44,8 +44,8 @@ export class Reloads {
 
   /** True if all slots here know how each function is spread, as far as that can be known. */
   get isAgreed(): boolean {
-    const { catalogue, spreads, isStuck } = this.parts;
-    return catalogue.unsettled.every(isStuck) && spreads.size === this.taken;
+    const { catalogue, shardings, isStuck } = this.parts;
+    return catalogue.unsettled.every(isStuck) && shardings.size === this.taken;
   }
 
   /**
@@ -56,7 +56,7 @@ export class Reloads {
   first(signal: AbortSignal, waiting: (why: string | undefined) => void): Promise<void> {
     return this.next(async () => {
       await this.readAll(signal, waiting);
-      this.taken = this.parts.spreads.size;
+      this.taken = this.parts.shardings.size;
     });
   }
 
@@ -80,15 +80,15 @@ export class Reloads {
    * reads. Never rejects.
    */
   async agree(signal: AbortSignal): Promise<void> {
-    const { clock, spreads, catalogue, isHere } = this.parts;
+    const { clock, shardings, catalogue, isHere } = this.parts;
     while (!signal.aborted) {
       await pause(clock, agreePollMs, signal).catch(() => undefined);
       if (!signal.aborted && this.dueAt !== undefined && clock.monotonic() >= this.dueAt) await this.again(signal);
       if (signal.aborted || this.isAgreed) continue;
-      if (catalogue.unsettled.length > 0) await spreads.read().catch(() => undefined);
+      if (catalogue.unsettled.length > 0) await shardings.read().catch(() => undefined);
       // The slot could not propose it when it was read, because the API server was away.
       const isOurs = catalogue.unsettled.some(isHere);
-      if (spreads.size !== this.taken || isOurs)
+      if (shardings.size !== this.taken || isOurs)
         await this.settled(
           this.next(() => this.reloadRuns()),
           signal,
@@ -105,14 +105,14 @@ export class Reloads {
   }
 
   private async readAll(signal: AbortSignal, waiting?: (why: string | undefined) => void): Promise<void> {
-    const { clock, log, spreads, catalogue } = this.parts;
-    await untilReached({ clock, log, waiting }, signal, () => spreads.read());
+    const { clock, log, shardings, catalogue } = this.parts;
+    await untilReached({ clock, log, waiting }, signal, () => shardings.read());
     await catalogue.read(signal);
   }
 
   /** Reloads all slots. If one fails, all count as not reloaded, and are tried again. */
   private async reloadRuns(): Promise<void> {
-    const { size } = this.parts.spreads;
+    const { size } = this.parts.shardings;
     await Promise.all(this.parts.runs().map((run) => run.reload()));
     this.taken = size;
   }

@@ -2,7 +2,7 @@ import { WatchfireError } from "../../base/errors.ts";
 import type { Sharding } from "../../engine/state/sharding.ts";
 import type { LeaseApi } from "../../lease/lease-api.ts";
 import { Unwritten } from "../../lease/unwritten.ts";
-import { spreadsIn, spreadsNote } from "../../migrate/location.ts";
+import { shardingsIn, shardingsNote } from "../../migrate/location.ts";
 
 /** Timeout of one request, in milliseconds. */
 const requestMs = 3_000;
@@ -50,9 +50,9 @@ export class Shardings {
   }
 
   /** Records a sharding, unless one is recorded already. @throws if the Lease cannot be written */
-  async propose(name: string, spread: Sharding): Promise<void> {
+  async propose(name: string, sharding: Sharding): Promise<void> {
     try {
-      await this.agree(name, spread);
+      await this.agree(name, sharding);
       this.writing.written();
     } catch (error) {
       this.writing.failed(error instanceof Error ? error.message : String(error));
@@ -60,19 +60,19 @@ export class Shardings {
     }
   }
 
-  private async agree(name: string, spread: Sharding): Promise<void> {
+  private async agree(name: string, sharding: Sharding): Promise<void> {
     for (;;) {
       const lease = await this.api.get(requestMs);
       if (!lease) throw new WatchfireError("WF_LEASE_LOST", { what: "the runtime's Lease was deleted" });
       this.take(lease.annotations);
       if (this.known.has(name)) return;
-      const annotations = spreadsNote(new Map([...this.known, [name, spread]]));
+      const annotations = shardingsNote(new Map([...this.known, [name, sharding]]));
       const written = await this.api.update(lease, { annotations }, requestMs);
       if (written !== "conflict") this.take(annotations);
     }
   }
 
   private take(annotations: Readonly<Record<string, string>>): void {
-    this.known = spreadsIn(annotations);
+    this.known = shardingsIn(annotations);
   }
 }

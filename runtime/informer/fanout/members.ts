@@ -167,7 +167,7 @@ export class Members {
       // A deletion may carry the resourceVersion of the object's last state, which the subscriber already has.
       const isNews = spared && member.covered && change.type === "Deleted" && member.subscriber.isNews?.(change);
       if (!spared || isNews) member.subscriber.change(change);
-      if (!spared && member.subscriber.interest) isReady = true;
+      if (!spared && member.subscriber.skipRule) isReady = true;
     }
     if (isReady) this.standBy();
   }
@@ -178,8 +178,8 @@ export class Members {
    */
   private standBy(): void {
     for (const { subscriber, covered, skipping } of this.told) {
-      const { interest } = subscriber;
-      if (covered && !skipping && interest) this.bystanders.add(subscriber, interest);
+      const { skipRule } = subscriber;
+      if (covered && !skipping && skipRule) this.bystanders.add(subscriber, skipRule);
     }
     this.regroup();
   }

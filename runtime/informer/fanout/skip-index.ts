@@ -1,6 +1,6 @@
 import type { ChangeType } from "../../manifest/function.ts";
 import type { Change } from "../scan/change.ts";
-import type { AskedField, Interest, Passed, PassedCounter, Subscriber } from "./subscriber.ts";
+import type { AskedField, Passed, PassedCounter, SkipRule, Subscriber } from "./subscriber.ts";
 
 type Counts = Record<ChangeType, number>;
 
@@ -21,10 +21,10 @@ export class SkipIndex {
   }
 
   /** Takes effect from the next change on. */
-  add(subscriber: Subscriber, interest: Interest): void {
-    const group = this.groups.get(interest.field) ?? new Group(interest.field);
-    this.groups.set(interest.field, group);
-    const bystander = group.add(subscriber, interest);
+  add(subscriber: Subscriber, skipRule: SkipRule): void {
+    const group = this.groups.get(skipRule.field) ?? new Group(skipRule.field);
+    this.groups.set(skipRule.field, group);
+    const bystander = group.add(subscriber, skipRule);
     this.places.set(subscriber, bystander);
     // The change during which it is added was delivered to it.
     this.told.add(subscriber);
@@ -37,7 +37,7 @@ export class SkipIndex {
     if (!bystander) return;
     this.places.delete(subscriber);
     this.told.delete(subscriber);
-    const { field } = bystander.interest;
+    const { field } = bystander.skipRule;
     const group = this.groups.get(field);
     group?.delete(bystander);
     if (group?.isEmpty) this.groups.delete(field);
@@ -87,19 +87,19 @@ class Group {
     return this.all.size === 0;
   }
 
-  add(subscriber: Subscriber, interest: Interest): Bystander {
-    const bystander = new Bystander(this, subscriber, interest);
+  add(subscriber: Subscriber, skipRule: SkipRule): Bystander {
+    const bystander = new Bystander(this, subscriber, skipRule);
     this.all.add(bystander);
-    const alike = this.byValue.get(interest.value);
+    const alike = this.byValue.get(skipRule.value);
     if (alike) alike.add(bystander);
-    else this.byValue.set(interest.value, new Set([bystander]));
-    this.byToken.set(interest.token, bystander);
+    else this.byValue.set(skipRule.value, new Set([bystander]));
+    this.byToken.set(skipRule.token, bystander);
     this.settled.push(bystander);
     return bystander;
   }
 
   delete(bystander: Bystander): void {
-    const { value, token } = bystander.interest;
+    const { value, token } = bystander.skipRule;
     this.all.delete(bystander);
     const alike = this.byValue.get(value);
     if (alike?.delete(bystander) && alike.size === 0) this.byValue.delete(value);
@@ -141,7 +141,7 @@ class Group {
     const told = [...(this.byValue.get(value) ?? [])];
     for (const token of this.field.knowing(change)) {
       const bystander = this.byToken.get(token);
-      if (bystander && bystander.interest.value !== value) told.push(bystander);
+      if (bystander && bystander.skipRule.value !== value) told.push(bystander);
     }
     return told;
   }
@@ -150,7 +150,7 @@ class Group {
 /** A subscriber in a group, with its count of skipped changes. */
 class Bystander implements PassedCounter {
   readonly subscriber: Subscriber;
-  readonly interest: Interest;
+  readonly skipRule: SkipRule;
   /** Sequence number, in the group, of the last change delivered to it. */
   toldIn = 0;
   /** Counts of the group's changes that it received itself or has already taken. */
@@ -160,10 +160,10 @@ class Bystander implements PassedCounter {
   private rest: Passed | undefined;
   private isSettled = true;
 
-  constructor(group: Group, subscriber: Subscriber, interest: Interest) {
+  constructor(group: Group, subscriber: Subscriber, skipRule: SkipRule) {
     this.group = group;
     this.subscriber = subscriber;
-    this.interest = interest;
+    this.skipRule = skipRule;
     this.spared = { ...group.seen };
   }
 

@@ -52,7 +52,7 @@ export interface AskedField {
  * A value that a subscriber requires of a field before any other condition. A change with another value may skip it, unless the
  * subscriber knows the change's object.
  */
-export interface Interest {
+export interface SkipRule {
   readonly field: AskedField;
   readonly value: string;
   /** Identifies the subscriber in the result of `knowing`. */
@@ -93,7 +93,7 @@ export interface Subscriber {
    * Condition under which changes skip the subscriber; read after each delivered change. Once in the skip index, it receives only
    * changes that have the value or whose object it knows. Default: it receives every change.
    */
-  readonly interest?: Interest | undefined;
+  readonly skipRule?: SkipRule | undefined;
   /**
    * Called when the subscriber enters the skip index, from the next change until it leaves. `tally` counts the skipped changes.
    */

@@ -96,8 +96,8 @@ export class MemoryJournal implements Journal {
 
   /** Adds the rows that the entries concern without containing them. */
   protected whole(entries: JournalEntries): JournalEntries {
-    if (entries.doubted === undefined) return entries;
-    const waiting = this.state.rows("spill", { function: entries.doubted, after: Number.NEGATIVE_INFINITY });
+    if (entries.possiblyDelivered === undefined) return entries;
+    const waiting = this.state.rows("spill", { function: entries.possiblyDelivered, after: Number.NEGATIVE_INFINITY });
     const fresh = waiting.filter(({ redelivered }) => !redelivered);
     return { ...entries, spill: fresh.map((event) => ({ ...event, redelivered: true })) };
   }

@@ -221,7 +221,7 @@ export class SqliteJournal implements Journal {
   }
 
   /** Marks all of a function's spill as possibly delivered to a handler. */
-  private async doubt(functionName: string): Promise<void> {
+  private async markSpillPossiblyDelivered(functionName: string): Promise<void> {
     const next = this.db.prepare(
       `SELECT max(sequence) AS last FROM
        (SELECT sequence FROM spill WHERE function = ? AND sequence > ? ORDER BY sequence LIMIT ?)`,
@@ -244,7 +244,7 @@ export class SqliteJournal implements Journal {
     if (this.log.isFull) await this.log.room().catch((error) => Promise.reject(checkpointFault(error, this.file)));
     this.objects.bodyLimit = this.bodyLimit;
     await this.write(() => this.begin(entries));
-    if (entries.doubted !== undefined) await this.doubt(entries.doubted);
+    if (entries.possiblyDelivered !== undefined) await this.markSpillPossiblyDelivered(entries.possiblyDelivered);
     this.log.wrote((pagesOf(entries) + this.objects.takePages()) * frameBytes);
     if (entries.goneViews.length > 0) this.log.copy();
   }

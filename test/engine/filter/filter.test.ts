@@ -15,7 +15,7 @@ const when = (...expressions: string[]): Partial<FilterRules> => ({
 });
 
 const json = (object: unknown) => Buffer.from(JSON.stringify(object));
-const unknown = { hash: undefined, matched: undefined, doubted: false };
+const unknown = { hash: undefined, matched: undefined, possiblyOutdated: false };
 
 function judge(over: Partial<FilterRules>, object: unknown, type: ChangeType = "Added", old?: unknown) {
   return new Filter(rules(over)).judge(type, json(object), unknown, old === undefined ? undefined : json(old));
@@ -64,7 +64,7 @@ describe("filters", () => {
   it("a Modified is delivered only if one of the changed fields differs, whatever the order of keys", () => {
     const filter = new Filter(rules({ changedFields: [["data"], ["metadata", "labels"]] }));
     const seen = (object: unknown) => filter.judge("Added", json(object), unknown, undefined).hash;
-    const before = { hash: seen({ data: { a: 1, b: [{ x: 1, y: 2 }] } }), matched: true, doubted: false };
+    const before = { hash: seen({ data: { a: 1, b: [{ x: 1, y: 2 }] } }), matched: true, possiblyOutdated: false };
     const modified = (object: unknown) => filter.judge("Modified", json(object), before, undefined).deliver;
     expect(modified({ status: 9, data: { b: [{ y: 2, x: 1 }], a: 1 } })).toBe(false);
     expect(modified({ data: { a: 2, b: [{ x: 1, y: 2 }] } })).toBe(true);
@@ -77,7 +77,7 @@ describe("filters", () => {
     const filter = new Filter(rules({ changedFields: [["spec"]] }));
     const of = (generation: string) => Buffer.from(`{"spec":{"n":${generation},"ratio":0.5}}`);
     const { hash } = filter.judge("Added", of("9007199254740992"), unknown, undefined);
-    const before = { hash, matched: true, doubted: false };
+    const before = { hash, matched: true, possiblyOutdated: false };
     expect(filter.judge("Modified", of("9007199254740993"), before, undefined).deliver).toBe(true);
     expect(filter.judge("Modified", of("9007199254740992"), before, undefined).deliver).toBe(false);
   });
@@ -90,7 +90,7 @@ describe("filters", () => {
       ["1234567890123456789", "1234567890123456788"],
     ] as const) {
       const { hash } = filter.judge("Added", nested(rest), unknown, undefined);
-      const before = { hash, matched: true, doubted: false };
+      const before = { hash, matched: true, possiblyOutdated: false };
       expect(filter.judge("Modified", nested(rest), before, undefined).deliver).toBe(false);
       expect(filter.judge("Modified", nested(other), before, undefined).deliver).toBe(true);
     }
@@ -140,14 +140,14 @@ describe("filters", () => {
     const added = filter.judge("Added", json({ data: { a: 1 } }), unknown, undefined);
     expect(added).toMatchObject({ deliver: false, matched: true });
     for (const matched of [true, false]) {
-      const before = { hash: "", matched, doubted: false };
+      const before = { hash: "", matched, possiblyOutdated: false };
       expect(judgeDeletion(filter, json({ metadata: {} }), before).deliver).toBe(matched);
     }
   });
 
   it("a deletion that was found is judged by the last body, and by the conditions' last answer where that is gone", () => {
     const filter = new Filter(rules(when("object.spec.sync == 'yes'")));
-    const matched = { hash: "", matched: true, doubted: false };
+    const matched = { hash: "", matched: true, possiblyOutdated: false };
     const unmatched = { ...matched, matched: false };
     expect(judgeDeletion(filter, json({ spec: { sync: "no" } }), matched).deliver).toBe(false);
     expect(judgeDeletion(filter, json({ spec: { sync: "yes" } }), unmatched).deliver).toBe(true);
@@ -158,7 +158,7 @@ describe("filters", () => {
 
   it("a condition that compares with an object that is not kept holds, and the others decide", () => {
     const filter = new Filter(rules(when("object.spec.n != oldObject.spec.n", "object.spec.n > 1")));
-    const before = { hash: "", matched: false, doubted: false };
+    const before = { hash: "", matched: false, possiblyOutdated: false };
     const told = (n: number, old?: unknown) =>
       filter.judge("Modified", json({ spec: { n } }), before, old === undefined ? undefined : json(old)).deliver;
     expect([told(2), told(1)]).toEqual([true, false]);
@@ -169,7 +169,7 @@ describe("filters", () => {
 
   it("a condition that compares with kept metadata is judged by it", () => {
     const filter = new Filter(rules(when("object.metadata.labels != oldObject.metadata.labels")));
-    const before = { hash: "", matched: false, doubted: false };
+    const before = { hash: "", matched: false, possiblyOutdated: false };
     const told = (labels: object, old: object) =>
       filter.judge("Modified", json({ metadata: { labels }, spec: 1 }), before, json({ metadata: { labels: old } }));
     expect([told({ a: "1" }, { a: "1" }).deliver, told({ a: "1" }, { a: "2" }).deliver]).toEqual([false, true]);

@@ -79,7 +79,7 @@ const rulesOf = (expressions: readonly string[]): FilterRules => ({
   matchConditions: expressions.map((expression, index) => ({ name: `c${index}`, expression })),
 });
 
-const nothing = { hash: undefined, matched: undefined, doubted: false };
+const nothing = { hash: undefined, matched: undefined, possiblyOutdated: false };
 
 /** CPU time of this process in milliseconds, independent of other processes. */
 function cpuMs(run: () => void): number {

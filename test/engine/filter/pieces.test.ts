@@ -4,7 +4,7 @@ import { type Meter, triggerLimit } from "../../../runtime/cel/meter.ts";
 import { Expression } from "../../../runtime/engine/filter/expression.ts";
 import { Filter } from "../../../runtime/engine/filter/filter.ts";
 
-const unknown = { hash: undefined, matched: undefined, doubted: false };
+const unknown = { hash: undefined, matched: undefined, possiblyOutdated: false };
 const body = Buffer.from(JSON.stringify({ n: 1 }));
 
 /**

@@ -52,9 +52,9 @@ async function replica(
 ) {
   const offer = offerOf(shards > 1 ? { shards, ...delivery } : {});
   const set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true, ...over };
-  const spreads = new Shardings(api, silent);
-  await spreads.read();
-  const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
+  const shardings = new Shardings(api, silent);
+  await shardings.read();
+  const catalogue = new Catalogue({ read: async () => set }, slots, shardings);
   await catalogue.read(signal);
   const has = async (recorded = nothing) => {
     // The first slot reports before the others read.
@@ -66,7 +66,7 @@ async function replica(
     }
     return found;
   };
-  return { catalogue, spreads, has };
+  return { catalogue, shardings, has };
 }
 
 const sorted = (numbers: readonly number[]) => numbers.toSorted((a, b) => a - b);
@@ -76,7 +76,7 @@ test("a function is in the slots of its shards, once its first slot has said so"
   const read = (slot: number | undefined) => catalogue.of(slot ?? -1, nothing).read(signal);
   expect(await read(places[1])).toMatchObject({ functions: [], withheld: ["copy"] });
   const first = await read(places[0]);
-  expect(first.functions).toMatchObject([{ shard: { number: 0, isFirst: true, spread: "4 by key" } }]);
+  expect(first.functions).toMatchObject([{ shard: { number: 0, isFirst: true, sharding: "4 by key" } }]);
   const second = await read(places[1]);
   expect(second.functions).toMatchObject([{ shard: { number: 1, isFirst: false } }]);
   expect(second.withheld).toEqual([]);
@@ -124,7 +124,7 @@ test.each<[string, Partial<DeliverySettings>, string, Partial<DeliverySettings>,
       .of(places[0] ?? -1, nothing)
       .read(signal);
     expect(same[0]?.refused).toBeUndefined();
-    expect(same[0]?.shard?.spread).toBe(spread);
+    expect(same[0]?.shard?.sharding).toBe(spread);
   },
 );
 
@@ -134,7 +134,7 @@ test("a function that leaves mode Reconcile keeps its shards: by name, each obje
   const { catalogue } = await replica(api, 4);
   const { functions } = await catalogue.of(places[0] ?? -1, nothing).read(signal);
   expect(functions[0]?.refused).toBeUndefined();
-  expect(functions[0]?.shard?.spread).toBe("4 by name");
+  expect(functions[0]?.shard?.sharding).toBe("4 by name");
 });
 
 test("a function that has positions in one slot stays there whole, whatever its manifest says later", async () => {
@@ -151,11 +151,11 @@ test("what a newer replica agreed on in words that this one cannot read is refus
   const note = JSON.stringify({ copy: "4 by rainbow" });
   const lease = await api.get(0);
   if (lease) await api.update(lease, { annotations: { "watchfire.dev/shards": note } }, 0);
-  const spreads = new Shardings(api, silent);
+  const shardings = new Shardings(api, silent);
   const refusal = { code: "WF_CHECKPOINT_NEWER_SCHEMA", message: expect.stringContaining("4 by rainbow") };
-  await expect(spreads.read()).rejects.toMatchObject(refusal);
+  await expect(shardings.read()).rejects.toMatchObject(refusal);
   for (const name of ["copy", "other"])
-    await expect(spreads.propose(name, { shards: 2, by: "key" })).rejects.toMatchObject(refusal);
+    await expect(shardings.propose(name, { shards: 2, by: "key" })).rejects.toMatchObject(refusal);
   expect((await api.get(0))?.annotations["watchfire.dev/shards"]).toBe(note);
 });
 
@@ -183,8 +183,8 @@ test("a function goes on in its slots while its file declares another one instea
   const offer = offerOf({});
   const other = { name: "other", file: offer.manifest.file, faults: [], origin };
   let set: FunctionSet = { functions: [offer], rejected: [], faults: [], complete: true };
-  const spreads = new Shardings(runtimeLease(), silent);
-  const catalogue = new Catalogue({ read: async () => set }, slots, spreads);
+  const shardings = new Shardings(runtimeLease(), silent);
+  const catalogue = new Catalogue({ read: async () => set }, slots, shardings);
   const [place = -1] = places;
   const here = async () => {
     await catalogue.read(signal);
@@ -209,14 +209,14 @@ test("a spread that the Lease does not take is told of with a code, once in the 
   const tell = (fields: object, message: string) => void told.push(`${message} ${JSON.stringify(fields)}`);
   let why = "annotations: Too long";
   const update: LeaseApi["update"] = (...of) => (why ? Promise.reject(new Error(why)) : lease.update(...of));
-  const spreads = new Shardings({ ...lease, update }, { info: tell, warn: tell });
-  const propose = () => spreads.propose("copy", { shards: 4, by: "key" }).catch(() => undefined);
+  const shardings = new Shardings({ ...lease, update }, { info: tell, warn: tell });
+  const propose = () => shardings.propose("copy", { shards: 4, by: "key" }).catch(() => undefined);
   for (let tries = 0; tries < 2; tries++) await propose();
-  expect([spreads.unwritten, told]).toEqual([undefined, []]);
+  expect([shardings.unwritten, told]).toEqual([undefined, []]);
   for (let tries = 0; tries < 20; tries++) await propose();
-  expect(spreads.unwritten?.message).toMatch(/^WF_LEASE_UNWRITTEN: .*Too long/);
-  expect(told).toEqual([`lease not written ${JSON.stringify({ error: spreads.unwritten?.message })}`]);
+  expect(shardings.unwritten?.message).toMatch(/^WF_LEASE_UNWRITTEN: .*Too long/);
+  expect(told).toEqual([`lease not written ${JSON.stringify({ error: shardings.unwritten?.message })}`]);
   why = "";
   await propose();
-  expect([spreads.unwritten, spreads.of("copy")?.shards]).toEqual([undefined, 4]);
+  expect([shardings.unwritten, shardings.of("copy")?.shards]).toEqual([undefined, 4]);
 });

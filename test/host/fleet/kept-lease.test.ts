@@ -4,7 +4,7 @@ import { KeptLease } from "../../../runtime/host/fleet/kept-lease.ts";
 import { Shardings } from "../../../runtime/host/fleet/shardings.ts";
 import type { LeaseApi } from "../../../runtime/lease/lease-api.ts";
 import { changedLease, type LeaseChange, type LeaseRecord, readLease } from "../../../runtime/lease/lease-record.ts";
-import { annotationsOf, type JournalLocation, readPlace, spreadsNote } from "../../../runtime/migrate/location.ts";
+import { annotationsOf, type JournalLocation, readPlace, shardingsNote } from "../../../runtime/migrate/location.ts";
 
 const place: JournalLocation = { where: "fleet/8", slots: 8, set: "abc-3", carried: { 0: "7 streams" } };
 const wide: Sharding = { shards: 4, by: "key" };
@@ -42,8 +42,8 @@ function server(annotations?: Readonly<Record<string, string>>): Server {
   return api;
 }
 
-const replica = (api: LeaseApi, spreads: ReadonlyMap<string, Sharding> = new Map([["copy", wide]])) =>
-  new KeptLease(api, () => ({ place, spreads }), silent);
+const replica = (api: LeaseApi, shardings: ReadonlyMap<string, Sharding> = new Map([["copy", wide]])) =>
+  new KeptLease(api, () => ({ place, shardings }), silent);
 
 test("a runtime's Lease that was deleted, or lost what it says, is written again by whoever reads it at work", async () => {
   for (const api of [server(), server({ "example.com/other": "1" })]) {
@@ -51,7 +51,7 @@ test("a runtime's Lease that was deleted, or lost what it says, is written again
     expect(await readPlace(lease)).toEqual(place);
     expect(api.lease?.annotations).toMatchObject({
       ...annotationsOf(place),
-      ...spreadsNote(new Map([["copy", wide]])),
+      ...shardingsNote(new Map([["copy", wide]])),
     });
     expect([await readPlace(lease), api.writes]).toEqual([place, 1]);
   }
@@ -59,16 +59,16 @@ test("a runtime's Lease that was deleted, or lost what it says, is written again
 
 test("replicas that know of different functions write what each knows, and none forgets its own", async () => {
   const api = server();
-  const spreads = new Shardings(replica(api, new Map()), silent);
-  await spreads.propose("label", wide);
+  const shardings = new Shardings(replica(api, new Map()), silent);
+  await shardings.propose("label", wide);
   const other = new Shardings(replica(api), silent);
   await other.read();
-  await spreads.read();
-  for (const each of [spreads, other]) expect([each.of("copy"), each.of("label")]).toEqual([wide, wide]);
+  await shardings.read();
+  for (const each of [shardings, other]) expect([each.of("copy"), each.of("label")]).toEqual([wide, wide]);
   // A sharding that was agreed does not change any more.
   await new Shardings(replica(api, new Map([["label", whole]])), silent).read();
-  await spreads.read();
-  expect(spreads.of("label")).toEqual(wide);
+  await shardings.read();
+  expect(shardings.of("label")).toEqual(wide);
 });
 
 test("a Lease that says another place or set stays as it is, and one that a replica reads which is not at work", async () => {

@@ -31,7 +31,7 @@ function world() {
         return state.unsettled;
       },
     },
-    spreads: {
+    shardings: {
       read: async () => {},
       get size() {
         return state.agreed;

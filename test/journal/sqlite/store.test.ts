@@ -401,7 +401,7 @@ describe("the store in SQLite", () => {
     const spill = Array.from({ length: 5_001 }, (_, index) => spilledEvent(id, index + 1));
     await store.commit({ ...emptyBatch, spill });
     let isOver = false;
-    const noting = store.doubtSpilled("copy").finally(() => {
+    const noting = store.markSpillPossiblyDelivered("copy").finally(() => {
       isOver = true;
     });
     let turns = 0;

@@ -86,7 +86,7 @@ export const mutants: readonly Mutant[] = [
     fault: "edits: a child wakes the keys of the new rule alone",
     file: "runtime/engine/work/key-mapper.ts",
     edits: [
-      ["keys: isByThisRule ? [] : noted", "keys: isByThisRule ? [] : []"],
+      ["keys: isByThisRule ? [] : recorded", "keys: isByThisRule ? [] : []"],
       ["  return !(oldBody && (rule.readsMetadataAlone || form.keepsWholeObjects));", "  return !oldBody && !form;"],
     ],
     caughtBy: "edits",

@@ -46,7 +46,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a position passes what collapsed before the newest state has ended",
     file: "runtime/engine/work/backlog.ts",
-    edits: [["  letGo(standIn);\n  standIn.mark = oldest.mark;", "  letGo(oldest);"]],
+    edits: [["  releaseMark(standIn);\n  standIn.mark = oldest.mark;", "  releaseMark(oldest);"]],
     caughtBy: "test/engine/hot-key.test.ts",
   },
   {
@@ -159,7 +159,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a deletion that carries its object's own resourceVersion is dropped behind the mark",
     file: "runtime/engine/intake/subscription.ts",
-    edits: [["if (standing && endsAsItWas(standing, change)) return false;", ""]],
+    edits: [["if (state && endsAsItWas(state, change)) return false;", ""]],
     caughtBy: "fleet",
   },
   {
@@ -353,7 +353,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "an object that is known passes",
     file: "runtime/engine/state/known-objects.ts",
-    edits: [["!holders.has(objectKey(change.meta), this) && ", ""]],
+    edits: [["!subscribers.has(objectKey(change.meta), this) && ", ""]],
     caughtBy: "test/engine/passing.test.ts",
   },
   {
@@ -391,25 +391,30 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "an event that may have been told is compared with an older record once it was on disk",
     file: "runtime/engine/state/known-objects.ts",
-    edits: [[`doubt !== "none" || this.doubted`, `doubt === "unnoted" || this.doubted`]],
+    edits: [
+      [
+        `redeliveryRisk !== "none" || this.possiblyDelivered`,
+        `redeliveryRisk === "unpersisted" || this.possiblyDelivered`,
+      ],
+    ],
     caughtBy: "test/engine/power-loss.test.ts",
   },
   {
     fault: "an event of an object of which nothing is kept comes again after a kill as another type",
     file: "runtime/engine/intake/subscription.ts",
-    edits: [["const isUnkept = view.isUnkept(key);", "const isUnkept = isStranger;"]],
+    edits: [["const mayExistUnstored = view.mayExistUnstored(key);", "const mayExistUnstored = hasNeverMatched;"]],
     caughtBy: "test/engine/strangers.test.ts",
   },
   {
     fault: "pause and power: what waited over a power loss is not noted as doubted",
     file: "runtime/engine/dispatcher.ts",
-    edits: [["    await store.doubtSpilled(name);\n", ""]],
+    edits: [["    await store.markSpillPossiblyDelivered(name);\n", ""]],
     caughtBy: "test/laws/doubt.test.ts",
   },
   {
     fault: "pause and power: what waits in memory after a power loss keeps an end from being clean",
     file: "runtime/engine/work/function-queue.ts",
-    edits: [["    this.noteDoubts();\n", ""]],
+    edits: [["    this.persistRedeliveryRisks();\n", ""]],
     caughtBy: "test/laws/doubt.test.ts",
   },
   {

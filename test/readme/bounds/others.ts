@@ -12,7 +12,7 @@ const byReason: Readonly<Record<string, readonly string[]>> = {
     "control/explain/words.ts#mostNamed",
     "control/function-status/function-object.ts#messageLimit",
     "control/function-status/status-publisher.ts#mostDenied",
-    "engine/object-report.ts#mostTold",
+    "engine/object-report.ts#mostReported",
     "kube/api-error.ts#textLimit",
     "kube/oidc.ts#shownLimit",
     "observe/code-frame.ts#maxWidth",

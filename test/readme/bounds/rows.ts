@@ -260,7 +260,7 @@ function keys(): Bound[] {
     constant("engine/work/key-lane.ts", "mostCauses"),
     constant("engine/work/due-keys.ts", "mostInATurn"),
   ];
-  const rests = constant("engine/work/key-backoff.ts", "mostRests");
+  const rests = constant("engine/work/key-backoff.ts", "maxEntries");
   const woken = constant("engine/filter/key-rule.ts", "mostKeys");
   const [told, toldAtOnce] = [
     constant("engine/work/waiting-keys.ts", "mostBytes"),
