@@ -65,8 +65,8 @@ export interface ListIntakeParts {
   /** Ends a complete list. `deliver` delivers the differences that were not delivered while it was read. */
   complete(reading: ListIntake, to: ResourceVersion, deliver: Generator<void>): void;
   /**
-   * Ends an incomplete list, which is not a position. `hasDelivered` is true if it delivered something, so that only another list may
-   * follow.
+   * Ends an incomplete list, which is not a position. `hasDelivered` is true if it delivered something, so that only another
+   * list may follow.
    */
   abandon(entry: MarkEntry, hasDelivered: boolean): "counted" | "held";
 }

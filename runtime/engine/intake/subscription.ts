@@ -18,11 +18,12 @@ import type { Commits } from "../commit/commits.ts";
 import type { EngineObserver } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
-import { type RedeliveryRisk, RestartPersistence } from "../redelivery/possible-redeliveries.ts";
+import { deletesAtSameVersion, type RedeliveryRisk, RestartPersistence } from "../redelivery/possible-redeliveries.ts";
 import { nameOf } from "../state/by-namespace.ts";
-import type { FilteredEventFields, KnownObjects } from "../state/known-objects.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
 import { LowWaterMark, type MarkEntry } from "../state/low-water-mark.ts";
-import { endsAsItWas, isStale, type ObjectState } from "../state/object-state.ts";
+import type { FilteredEventFields } from "../state/object-event.ts";
+import { isStale, type ObjectState } from "../state/object-state.ts";
 import {
   type EventInput,
   type EventMaker,
@@ -299,7 +300,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
     return heldBack !== undefined;
   }
 
-  /** Holds back a change of a stranger, of which nothing is stored. */
+  /** Holds back a change of an object that has never matched, of which nothing is stored. */
   private spare(key: string, { type, meta }: Change, heldBack: HeldBack): void {
     const { view, clock } = this;
     view.history.held({ view, key, type, meta }, heldBack, clock.now());
@@ -310,7 +311,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   isNews(deletion: Change): boolean {
     const given = withUid(deletion, this.view.resource);
     const state = this.view.stateAfterQueue(objectKey(given.meta));
-    return state !== undefined && endsAsItWas(state, given);
+    return state !== undefined && deletesAtSameVersion(state, given.type, given.meta);
   }
 
   bookmark(resourceVersion: ResourceVersion): void {
@@ -500,7 +501,7 @@ export class Subscription implements Subscriber, MarkOwner, ListIntakeParts, Eve
   /** Whether a change was received before: its object's state, the last list or the mark covers it. */
   private isReplay(change: Change, state: ObjectState | undefined): boolean {
     const { resourceVersion } = change.meta;
-    if (state && endsAsItWas(state, change)) return false;
+    if (state && deletesAtSameVersion(state, change.type, change.meta)) return false;
     if (isWithin(resourceVersion, this.listVersion) || isWithin(resourceVersion, this.mark.value)) return true;
     return state !== undefined && isStale(state, change);
   }

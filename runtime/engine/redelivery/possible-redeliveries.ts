@@ -3,9 +3,9 @@ import type { KnownIdentity } from "../../journal/batch.ts";
 import type { EventType } from "../../manifest/function.ts";
 
 /**
- * Whether a handler may have received an event before. `none`: it has not. `persisted`: it may have, and the store says so, so that
- * the next process knows it too. `unpersisted`: it may have, and only this process knows, because the machine may have lost the
- * record when it went down.
+ * Whether a handler may have received an event before. `none`: it has not. `persisted`: it may have, and the store says so, so
+ * that the next process knows it too. `unpersisted`: it may have, and only this process knows, because the machine may have lost
+ * the record when it went down.
  */
 export type RedeliveryRisk = "none" | "persisted" | "unpersisted";
 
@@ -63,7 +63,7 @@ export class PossibleRedeliveries {
     };
   }
 
-  /** Returns the past of an event read from disk, with the `doubt` stored in its row. */
+  /** Returns the past of an event read from disk, with the risk stored in its row. */
   ofStored(
     { view, id, replayed }: DeliveredEvent & { readonly replayed: boolean },
     redeliveryRisk: RedeliveryRisk,
@@ -93,6 +93,16 @@ export interface LastState {
   /** The newest state with such an event. For a deletion that was found it may be newer than the object's resourceVersion. */
   readonly through?: EpochVersion;
 }
+
+/**
+ * Whether an event is a deletion with the same resourceVersion as the object's last state, as APIs send that are not stored in
+ * etcd. The object still exists on record, so the deletion is news, wherever the mark is by then.
+ */
+export const deletesAtSameVersion = (
+  last: Pick<LastState, "uid" | "resourceVersion"> & { readonly deleted: boolean },
+  type: EventType,
+  { uid, resourceVersion }: Pick<LastState, "uid" | "resourceVersion">,
+): boolean => type === "Deleted" && !last.deleted && last.uid === uid && last.resourceVersion === resourceVersion;
 
 /** A resourceVersion, and the epoch in which it is compared. */
 interface EpochVersion {
@@ -253,14 +263,14 @@ export class RestartPersistence {
   }
 
   /**
-   * Restarts the doubt after a rewind: the list that follows may have been delivered before, in an epoch whose record is lost.
+   * Restarts the risk after a rewind: the list that follows may have been delivered before, in an epoch whose record is lost.
    */
   beginAgain(): void {
     this.current = this.lostWrites;
     this.upTo = undefined;
   }
 
-  /** Ends the doubt: later changes belong to another epoch than everything before. */
+  /** Ends the risk: later changes belong to another epoch than everything before. */
   end(): void {
     this.current = false;
   }

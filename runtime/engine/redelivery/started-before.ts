@@ -10,7 +10,7 @@ import {
 import type { Checkpoint, StoredView } from "../../journal/checkpoint.ts";
 import { spillByTurns } from "../../journal/spill-by-turns.ts";
 import { epochOf, uidOf, withTrigger } from "../delivery/delivery.ts";
-import type { BegunAttempt, BegunBefore } from "./possible-redeliveries.ts";
+import { type BegunAttempt, type BegunBefore, deletesAtSameVersion } from "./possible-redeliveries.ts";
 
 /** An attempt that had begun, with its row in the journal. */
 export interface RecordedStart extends StartedEvent {
@@ -73,7 +73,8 @@ export class StartedBefore implements BegunBefore {
       const byKey = Map.groupBy(events, ({ key }) => key);
       await store.known(view, (key, known) => {
         for (const event of byKey.get(key) ?? []) {
-          if (endsAsItWas(event, known)) passed.delete(keyOf(event));
+          const { type, id, resourceVersion } = event;
+          if (deletesAtSameVersion(known, type, { uid: uidOf(id), resourceVersion })) passed.delete(keyOf(event));
           if (isDone(event, known, cursorFor(event))) started.events.delete(keyOf(event));
         }
       });
@@ -152,10 +153,6 @@ function cursorOf({ key }: StartedEvent, view: StoredView | undefined): Cursor |
   const own = key.slice(0, key.indexOf("/"));
   return view?.cursors.find((it) => it.lowWaterMark !== undefined && (it.namespace === own || it.namespace === ""));
 }
-
-/** Whether the event is a deletion with the resourceVersion of the object's last state, and the object still exists. */
-const endsAsItWas = ({ type, resourceVersion, id }: StartedEvent, known: KnownIdentity): boolean =>
-  type === "Deleted" && !known.deleted && known.uid === uidOf(id) && known.resourceVersion === resourceVersion;
 
 /** Whether the low-water mark is past the event, or past its whole epoch. Such an event is terminal unless it was spilled. */
 function isPassed({ id, resourceVersion }: StartedEvent, cursor: Cursor | undefined): boolean {

@@ -1,6 +1,6 @@
 import { isNewer, isUpTo, type ResourceVersion } from "../../base/resource-version.ts";
 import type { SkipRule } from "../../informer/fanout/subscriber.ts";
-import { type Change, type ObjectMembers, type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
+import { type Change, type ObjectMeta, objectKey } from "../../informer/scan/change.ts";
 import type { KnownBody, KnownIdentity } from "../../journal/batch.ts";
 import type { EventType, Trigger } from "../../manifest/function.ts";
 import type { Commits } from "../commit/commits.ts";
@@ -17,37 +17,11 @@ import {
   type RedeliveryRisk,
 } from "../redelivery/possible-redeliveries.ts";
 import { ByNamespace, namespaceOf } from "./by-namespace.ts";
-import { skipRuleOf } from "./interest.ts";
 import { InterestedFunctions } from "./interested-functions.ts";
+import type { ExpectedEvent, FilteredEventFields, ObjectEvent } from "./object-event.ts";
 import { differsOnlyInVersion, type ObjectState } from "./object-state.ts";
 import type { RecordForm } from "./record-form.ts";
-
-/** The fields of an event that the known objects read and record. */
-export interface ObjectEvent {
-  readonly type: EventType;
-  readonly key: string;
-  readonly meta: ObjectMeta;
-  /** True for a `Deleted` that a list or a scope change found, rather than a watch. */
-  readonly lastKnown: boolean;
-  /** The event's resourceVersion; for a `Deleted` that was found, the newest that it may have: changes up to it are not news. */
-  readonly deletedBy: ResourceVersion;
-  /** The epoch in which its resourceVersions are compared. */
-  readonly epoch: number;
-  readonly redeliveryRisk: RedeliveryRisk;
-  /** True if the body was fetched from the API server, so it is not the event's own state, and is not stored. */
-  readonly isFetched: boolean;
-  /** Byte ranges of the object's members in the body, if the scanner recorded them. */
-  readonly members?: ObjectMembers | undefined;
-}
-
-/** The fields of an event, other than its body, that a filter reads. */
-export type FilteredEventFields = Pick<ObjectEvent, "type" | "key" | "redeliveryRisk" | "members">;
-
-/** The fields of an event that are recorded while it waits. */
-interface ExpectedEvent extends Pick<ObjectEvent, "type" | "key" | "deletedBy" | "epoch"> {
-  readonly uid: string;
-  readonly resourceVersion: ResourceVersion;
-}
+import { skipRuleOf } from "./skip-rule.ts";
 
 /** An attempt that has ended. */
 interface Settled extends Pick<Begun, "key" | "id" | "uid" | "row"> {
@@ -132,32 +106,19 @@ export class KnownObjects {
   private readonly commits: Commits;
 
   constructor(parts: KnownObjectsParts) {
-    const {
-      id,
-      functionName,
-      trigger,
-      resource,
-      identity,
-      filter,
-      form,
-      compares,
-      commits,
-      history,
-      keyOf,
-      subscribers,
-    } = parts;
-    this.id = id;
-    this.functionName = functionName;
+    const { trigger, filter, compares, commits, history, subscribers } = parts;
+    this.id = parts.id;
+    this.functionName = parts.functionName;
     this.trigger = trigger;
-    this.resource = resource;
-    this.identity = identity;
+    this.resource = parts.resource;
+    this.identity = parts.identity;
     this.filter = filter;
-    this.form = form;
+    this.form = parts.form;
     this.compares = compares;
     this.omitsUnmatched = filter.judgesAlone && !compares;
     this.commits = commits;
     this.history = history;
-    this.keyOf = keyOf;
+    this.keyOf = parts.keyOf;
     if (this.omitsUnmatched && filter.demands && !history.logsEach)
       this.subscribers = subscribers ?? new InterestedFunctions();
     this.skipRule = this.subscribers && skipRuleOf(this, filter, this.subscribers);
@@ -293,12 +254,18 @@ export class KnownObjects {
     return known && { keys: known.keys, isByThisRule: this.form.namesKeys(known.form) };
   }
 
-  /** Whether the object is a stranger: if it ever existed, no state of it met the conditions and no handler may have seen it. */
+  /**
+   * Whether no state of the object has met the conditions, and no handler may have seen it. False if the trigger stores such
+   * objects, too.
+   */
   hasNeverMatched(key: string): boolean {
     return this.mayExistUnstored(key) && !this.possiblyDelivered.has(key);
   }
 
-  /** Whether no previous state is stored for the object, so that only the server knows whether it existed before a change. */
+  /**
+   * Whether the object may exist although nothing is stored of it, so that only the server knows whether it existed before a
+   * change.
+   */
   mayExistUnstored(key: string): boolean {
     return this.omitsUnmatched && !this.known.has(key) && !this.waiting.has(key);
   }
@@ -392,7 +359,7 @@ export class KnownObjects {
     return this.filter.judge(type, body, this.before(key), undefined).matched;
   }
 
-  /** Returns why a change of a stranger is held back, if the cheap checks can tell. */
+  /** Returns why a change of an object that has never matched is held back, if the cheap checks can decide that. */
   plainRefusal(change: Change): HeldBack | undefined {
     return this.filter.plainRefusal(change.type, change);
   }

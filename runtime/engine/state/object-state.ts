@@ -9,13 +9,6 @@ export interface ObjectState extends LastState {
 }
 
 /**
- * Whether a change is a deletion with the same resourceVersion as the last state, as APIs send that are not stored in etcd. The
- * object still exists, so the deletion is news, wherever the mark is by then.
- */
-export const endsAsItWas = (state: ObjectState, { type, meta }: Change): boolean =>
-  type === "Deleted" && !state.deleted && state.uid === meta.uid && state.resourceVersion === meta.resourceVersion;
-
-/**
  * Whether a change is no newer than the state of its object. If resourceVersions cannot be ordered, only an equal one is stale,
  * and so is the deletion of an object that is known to be deleted.
  */

@@ -11,8 +11,9 @@ import type { Verdict } from "../filter/filter.ts";
 import { goneMeanwhile, notAsked, refusedBefore, unchanged, unselected } from "../filter/reason.ts";
 import type { OwnState } from "../own-state/own-state.ts";
 import { graver, type PossibleRedeliveries, type RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
-import type { KnownObjects, ObjectEvent } from "../state/known-objects.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
 import type { MarkEntry } from "../state/low-water-mark.ts";
+import type { ObjectEvent } from "../state/object-event.ts";
 import type { Chunk } from "./budget.ts";
 
 /** Is notified when an event becomes terminal: the subscription whose low-water mark the event holds. */
@@ -358,8 +359,8 @@ export const usesCurrentState = ({ type, replayed, flags }: LaneEvent): boolean 
   type !== "Deleted" && (!replayed || flags.reason === "edited");
 
 /**
- * True if the trigger no longer selects the object. A deletion is then still delivered, unless everything before it was left out
- * here.
+ * True if the event is dropped undelivered, because the trigger no longer selects the object. A deletion is dropped only if all
+ * earlier events of the object were.
  */
 export const isDropped = ({ type, view, key, meta, isUnselected }: LaneEvent): boolean =>
   type === "Deleted" ? view.isDroppedUnselected(key, meta.uid) : isUnselected;

@@ -49,7 +49,7 @@ export class FairScheduler {
     return this.clock.monotonic();
   }
 
-  /** Adds a function. */
+  /** Adds a function, and returns its share. */
   addFunction(functionName: string): FairShare {
     return new FairShare(this, functionName);
   }
@@ -124,7 +124,7 @@ export class FairScheduler {
   }
 }
 
-/** One function's place in the scheduler. */
+/** One function's share of the turns. */
 export class FairShare {
   /** Accounts for the main thread's time that the function uses. */
   readonly time: LoopAccount;

@@ -7,7 +7,8 @@ import type { Commits } from "../commit/commits.ts";
 import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
-import type { FilteredEventFields, KnownObjects } from "../state/known-objects.ts";
+import type { KnownObjects } from "../state/known-objects.ts";
+import type { FilteredEventFields } from "../state/object-event.ts";
 import type { AttemptListener, Attempts, Conclusion } from "./attempt.ts";
 import { type Backlogs, givesWay } from "./backlog.ts";
 import type { Backpressure } from "./backpressure.ts";
@@ -26,7 +27,7 @@ interface QueueParts {
   readonly backlogs: Backlogs;
   /** Initially empty. */
   readonly ready: ReadyQueue<EventLane>;
-  /** Its place among all functions. */
+  /** Its share of the turns of all functions. */
   readonly share: FairShare;
   /** Restores an event that was spilled. */
   readonly restore: (event: LoadedEvent) => LaneEvent;
@@ -138,7 +139,7 @@ export class FunctionQueue {
   }
 
   /**
-   * Persists pending doubts at shutdown, so that the next process does not have to treat every event as a possible redelivery.
+   * Persists unpersisted risks at shutdown, so that the next process does not have to treat every event as a possible redelivery.
    */
   private persistRedeliveryRisks(): void {
     const { spill } = this.parts;

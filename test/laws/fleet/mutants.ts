@@ -159,7 +159,7 @@ export const mutants: readonly Mutant[] = [
   {
     fault: "a deletion that carries its object's own resourceVersion is dropped behind the mark",
     file: "runtime/engine/intake/subscription.ts",
-    edits: [["if (state && endsAsItWas(state, change)) return false;", ""]],
+    edits: [["if (state && deletesAtSameVersion(state, change.type, change.meta)) return false;", ""]],
     caughtBy: "fleet",
   },
   {

@@ -4,7 +4,7 @@ import type { Filter } from "../filter/filter.ts";
 import type { InterestedFunctions } from "./interested-functions.ts";
 
 /**
- * Returns the rule by which the informer may skip changes for a holder; `undefined` if its filter requires nothing of an object.
+ * Returns the rule by which the informer may skip changes for a subscriber; `undefined` if its filter requires nothing of an object.
  * Functions of one dispatcher share a field, and those of another dispatcher do not, since they know other objects.
  */
 export function skipRuleOf<T extends object>(
