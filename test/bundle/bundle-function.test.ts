@@ -114,7 +114,7 @@ describe("a build is refused, with the place and what to do,", () => {
     ["for fs", inHandler(`import fs from "fs"; fs.x();`), "NODE_BUILTIN", "handler.ts:2:18", /no file system/],
     ["for a built-in by a name of Object.prototype", inHandler(`import "node:__proto__";`), "NODE_BUILTIN", "handler.ts:2:10", /ctx/],
     ["for an import attribute by a name of Object.prototype", { ...inHandler(`import "./a.txt" with { type: "constructor" };`), "a.txt": "" }, "UNRESOLVED", "handler.ts:2:10", /JSON/],
-    ["for a native addon", inHandler(`import "./x.node";`), "NATIVE_ADDON", "handler.ts:2:10", /JavaScript alone/],
+    ["for a native addon", inHandler(`import "./x.node";`), "NATIVE_ADDON", "handler.ts:2:10", /JavaScript only/],
     ["for an import by a computed name", inHandler(`import(String(Math.random()));`), "DYNAMIC_IMPORT", "handler.ts:2:3", /literal/],
     ["for a require by a computed name", inHandler(`require(String(Math.random()));`), "DYNAMIC_IMPORT", "handler.ts:2:3", /literal/],
     ["for process", inHandler("console.log(process.pid);"), "ABSENT_NAME", "handler.ts:2:15", /ctx\.env/],
@@ -171,7 +171,7 @@ export default () => [process.env.A, globalThis.Buffer, import.meta.url, host, n
       ["host.ts:1:26", "NODE_BUILTIN"],
       ["host.ts:2:34", "ABSENT_NAME"],
     ]);
-    expect(error.message).toContain("and 9 more, which `watchfire validate` tells");
+    expect(error.message).toContain("and 9 more, which `watchfire validate` lists");
     for (const { message } of error.faults) expect(message).not.toMatch(/iife|output format|esbuild/);
   });
 

@@ -18,7 +18,7 @@ test("`dev` shows once that the embedded cluster checks a kind by its schema alo
   await dev.says(/rank {2}both are created/);
   const lines = dev.output.match(/rank {2}the API server warns {2}warning=this cluster checks scheduling.*/g);
   expect(lines).toEqual([
-    expect.stringMatching(/PriorityClass by its schema alone, a real API server has further rules/),
+    expect.stringMatching(/PriorityClass only by its schema; a real API server has further rules/),
   ]);
   dev.signal("SIGINT");
   expect(await dev.end()).toBe(0);
@@ -36,7 +36,7 @@ test("`dev` shows a warning about a sample that it applies, once and with the sa
   await dev.says(/rank {2}Added scheduling.k8s.io\/v1\/PriorityClass high {2}ok/);
   const lines = dev.output.match(/the API server warns .*/g);
   expect(lines).toEqual([
-    expect.stringMatching(/functions\/rank\/sample\.yaml:1:1.*PriorityClass by its schema alone, a real API server/),
+    expect.stringMatching(/functions\/rank\/sample\.yaml:1:1.*PriorityClass only by its schema; a real API server/),
   ]);
   dev.signal("SIGINT");
   expect(await dev.end()).toBe(0);

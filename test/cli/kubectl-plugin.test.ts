@@ -30,7 +30,7 @@ test("the plugin is the same program, and its help says `kubectl watchfire`", as
   ]);
   expect(overview.stdout).toMatch(/^kubectl watchfire <command> \[options\]\n/);
   expect(overview.stdout).toMatch(
-    /kubectl watchfire <command> --help tells .*, kubectl watchfire --version the version\.\n$/,
+    /kubectl watchfire <command> --help lists .*, kubectl watchfire --version prints the version\.\n$/,
   );
   expect(help.stdout).toMatch(/^kubectl watchfire status \[options\]\n/);
   expect(wrong).toMatchObject({

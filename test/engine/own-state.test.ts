@@ -55,6 +55,25 @@ describe("a function's own state", () => {
     expect(seenIn(next)).toEqual(["a", "b"]);
   });
 
+  it("is charged to its function where a write of it is large", async () => {
+    for (const [length, charged] of [
+      [1_000, undefined],
+      [1_000_000, 0.004],
+    ] as const) {
+      const it = await (await DispatchFixture.open()).listed();
+      it.runner.answer = (delivery) => {
+        stateOf(delivery).put("all", JSON.stringify("x".repeat(length)), 2 * length);
+        return done;
+      };
+      it.subscription.change(change("Added", "a", 11));
+      await quiet(it.runner);
+      await it.clock.advance(1_000);
+      const seconds = it.function.status().parentSeconds.get("rows");
+      if (charged === undefined) expect(seconds).toBeUndefined();
+      else expect(seconds).toBeGreaterThan(charged);
+    }
+  });
+
   it("is as before for the attempt that follows a failed one, and for a dead letter's replay", async () => {
     const it = await (await DispatchFixture.open({ manifest: manifest({ concurrency: 1 }) })).listed();
     const found: unknown[] = [];

@@ -182,20 +182,23 @@ export class Commits {
   }
 
   /** Adds what an attempt wrote to its function's state. Called in the turn in which its event ends, so that both share a commit. */
-  putState(writes: readonly StateWrite[]): void {
+  putState(view: number, writes: readonly StateWrite[]): void {
     if (writes.length === 0) return;
+    let length = 0;
+    for (const { value } of writes) length += value?.length ?? 0;
+    this.options.written?.charge(view, length);
     this.pending.addState(writes);
     this.soon();
   }
 
   private chargeKnown(view: number, body: Buffer): void {
     const { store, written } = this.options;
-    if (store.writesBodies) written?.charge(view, body);
+    if (store.writesBodies) written?.charge(view, body.length);
   }
 
   private chargeBodies({ view, body, oldBody }: Pick<NewDeadLetter, "view" | "body" | "oldBody">): void {
-    this.options.written?.charge(view, body);
-    this.options.written?.charge(view, oldBody);
+    this.options.written?.charge(view, body.length);
+    this.options.written?.charge(view, oldBody?.length);
   }
 
   putDeadLetter(letter: NewDeadLetter): void {
@@ -469,7 +472,7 @@ export class Commits {
     const until = clock.monotonic() - (this.hurrying > 0 ? 0 : longestWaitMs);
     for (const { view, key, state } of this.resting.release(until)) batch.putKnown(view, key, state);
     const bodies = this.bodies.release(until);
-    for (const { view, body } of bodies) this.options.written?.charge(view, body);
+    for (const { view, body } of bodies) this.options.written?.charge(view, body.length);
     batch.takeBodies(bodies);
     this.takeLate(clock.monotonic() - lazyMs);
     const cursors = [...this.dirty].flatMap((owner) => owner.cursor() ?? []);

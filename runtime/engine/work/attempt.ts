@@ -518,7 +518,7 @@ export class Attempts {
     const subject = item.kind === "key" ? item.lastRun(shown.newest) : item;
     view.history.ran(subject, item.attempts, outcome, clock.now());
     if (item.kind === "key") item.settle(row, started, shown.newest, commits);
-    if (writes) commits.putState(writes);
+    if (writes) commits.putState(item.view.id, writes);
     if (outcome.type === "ok") {
       if (outcome.requeueAfterMs === undefined) return { type: "terminal", outcome: "ok" };
       const afterMs = requeueDelay(outcome.requeueAfterMs);

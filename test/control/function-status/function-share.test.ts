@@ -43,7 +43,7 @@ test("a part counts while its replica has the slots that it is of", () => {
   expect(whole).toMatchObject({ ready: true, failures: 3, lastEvent: "2026-11-23T12:00:05Z" });
   const moved = wholeReport(mine, new Map([...elsewhere, [9, "third"]]), new Map([["other", told]]));
   expect(moved).toMatchObject({ ready: false, reason: "Starting", failures: 3 });
-  expect(moved.message).toBe("third has slot 9, and has not told how it stands there");
+  expect(moved.message).toBe("third has slot 9, and has not reported its state");
   const grown = wholeReport(mine, new Map([...elsewhere, [11, "other"]]), new Map([["other", told]]));
   expect(grown).toMatchObject({ ready: false, reason: "Starting", failures: 0 });
 });

@@ -77,7 +77,7 @@ const delivery = (dice: Dice, more: object = {}) => ({
   ...more,
 });
 
-const resources = { memory: "2Gi", cache: "8Gi", cpuPerEvent: "1h" };
+const resources = { memory: "2Gi", cache: "8Gi", cpuPerEvent: "1h", state: "1Mi" };
 
 /** Kinds for reads, each once. The runtime waits for those that are not served. */
 const kinds = [

@@ -88,6 +88,17 @@ export default async (event, ctx) => {
 `,
 };
 
+/** Replaces all of its own state at each event, by a handler that may run 64 times at once. */
+const ownState: Files = {
+  "function.yaml": manifest("hog", {
+    triggers: Array.from({ length: 10 }, (_, at) => ({ name: `t${at}`, watch })),
+    delivery: { concurrency: 64, retry: { maxAttempts: 1 }, onFailure: "Drop" },
+    resources: { state: "1Mi" },
+  }),
+  "handler.ts":
+    'export default async (event, ctx) => {\n  await ctx.state.set("all", event.resourceVersion + "x".repeat(1_000_000));\n};\n',
+};
+
 /** Receives each change by so many triggers. */
 const triggers = (count: number, watched: object = watch): Files => ({
   "function.yaml": manifest("hog", {
@@ -118,6 +129,7 @@ const alone: Readonly<Record<string, Neighbours["functions"]>> = {
   "log lines and calls": { hog: floods },
   "calls that are refused": { hog: inVain },
   "one hundred triggers": { hog: triggers(100) },
+  "own state of 1 MiB, replaced at each event": { hog: ownState },
   [generated]: filesOf(greedyOf(seed)),
 };
 
