@@ -11,7 +11,7 @@ export const pageHtml = `<!doctype html>
 <script type="module" src="/console/main.js"></script>
 </head>
 <body>
-<div id="app"><noscript>The console needs JavaScript. The same is told by the commands: watchfire status, runs, explain, dead-letters.</noscript></div>
+<div id="app"><noscript>The console needs JavaScript. These commands show the same: watchfire status, runs, explain, dead-letters.</noscript></div>
 </body>
 </html>
 `;

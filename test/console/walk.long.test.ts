@@ -163,6 +163,53 @@ test.skipIf("absent" in browser)(
   },
 );
 
+test.skipIf("absent" in browser)(
+  "the theme is chosen, and kept; `?` lists the keys, a digit opens a page, and each is accessible in both themes",
+  { timeout: 90_000 },
+  async () => {
+    const { link, make, page, faults, close } = await open();
+    await page.goto(link);
+    await make("eve", "bad");
+    await page.getByRole("link", { name: "greet has a dead letter" }).waitFor();
+    const background = () => page.evaluate<string>("getComputedStyle(document.body).backgroundColor");
+    await page.getByLabel("Theme").selectOption("light");
+    const light = await background();
+    await page.getByLabel("Theme").selectOption("dark");
+    expect(await background()).not.toBe(light);
+    await page.reload();
+    await page.getByRole("link", { name: "greet has a dead letter" }).waitFor();
+    expect(await background()).not.toBe(light);
+
+    for (const theme of ["dark", "light"]) {
+      await page.getByLabel("Theme").selectOption(theme);
+      for (const [key, name] of [
+        ["1", "Overview"],
+        ["2", "Runs"],
+        ["3", "Errors"],
+        ["4", "Dead letters"],
+        ["5", "Sources"],
+        ["6", "Explain"],
+      ] as const) {
+        await page.locator("main").focus();
+        await page.keyboard.press(key);
+        await page.getByRole("heading", { name, level: 1 }).waitFor();
+        expect(await inaccessible(page), `${name}, ${theme}`).toEqual([]);
+        const shots = process.env.SCREENSHOTS;
+        if (shots) await page.screenshot({ path: join(shots, `${key}-${theme}.png`) });
+      }
+      await page.locator("main").focus();
+      await page.keyboard.press("?");
+      await page.getByRole("dialog", { name: "Keys" }).getByText("moves to the first filter").waitFor();
+      expect(await inaccessible(page)).toEqual([]);
+      await page.keyboard.press("2");
+      expect(page.url()).toMatch(/explain$/);
+      await page.keyboard.press("Escape");
+    }
+    expect(faults).toEqual([]);
+    await close();
+  },
+);
+
 function browserContext() {
   if ("absent" in browser) throw new Error(browser.absent);
   return browser;

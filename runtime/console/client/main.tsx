@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect } from "preact/hooks";
 import { connected, listen, loggedIn, logout } from "./api.tsx";
+import { Keys, places, showKeys } from "./keys.tsx";
 import { DeadLettersPage } from "./pages/dead-letters.tsx";
 import { ErrorsPage } from "./pages/errors.tsx";
 import { ExplainPage } from "./pages/explain.tsx";
@@ -12,15 +13,7 @@ import { RunsPage } from "./pages/runs.tsx";
 import { SourcesPage } from "./pages/sources.tsx";
 import { told } from "./parts.tsx";
 import { url } from "./route.tsx";
-
-const places = [
-  ["/", "Overview"],
-  ["/runs", "Runs"],
-  ["/errors", "Errors"],
-  ["/dead-letters", "Dead letters"],
-  ["/sources", "Sources"],
-  ["/explain", "Explain"],
-] as const;
+import { ThemeChoice } from "./theme.tsx";
 
 /** The page's title, and the page. */
 function pageOf({ pathname, searchParams }: URL) {
@@ -73,6 +66,12 @@ function App() {
             ))}
           </nav>
         )}
+        <ThemeChoice />
+        {!isLogin && (
+          <button type="button" class="plain" onClick={showKeys}>
+            Keys
+          </button>
+        )}
         {!isLogin && (
           <button type="button" class="plain" onClick={logout}>
             Log out
@@ -87,6 +86,7 @@ function App() {
       <main id="main" tabIndex={-1}>
         {page}
       </main>
+      <Keys />
       <div class="told" role="status" aria-live="polite">
         {told.value && <p class={`notice ${told.value.isBad ? "bad" : "good"}`}>{told.value.text}</p>}
       </div>
@@ -96,14 +96,6 @@ function App() {
 
 const isAt = (pathname: string, href: string): boolean =>
   href === "/" ? pathname === "/" || pathname.startsWith("/functions/") : pathname.startsWith(href);
-
-addEventListener("keydown", (event) => {
-  const isTyping = (event.target as Element).matches("input, select, textarea");
-  if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey) return;
-  const filter = document.querySelector<HTMLElement>("main input, main select");
-  if (filter) event.preventDefault();
-  filter?.focus();
-});
 
 const root = document.getElementById("app");
 if (root) {

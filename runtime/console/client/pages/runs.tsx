@@ -13,7 +13,7 @@ const outcomes = [
 ] as const;
 
 const sinces = [
-  ["", "all on record"],
+  ["", "any time"],
   ["5", "5 minutes"],
   ["60", "an hour"],
   ["1440", "a day"],
