@@ -61,6 +61,12 @@ async function inaccessible(page: Page): Promise<string[]> {
   return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
 }
 
+/** Saves a picture of the page in the folder that SCREENSHOTS names, if it does. */
+async function shot(page: Page, name: string): Promise<void> {
+  const folder = process.env.SCREENSHOTS;
+  if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
+}
+
 test.skipIf("absent" in browser)(
   "a handler fails, its error is found, the file is mended, the dead letter is replayed, and is gone",
   { timeout: 90_000 },
@@ -81,6 +87,7 @@ test.skipIf("absent" in browser)(
     expect(await page.getByRole("region", { name: "The line that failed" }).textContent()).toMatch(/> 4 \|.*TypeError/);
     await page.getByText("greeting", { exact: false }).first().waitFor();
     const call = page.getByRole("table", { name: "Calls" }).getByRole("row", { name: /kube.get/ });
+    await shot(page, "run");
     expect(await call.textContent()).toMatch(/ConfigMap default\/nobody.*404 NotFoundError.* ms/);
     expect(await inaccessible(page)).toEqual([]);
 
@@ -194,8 +201,7 @@ test.skipIf("absent" in browser)(
         await page.keyboard.press(key);
         await page.getByRole("heading", { name, level: 1 }).waitFor();
         expect(await inaccessible(page), `${name}, ${theme}`).toEqual([]);
-        const shots = process.env.SCREENSHOTS;
-        if (shots) await page.screenshot({ path: join(shots, `${key}-${theme}.png`) });
+        await shot(page, `${key}-${theme}`);
       }
       await page.locator("main").focus();
       await page.keyboard.press("?");
