@@ -122,7 +122,11 @@ const oneValue: Check = (value, path) => {
 const scaling = (direction: string): FieldRule[] => {
   const rules = `behavior.${direction}`;
   return [
-    [`${rules}.stabilizationWindowSeconds`, within(0, 3600, "must be between 0 and 3600")],
+    [
+      `${rules}.stabilizationWindowSeconds`,
+      within(0, Number.POSITIVE_INFINITY, "must be greater than or equal to zero"),
+      within(Number.NEGATIVE_INFINITY, 3600, "must be less than or equal to 3600"),
+    ],
     [`${rules}.selectPolicy`, exactlyOneOf(["Disabled", "Max", "Min"])],
     [
       `${rules}.tolerance`,

@@ -163,17 +163,24 @@ const aboveZero = within(1, Number.POSITIVE_INFINITY, "must be greater than 0");
 const unsettable: Check = (value, path) =>
   value === undefined || value === null ? [] : [fault.invalid(path, value, "must not be set for readinessProbes")];
 
+/** The real server leaves the index out of some paths. */
+const withoutIndex = (path: string): string => path.replace(/\[\d+\]([^[\]]*)$/, "$1");
+
+const atList =
+  (check: Check): Check =>
+  (value, path) =>
+    check(value, withoutIndex(path));
+
 const readOnlyChoices = ["Disabled", "Enabled", "IfPossible"];
 
 const mount: Check = (value, path) => {
   if (!isFields(value)) return [];
   const { subPath, subPathExpr, recursiveReadOnly: recursive, readOnly } = value;
-  const where = `${path}.recursiveReadOnly`;
+  const where = `${withoutIndex(path)}.recursiveReadOnly`;
   return [
     ...(subPath && subPathExpr
       ? [fault.invalid(`${path}.subPathExpr`, subPathExpr, "subPathExpr and subPath are mutually exclusive")]
       : []),
-    ...oneOf(readOnlyChoices)(recursive, where),
     ...(recursive && recursive !== "Disabled" && readOnlyChoices.includes(String(recursive)) && readOnly !== true
       ? [fault.forbidden(where, "may only be specified when readOnly is true")]
       : []),
@@ -222,8 +229,9 @@ const fieldRules: readonly FieldRule[] = [
   ["ports[].name", (value, path) => (value === "" || value === undefined ? [] : port(value, path))],
   ["ports", portNamesOnce],
   ["ports", hostPortsOnce],
-  ["volumeMounts[].subPath", relativePath],
-  ["volumeMounts[].subPathExpr", relativePath],
+  ["volumeMounts[].subPath", atList(relativePath)],
+  ["volumeMounts[].subPathExpr", atList(relativePath)],
+  ["volumeMounts[].recursiveReadOnly", atList(oneOf(readOnlyChoices))],
   ["volumeMounts[]", mount],
   ["", propagation],
   ["restartPolicy", oneOf(["Always", "Never", "OnFailure"])],
@@ -232,7 +240,7 @@ const fieldRules: readonly FieldRule[] = [
   ["readinessProbe.terminationGracePeriodSeconds", unsettable],
   ...["livenessProbe", "startupProbe"].map((probe): FieldRule => [`${probe}.terminationGracePeriodSeconds`, aboveZero]),
   ["readinessProbe.successThreshold", notNegative],
-  ["terminationMessagePolicy", oneOf(["FallbackToLogsOnError", "File"])],
+  ["terminationMessagePolicy", oneOf(["File", "FallbackToLogsOnError"])],
   ...["livenessProbe", "readinessProbe", "startupProbe"].flatMap((probe) => below(probe, actionRules)),
   ...["lifecycle.postStart", "lifecycle.preStop"].flatMap((hook) => below(hook, [["", handler], ...actionRules])),
   ...securityRules,

@@ -16,7 +16,7 @@ import {
   within,
 } from "./field-rules.ts";
 import { items, made, otherwise } from "./pod-spec.ts";
-import { choiceFaults, labelSelectorFaults, protocols } from "./value-faults.ts";
+import { choiceFaults, labelSelectorFaults } from "./value-faults.ts";
 
 const pathTypes = ["Exact", "ImplementationSpecific", "Prefix"];
 
@@ -37,11 +37,16 @@ const serviceRules: readonly FieldRule[] = [
   ["port.number", (value, path) => (value === 0 ? [] : port(value, path))],
 ];
 
+const wildcard = /^\*\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+const wildcardMessage =
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
 /** A host of an Ingress: a domain, of which the first label may be `*`. */
 const host: Check = (value, path) => {
   if (isUnset(value)) return [];
   const name = String(value);
   if (isIP(name) !== 0) return [fault.invalid(path, value, "must be a DNS name, not an IP address")];
+  if (name.includes("*") && !wildcard.test(name)) return [fault.invalid(path, value, wildcardMessage)];
   return named("subdomain")(name.replace(/^\*\./, ""), path).map((each) => fault.invalid(path, value, detailOf(each)));
 };
 
@@ -151,7 +156,7 @@ function peerFaults(peer: Record<string, unknown>, path: string): FieldFault[] {
   );
 }
 
-const directions = ["Egress", "Ingress"];
+const directions = ["Ingress", "Egress"];
 
 /** The end of a range of ports, which needs a number as its beginning. */
 const endPort: Check = (value, path) => {
@@ -169,7 +174,7 @@ const endPort: Check = (value, path) => {
 
 const policyRules: readonly FieldRule[] = [
   ...policyPeers.flatMap(([rules]): FieldRule[] => [
-    [`${rules}[].ports[].protocol`, exactlyOneOf(protocols)],
+    [`${rules}[].ports[].protocol`, exactlyOneOf(["TCP", "UDP", "SCTP"])],
     [`${rules}[].ports[].port`, port],
     [`${rules}[].ports[]`, endPort],
   ]),
