@@ -3,6 +3,9 @@ import { type FieldFault, fault } from "../../api/status.ts";
 import { exactlyOneOf, type FieldRule, named, ruleFaults, selector } from "./field-rules.ts";
 import { isAbove } from "./value-faults.ts";
 
+/** The finalizer that every claim has, so that it stays while a pod uses it. */
+export const claimFinalizer = "kubernetes.io/pvc-protection";
+
 const accessModes = ["ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod"];
 
 const claimRules: readonly FieldRule[] = [

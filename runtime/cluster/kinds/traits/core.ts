@@ -2,7 +2,7 @@ import { at, equal, type Fields, fieldsOf, isFields, type KubeObject } from "../
 import { type FieldFault, fault } from "../../api/status.ts";
 import { isNumber } from "../../exact-json.ts";
 import { field, type Traits } from "../resource-type.ts";
-import { claimFaults } from "./claim-faults.ts";
+import { claimFaults, claimFinalizer } from "./claim-faults.ts";
 import { dataKeyFaults } from "./field-rules.ts";
 import { podSpecFaults } from "./pod-faults.ts";
 import { defaultPodSpec, defaultRequests, defaultText, items, made, otherwise } from "./pod-spec.ts";
@@ -209,7 +209,10 @@ export const persistentVolumeClaim: Traits = {
   returnsDeleted: true,
   prepare(object, old) {
     otherwise(made(object, "spec"), "volumeMode", "Filesystem");
-    if (!old) object.status = { phase: "Pending" };
+    if (old) return;
+    object.status = { phase: "Pending" };
+    const finalizers = object.metadata.finalizers ?? [];
+    if (!finalizers.includes(claimFinalizer)) object.metadata.finalizers = [...finalizers, claimFinalizer];
   },
   check: (object, old) => (old ? [] : claimFaults(object, "spec")),
 };
