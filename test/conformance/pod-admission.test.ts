@@ -1,4 +1,4 @@
-// What the admission plugins of an API server add to a new pod, and which pods they refuse.
+// Fields that the admission plugins of an API server add to a new pod, and pods that they refuse.
 import { beforeAll, describe, expect, test } from "vitest";
 import type { Body } from "../target/client.ts";
 import { admin, createNamespace, eventually } from "../target/fixture.ts";

@@ -41,7 +41,7 @@ try {
   await Promise.all([embedded.close(), real.close()]);
 }
 
-/** Compares the verdict on a definition. Where both accept it, it is created, and objects of it are compared as well. */
+/** Compares the verdict on a definition. If both accept it, it is created, and objects of it are compared as well. */
 async function compareDefinition(number: number): Promise<void> {
   const made = definition(dice, number);
   const path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";

@@ -4,7 +4,7 @@ import type { Schema } from "./schema.ts";
 /**
  * Fills in the schema's defaults from the top down, so that a default may receive further defaults inside. A null is treated as
  * absent if the schema does not allow null. For a built-in kind, the defaults are the values that Go writes for a field that was
- * not set (`status: {}`). Values that the real server computes for a kind are not in its schema.
+ * not set (`status: {}`); an empty text is one only of a required field, as Go leaves out the others. Values that the real server computes for a kind are not in its schema.
  */
 export function applyDefaults(schema: Schema, object: JsonObject): JsonObject {
   return fillObject(object, schema);
@@ -30,10 +30,12 @@ function fillObject(object: JsonObject, schema: Schema): JsonObject {
     const field = Object.hasOwn(properties, name) ? properties[name] : typeof rest === "object" ? rest : undefined;
     if (!field) setMember(filled, name, value);
     else if (!forbidden(value, field)) setMember(filled, name, fill(value, field));
-    else if (field.default !== undefined) setMember(filled, name, fill(field.default, field));
+    else if (field.default !== undefined && !(schema.builtIn && field.default === ""))
+      setMember(filled, name, fill(field.default, field));
   }
   for (const [name, field] of Object.entries(properties)) {
-    if (member(filled, name) === undefined && field.default !== undefined && fits(field)) {
+    const isShown = field.default !== "" || !schema.builtIn || schema.required?.includes(name);
+    if (member(filled, name) === undefined && field.default !== undefined && isShown && fits(field)) {
       setMember(filled, name, fill(field.default, field));
     }
   }

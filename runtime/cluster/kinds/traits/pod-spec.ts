@@ -35,13 +35,18 @@ function defaultAction({ httpGet }: Fields): void {
   defaultText(httpGet, "scheme", "HTTP");
 }
 
+/** An image that the real server can read. It takes another one to have no tag at all. */
+const imageName =
+  /^([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:\d+)?\/)?[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[\w.-]+)?$/;
+
 function defaultContainer(container: Fields): void {
   otherwise(container, "resources", {});
   defaultText(container, "terminationMessagePath", "/dev/termination-log");
   defaultText(container, "terminationMessagePolicy", "File");
   const image = String(container.image ?? "");
-  const tag = image.includes("@") ? "digest" : /:([^/]+)$/.exec(image)?.[1];
-  defaultText(container, "imagePullPolicy", tag === undefined || tag === "latest" ? "Always" : "IfNotPresent");
+  const tag = image.includes("@") ? "digest" : (/:([^/]+)$/.exec(image)?.[1] ?? "latest");
+  const isLatest = tag === "latest" && imageName.test(image);
+  defaultText(container, "imagePullPolicy", isLatest ? "Always" : "IfNotPresent");
   for (const port of items(container, "ports")) defaultText(port, "protocol", "TCP");
   for (const name of probes) {
     const probe = container[name];

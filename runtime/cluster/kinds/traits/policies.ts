@@ -10,6 +10,9 @@ export const rbac: Traits = { nameRule: "segment", createOnUpdate: true };
 /** Validation of a Role and ClusterRole: each rule names verbs and the resources or paths they apply to. */
 export const role: Traits = {
   ...rbac,
+  prepare(object) {
+    if (items(object, "rules").length === 0) object.rules = null;
+  },
   check: (object) =>
     items(object, "rules").flatMap((rule, index) => {
       const path = `rules[${index}]`;
