@@ -4,7 +4,7 @@ import type { Schema } from "./schema.ts";
 /**
  * Fills in the schema's defaults from the top down, so that a default may receive further defaults inside. A null is treated as
  * absent if the schema does not allow null. For a built-in kind, the defaults are the values that Go writes for a field that was
- * not set (`status: {}`); an empty text is one only of a required field, as Go leaves out the others. Values that the real server computes for a kind are not in its schema.
+ * not set (`status: {}`). Values that the real server computes for a kind are not in its schema.
  */
 export function applyDefaults(schema: Schema, object: JsonObject): JsonObject {
   return fillObject(object, schema);
@@ -34,12 +34,21 @@ function fillObject(object: JsonObject, schema: Schema): JsonObject {
       setMember(filled, name, fill(field.default, field));
   }
   for (const [name, field] of Object.entries(properties)) {
-    const isShown = field.default !== "" || !schema.builtIn || schema.required?.includes(name);
-    if (member(filled, name) === undefined && field.default !== undefined && isShown && fits(field)) {
+    if (member(filled, name) === undefined && field.default !== undefined && !isLeftOut(schema, name) && fits(field)) {
       setMember(filled, name, fill(field.default, field));
     }
   }
   return filled;
+}
+
+/** True for the name of a reference within a built-in kind: Go leaves it out if it is empty, although "" is its default. */
+function isLeftOut(schema: Schema, name: string): boolean {
+  return (
+    schema.builtIn === true &&
+    name === "name" &&
+    !schema.required?.includes(name) &&
+    schema.properties?.name?.default === ""
+  );
 }
 
 /** False for the default of a built-in time, which is `{}` in the schema and not a time. */
