@@ -23,8 +23,11 @@ export function checkAsRule(node: ASTNode, typed: (name: string) => DeclaredType
   if (node.op === "?:") checkBranch(node.args);
   if (node.op === ".?") {
     const [of, name] = node.args;
-    const fields = typed(checkedTypeOf(of)?.name ?? "")?.fields;
-    if (fields && !fields.has(name)) throw refusal(`undefined field '${name}'`, of.end);
+    const checked = checkedTypeOf(of);
+    const type = typed(checked?.name ?? "");
+    if (type?.fields && !type.fields.has(name)) throw refusal(`undefined field '${name}'`, of.end);
+    if (checked?.kind === "message" && !type)
+      throw refusal(`type '${shortName(checked.name)}' does not support field selection`, of.end);
   }
   for (const child of childrenOf(node)) checkAsRule(child, typed, node);
 }
@@ -41,6 +44,9 @@ function checkBranch([test, yes]: readonly ASTNode[]): void {
 /** Returns a type's name as cel-go writes it. */
 const nameOf = (node: ASTNode): string =>
   (checkedTypeOf(node)?.name ?? "dyn").replaceAll("<", "(").replaceAll(">", ")");
+
+/** The name of a type of time, as cel-go writes it. */
+const shortName = (name: string): string => name.replace(/^google\.protobuf\./, "").toLowerCase();
 
 function checkAlike([first, ...others]: readonly ASTNode[]): void {
   if (!first || checkedTypeOf(first)?.hasPlaceholderType) return;

@@ -335,6 +335,41 @@ const stored: readonly (readonly [kind: string, object: object, holds: object])[
     },
   ],
   ["ConfigMap", { metadata: { name: "a", finalizers: ["kubernetes", "example.com/x"] } }, {}],
+  ["ConfigMap", { metadata: { name: "a", labels: { a: null } } }, { metadata: { labels: { a: "" } } }],
+  ["PodDisruptionBudget", { metadata: { name: "Bad_Name" }, spec: { minAvailable: 1 } }, {}],
+  [
+    "LimitRange",
+    { metadata: {}, spec: { limits: [] } },
+    { metadata: { name: expect.any(String) }, spec: { limits: null } },
+  ],
+  ["ResourceQuota", { spec: { hard: { cpu: null } } }, { spec: { hard: { cpu: "0" } } }],
+  ["Secret", { data: { a: [], b: [97, 98] } }, { data: { a: "", b: "YWI=" } }],
+  [
+    "Pod",
+    { spec: { dnsPolicy: "", containers: [{ ...container, imagePullPolicy: "" }] } },
+    { spec: { dnsPolicy: "ClusterFirst" } },
+  ],
+  [
+    "Pod",
+    { spec: { containers: [{ ...container, lifecycle: { preStop: { httpGet: { port: 80 } } } }] } },
+    { spec: { containers: [{ lifecycle: { preStop: { httpGet: { path: "/", scheme: "HTTP" } } } }] } },
+  ],
+  ["Job", job({}), { spec: { manualSelector: false } }],
+  [
+    "DaemonSet",
+    workload({ containers: [container] }),
+    { metadata: { annotations: { "deprecated.daemonset.template.generation": "1" } } },
+  ],
+  [
+    "StatefulSet",
+    workload({ containers: [container] }, { volumeClaimTemplates: [{ metadata: { name: "d" }, spec: claim }] }),
+    { spec: { volumeClaimTemplates: [{ status: { phase: "Pending" } }] } },
+  ],
+  [
+    "Service",
+    { spec: { ports: [{ port: 80 }], sessionAffinity: "ClientIP" } },
+    { spec: { sessionAffinityConfig: { clientIP: { timeoutSeconds: 10_800 } } } },
+  ],
 ];
 
 describe("an object of a built-in kind is stored", () => {
@@ -372,6 +407,24 @@ describe("an object of a built-in kind is stored", () => {
     const limited = { containers: [{ ...container, resources: { limits: { cpu: "1" } } }] };
     const { body } = await tried("Deployment", workload(limited));
     expect(body.spec.template.spec.containers[0].resources).toEqual({ limits: { cpu: "1" } });
+  });
+
+  test("a DaemonSet counts the changes of its template", async () => {
+    const of = `/apis/apps/v1/namespaces/${namespace}/daemonsets`;
+    const metadata = { name: "counted" };
+    await admin.post(of, {
+      apiVersion: "apps/v1",
+      kind: "DaemonSet",
+      metadata,
+      ...workload({ containers: [container] }),
+    });
+    const annotation = async (spec: object) => {
+      const options = { body: { spec }, type: "application/merge-patch+json" };
+      const { body } = await admin.reply("PATCH", `${of}/counted`, options);
+      return body.metadata.annotations?.["deprecated.daemonset.template.generation"];
+    };
+    expect(await annotation({ minReadySeconds: 5 })).toBe("1");
+    expect(await annotation({ template: { spec: { containers: [{ ...container, image: "j" }] } } })).toBe("2");
   });
 
   test("without its last label, annotation and key", async () => {

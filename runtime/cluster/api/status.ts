@@ -180,6 +180,11 @@ export const fault = {
     field,
     message: `Too long: may not be more than ${limit} bytes`,
   }),
+  tooMany: (field: string, count: number, limit: number): FieldFault => ({
+    reason: "FieldValueTooMany",
+    field,
+    message: `Too many: ${count}: must have at most ${limit} items`,
+  }),
   duplicate: (field: string, value: unknown): FieldFault => ({
     reason: "FieldValueDuplicate",
     field,

@@ -31,6 +31,7 @@ export function nameFaults(rule: NameRule, name: string): string[] {
     if (name === "." || name === "..") return [`may not be '${name}'`];
     return ["/", "%"].filter((sign) => name.includes(sign)).map((sign) => `may not contain '${sign}'`);
   }
+  if (rule === "label" && name.includes(".")) return ["must not contain dots"];
   const { pattern, limit, message } = rules[rule];
   const faults: string[] = [];
   if (name.length > limit) faults.push(`must be no more than ${limit} bytes`);

@@ -45,6 +45,8 @@ export interface Traits {
   returnsDeleted?: boolean;
   /** metadata.generation counts changes outside metadata and status. */
   generation?: boolean;
+  /** Lists, by their dotted path, that keep their defaults away if they are empty, as a slice of Go does that is not nil. */
+  keptLists?: readonly string[];
   /** Changes an incoming object in place. `old` is absent for a creation. */
   prepare?: (object: KubeObject, old: KubeObject | undefined) => void;
   /** Faults that the schema cannot express. */

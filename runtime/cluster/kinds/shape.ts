@@ -1,4 +1,4 @@
-import { type Fields, isFields, type KubeObject } from "../api/object.ts";
+import { at, type Fields, isFields, type KubeObject, put } from "../api/object.ts";
 import { type FieldFault, fault } from "../api/status.ts";
 import {
   applyDefaults,
@@ -67,6 +67,10 @@ export function defaulted(type: ResourceType, object: KubeObject, old: KubeObjec
   const given = schema?.builtIn
     ? asObject(canonical(schema, asJson(object)))
     : { ...object, metadata: withoutEmpty(object.metadata) };
+  for (const path of type.keptLists ?? []) {
+    const list = at(object, path);
+    if (Array.isArray(list) && list.length === 0) put(given, path, []);
+  }
   const complete = schema ? asObject(applyDefaults(schema, asJson(given))) : given;
   const filled = type.custom ? asObject(inOrder(asJson(complete)) as JsonObject) : complete;
   if (!type.prepare) return filled;
@@ -96,6 +100,10 @@ function metadataFaults(type: ResourceType, object: KubeObject, old: KubeObject 
   else
     for (const text of nameFaults(type.nameRule ?? "subdomain", metadata.name))
       faults.push(fault.invalid("metadata.name", metadata.name, text));
+  // A generated name continues after a dash.
+  const prefix = metadata.generateName?.replace(/-$/, "a");
+  for (const text of prefix ? nameFaults(type.nameRule ?? "subdomain", prefix) : [])
+    faults.push(fault.invalid("metadata.generateName", metadata.generateName, text));
   faults.push(...labelFaults(metadata.labels, "metadata.labels"));
   for (const key of Object.keys(metadata.annotations ?? {}))
     for (const text of qualifiedNameFaults(key.toLowerCase()))
@@ -150,6 +158,13 @@ function ownerFaults(owners: readonly unknown[]): FieldFault[] {
     const path = `metadata.ownerReferences[${index}]`;
     for (const name of ["apiVersion", "kind", "name", "uid"])
       if (!owner[name]) faults.push(fault.invalid(`${path}.${name}`, owner[name] ?? "", "must not be empty"));
+    const { apiVersion, kind } = owner;
+    if (String(apiVersion ?? "").split("/").length > 2)
+      faults.push(fault.invalid("metadata.ownerReferences.apiVersion", apiVersion, "version must not be empty"));
+    if (apiVersion === "v1" && kind === "Event")
+      faults.push(
+        fault.invalid("metadata.ownerReferences", owner, "/v1, Kind=Event is disallowed from being an owner"),
+      );
     if (owner.controller === true) controllers++;
   });
   if (controllers > 1)
@@ -177,8 +192,8 @@ function changeFaults(object: KubeObject, old: KubeObject): FieldFault[] {
 }
 
 /**
- * Checks that labels and annotations are maps of strings; other values cannot be decoded at all. Returns the fault, if there is
- * one.
+ * Checks that labels and annotations are maps of strings; other values cannot be decoded at all. A null is an empty string.
+ * Returns the fault, if there is one.
  */
 export function unreadableMetadata(metadata: Fields): string | undefined {
   for (const map of ["labels", "annotations"]) {
@@ -186,7 +201,7 @@ export function unreadableMetadata(metadata: Fields): string | undefined {
     if (value === undefined || value === null) continue;
     if (!isFields(value)) return `metadata.${map} of type map[string]string`;
     for (const one of Object.values(value))
-      if (typeof one !== "string") return `ObjectMeta.metadata.${map} of type string`;
+      if (typeof one !== "string" && one !== null) return `ObjectMeta.metadata.${map} of type string`;
   }
   return undefined;
 }

@@ -1,6 +1,7 @@
+import { Quantity } from "@watchfire/cel";
 import { isFields } from "../api/object.ts";
 import { isNumber, WrittenNumber } from "../exact-json.ts";
-import { goKind, type Json, type Schema } from "../schema/index.ts";
+import { goKind, type Json, matchesFormat, microTime, type Schema } from "../schema/index.ts";
 
 /**
  * Finds the first value that Go could not decode into a built-in kind, and returns the message of Go's JSON decoder; `undefined`
@@ -8,7 +9,10 @@ import { goKind, type Json, type Schema } from "../schema/index.ts";
  * does not decode `1.0` into an int.
  */
 export function typeMismatch(schema: Schema, value: unknown, path: string): string | undefined {
-  if (value === null || value === undefined || schema["x-kubernetes-int-or-string"]) return undefined;
+  if (value === null || value === undefined) return undefined;
+  if (schema["x-kubernetes-int-or-string"]) return notIntOrString(value, path);
+  if (schema.builtIn && schema.format === "quantity") return notQuantity(value);
+  if (schema.format === "byte" && Array.isArray(value)) return notBytes(value, path);
   const expected = schema.type;
   if (expected && !fits(schema, value)) {
     const shown = shownNumber(value, expected) ?? goKind(value as Json);
@@ -20,6 +24,8 @@ export function typeMismatch(schema: Schema, value: unknown, path: string): stri
     return items && first(value, (item) => typeMismatch(items, item, path));
   }
   if (typeof value === "string" && schema.format === "byte") return notBase64(value);
+  if (typeof value === "string" && (schema.format === "date-time" || schema.format === microTime))
+    return notTime(value, schema.format === microTime);
   if (!isFields(value)) return undefined;
   const more = schema.additionalProperties;
   return first(Object.entries(value), ([name, child]) => {
@@ -52,6 +58,41 @@ function fits({ type, format }: Schema, value: unknown): boolean {
   if (type !== "integer") return typeof value === type;
   if (format !== "int32") return typeof value === "bigint" || Number.isSafeInteger(value);
   return typeof value === "number" && Number.isInteger(value) && value >= -(2 ** 31) && value < 2 ** 31;
+}
+
+function notIntOrString(value: unknown, path: string): string | undefined {
+  if (typeof value === "string" || fits(int32, value)) return undefined;
+  const shown = shownNumber(value, "integer") ?? goKind(value as Json);
+  return `json: cannot unmarshal ${shown} into Go struct field ${path} of type int32`;
+}
+
+const int32: Schema = { type: "integer", format: "int32" };
+
+/** Go reads a quantity from the text of any JSON value. */
+function notQuantity(value: unknown): string | undefined {
+  const text = value instanceof WrittenNumber ? value.written : String(value);
+  const isScalar = typeof value === "string" || isNumber(value) || value instanceof WrittenNumber;
+  if (isScalar && Quantity.isQuantity(text)) return undefined;
+  return "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
+}
+
+/** Go also reads bytes from a list of their numbers. */
+function notBytes(list: readonly unknown[], path: string): string | undefined {
+  return first(list, (one) =>
+    typeof one === "number" && Number.isInteger(one) && one >= 0 && one < 256
+      ? undefined
+      : `json: cannot unmarshal ${shownNumber(one, "integer") ?? goKind(one as Json)} into Go struct field ${path} of type uint8`,
+  );
+}
+
+/** RFC 3339, which has a `T` and a zone. */
+const wholeTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/;
+const preciseTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$/;
+
+function notTime(text: string, isPrecise: boolean): string | undefined {
+  const layout = isPrecise ? "2006-01-02T15:04:05.000000Z07:00" : "2006-01-02T15:04:05Z07:00";
+  if ((isPrecise ? preciseTime : wholeTime).test(text) && matchesFormat(text, "date-time")) return undefined;
+  return `parsing time ${JSON.stringify(text)} as ${JSON.stringify(layout)}: it does not have this form`;
 }
 
 function notBase64(text: string): string | undefined {

@@ -6,6 +6,7 @@ import { asJson, asObject, defaulted } from "../kinds/shape.ts";
 import { Revision } from "../storage/revision.ts";
 import { admitDefinition, admitIdentity, admitNamespace, admitObject, withManagedFields } from "./admission.ts";
 import type { Call } from "./call.ts";
+import { admitPod } from "./pod-admission.ts";
 
 /**
  * Letters of a generated name's suffix. There are no vowels, so the suffix forms no words (apimachinery `util/rand`).
@@ -48,7 +49,7 @@ export function prepareNew(call: Call, body: KubeObject): KubeObject {
   const fresh: KubeObject = { ...identified, metadata };
   if (type.status) delete fresh.status;
   const stored = type.toStorage ? type.toStorage(fresh) : fresh;
-  const object = defaulted(type, stored, undefined);
+  const object = admitPod(call, defaulted(type, stored, undefined));
   admitObject(call, object, undefined);
   backend.admit(call, object);
   if (type.warn) call.warnings.push(...type.warn(object));

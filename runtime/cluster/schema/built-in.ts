@@ -82,6 +82,7 @@ function link(name: string, postponed: (() => void)[]): Draft {
   const schema: Draft = {};
   linked.set(name, schema);
   Object.assign(schema, convert(source, postponed), freeForm(name, source));
+  if (name.endsWith(".MicroTime")) schema.format = microTime;
   if (name.endsWith(schemaOrBool)) {
     // The data does not describe this type: a boolean, or an object with the fields of a schema.
     const target = link(name.slice(0, -"OrBool".length), postponed);
@@ -89,6 +90,9 @@ function link(name: string, postponed: (() => void)[]): Draft {
   }
   return schema;
 }
+
+/** The format of a time with six digits after its seconds, which the data does not distinguish from other times. */
+export const microTime = "micro-time";
 
 const schemaOrBool = ".JSONSchemaPropsOrBool";
 

@@ -4,7 +4,8 @@ import type { Schema } from "./schema.ts";
 
 /**
  * Returns an object of a built-in kind as Go reads and writes it: without empty maps and lists (those that are required stay),
- * quantities in their canonical form, maps in order, base64 without line breaks, and "" for a null in a map of texts.
+ * quantities in their canonical form, maps in order, base64 without line breaks, and "" or "0" for a null in a map of texts or
+ * quantities.
  */
 export function canonical(schema: Schema, object: JsonObject): JsonObject {
   const kept: JsonObject = {};
@@ -24,11 +25,13 @@ export function canonical(schema: Schema, object: JsonObject): JsonObject {
 
 function canonicalValue(schema: Schema, value: Json, isInMap: boolean): Json {
   if (Array.isArray(value)) {
+    if (schema.format === "byte") return Buffer.from(value.map(Number)).toString("base64");
     const { items } = schema;
     return items ? value.map((item) => canonicalValue(items, item, false)) : value;
   }
   if (isObject(value)) return canonical(schema, value);
-  if (value === null) return isInMap && schema.type === "string" ? "" : null;
+  if (value === null && isInMap) return schema.format === "quantity" ? "0" : schema.type === "string" ? "" : null;
+  if (value === null) return null;
   if (schema.format === "quantity") return canonicalQuantity(String(value), isInMap);
   return schema.format === "byte" && typeof value === "string" ? value.replace(/[\r\n]/g, "") : value;
 }

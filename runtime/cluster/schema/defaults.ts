@@ -30,14 +30,25 @@ function fillObject(object: JsonObject, schema: Schema): JsonObject {
     const field = Object.hasOwn(properties, name) ? properties[name] : typeof rest === "object" ? rest : undefined;
     if (!field) setMember(filled, name, value);
     else if (!forbidden(value, field)) setMember(filled, name, fill(value, field));
-    else if (field.default !== undefined) setMember(filled, name, fill(field.default, field));
+    else if (field.default !== undefined && !(schema.builtIn && field.default === ""))
+      setMember(filled, name, fill(field.default, field));
   }
   for (const [name, field] of Object.entries(properties)) {
-    if (member(filled, name) === undefined && field.default !== undefined && fits(field)) {
+    if (member(filled, name) === undefined && field.default !== undefined && !isLeftOut(schema, name) && fits(field)) {
       setMember(filled, name, fill(field.default, field));
     }
   }
   return filled;
+}
+
+/** True for the name of a reference within a built-in kind: Go leaves it out if it is empty, although "" is its default. */
+function isLeftOut(schema: Schema, name: string): boolean {
+  return (
+    schema.builtIn === true &&
+    name === "name" &&
+    !schema.required?.includes(name) &&
+    schema.properties?.name?.default === ""
+  );
 }
 
 /** False for the default of a built-in time, which is `{}` in the schema and not a time. */

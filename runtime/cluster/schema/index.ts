@@ -6,7 +6,7 @@ export { type ApplyRequest, type ApplyResult, serverSideApply } from "./apply/ap
 export type { Conflict } from "./apply/conflict.ts";
 export type { ManagedFieldsEntry } from "./apply/managers.ts";
 export { trackUpdate, type UpdateRequest } from "./apply/track-update.ts";
-export { type BuiltInResource, builtInResources, builtInSchema } from "./built-in.ts";
+export { type BuiltInResource, builtInResources, builtInSchema, microTime } from "./built-in.ts";
 export { canonical, inOrder, withoutEmpty } from "./canonical.ts";
 export { applyDefaults } from "./defaults.ts";
 export { type FieldError, fieldErrorText, invalidMessage, statusCauses } from "./field-error.ts";

@@ -378,7 +378,7 @@ export const freeBytes = 16 * 1024;
 /** Milliseconds of the event loop that SQLite takes for each further byte. Measured: 0.5 ms for 100 KB, 5 to 10 ms for 1 MB. */
 const byteMs = 5e-6;
 
-/** Charges each function for the large bodies that its rows add to a commit: last bodies, events on disk, dead letters, and its own state. */
+/** Charges each function for the large bodies that its rows add to a commit: last bodies, events on disk, dead letters, and entries of `ctx.state`. */
 export class WrittenBodies {
   /** By view. */
   private readonly accounts = new Map<number, LoopAccount>();
@@ -392,7 +392,7 @@ export class WrittenBodies {
     for (const { id } of views) this.accounts.delete(id);
   }
 
-  /** @param bytes of one body, or of all entries of its own state that an event changed */
+  /** @param bytes of one body, or of all entries of `ctx.state` that an event changed */
   charge(view: number, bytes = 0): void {
     if (bytes > freeBytes) this.accounts.get(view)?.charge("rows", (bytes - freeBytes) * byteMs);
   }

@@ -88,7 +88,7 @@ export default async (event, ctx) => {
 `,
 };
 
-/** Replaces all of its own state at each event, by a handler that may run 64 times at once. */
+/** Replaces all entries of `ctx.state` at each event, by a handler that may run 64 times at once. */
 const ownState: Files = {
   "function.yaml": manifest("hog", {
     triggers: Array.from({ length: 10 }, (_, at) => ({ name: `t${at}`, watch })),

@@ -4,9 +4,14 @@ import * as core from "../columns/core.ts";
 import * as policies from "../columns/policies.ts";
 import * as workloads from "../columns/workloads.ts";
 import { field, type ResourceType, storedVerbs, type Traits } from "../resource-type.ts";
+import { horizontalPodAutoscaler } from "../traits/autoscaler.ts";
 import * as coreTraits from "../traits/core.ts";
 import { customResourceDefinition } from "../traits/definitions.ts";
+import * as jobs from "../traits/jobs.ts";
+import * as networking from "../traits/networking.ts";
 import * as policyTraits from "../traits/policies.ts";
+import * as quotas from "../traits/quotas.ts";
+import { service } from "../traits/service.ts";
 import * as workloadTraits from "../traits/workloads.ts";
 import { autoscalerConversion } from "./autoscaling-conversion.ts";
 import { eventConversion } from "./event-conversion.ts";
@@ -34,7 +39,7 @@ const table: Record<string, Record<string, Row>> = {
     ConfigMap: { shortNames: ["cm"], columns: core.configMap, ...coreTraits.configMap },
     Endpoints: { plural: "endpoints", shortNames: ["ep"], columns: core.endpoints, ...coreTraits.endpoints },
     Event: { shortNames: ["ev"], columns: core.event, ...coreTraits.event },
-    LimitRange: { shortNames: ["limits"], columns: core.dated, ...coreTraits.limitRange },
+    LimitRange: { shortNames: ["limits"], columns: core.dated, ...quotas.limitRange },
     Namespace: {
       cluster: true,
       shortNames: ["ns"],
@@ -61,12 +66,12 @@ const table: Record<string, Record<string, Row>> = {
       shortNames: ["quota"],
       columns: core.resourceQuota,
       returnsDeleted: true,
-      ...coreTraits.resourceQuota,
+      ...quotas.resourceQuota,
     },
     Secret: { columns: core.secret, ...coreTraits.secret },
     // Its metadata is all that the real server checks.
     ServiceAccount: { shortNames: ["sa"], columns: core.plain, returnsDeleted: true, check: () => [] },
-    Service: { shortNames: ["svc"], categories: ["all"], columns: core.service, ...coreTraits.service },
+    Service: { shortNames: ["svc"], categories: ["all"], columns: core.service, ...service },
   },
   "apiregistration.k8s.io/v1": {
     APIService: { cluster: true, categories: extensions, columns: policies.apiService, ...policyTraits.apiService },
@@ -103,7 +108,7 @@ const table: Record<string, Record<string, Row>> = {
       shortNames: ["hpa"],
       categories: ["all"],
       columns: policies.horizontalPodAutoscaler,
-      ...policyTraits.horizontalPodAutoscaler,
+      ...horizontalPodAutoscaler,
     },
   },
   "autoscaling/v1": {
@@ -112,22 +117,22 @@ const table: Record<string, Record<string, Row>> = {
       categories: ["all"],
       columns: policies.horizontalPodAutoscaler,
       storedAs: "autoscaling/v2",
-      ...policyTraits.horizontalPodAutoscaler,
+      ...horizontalPodAutoscaler,
       ...autoscalerConversion,
     },
   },
   "batch/v1": {
-    CronJob: { shortNames: ["cj"], columns: workloads.cronJob, ...workloadTraits.cronJob },
-    Job: { columns: workloads.job, ...workloadTraits.job },
+    CronJob: { shortNames: ["cj"], columns: workloads.cronJob, ...jobs.cronJob },
+    Job: { columns: workloads.job, ...jobs.job },
   },
   "networking.k8s.io/v1": {
-    Ingress: { plural: "ingresses", shortNames: ["ing"], columns: policies.ingress, ...workloadTraits.ingress },
+    Ingress: { plural: "ingresses", shortNames: ["ing"], columns: policies.ingress, ...networking.ingress },
     IngressClass: { plural: "ingressclasses", cluster: true, columns: core.plain, generation: true },
     NetworkPolicy: {
       plural: "networkpolicies",
       shortNames: ["netpol"],
       columns: policies.networkPolicy,
-      ...policyTraits.networkPolicy,
+      ...networking.networkPolicy,
     },
   },
   "policy/v1": {

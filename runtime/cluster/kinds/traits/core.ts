@@ -1,17 +1,12 @@
-import { randomInt } from "node:crypto";
-import { isIP } from "node:net";
 import { at, equal, type Fields, fieldsOf, isFields, type KubeObject } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
 import { isNumber } from "../../exact-json.ts";
-import { labelFaults, nameFaults } from "../names.ts";
 import { field, type Traits } from "../resource-type.ts";
-import { podSpecFaults, resourceNameFaults } from "./pod-faults.ts";
-import { defaultPodSpec, defaultRequests, items, made, otherwise } from "./pod-spec.ts";
-import { choiceFaults, isAbove, portNumberFaults, protocols } from "./value-faults.ts";
+import { claimFaults, claimFinalizer } from "./claim-faults.ts";
+import { dataKeyFaults } from "./field-rules.ts";
+import { podSpecFaults } from "./pod-faults.ts";
+import { defaultPodSpec, defaultRequests, defaultText, items, made, otherwise } from "./pod-spec.ts";
 
-const dataKey = /^[-._a-zA-Z0-9]+$/;
-const dataKeyMessage =
-  "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 /** Size limit of a Secret's or ConfigMap's data in bytes, before base64 (core.MaxSecretSize). */
 const dataLimit = 1024 * 1024;
 
@@ -22,7 +17,7 @@ function dataFaults(object: KubeObject, maps: readonly string[]): FieldFault[] {
     const data = object[map];
     if (!isFields(data)) continue;
     for (const [key, value] of Object.entries(data)) {
-      if (!dataKey.test(key)) faults.push(fault.invalid(`${map}[${key}]`, key, dataKeyMessage));
+      faults.push(...dataKeyFaults(key, `${map}[${key}]`));
       const encoding = map === "binaryData" || object.kind === "Secret" ? "base64" : "utf8";
       total += typeof value === "string" ? Buffer.byteLength(value, encoding) : 0;
     }
@@ -46,7 +41,13 @@ function immutableFaults(object: KubeObject, old: KubeObject | undefined, maps: 
 const configMapData = ["data", "binaryData"];
 
 export const configMap: Traits = {
-  check: (object, old) => [...immutableFaults(object, old, configMapData), ...dataFaults(object, configMapData)],
+  check: (object, old) => [
+    ...immutableFaults(object, old, configMapData),
+    ...dataFaults(object, configMapData),
+    ...Object.keys(fieldsOf(object.data))
+      .filter((key) => fieldsOf(object.binaryData)[key] !== undefined)
+      .map((key) => fault.invalid(`data[${key}]`, key, "duplicate of key present in binaryData")),
+  ],
 };
 
 /** Keys that a Secret of a type must have, apart from `kubernetes.io/basic-auth`, which needs one of two. */
@@ -79,7 +80,7 @@ function secretTypeFaults({ type, data }: KubeObject): FieldFault[] {
 export const secret: Traits = {
   fields: { type: field("type") },
   prepare(object) {
-    otherwise(object, "type", "Opaque");
+    defaultText(object, "type", "Opaque");
     if (!isFields(object.stringData)) return;
     const data = made(object, "data");
     for (const [key, value] of Object.entries(object.stringData))
@@ -156,103 +157,17 @@ export const pod: Traits = {
     defaultRequests(spec);
     otherwise(spec, "enableServiceLinks", true);
   },
-  check: (object) => podSpecFaults(object, "spec", { restart: ["Always", "OnFailure", "Never"] }),
+  check: (object, old) => [
+    ...podSpecFaults(object, "spec", { restart: ["Always", "OnFailure", "Never"] }),
+    ...(old || at(object, "spec.ephemeralContainers") === undefined
+      ? []
+      : [fault.forbidden("spec.ephemeralContainers", "cannot be set on create")]),
+  ],
   grace(object) {
     const phase = at(object, "status.phase");
     if (!at(object, "spec.nodeName") || phase === "Succeeded" || phase === "Failed") return 0;
     const seconds = at(object, "spec.terminationGracePeriodSeconds");
     return isNumber(seconds) ? Number(seconds) : 30;
-  },
-};
-
-/** A random cluster IP of 10.96.0.0/12, kubeadm's range. Nothing routes to it, and duplicates are unlikely. */
-function anyClusterIp(): string {
-  return `10.${96 + randomInt(16)}.${randomInt(256)}.${randomInt(1, 255)}`;
-}
-
-/** Faults of a port's name. */
-function portNameFaults(name: string, path: string): FieldFault[] {
-  const invalid = (detail: string) => fault.invalid(path, name, detail);
-  return [
-    ...(name.length > 15 ? [invalid("must be no more than 15 characters")] : []),
-    ...(/^[-a-z0-9]+$/.test(name)
-      ? []
-      : [invalid("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")]),
-    ...(/[a-z]/.test(name) ? [] : [invalid("must contain at least one letter (a-z)")]),
-    ...(name.includes("--") ? [invalid("must not contain consecutive hyphens")] : []),
-    ...(/^-|-$/.test(name) ? [invalid("must not begin or end with a hyphen")] : []),
-  ];
-}
-
-/** Several ports need names; each its own. */
-function servicePortFaults(ports: readonly Fields[]): FieldFault[] {
-  const names = new Set<unknown>();
-  const places = new Set<string>();
-  return ports.flatMap((port, index) => {
-    const path = `spec.ports[${index}]`;
-    const { targetPort } = port;
-    const place = `${port.port}/${port.protocol}`;
-    const faults = [
-      ...portNumberFaults(port.port, `${path}.port`),
-      ...(typeof targetPort === "string"
-        ? portNameFaults(targetPort, `${path}.targetPort`)
-        : portNumberFaults(targetPort, `${path}.targetPort`)),
-      ...(places.has(place) ? [fault.duplicate(path, { Protocol: port.protocol, Port: port.port })] : []),
-      ...choiceFaults(port, path, "protocol", protocols),
-    ];
-    places.add(place);
-    if (!port.name) return ports.length > 1 ? [fault.required(`${path}.name`), ...faults] : faults;
-    faults.push(
-      ...nameFaults("label", String(port.name)).map((text) => fault.invalid(`${path}.name`, port.name, text)),
-    );
-    if (names.has(port.name)) faults.push(fault.duplicate(`${path}.name`, port.name));
-    names.add(port.name);
-    return faults;
-  });
-}
-
-export const service: Traits = {
-  nameRule: "label1035",
-  status: true,
-  createOnUpdate: true,
-  returnsDeleted: true,
-  fields: { "spec.clusterIP": field("spec.clusterIP"), "spec.type": field("spec.type") },
-  prepare(object, old) {
-    const spec = made(object, "spec");
-    otherwise(spec, "type", "ClusterIP");
-    otherwise(spec, "sessionAffinity", "None");
-    for (const port of items(spec, "ports")) {
-      otherwise(port, "protocol", "TCP");
-      if (!port.targetPort) port.targetPort = port.port;
-    }
-    if (!old) object.status = { loadBalancer: {} };
-    if (spec.type === "ExternalName") return;
-    const before = old && isFields(old.spec) ? old.spec : {};
-    otherwise(spec, "clusterIP", before.clusterIP ?? anyClusterIp());
-    otherwise(spec, "clusterIPs", [spec.clusterIP]);
-    otherwise(spec, "ipFamilies", ["IPv4"]);
-    otherwise(spec, "ipFamilyPolicy", "SingleStack");
-    otherwise(spec, "internalTrafficPolicy", "Cluster");
-    if (spec.type === "NodePort" || spec.type === "LoadBalancer") otherwise(spec, "externalTrafficPolicy", "Cluster");
-    if (spec.type === "LoadBalancer") otherwise(spec, "allocateLoadBalancerNodePorts", true);
-  },
-  check(object, old) {
-    const faults: FieldFault[] = [];
-    const spec = isFields(object.spec) ? object.spec : {};
-    if (spec.type !== "ExternalName" && spec.clusterIP !== "None" && items(spec, "ports").length === 0)
-      faults.push(fault.required("spec.ports"));
-    faults.push(...servicePortFaults(items(spec, "ports")));
-    faults.push(...labelFaults(fieldsOf(spec.selector) as Record<string, string>, "spec.selector"));
-    if (spec.type === "ExternalName" && !spec.externalName) faults.push(fault.required("spec.externalName"));
-    const { clusterIP } = spec;
-    if (spec.type !== "ExternalName" && clusterIP && clusterIP !== "None" && isIP(String(clusterIP)) === 0)
-      faults.push(
-        fault.invalid("spec.clusterIPs[0]", clusterIP, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"),
-      );
-    const before = at(old, "spec.clusterIP");
-    if (before && spec.type !== "ExternalName" && spec.clusterIP !== before)
-      faults.push(fault.invalid("spec.clusterIPs[0]", [spec.clusterIP], "may not change once set"));
-    return faults;
   },
 };
 
@@ -285,7 +200,7 @@ export const endpoints: Traits = {
   createOnUpdate: true,
   prepare(object) {
     for (const subset of items(object, "subsets"))
-      for (const port of items(subset, "ports")) otherwise(port, "protocol", "TCP");
+      for (const port of items(subset, "ports")) defaultText(port, "protocol", "TCP");
   },
 };
 
@@ -294,90 +209,12 @@ export const persistentVolumeClaim: Traits = {
   returnsDeleted: true,
   prepare(object, old) {
     otherwise(made(object, "spec"), "volumeMode", "Filesystem");
-    if (!old) object.status = { phase: "Pending" };
+    if (old) return;
+    object.status = { phase: "Pending" };
+    const finalizers = object.metadata.finalizers ?? [];
+    if (!finalizers.includes(claimFinalizer)) object.metadata.finalizers = [...finalizers, claimFinalizer];
   },
-  check(object, old) {
-    if (old) return [];
-    const modes = at(object, "spec.accessModes");
-    const storage = at(object, "spec.resources.requests.storage");
-    return [
-      ...(Array.isArray(modes) && modes.length > 0
-        ? []
-        : [fault.required("spec.accessModes", "at least 1 access mode is required")]),
-      ...(storage === undefined ? [fault.required("spec.resources[storage]")] : []),
-      ...(storage === undefined || isAbove(storage, "0")
-        ? []
-        : [fault.invalid("spec.resources[storage]", storage, "must be greater than zero")]),
-    ];
-  },
-};
-
-/** Names that a quota can count without a prefix. */
-const quotaResources = [
-  "cpu memory ephemeral-storage requests.cpu requests.memory requests.storage requests.ephemeral-storage",
-  "limits.cpu limits.memory limits.ephemeral-storage pods services replicationcontrollers resourcequotas secrets",
-  "configmaps persistentvolumeclaims services.nodeports services.loadbalancers",
-].flatMap((names) => names.split(" "));
-
-const limitTypes = ["Container", "Pod", "PersistentVolumeClaim"];
-
-/** Pairs of a limit's fields of which the first may not be larger than the second, with the first one's words. */
-const limitOrder = [
-  ["min", "max", "min value"],
-  ["min", "defaultRequest", "min value"],
-  ["defaultRequest", "max", "default request value"],
-  ["defaultRequest", "default", "default request value"],
-  ["default", "max", "default value"],
-] as const;
-
-export const limitRange: Traits = {
-  createOnUpdate: true,
-  prepare(object) {
-    for (const limit of items(fieldsOf(object.spec), "limits")) {
-      if (limit.type !== "Container") continue;
-      for (const [field, from] of [
-        ["default", "max"],
-        ["defaultRequest", "default"],
-        ["defaultRequest", "min"],
-      ] as const)
-        if (isFields(limit[from])) limit[field] = { ...limit[from], ...fieldsOf(limit[field]) };
-    }
-  },
-  check: (object) =>
-    items(fieldsOf(object.spec), "limits").flatMap((limit, index) => {
-      const path = `spec.limits[${index}]`;
-      const type = String(limit.type ?? "");
-      if (!limitTypes.includes(type) && !type.includes("/"))
-        return [fault.invalid(`${path}.type`, type, "must be a standard limit type or fully qualified")];
-      return limitOrder.flatMap(([low, high, words]) => {
-        const most = fieldsOf(limit[high]);
-        return Object.entries(fieldsOf(limit[low])).flatMap(([name, value]) =>
-          isAbove(value, most[name])
-            ? [
-                fault.invalid(
-                  `${path}.${low}[${name}]`,
-                  value,
-                  `${words} ${value} is greater than ${high} value ${most[name]}`,
-                ),
-              ]
-            : [],
-        );
-      });
-    }),
-};
-
-export const resourceQuota: Traits = {
-  status: true,
-  check: (object) =>
-    Object.entries(fieldsOf(at(object, "spec.hard"))).flatMap(([name, value]) => {
-      const path = `spec.hard[${name}]`;
-      const isStandard = quotaResources.includes(name) || /^(requests\.)?hugepages-/.test(name);
-      const faults = resourceNameFaults(name, path, isStandard);
-      if (!name.includes("/") && !isStandard)
-        faults.push(fault.invalid(path, name, "must be a standard resource for quota"));
-      if (isAbove("0", value)) faults.push(fault.invalid(path, value, "must be greater than or equal to 0"));
-      return faults;
-    }),
+  check: (object, old) => (old ? [] : claimFaults(object, "spec")),
 };
 
 export const persistentVolume: Traits = {
@@ -385,7 +222,7 @@ export const persistentVolume: Traits = {
   returnsDeleted: true,
   prepare(object, old) {
     const spec = made(object, "spec");
-    otherwise(spec, "persistentVolumeReclaimPolicy", "Retain");
+    defaultText(spec, "persistentVolumeReclaimPolicy", "Retain");
     otherwise(spec, "volumeMode", "Filesystem");
     if (!old) object.status = { phase: "Pending" };
   },

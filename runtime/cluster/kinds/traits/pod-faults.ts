@@ -1,6 +1,9 @@
-import { at, type Fields, isFields } from "../../api/object.ts";
+import { Quantity } from "@watchfire/cel";
+import { at, type Fields, fieldsOf, isFields } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
-import { nameFaults, qualifiedNameFaults } from "../names.ts";
+import { labelFaults, nameFaults, qualifiedNameFaults } from "../names.ts";
+import { ruleFaults } from "./field-rules.ts";
+import { podRules } from "./pod-rules.ts";
 import { items } from "./pod-spec.ts";
 import { choiceFaults, isAbove, negativeFaults, portNumberFaults, protocols } from "./value-faults.ts";
 
@@ -24,22 +27,45 @@ export function podSpecFaults(
   const containers = items(spec, "containers");
   if (containers.length === 0) return [fault.required(`${path}.containers`)];
   const volumes = new Set([...items(spec, "volumes").map(({ name }) => name), ...claims]);
+  const resourceClaims = new Set(items(spec, "resourceClaims").map(({ name }) => name));
   const names = new Set<unknown>();
   return [
     ...volumeFaults(spec, path),
     ...["containers", "initContainers"].flatMap((list) =>
       items(spec, list).flatMap((container, index) =>
-        containerFaults(container, `${path}.${list}[${index}]`, { volumes, names }),
+        containerFaults(container, `${path}.${list}[${index}]`, { volumes, resourceClaims, names }),
       ),
     ),
     ...(restart ? choiceFaults(spec, path, "restartPolicy", restart) : []),
     ...choiceFaults(spec, path, "dnsPolicy", dnsPolicies),
+    ...ruleFaults(podRules, spec, path),
+  ];
+}
+
+/** Faults of a template of pods at a path: of its labels, of the names of its annotations, and of its spec. */
+export function templateFaults(
+  object: unknown,
+  path: string,
+  options?: Parameters<typeof podSpecFaults>[2],
+): FieldFault[] {
+  const { labels, annotations } = fieldsOf(at(object, `${path}.metadata`));
+  return [
+    // The real server leaves `metadata` out of these paths.
+    ...labelFaults(fieldsOf(labels) as Record<string, string>, `${path}.labels`),
+    ...Object.keys(fieldsOf(annotations)).flatMap((key) =>
+      qualifiedNameFaults(key.toLowerCase()).map((text) => fault.invalid(`${path}.annotations`, key, text)),
+    ),
+    ...podSpecFaults(object, `${path}.spec`, options),
+    ...(at(object, `${path}.spec.ephemeralContainers`) === undefined
+      ? []
+      : [fault.forbidden(`${path}.spec.ephemeralContainers`, "ephemeral containers not allowed in pod template")]),
   ];
 }
 
 /** Names within one pod. */
 interface PodNames {
   readonly volumes: ReadonlySet<unknown>;
+  readonly resourceClaims: ReadonlySet<unknown>;
   /** Containers so far. */
   readonly names: Set<unknown>;
 }
@@ -48,28 +74,30 @@ function volumeFaults(spec: Fields, path: string): FieldFault[] {
   const names = new Set<unknown>();
   return items(spec, "volumes").flatMap(({ name }, index) => {
     const where = `${path}.volumes[${index}].name`;
-    const faults = names.has(name) ? [fault.duplicate(where, name)] : labelFaults(name, where);
+    const faults = names.has(name) ? [fault.duplicate(where, name)] : labelNameFaults(name, where);
     names.add(name);
     return faults;
   });
 }
 
-function labelFaults(name: unknown, path: string): FieldFault[] {
+function labelNameFaults(name: unknown, path: string): FieldFault[] {
   if (typeof name !== "string" || name === "") return [fault.required(path)];
   return nameFaults("label", name).map((text) => fault.invalid(path, name, text));
 }
 
-function containerFaults(container: Fields, path: string, { volumes, names }: PodNames): FieldFault[] {
+function containerFaults(container: Fields, path: string, within: PodNames): FieldFault[] {
+  const { volumes, names } = within;
   const { name, image } = container;
   const isKnown = names.has(name);
   names.add(name);
   return [
-    ...(isKnown ? [fault.duplicate(`${path}.name`, name)] : labelFaults(name, `${path}.name`)),
+    ...(isKnown ? [fault.duplicate(`${path}.name`, name)] : labelNameFaults(name, `${path}.name`)),
     ...(typeof image === "string" && image !== "" ? [] : [fault.required(`${path}.image`)]),
     ...choiceFaults(container, path, "imagePullPolicy", pullPolicies),
     ...items(container, "ports").flatMap((port, index) => portFaults(port, `${path}.ports[${index}]`)),
     ...items(container, "env").flatMap((variable, index) => variableFaults(variable, `${path}.env[${index}]`)),
     ...mountFaults(container, path, volumes),
+    ...nameFaultsOf(container, path, within),
     ...probes.flatMap((probe) => probeFaults(container[probe], `${path}.${probe}`, probe)),
     ...resourceFaults(container.resources, `${path}.resources`),
   ];
@@ -91,6 +119,18 @@ function variableFaults({ name, value, valueFrom }: Fields, path: string): Field
   return isFields(valueFrom) && typeof value === "string" && value !== ""
     ? [fault.invalid(`${path}.valueFrom`, "", "may not be specified when `value` is not empty")]
     : [];
+}
+
+/** Faults of the names of a container's devices and claims, which the pod must have. */
+function nameFaultsOf(container: Fields, path: string, { volumes, resourceClaims }: PodNames): FieldFault[] {
+  return [
+    ...items(container, "volumeDevices").flatMap(({ name }, index) =>
+      name && !volumes.has(name) ? [fault.notFound(`${path}.volumeDevices[${index}].name`, name)] : [],
+    ),
+    ...items(fieldsOf(container.resources), "claims").flatMap(({ name }, index) =>
+      resourceClaims.has(name) ? [] : [fault.notFound(`${path}.resources.claims[${index}]`, name ?? "")],
+    ),
+  ];
 }
 
 function mountFaults(container: Fields, path: string, volumes: ReadonlySet<unknown>): FieldFault[] {
@@ -121,32 +161,55 @@ function probeFaults(probe: unknown, path: string, name: string): FieldFault[] {
 }
 
 function resourceFaults(resources: unknown, path: string): FieldFault[] {
-  if (!isFields(resources)) return [];
-  const limits = isFields(resources.limits) ? resources.limits : {};
-  const requests = isFields(resources.requests) ? resources.requests : {};
+  const { limits, requests } = fieldsOf(resources);
+  const most = fieldsOf(limits);
+  const names = [...Object.keys(most), ...Object.keys(fieldsOf(requests))];
+  const isHuge = names.some((name) => name.startsWith("hugepages-"));
   return [
-    ...Object.entries(limits).flatMap(([name, value]) => amountFaults(name, value, `${path}.limits[${name}]`)),
-    ...Object.entries(requests).flatMap(([name, value]) => [
+    ...Object.entries(most).flatMap(([name, value]) => amountFaults(name, value, `${path}.limits[${name}]`)),
+    ...Object.entries(fieldsOf(requests)).flatMap(([name, value]) => [
       ...amountFaults(name, value, `${path}.requests[${name}]`),
-      ...(isAbove(value, limits[name])
+      // Devices, and large pages, cannot be promised twice.
+      ...(most[name] === undefined && /\/|^hugepages-/.test(name)
+        ? [fault.required(`${path}.limits`, "Limit must be set for non overcommitable resources")]
+        : []),
+      ...(isAbove(value, most[name])
         ? [
             fault.invalid(
               `${path}.requests`,
               value,
-              `must be less than or equal to ${name} limit of ${String(limits[name])}`,
+              `must be less than or equal to ${name} limit of ${String(most[name])}`,
             ),
           ]
         : []),
     ]),
+    ...(isHuge && !names.includes("cpu") && !names.includes("memory")
+      ? [fault.forbidden(path, "HugePages require cpu or memory")]
+      : []),
   ];
 }
 
 function amountFaults(name: string, value: unknown, path: string): FieldFault[] {
+  const faults = containerResourceFaults(name, path);
+  if (isAbove("0", value)) faults.push(fault.invalid(path, value, "must be greater than or equal to 0"));
+  // A resource with a domain is a device, of which there are no parts.
+  if (name.includes("/")) faults.push(...countFaults(value, path));
+  return faults;
+}
+
+/** A fault where a quantity is not a whole number. */
+export function countFaults(value: unknown, path: string): FieldFault[] {
+  const text = String(value);
+  const isWhole = !Quantity.isQuantity(text) || Quantity.parse(text).billionths % 1_000_000_000n === 0n;
+  return isWhole ? [] : [fault.invalid(path, value, "must be an integer")];
+}
+
+/** Faults of the name of a container's resource. */
+export function containerResourceFaults(name: string, path: string): FieldFault[] {
   const isStandard = containerResources.includes(name) || name.startsWith("hugepages-");
   const faults = resourceNameFaults(name, path, isStandard);
   if (!name.includes("/") && !isStandard)
     faults.push(fault.invalid(path, name, "must be a standard resource for containers"));
-  if (isAbove("0", value)) faults.push(fault.invalid(path, value, "must be greater than or equal to 0"));
   return faults;
 }
 

@@ -5,6 +5,12 @@ export function otherwise(fields: Fields, name: string, value: unknown): void {
   if (fields[name] === undefined || fields[name] === null) fields[name] = value;
 }
 
+/** Sets a field of text if it has no value yet. Go does not distinguish an empty text, unless the field is a pointer. */
+export function defaultText(fields: Fields, name: string, value: string): void {
+  if (fields[name] === "") delete fields[name];
+  otherwise(fields, name, value);
+}
+
 /** Returns the object in a field, and creates it if it is missing. */
 export function made(fields: Fields, name: string): Fields {
   const value = fields[name];
@@ -22,14 +28,26 @@ export function items(fields: Fields, name: string): Fields[] {
 
 const probes = ["livenessProbe", "readinessProbe", "startupProbe"];
 
+/** Fills in the request of a probe or a lifecycle hook. */
+function defaultAction({ httpGet }: Fields): void {
+  if (!isFields(httpGet)) return;
+  defaultText(httpGet, "path", "/");
+  defaultText(httpGet, "scheme", "HTTP");
+}
+
+/** An image that the real server can read. It takes another one to have no tag at all. */
+const imageName =
+  /^([a-zA-Z0-9]([a-zA-Z0-9.-]*[a-zA-Z0-9])?(:\d+)?\/)?[a-z0-9]+([._-]+[a-z0-9]+)*(\/[a-z0-9]+([._-]+[a-z0-9]+)*)*(:[\w.-]+)?$/;
+
 function defaultContainer(container: Fields): void {
   otherwise(container, "resources", {});
-  otherwise(container, "terminationMessagePath", "/dev/termination-log");
-  otherwise(container, "terminationMessagePolicy", "File");
+  defaultText(container, "terminationMessagePath", "/dev/termination-log");
+  defaultText(container, "terminationMessagePolicy", "File");
   const image = String(container.image ?? "");
-  const tag = image.includes("@") ? "digest" : /:([^/]+)$/.exec(image)?.[1];
-  otherwise(container, "imagePullPolicy", tag === undefined || tag === "latest" ? "Always" : "IfNotPresent");
-  for (const port of items(container, "ports")) otherwise(port, "protocol", "TCP");
+  const tag = image.includes("@") ? "digest" : (/:([^/]+)$/.exec(image)?.[1] ?? "latest");
+  const isLatest = tag === "latest" && imageName.test(image);
+  defaultText(container, "imagePullPolicy", isLatest ? "Always" : "IfNotPresent");
+  for (const port of items(container, "ports")) defaultText(port, "protocol", "TCP");
   for (const name of probes) {
     const probe = container[name];
     if (!isFields(probe)) continue;
@@ -37,10 +55,13 @@ function defaultContainer(container: Fields): void {
     otherwise(probe, "periodSeconds", 10);
     otherwise(probe, "successThreshold", 1);
     otherwise(probe, "failureThreshold", 3);
-    if (isFields(probe.httpGet)) {
-      otherwise(probe.httpGet, "path", "/");
-      otherwise(probe.httpGet, "scheme", "HTTP");
-    }
+    defaultAction(probe);
+  }
+  // The real server has this field only behind a feature gate.
+  if (isFields(container.lifecycle)) delete container.lifecycle.stopSignal;
+  for (const hook of ["postStart", "preStop"]) {
+    const action = at(container, `lifecycle.${hook}`);
+    if (isFields(action)) defaultAction(action);
   }
   for (const variable of items(container, "env")) {
     const from = at(variable, "valueFrom.fieldRef");
@@ -69,11 +90,11 @@ export function defaultRequests(spec: Fields): void {
 
 /** Fills in kube-apiserver's defaults of a pod spec (`pkg/apis/core/v1/defaults.go`). */
 export function defaultPodSpec(spec: Fields): void {
-  otherwise(spec, "restartPolicy", "Always");
+  defaultText(spec, "restartPolicy", "Always");
   otherwise(spec, "terminationGracePeriodSeconds", 30);
-  otherwise(spec, "dnsPolicy", "ClusterFirst");
+  defaultText(spec, "dnsPolicy", "ClusterFirst");
   otherwise(spec, "securityContext", {});
-  otherwise(spec, "schedulerName", "default-scheduler");
+  defaultText(spec, "schedulerName", "default-scheduler");
   for (const name of ["serviceAccountName", "serviceAccount"]) if (spec[name] === "") delete spec[name];
   if (typeof spec.serviceAccountName === "string") otherwise(spec, "serviceAccount", spec.serviceAccountName);
   else if (typeof spec.serviceAccount === "string") spec.serviceAccountName = spec.serviceAccount;

@@ -1,8 +1,7 @@
-import { BlockList, isIPv6 } from "node:net";
 import { at, equal, fieldsOf, isFields, type KubeObject } from "../../api/object.ts";
 import { type FieldFault, fault } from "../../api/status.ts";
-import { matchesFormat } from "../../schema/index.ts";
 import type { Traits } from "../resource-type.ts";
+import { type Check, exactlyOneOf, type FieldRule, named, ruleFaults } from "./field-rules.ts";
 import { items, made, otherwise } from "./pod-spec.ts";
 import { choiceFaults, labelSelectorFaults, shareFaults } from "./value-faults.ts";
 
@@ -11,6 +10,9 @@ export const rbac: Traits = { nameRule: "segment", createOnUpdate: true };
 /** Validation of a Role and ClusterRole: each rule names verbs and the resources or paths they apply to. */
 export const role: Traits = {
   ...rbac,
+  prepare(object) {
+    if (items(object, "rules").length === 0) object.rules = null;
+  },
   check: (object) =>
     items(object, "rules").flatMap((rule, index) => {
       const path = `rules[${index}]`;
@@ -38,6 +40,30 @@ export const role: Traits = {
     }),
 };
 
+const subjectKinds = ["ServiceAccount", "User", "Group"];
+
+/** A subject of a binding: an account, or a user or group by its name. Without a namespace, an account is of the binding's namespace. */
+const subject =
+  (isClusterWide: boolean): Check =>
+  (value, path) => {
+    if (!isFields(value)) return [];
+    const { kind, name, namespace, apiGroup } = value;
+    const faults = name ? [] : [fault.required(`${path}.name`)];
+    if (!subjectKinds.includes(String(kind ?? "")))
+      return [...faults, fault.unsupported(`${path}.kind`, kind ?? "", subjectKinds)];
+    const group = kind === "ServiceAccount" ? "" : rbacGroup;
+    if ((apiGroup ?? "") !== group) faults.push(fault.unsupported(`${path}.apiGroup`, apiGroup ?? "", [group]));
+    if (kind !== "ServiceAccount") return faults;
+    if (name) faults.push(...named("subdomain")(name, `${path}.name`));
+    if (!namespace && isClusterWide) faults.push(fault.required(`${path}.namespace`));
+    return faults;
+  };
+
+const bindingRules = (isClusterWide: boolean): FieldRule[] => [
+  ["subjects[]", subject(isClusterWide)],
+  ["roleRef.name", named("segment")],
+];
+
 const rbacGroup = "rbac.authorization.k8s.io";
 
 export const roleBinding: Traits = {
@@ -56,6 +82,7 @@ export const roleBinding: Traits = {
     if (apiGroup !== rbacGroup) faults.unshift(fault.unsupported("roleRef.apiGroup", apiGroup, [rbacGroup]));
     if (kind === undefined) faults.push(fault.unsupported("roleRef.kind", "", kinds));
     if (!name) faults.push(fault.required("roleRef.name"));
+    faults.push(...ruleFaults(bindingRules(object.kind !== "RoleBinding"), object, ""));
     if (old && !equal(object.roleRef, old.roleRef)) {
       const changed = { APIGroup: apiGroup, Kind: kind, Name: name };
       faults.push(fault.invalid("roleRef", changed, "cannot change roleRef"));
@@ -79,62 +106,8 @@ export const lease: Traits = {
   },
 };
 
-/** The fields of a policy that name peers. */
-const policyPeers = [
-  ["ingress", "from"],
-  ["egress", "to"],
-] as const;
-
-/** True if a block of addresses is a smaller part of another. */
-function isWithin(part: string, cidr: string): boolean {
-  const [address = "", prefix = ""] = cidr.split("/");
-  const [own = "", ownPrefix = ""] = part.split("/");
-  const family = (text: string) => (isIPv6(text) ? "ipv6" : "ipv4");
-  if (family(address) !== family(own) || Number(ownPrefix) <= Number(prefix)) return false;
-  const block = new BlockList();
-  block.addSubnet(address, Number(prefix), family(address));
-  return block.check(own, family(own));
-}
-
-function peerFaults(peer: Record<string, unknown>, path: string): FieldFault[] {
-  const selectors = ["podSelector", "namespaceSelector"].filter((name) => peer[name] !== undefined);
-  if (peer.ipBlock === undefined) {
-    if (selectors.length === 0) return [fault.required(path, "must specify a peer")];
-    return selectors.flatMap((name) => labelSelectorFaults(peer[name], `${path}.${name}`));
-  }
-  const { cidr, except } = fieldsOf(peer.ipBlock);
-  if (!cidr) return [fault.required(`${path}.ipBlock.cidr`)];
-  if (!matchesFormat(String(cidr), "cidr"))
-    return [
-      fault.invalid(`${path}.ipBlock.cidr`, cidr, "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)"),
-    ];
-  return (Array.isArray(except) ? except : []).flatMap((part, index) =>
-    matchesFormat(String(part), "cidr") && isWithin(String(part), String(cidr))
-      ? []
-      : [fault.invalid(`${path}.ipBlock.except[${index}]`, part, "must be a strict subset of `cidr`")],
-  );
-}
-
-export const networkPolicy: Traits = {
-  generation: true,
-  prepare(object) {
-    const spec = made(object, "spec");
-    otherwise(spec, "policyTypes", items(spec, "egress").length > 0 ? ["Ingress", "Egress"] : ["Ingress"]);
-    for (const [rules] of policyPeers)
-      for (const rule of items(spec, rules))
-        for (const port of items(rule, "ports")) otherwise(port, "protocol", "TCP");
-  },
-  check: (object) => [
-    ...labelSelectorFaults(at(object, "spec.podSelector"), "spec.podSelector"),
-    ...policyPeers.flatMap(([rules, peers]) =>
-      items(fieldsOf(object.spec), rules).flatMap((rule, index) =>
-        items(rule, peers).flatMap((peer, place) => peerFaults(peer, `spec.${rules}[${index}].${peers}[${place}]`)),
-      ),
-    ),
-  ],
-};
-
 export const podDisruptionBudget: Traits = {
+  nameRule: "segment",
   status: true,
   generation: true,
   needsResourceVersion: true,
@@ -154,54 +127,14 @@ export const podDisruptionBudget: Traits = {
       ...shareFaults(minAvailable, "spec.minAvailable"),
       ...shareFaults(maxUnavailable, "spec.maxUnavailable"),
       ...labelSelectorFaults(selector, "spec.selector"),
+      ...exactlyOneOf(["AlwaysAllow", "IfHealthyBudget"])(
+        at(object, "spec.unhealthyPodEvictionPolicy"),
+        "spec.unhealthyPodEvictionPolicy",
+      ),
     ];
     if (minAvailable !== undefined && maxUnavailable !== undefined)
       faults.unshift(fault.invalid("spec", object.spec, "minAvailable and maxUnavailable cannot be both set"));
     return faults;
-  },
-};
-
-/** Default metric of an autoscaler: 80 % CPU utilization. */
-const usualMetric = {
-  type: "Resource",
-  resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } },
-};
-
-export const horizontalPodAutoscaler: Traits = {
-  status: true,
-  prepare(object, old) {
-    const spec = made(object, "spec");
-    otherwise(spec, "minReplicas", 1);
-    if (items(spec, "metrics").length === 0) spec.metrics = [usualMetric];
-    if (isFields(spec.behavior)) {
-      const up = made(spec.behavior, "scaleUp");
-      otherwise(up, "stabilizationWindowSeconds", 0);
-      const double = { type: "Percent", value: 100, periodSeconds: 15 };
-      for (const [rules, policies] of [
-        [up, [{ type: "Pods", value: 4, periodSeconds: 15 }, double]],
-        [made(spec.behavior, "scaleDown"), [double]],
-      ] as const) {
-        otherwise(rules, "selectPolicy", "Max");
-        otherwise(rules, "policies", policies);
-      }
-    }
-    if (!old) object.status = { currentMetrics: null, desiredReplicas: 0 };
-  },
-  check(object) {
-    const most = at(object, "spec.maxReplicas");
-    if (typeof most !== "number" || most < 1)
-      return [fault.invalid("spec.maxReplicas", most ?? 0, "must be greater than 0")];
-    const least = Number(at(object, "spec.minReplicas"));
-    const group = String(at(object, "spec.scaleTargetRef.apiVersion") ?? "");
-    return [
-      ...(least < 1 ? [fault.invalid("spec.minReplicas", least, "must be greater than or equal to 1")] : []),
-      ...(most < least
-        ? [fault.invalid("spec.maxReplicas", most, "must be greater than or equal to `minReplicas`")]
-        : []),
-      ...(group === ""
-        ? [fault.invalid("spec.scaleTargetRef.apiVersion", "", "apiVersion must specify API group")]
-        : []),
-    ];
   },
 };
 

@@ -31,6 +31,20 @@ export function portNumberFaults(port: unknown, path: string): FieldFault[] {
     : [];
 }
 
+/** Faults of a port's name. */
+export function portNameFaults(name: string, path: string): FieldFault[] {
+  const invalid = (detail: string) => fault.invalid(path, name, detail);
+  return [
+    ...(name.length > 15 ? [invalid("must be no more than 15 characters")] : []),
+    ...(/^[-a-z0-9]+$/.test(name)
+      ? []
+      : [invalid("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")]),
+    ...(/[a-z]/.test(name) ? [] : [invalid("must contain at least one letter (a-z)")]),
+    ...(name.includes("--") ? [invalid("must not contain consecutive hyphens")] : []),
+    ...(/^-|-$/.test(name) ? [invalid("must not begin or end with a hyphen")] : []),
+  ];
+}
+
 /** True if a quantity is larger than another; false where either is no quantity. */
 export function isAbove(left: unknown, right: unknown): boolean {
   const [a, b] = [String(left), String(right)];

@@ -25,12 +25,21 @@ function checkResourceKeywords(schema: Schema, path: string): FieldError[] {
         "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
       errors.push(required(`${path}.properties`, why));
     }
-    if (schema.type && schema.type !== "object") {
-      const why = "must be object if x-kubernetes-embedded-resource is true";
-      errors.push(invalid(`${path}.type`, schema.type, why));
-    }
+    errors.push(...checkTypeFor(schema, path, "object", "if x-kubernetes-embedded-resource is true"));
+  }
+  if (schema["x-kubernetes-int-or-string"]) {
+    const why = "must be false if x-kubernetes-int-or-string is true";
+    for (const keyword of ["x-kubernetes-preserve-unknown-fields", "x-kubernetes-embedded-resource"] as const)
+      if (schema[keyword]) errors.push(invalid(`${path}.${keyword}`, true, why));
   }
   return errors;
+}
+
+/** Checks that a schema has the type that a keyword asks for. */
+function checkTypeFor(schema: Schema, path: string, wanted: Schema["type"], when: string): FieldError[] {
+  if (schema.type === wanted) return [];
+  const why = `must be ${wanted} ${when}`;
+  return [schema.type ? invalid(`${path}.type`, schema.type, why) : required(`${path}.type`, why)];
 }
 
 function checkListKeywords(schema: Schema, path: string): FieldError[] {
@@ -43,9 +52,7 @@ function checkListKeywords(schema: Schema, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const known = ["atomic", "set", "map"];
   if (!known.includes(listType)) errors.push(notSupported(at, listType, known));
-  if (schema.type && schema.type !== "array") {
-    errors.push(invalid(`${path}.type`, schema.type, "must be array if x-kubernetes-list-type is specified"));
-  }
+  errors.push(...checkTypeFor(schema, path, "array", "if x-kubernetes-list-type is specified"));
   if (listType === "map" && keys.length === 0) {
     const why = "must not be empty if x-kubernetes-list-type is map";
     errors.push(required(`${path}.x-kubernetes-list-map-keys`, why));
@@ -96,8 +103,6 @@ function checkMapType(schema: Schema, path: string): FieldError[] {
   const errors: FieldError[] = [];
   const known = ["atomic", "granular"];
   if (!known.includes(mapType)) errors.push(notSupported(`${path}.x-kubernetes-map-type`, mapType, known));
-  if (schema.type && schema.type !== "object") {
-    errors.push(invalid(`${path}.type`, schema.type, "must be object if x-kubernetes-map-type is specified"));
-  }
+  errors.push(...checkTypeFor(schema, path, "object", "if x-kubernetes-map-type is specified"));
   return errors;
 }

@@ -20,7 +20,7 @@ export function checkKeywordValues(schema: Schema, path: string): FieldError[] {
 export function checkDefault(schema: Schema, path: string): FieldError[] {
   const value: Json = schema.default ?? null;
   // Checks the default as a field of an object, because at the top it would be treated as a whole resource.
-  const holder: Schema = { type: "object", properties: { value: schema } };
+  const holder: Schema = { type: "object", properties: { value: withoutIntOrString(schema) } };
   if (isObject(value) || Array.isArray(value)) {
     const { unknown } = prune(holder, { value });
     if (unknown.length > 0) return [invalid(path, value, "must not have unknown fields")];
@@ -32,4 +32,20 @@ export function checkDefault(schema: Schema, path: string): FieldError[] {
     path: error.path === "<nil>" ? error.path : path + below(error.path),
     message: error.message.replaceAll(/\bvalue((?:[.[][^ ]*)?) in body/g, "$1 in body"),
   }));
+}
+
+/** The real server does not check the type of a default where the schema is an int-or-string. */
+function withoutIntOrString(schema: Schema): Schema {
+  const { "x-kubernetes-int-or-string": isEither, items, properties, additionalProperties: rest, ...own } = schema;
+  return {
+    ...own,
+    ...(isEither && { "x-kubernetes-preserve-unknown-fields": true }),
+    ...(items && { items: withoutIntOrString(items) }),
+    ...(properties && {
+      properties: Object.fromEntries(
+        Object.entries(properties).map(([name, property]) => [name, withoutIntOrString(property)]),
+      ),
+    }),
+    ...(rest !== undefined && { additionalProperties: typeof rest === "object" ? withoutIntOrString(rest) : rest }),
+  };
 }
