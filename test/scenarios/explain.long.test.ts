@@ -66,7 +66,7 @@ test("an event that did not fire is explained by the rule that kept it away, one
     );
   });
   const asked = [
-    ["elsewhere", other.name, "a", "namespace", `the trigger reads ${team.name} alone`],
+    ["elsewhere", other.name, "a", "namespace", `the trigger reads only ${team.name}`],
     ["labelled", team.name, "a", "labelSelector", "sync=true, but the object's labels are: sync=no"],
     ["named", team.name, "a", "fieldSelector", "metadata.name!=a leaves it out"],
     ["deletions", team.name, "a", "events", "its Modified was filtered: Modified is none of its events: Deleted"],
@@ -187,7 +187,7 @@ test("an object of a kind without namespaces is asked for by its name, any other
   await runtime.define("all", { watch: { apiVersion: "v1", kind: "ConfigMap", events: ["Deleted"] } });
   await runtime.start();
   expect(await runtime.explain("spaces", "", team.name)).toMatchObject({ reason: "events" });
-  expect((await runtime.explain("spaces", "default", team.name)).why).toContain("ask for NAME alone");
+  expect((await runtime.explain("spaces", "default", team.name)).why).toContain("ask for NAME");
   expect((await runtime.explain("all", "", "a")).why).toContain("ask for NAMESPACE/NAME");
 });
 
