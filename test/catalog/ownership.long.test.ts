@@ -34,7 +34,7 @@ test.each<[kind: string, path: (team: string) => string, name: (account: string)
     const { status, stdout, stderr } = await fixture.tryDeploy();
     expect([status, stdout]).toEqual([1, ""]);
     expect(stderr).toContain("WF_DEPLOYED_TAKEN: ");
-    expect(stderr).toMatch(new RegExp(`the ${kind} \\S*${name(fixture.account)} is there`));
+    expect(stderr).toMatch(new RegExp(`the ${kind} \\S*${name(fixture.account)} exists and does not belong`));
     expect(await admin.get(`${path(team.name)}/${name(fixture.account)}`)).toEqual(theirs);
     expect(await fixture.objects()).toEqual([]);
   },
@@ -50,7 +50,9 @@ test("two runtimes of which two functions would share an account share none", as
   const before = await fixture.objects();
   const second = await other.tryDeploy("--service-account", `${fixture.account}-a`);
   expect(second.status).toBe(1);
-  expect(second.stderr).toContain(`WF_DEPLOYED_TAKEN: the ServiceAccount ${home}/${fixture.account}-a-b is there`);
+  expect(second.stderr).toContain(
+    `WF_DEPLOYED_TAKEN: the ServiceAccount ${home}/${fixture.account}-a-b exists and does not belong`,
+  );
   expect(await fixture.objects()).toEqual(before);
 });
 

@@ -33,3 +33,24 @@ test("a handler counts every event once in its own state, through failures, relo
   await runtime.hears("counts", 6);
   expect(runtime.told("counts")).toEqual([1, 2, 3, 4, 5, 6].map((n) => `${n} last,n`));
 });
+
+const storing = `export default async (event, ctx) => {
+  const found = await ctx.state.get("text");
+  const refusal = await ctx.state.set("text", "x".repeat(found ? 300_000 : 200_000)).then(() => "kept", (error) => error.message);
+  ctx.log.info("told", { line: (found?.length ?? 0) + " " + refusal });
+};`;
+
+test("a value may be as large as the manifest's limit, and a larger one is refused with the size and the limit", async () => {
+  const team = await createTeam();
+  const runtime = await install();
+  await runtime.define("stores", { watch: team.watch(), spec: { resources: { state: "256Ki" } } });
+  await writeFile(join(runtime.functions, "stores/handler.ts"), storing);
+  await runtime.start();
+  await team.make("a");
+  await runtime.hears("stores", 1);
+  await team.make("b");
+  await runtime.hears("stores", 2);
+  const [first, second] = runtime.told("stores");
+  expect(first).toBe("0 kept");
+  expect(second).toMatch(/^200000 .*WF_STATE_FULL: .* 300038 bytes, and 262144 are allowed;/);
+});

@@ -95,7 +95,7 @@ export class StagedState {
     const size = this.of.sizeWith(this, growth);
     if (growth > this.growth && size > limit) {
       const what = `set ${JSON.stringify(key)} would make the state of ${this.of.functionName} ${size} bytes, and ${limit} are allowed`;
-      throw new WatchfireError("WF_STATE_FULL", { what, actual: `${size} bytes` });
+      throw new WatchfireError("WF_STATE_FULL", { what });
     }
     this.writes.set(key, value);
     this.growth = growth;

@@ -9,8 +9,8 @@ const maxDepth = 500;
  */
 const maxValues = 40_000;
 
-/** Operations whose arguments hold an object or a body. Those of the others are names and selectors, each of which has its bound. */
-const hasBody = /^(?:kube\.(?:create|update|patch|apply)|events\.emit$|fetch$)/;
+/** Operations whose arguments hold an object, a body or a value. Those of the others are names and selectors, each of which has its bound. */
+const hasBody = /^(?:kube\.(?:create|update|patch|apply)|events\.emit$|fetch$|state\.set$)/;
 /** Characters of the arguments of the others, with room for all of them at their bounds, escaped. */
 const mostOfNames = 64 * 1024;
 
