@@ -138,11 +138,11 @@ export const kinds: Readonly<Record<string, Neighbours>> = {
   ...Object.fromEntries(Object.entries(alone).map(([name, functions]) => [name, { functions }])),
   "objects of 1 MB for one hundred triggers": {
     functions: { hog: triggers(100, large) },
-    load: { objects: 3, bytes: mostBytes, fate: "change" },
+    load: { objects: 1, bytes: mostBytes, fate: "change" },
   },
   "last bodies of 1 MB for one hundred triggers": {
     functions: { hog: triggers(100, { ...large, events: ["Deleted"] }) },
-    load: { objects: 3, bytes: mostBytes, fate: "change" },
+    load: { objects: 1, bytes: mostBytes, fate: "change" },
   },
   "2,000 objects of one hundred triggers that go at once": {
     functions: { hog: triggers(100, large) },
