@@ -218,8 +218,15 @@ function refused(name: string, error: unknown): unknown {
   // A 401 concerns the user, not the object.
   if (!(error instanceof ApiError) || error.status === 401) return error;
   const code = error.status === 409 ? "WF_DEPLOYED_CONFLICT" : "WF_DEPLOYED_REFUSED";
-  return new WatchfireError(code, { what: `${name}: ${error.message}`, cause: error });
+  return new WatchfireError(code, {
+    what: `${name}: ${error.message}`,
+    ...(error.reason === "AlreadyExists" && { hint: foreign }),
+    cause: error,
+  });
 }
+
+const foreign =
+  "run the command again if another deployment made it; otherwise the object is not of this runtime: look at it, and delete it";
 
 type Named = Pick<AppliedObject, "kind"> & { metadata: Pick<AppliedObject["metadata"], "name" | "namespace"> };
 

@@ -20,7 +20,7 @@ export const deployedCodes = {
   ),
   WF_DEPLOYED_REMOVES: user(
     "a deployment would remove functions, which needs a confirmation",
-    "run the command again with --yes if that is meant; if not, name the right folder with --functions or the right set with --set",
+    "run the command again with --yes if that is intended; if not, name another folder (--functions), set (--set) or revision (--to)",
   ),
   WF_DEPLOYED_NO_SETS: user(
     "the runtime is of a version that knows no sets, and would stop the functions that the set takes over",
@@ -44,7 +44,7 @@ export const deployedCodes = {
   ),
   WF_DEPLOYED_CONFLICT: user(
     "somebody else deployed to the same runtime at the same time",
-    "check what they deployed, and deploy again",
+    "check what they deployed, and run the command again",
   ),
   WF_DEPLOYED_INDEX: user("the list of the deployed functions cannot be used", "run `watchfire deploy` again"),
   WF_DEPLOYED_KEY: user(
