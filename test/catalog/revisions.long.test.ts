@@ -269,3 +269,19 @@ test("signing puts back only what a given key signed, and a runtime that require
   );
   expect((await rollback(fixture, "--to", "1")).stderr).toContain("a runtime with --trust refuses it");
 });
+
+test("an object of somebody else under the next revision's name is named with what to do, and nothing is deployed", async () => {
+  const { team, fixture } = await twice();
+  const name = `${fixture.account}-revision.default.3`;
+  await admin.post(configMaps, { metadata: { name }, data: { a: "b" } });
+  await fixture.define("greet", says(team, "three"));
+  const { status, stderr } = await fixture.tryDeploy();
+  expect(status).toBe(1);
+  expect(stderr).toMatch(
+    new RegExp(`^WF_DEPLOYED_CONFLICT: .*${name}.*already exists; .*look at it, and delete it`, "m"),
+  );
+  expect((await revisions(fixture)).current).toBe(2);
+  await admin.delete(`${configMaps}/${name}`);
+  await fixture.deploy();
+  expect((await revisions(fixture)).current).toBe(3);
+});
