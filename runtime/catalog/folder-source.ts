@@ -1,21 +1,30 @@
 import { existsSync } from "node:fs";
+import { WatchfireError } from "../base/errors.ts";
 import type { Bundle } from "../bundle/bundle.ts";
 import { checkExpression } from "../engine/filter/check-expression.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { loadFunctions } from "../manifest/load.ts";
+import { type LoadOptions, loadFunctions } from "../manifest/load.ts";
 import type { FunctionCode } from "./function-code.ts";
 import type { FunctionOffer, FunctionSet, FunctionSource } from "./function-source.ts";
+
+/** How the placeholders of the folder's manifests are filled. */
+interface FolderSourceOptions extends Pick<LoadOptions, "placeholders"> {
+  /** Reads the values; called at each read of the folder. Default: manifests are read as they are. Throws WatchfireError. */
+  readonly values?: () => LoadOptions["values"];
+}
 
 /** The functions of a folder. */
 export class FolderSource implements FunctionSource {
   private readonly folder: string;
   private readonly code: FunctionCode;
+  private readonly options: FolderSourceOptions;
   private ahead: Promise<FunctionSet> | undefined;
 
   /** `code`: code of the same folder. */
-  constructor(folder: string, code: FunctionCode) {
+  constructor(folder: string, code: FunctionCode, options: FolderSourceOptions = { placeholders: "build" }) {
     this.folder = folder;
     this.code = code;
+    this.options = options;
   }
 
   /**
@@ -50,6 +59,15 @@ export class FolderSource implements FunctionSource {
   }
 
   private async look(onManifest?: (manifest: FunctionManifest) => void): Promise<FunctionSet> {
+    const { placeholders } = this.options;
+    let values: LoadOptions["values"];
+    try {
+      values = this.options.values?.();
+    } catch (error) {
+      if (!(error instanceof WatchfireError)) throw error;
+      // The functions that run go on with the values they have.
+      return { functions: [], rejected: [], faults: error.faults, complete: false };
+    }
     const {
       functions,
       rejected,
@@ -58,6 +76,8 @@ export class FolderSource implements FunctionSource {
       checkExpression,
       texts: this.code.manifests,
       onManifest,
+      values,
+      placeholders,
     });
     const ofManifests = new Set(rejected.flatMap(({ faults }) => faults));
     const faults = all.filter((fault) => !ofManifests.has(fault));

@@ -29,7 +29,7 @@ import { connectDirect } from "../kube/direct.ts";
 import type { KubeTransport } from "../kube/transport.ts";
 import { isBuilt } from "../manifest/built.ts";
 import type { FunctionManifest, Trigger } from "../manifest/function.ts";
-import { loadFunctions } from "../manifest/load.ts";
+import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
 import { scheduleText } from "../manifest/schedule.ts";
 import { strayWarnings } from "../manifest/stray-files.ts";
 import { consoleLine } from "../observe/console-log.ts";
@@ -47,6 +47,7 @@ import { readFolder, readHistory, readPort } from "./operand.ts";
 import { data, endpointsPort, functions, historyAge, historySize, loopback, real } from "./options.ts";
 import { serve } from "./serve.ts";
 import { stopSignal } from "./signals.ts";
+import { readValues, valuesOption } from "./values.ts";
 import { compareHandlers, warn } from "./warning.ts";
 
 /** Number of executors that are started in advance, for several functions. With a single function, the second is ended. */
@@ -68,6 +69,7 @@ export const dev = command({
   summary: "runs the functions on an embedded cluster, or on one that is named, and takes up changes as they are saved",
   options: {
     functions,
+    values: valuesOption,
     data,
     context: { value: "NAME", summary: "use a context of your kubeconfig instead of the embedded cluster" },
     kubeconfig: { value: "FILE", summary: "use this kubeconfig instead of the embedded cluster" },
@@ -90,7 +92,15 @@ export const dev = command({
     }
     const programs = given.has("real") ? findRealPrograms(environment.variables) : undefined;
     const history = readHistory(options);
-    const only = await readOnly(folder, options.only);
+    const filling = { values: () => readValues(options.values), placeholders: "option" } as const;
+    const load: ManifestLoader = async () => {
+      const values = filling.values();
+      const loaded = await loadFunctions(folder, { ...filling, values });
+      // A manifest that is refused may be the one that uses a value.
+      return { ...loaded, unused: loaded.faults.length === 0 ? (values?.unused() ?? []) : [] };
+    };
+    filling.values(); // a wrong file fails before a cluster starts
+    const only = options.only.length === 0 ? undefined : readOnly(await load(), options.only);
     makeDataFolder(options.data);
     const dryRun = given.has("dry-run");
     const data = dryRun ? freshFolder(join(options.data, "dry-run")) : options.data;
@@ -113,6 +123,7 @@ export const dev = command({
     const code = openCode(folder, systemClock);
     if (code instanceof Builders) code.warm(buildersAhead);
     if (programs) log.info({ program: programs.apiserver }, "starting a real API server");
+    const source = new FolderSource(folder, code, filling);
     const cluster = programs
       ? await openReal(options.data, programs)
       : await openCluster(options, environment.variables);
@@ -121,7 +132,7 @@ export const dev = command({
       await serve(
         {
           functions: folder,
-          ...(only && { folder: new ChosenSource(new FolderSource(folder, code), only) }),
+          folder: only ? new ChosenSource(source, only) : source,
           data,
           dryRun,
           transport,
@@ -161,7 +172,7 @@ export const dev = command({
           const manifests = () => runtime.functions.map(({ file }) => file);
           const samples = record && new SampleKeeper({ manifests, transport, record, data: options.data, log });
           const told = new Set<string>();
-          const types = typeWatchOf(runtime, folder, log, stop);
+          const types = typeWatchOf(runtime, folder, load, log, stop);
           watchFolder(folder, {
             clock: systemClock,
             signal: stop,
@@ -170,13 +181,13 @@ export const dev = command({
                 refreshTypes(runtime, log);
                 return samples?.look();
               });
-              void tellOfHandlers(folder, told);
+              void tellOfHandlers(folder, load, told);
               types.changed();
             },
             failed: (reason) => log.warn({ folder, error: reason }, "not everything can be watched"),
           });
           refreshTypes(runtime, log);
-          await tellOfHandlers(folder, told);
+          await tellOfHandlers(folder, load, told);
           await samples?.look();
           types.changed();
         },
@@ -187,6 +198,14 @@ export const dev = command({
     return 0;
   },
 });
+
+/** Reads the file of `--values` and then the manifests. Rejects with WatchfireError if the values cannot be read. */
+type ManifestLoader = () => Promise<LoadedFunctions & { readonly unused: readonly WatchfireError[] }>;
+
+/** Returns `undefined` if values cannot be read: the reload, which reads them too, reports it. */
+function ignoreUnreadableValues(error: unknown): undefined {
+  if (!(error instanceof WatchfireError)) throw error;
+}
 
 const say = (text: string): void => void process.stdout.write(`${text}\n`);
 
@@ -204,10 +223,8 @@ function keysOf({
   return devKeys({ runtime, folder, transport, namespace, hasSamples: samples !== undefined, hasConsole, say, quit });
 }
 
-/** Returns the selected functions. `undefined`: all. @throws WatchfireError WF_CLI_USAGE for an unknown one */
-async function readOnly(folder: string, names: readonly string[]): Promise<readonly string[] | undefined> {
-  if (names.length === 0) return undefined;
-  const { functions, rejected } = await loadFunctions(folder);
+/** Returns the selected functions. @throws WatchfireError WF_CLI_USAGE for an unknown one */
+function readOnly({ functions, rejected }: LoadedFunctions, names: readonly string[]): readonly string[] {
   const known = [...functions, ...rejected].flatMap(({ name }) => name ?? []);
   for (const name of names) {
     if (known.includes(name)) continue;
@@ -288,12 +305,17 @@ async function openEmbedded(folder: string): Promise<DevCluster> {
 }
 
 /**
- * Prints the warnings of `watchfire validate` that need only the folder: stray files, and calls without a permission. Each is printed
- * once.
+ * Prints the warnings of `watchfire validate` that need only the folder: stray files, calls without a permission, and unused values.
+ * Each is printed once.
  */
-async function tellOfHandlers(folder: string, told: Set<string>): Promise<void> {
-  const loaded = await loadFunctions(folder);
-  const warnings = [...strayWarnings(folder, loaded.functions), ...compareHandlers(folder, loaded).warnings];
+async function tellOfHandlers(folder: string, load: ManifestLoader, told: Set<string>): Promise<void> {
+  const loaded = await load().catch(ignoreUnreadableValues);
+  if (!loaded) return;
+  const warnings = [
+    ...strayWarnings(folder, loaded.functions),
+    ...compareHandlers(folder, loaded).warnings,
+    ...loaded.unused,
+  ];
   for (const { message } of warnings) if (!told.has(message)) warn(message);
   told.clear();
   for (const { message } of warnings) told.add(message);
@@ -353,12 +375,13 @@ function refreshTypes({ functions }: Host, log: Logger): void {
 }
 
 /** Checks types as `watchfire validate` does, if TypeScript is installed. */
-function typeWatchOf(runtime: Host, folder: string, log: Logger, signal: AbortSignal): TypeWatch {
+function typeWatchOf(runtime: Host, folder: string, load: ManifestLoader, log: Logger, signal: AbortSignal): TypeWatch {
   const check: TypeWatchOptions["check"] = async (handlers, signal) => {
     if (isBuilt(folder)) return [];
     const { checkTypes } = await import("../types/handler-types.ts");
     const { faults } = await checkTypes(folder, handlers, process.cwd(), signal);
-    return [...faults, ...compareHandlers(folder, await loadFunctions(folder)).faults];
+    const loaded = await load().catch(ignoreUnreadableValues);
+    return loaded ? [...faults, ...compareHandlers(folder, loaded).faults] : faults;
   };
   const functions = () => {
     const codes = new Map(runtime.status().functions.map(({ name, code }) => [name, code]));

@@ -9,7 +9,7 @@ import { Discovery } from "../kube/discovery.ts";
 import type { KubeTransport, SharedTransport } from "../kube/transport.ts";
 import { faultOfRule } from "../manifest/fault.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
+import { type LoadedFunctions, type LoadOptions, loadFunctions } from "../manifest/load.ts";
 import type { ManifestValues } from "../manifest/values.ts";
 import { explanationOf, explanationText } from "../rbac/explanation.ts";
 import { builtInKinds, definedKinds, firstOf, type KnownKinds, servedKinds } from "../rbac/kinds.ts";
@@ -139,16 +139,22 @@ export function readRules(
 
 /** Returns every function of the folder. If one is refused, writes the faults to stderr and returns `undefined`. */
 export async function readManifests(folder: string, values?: ManifestValues): Promise<LoadedFunctions | undefined> {
-  const loaded = await readValidManifests(folder, values);
+  const loaded = await readValidManifests(folder, { values, placeholders: "option" });
   if (loaded.faults.length > 0) return undefined;
   const unused = values?.unused() ?? [];
   for (const fault of unused) process.stderr.write(`${fault.message}\n`);
   return unused.length === 0 ? loaded : undefined;
 }
 
-/** Returns the accepted functions of the folder. Faults of the others go to stderr. */
-export async function readValidManifests(folder: string, values?: ManifestValues): Promise<LoadedFunctions> {
-  const loaded = await loadFunctions(folder, { checkExpression, values });
+/**
+ * Returns the accepted functions of the folder. Faults of the others go to stderr.
+ * @param filling how placeholders are filled. Default: not at all, and faults name `watchfire build --values`
+ */
+export async function readValidManifests(
+  folder: string,
+  filling: Pick<LoadOptions, "values" | "placeholders"> = { placeholders: "build" },
+): Promise<LoadedFunctions> {
+  const loaded = await loadFunctions(folder, { checkExpression, ...filling });
   for (const fault of loaded.faults) process.stderr.write(`${fault.message}\n`);
   return loaded;
 }

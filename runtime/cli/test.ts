@@ -17,12 +17,13 @@ import { table } from "../dev/table.ts";
 import { checkExpression } from "../engine/filter/check-expression.ts";
 import { connectDirect } from "../kube/direct.ts";
 import type { FunctionManifest } from "../manifest/function.ts";
-import { loadFunctions } from "../manifest/load.ts";
+import { type LoadedFunctions, loadFunctions } from "../manifest/load.ts";
 import { type CaseFault, describeFinding, faultOfCase, githubAnnotation, junitOf } from "./annotations.ts";
 import { command } from "./command.ts";
 import { startEmbeddedCluster } from "./embedded-cluster.ts";
 import { readFolder } from "./operand.ts";
 import { functions as functionsFolder, output, real } from "./options.ts";
+import { readValues, valuesOption } from "./values.ts";
 import { warn } from "./warning.ts";
 
 /** Maximum number of characters of a value in the table. */
@@ -32,12 +33,15 @@ export const test = command({
   name: "test",
   summary: "runs each function on its events/*.json, in the sandbox and on an embedded cluster, and compares",
   operands: "[FUNCTION...]",
-  options: { functions: functionsFolder, real, output: output("json", "junit", "github") },
+  options: { functions: functionsFolder, values: valuesOption, real, output: output("json", "junit", "github") },
   async run({ options, operands, given }) {
     const programs = given.has("real") ? findRealPrograms(readEnvironment().variables) : undefined;
     const folder = readFolder(options.functions);
-    const { functions, faults } = await loadFunctions(folder, { checkExpression });
-    const chosen = chosenOf(functions, operands);
+    const values = readValues(options.values);
+    const loaded = await loadFunctions(folder, { checkExpression, values, placeholders: "option" });
+    // A manifest that is refused may be the one that uses a value.
+    const faults = loaded.faults.length > 0 ? loaded.faults : (values?.unused() ?? []);
+    const chosen = chosenOf(loaded, operands);
     const local = dotEnv(folder);
     const localEnv = local.read();
     const code = openCode(folder, systemClock);
@@ -64,7 +68,8 @@ export const test = command({
       code.close();
       await runner.close();
     }
-    if (results.length === 0) {
+    // A function that is refused may have a fixture.
+    if (results.length === 0 && faults.length === 0) {
       const what = "no function has a fixture: a file events/NAME.json beside its manifest";
       throw new WatchfireError("WF_DEV_FIXTURE", { what, place: { file: folder } });
     }
@@ -137,9 +142,9 @@ function caseFaults({ fixture, differences, fault }: FixtureResult): CaseFault[]
 
 const shown = (value: string): string => cut(value.replace(/\s+/g, " "), longestValue);
 
-/** @throws WatchfireError WF_CLI_USAGE for an unknown function */
-function chosenOf(functions: readonly FunctionManifest[], names: readonly string[]): readonly FunctionManifest[] {
-  const known = functions.map(({ name }) => name);
+/** Returns the accepted functions among those named, or all. @throws WatchfireError WF_CLI_USAGE for an unknown function */
+function chosenOf({ functions, rejected }: LoadedFunctions, names: readonly string[]): readonly FunctionManifest[] {
+  const known = [...functions, ...rejected].flatMap(({ name }) => name ?? []);
   const missing = names.find((name) => !known.includes(name));
   if (missing === undefined)
     return names.length === 0 ? functions : functions.filter(({ name }) => names.includes(name));

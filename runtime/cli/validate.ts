@@ -61,7 +61,7 @@ export const validate = command({
     const store = readStore(options.store);
     if (given.has("trust")) readSigned(folder, TrustedKeys.read(options.trust));
     const values = readValues(options.values);
-    const loaded = await loadFunctions(folder, { checkExpression, values });
+    const loaded = await loadFunctions(folder, { checkExpression, values, placeholders: "option" });
     const { functions, rejected, faults } = loaded;
     // A wrong folder must not pass as a valid one.
     if (functions.length + rejected.length + faults.length === 0) {

@@ -7,6 +7,7 @@ import type { ManifestDocument } from "../document/document.ts";
 import { decodeUtf8 } from "../document/utf8.ts";
 import { isBuilt } from "./built.ts";
 import type { FunctionManifest } from "./function.ts";
+import { type PlaceholderRemedy, withPlaceholderHint } from "./placeholder-hint.ts";
 import { type ReadManifest, readManifests } from "./read.ts";
 import type { ExpressionChecker } from "./rule-fault.ts";
 import type { ManifestValues } from "./values.ts";
@@ -45,6 +46,8 @@ export interface LoadOptions {
   readonly texts?: ReadonlyMap<string, string> | undefined;
   /** Fills the placeholders of the manifests' texts. Default: they are read as they are. */
   readonly values?: Pick<ManifestValues, "fill"> | undefined;
+  /** Without `values`: the remedy that the hints of faults name for a value with `${`. Default: they name no remedy. */
+  readonly placeholders?: PlaceholderRemedy | undefined;
   /**
    * Called with each manifest that is valid by itself, as soon as it has been read. The function is not loaded if another turns
    * out to claim its name.
@@ -82,7 +85,7 @@ export async function loadFunctions(folder: string, options: LoadOptions = {}): 
     if (faults.length > 0) rejected.push({ name: undefined, file, faults });
     else
       for (const result of readManifests(text, file, built ? undefined : base, options.checkExpression)) {
-        read.push({ file, result });
+        read.push({ file, result: hinted(result, options) });
         if (result.manifest) options.onManifest?.(result.manifest);
       }
   }
@@ -106,6 +109,12 @@ export async function loadFunctions(folder: string, options: LoadOptions = {}): 
 function filled(text: string | WatchfireError, file: string, values: LoadOptions["values"]) {
   if (text instanceof WatchfireError) return { text: "", faults: [text] };
   return values?.fill(text, file) ?? { text, faults: [] };
+}
+
+/** Returns a manifest with the remedy in the hints of its faults, if it was read without values. */
+function hinted(result: ReadManifest, { values, placeholders }: LoadOptions): ReadManifest {
+  if (values || !placeholders || result.faults.length === 0) return result;
+  return { ...result, faults: result.faults.map((fault) => withPlaceholderHint(fault, placeholders)) };
 }
 
 /** Which of the two is meant is unknown, and checkpoints are stored by name, so neither runs. */

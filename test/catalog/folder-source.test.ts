@@ -1,8 +1,11 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are placeholders of manifests
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
+import { WatchfireError } from "../../runtime/base/errors.ts";
 import { FolderSource } from "../../runtime/catalog/folder-source.ts";
 import type { FunctionCode } from "../../runtime/catalog/function-code.ts";
+import { ManifestValues } from "../../runtime/manifest/values.ts";
 import { folderOf } from "../tools/folder.ts";
 import { until } from "../tools/until.ts";
 
@@ -27,8 +30,10 @@ const writeFunction =
     writeFileSync(join(folder, inner, "handler.ts"), "export default () => {};\n");
   };
 
+const sourceOf = (...names: string[]) => sourceWith(names);
+
 /** A folder with functions of these names, whose builds are numbered. */
-function sourceOf(...names: string[]) {
+function sourceWith(names: readonly string[], options?: ConstructorParameters<typeof FolderSource>[2]) {
   const folder = folderOf({});
   const write = writeFunction(folder);
   for (const name of names) write(name);
@@ -37,7 +42,7 @@ function sourceOf(...names: string[]) {
     bundle: async ({ name }, signal) => bundleOf(String(built.push({ name, signal }))),
     close: () => {},
   };
-  return { source: new FolderSource(folder, code), built, write };
+  return { source: new FolderSource(folder, code, options), built, write };
 }
 
 const namesIn = async (source: FolderSource) => (await source.read()).functions.map(({ manifest: { name } }) => name);
@@ -50,6 +55,22 @@ it("a folder that is read ahead is built before anybody asks, and what was built
   const hashes = await Promise.all(functions.map(async (offer) => (await offer.bundle()).hash));
   expect(hashes.sort()).toEqual(["1", "2"]);
   expect(built.map(({ name }) => name).sort()).toEqual(["first", "second"]);
+});
+
+it("values are read at each read of the folder, and if they cannot be read no function counts as removed", async () => {
+  const fault = new WatchfireError("WF_MANIFEST_UNREADABLE", { what: "it is no regular file" });
+  const valuesOf = (name: string) => ManifestValues.read(`name: ${name}`, "stage.yaml");
+  const answers = [valuesOf("one"), fault, valuesOf("two")];
+  const values = () => {
+    const answer = answers.shift();
+    if (answer instanceof WatchfireError) throw answer;
+    return answer;
+  };
+  const { source, write } = sourceWith([], { values });
+  write("first", "${name}");
+  expect(await namesIn(source)).toEqual(["one"]);
+  expect(await source.read()).toEqual({ functions: [], rejected: [], faults: [fault], complete: false });
+  expect(await namesIn(source)).toEqual(["two"]);
 });
 
 it("what was read ahead counts once: whoever reads or builds again gets what lies there then", async () => {

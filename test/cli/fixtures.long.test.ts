@@ -1,3 +1,4 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are placeholders of manifests
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { folderOf } from "../tools/folder.ts";
@@ -221,6 +222,32 @@ describe("watchfire test", () => {
   ])("is told of %s", async (_, fixtures, said) => {
     const { status, stderr } = await run(project(fixtures));
     expect(stderr).toMatch(said);
+    expect(status).toBe(1);
+  });
+
+  test("shows the faults of manifests if all are refused, also for a function that is named", async () => {
+    const functions = project({ "a.json": event({}) });
+    define(functions, "greet", handler, manifest("greet", "  delivery:\n    concurrency: ${workers}\n"));
+    for (const named of [[], ["greet"]]) {
+      const { status, stdout, stderr } = await run(functions, ...named);
+      expect(stderr).toMatch(
+        /^WF_MANIFEST_\w+ .*greet\/function\.yaml:9:18 spec\.delivery\.concurrency: .*, got "\$\{workers\}"; .*; if it is a placeholder, name its values with --values FILE\n$/,
+      );
+      expect(stdout).toBe("0 passed, 0 failed\n");
+      expect(status).toBe(1);
+    }
+  });
+
+  test("fills manifests with --values, and refuses a value that no manifest uses", async () => {
+    const functions = project({ "a.json": { event: event({}), expect: { calls: [patch] } } });
+    define(functions, "greet", handler, manifest("greet", spec.replace('"yes"', '"${word}"')));
+    const values = join(functions, "../stage.yaml");
+    write(values, 'word: "yes"\n');
+    const filled = await run(functions, "--values", values);
+    expect(filled).toMatchObject({ stdout: "1 passed, 0 failed\n", stderr: "", status: 0 });
+    write(values, 'word: "yes"\nspare: 1\n');
+    const { status, stderr } = await run(functions, "--values", values);
+    expect(stderr).toMatch(/^WF_MANIFEST_VALUE_UNUSED .*stage\.yaml:2:1: no manifest has \$\{spare\}/);
     expect(status).toBe(1);
   });
 

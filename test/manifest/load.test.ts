@@ -1,7 +1,9 @@
+// biome-ignore-all lint/suspicious/noTemplateCurlyInString: these are placeholders of manifests
 import { chmodSync, readdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { loadFunctions } from "../../runtime/manifest/load.ts";
+import { type LoadOptions, loadFunctions } from "../../runtime/manifest/load.ts";
+import { ManifestValues } from "../../runtime/manifest/values.ts";
 import { folderOf } from "../tools/folder.ts";
 import { loadSpec, manifest } from "./manifest.ts";
 
@@ -45,6 +47,29 @@ describe("loading a functions folder", () => {
       ["bad", "WF_MANIFEST_HANDLER_MISSING", 5],
       ["second", "WF_MANIFEST_INVALID_VALUE", 13],
     ]);
+  });
+
+  it("names what fills a placeholder in the faults of fields that hold one, if no values are given, and in no other", async () => {
+    const folder = folderOf({
+      "a/function.yaml": manifest("a").replace("ConfigMap", '"${kind}"').replace("handler.ts", "none.ts"),
+    });
+    const hints = async (options: LoadOptions) => {
+      const { faults } = await loadFunctions(folder, options);
+      return Object.fromEntries(faults.map(({ code, hint }) => [code, hint]));
+    };
+    const plain = await hints({});
+    const { WF_MANIFEST_INVALID_VALUE: kind } = plain;
+    expect(Object.keys(plain).sort()).toEqual(["WF_MANIFEST_HANDLER_MISSING", "WF_MANIFEST_INVALID_VALUE"]);
+    expect(await hints({ placeholders: "option" })).toEqual({
+      ...plain,
+      WF_MANIFEST_INVALID_VALUE: `${kind}; if it is a placeholder, name its values with --values FILE`,
+    });
+    expect(await hints({ placeholders: "build" })).toEqual({
+      ...plain,
+      WF_MANIFEST_INVALID_VALUE: `${kind}; if it is a placeholder, \`watchfire build --values FILE\` fills it`,
+    });
+    const values = ManifestValues.read("kind: '${kind}'\n", "stage.yaml");
+    expect(await hints({ placeholders: "option", values })).toEqual(plain);
   });
 
   it("runs neither of two functions of one name, and each names the other's place", async () => {
