@@ -52,13 +52,14 @@ export class KeyOf {
   constructor(rule: KeyRule, account?: LoopAccount) {
     this.account = account;
     account?.measures();
-    this.readsMetadataAlone = rule.type === "owner";
     if (rule.type === "owner") {
+      this.readsMetadataAlone = true;
       this.fields = new NamedFields([["metadata", "ownerReferences"]]);
       this.keys = (object, namespace) => owners(object, rule).map((name) => `${namespace}/${name}`);
       return;
     }
     const { code, paths } = compiled(parseKey(rule.expression));
+    this.readsMetadataAlone = paths.every(([first]) => first === "metadata");
     this.fields = new NamedFields(paths);
     this.keys = (object, namespace) => {
       const context = { meter: new Meter(expressionLimit), object, oldObject: () => null, slots: [] };

@@ -479,11 +479,15 @@ export class KnownObjects {
     return Buffer.from(JSON.stringify({ apiVersion, kind, metadata: meta }));
   }
 
-  /** Returns the stored body; `undefined` if it is older than the known state, or of a form that has less. */
-  async body(key: string): Promise<Buffer | undefined> {
+  /**
+   * Returns the stored body; `undefined` if it is older than the known state, or of a form that has less.
+   * @param orMetadata if it is of such a form, returns its metadata, which every form has
+   */
+  async body(key: string, orMetadata = false): Promise<Buffer | undefined> {
     const form = this.known.get(key)?.form;
     const body = await this.knownBody(key);
-    return body && !body.isOlder ? this.form.body(body.bytes, form) : undefined;
+    if (!body || body.isOlder) return undefined;
+    return this.form.body(body.bytes, form) ?? (orMetadata ? this.form.remains(body.bytes) : undefined);
   }
 
   /** Returns the newest stored body, reduced to what holds in every form; a deletion that was found shows it. */

@@ -61,6 +61,8 @@ export interface EventSink {
   refuses(event: LaneEvent): boolean;
   /** Whether it needs the object's previous state. */
   wantsOld(event: LaneEvent): boolean;
+  /** Whether the previous state's metadata is enough. */
+  isMetadataEnough(event: LaneEvent): boolean;
   /**
    * Takes an event. `body` is empty if the object is gone and only its name is known. `isPaused` is called between two pieces of
    * the work: if true, the rest is dropped and the event has not begun. `ended` is called once; at once if one piece is enough.
@@ -332,8 +334,10 @@ export class Attempts {
     const verdict =
       before ??
       (event.isFetched && event.replayed ? fetchedVerdict(event, kept) : await view.judge(event, kept, admitted));
-    const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key) : undefined);
-    return { verdict, body: kept ?? (this.parts.sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
+    const { sink } = this.parts;
+    const isEnough = sink?.isMetadataEnough(event);
+    const oldBody = event.oldBody ?? (this.wantsOld(event, verdict) ? await view.body(event.key, isEnough) : undefined);
+    return { verdict, body: kept ?? (sink ? Buffer.alloc(0) : view.nameAlone(event)), oldBody };
   }
 
   /** Fetches the current object, which may be newer than the event; `undefined` if it is gone. */

@@ -71,6 +71,11 @@ export class KeyMapper implements EventSink {
     return this.rules.has(view.id);
   }
 
+  /** Whether the metadata of the earlier state tells its keys. Every stored body has it, whatever manifest it is of. */
+  isMetadataEnough({ view }: LaneEvent): boolean {
+    return this.rules.get(view.id)?.readsMetadataAlone ?? false;
+  }
+
   take(
     event: LaneEvent,
     states: { readonly body: Buffer; readonly oldBody: Buffer | undefined },
