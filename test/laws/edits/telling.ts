@@ -207,8 +207,10 @@ export class Telling {
     const { cluster, report } = this.parts;
     const triggers = [...identity.triggers.values()];
     const { changedFields } = identity.trigger(this.phase);
+    // A rule by owners reads the metadata only, and no more is stored.
     const keepsAll = triggers.every(
-      ({ lastBody, object, events }) => lastBody === "Full" && object === "Full" && events.includes("Deleted"),
+      ({ lastBody, object, events, key }) =>
+        lastBody === "Full" && object === "Full" && events.includes("Deleted") && key?.type !== "owner",
     );
     if (changedFields.length === 0 || !keepsAll) return;
     if (triggers.some(({ apiVersion }) => apiVersion !== triggers[0]?.apiVersion)) return;
