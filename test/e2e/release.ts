@@ -96,11 +96,6 @@ export class Release {
     );
   }
 
-  /** `helm test`: rejects unless its pod succeeds. Returns the pod's output as well. */
-  test(): Promise<string> {
-    return helm("test", "watchfire", "--namespace", this.namespace, "--kubeconfig", kubeconfig, "--logs");
-  }
-
   /** `helm uninstall`; resolves when the pods are gone. */
   async uninstall(): Promise<void> {
     await helm("uninstall", "watchfire", "--namespace", this.namespace, "--kubeconfig", kubeconfig, "--wait");
