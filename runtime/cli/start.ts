@@ -180,10 +180,12 @@ export const start = command({
       await serve({ ...runs, slots, ...(elects && { election: candidate(environment) }) }, stop, begin);
     } catch (error) {
       const isLost = error instanceof WatchfireError && error.code === "WF_LEASE_LOST";
-      if (!isLost || !environment.isInPod || stop.aborted) throw error;
-      log.warn({ error: error.message }, "starting again in this process");
-      logWriter.flush(flushMs);
-      startAgain(environment.variables);
+      if (isLost && environment.isInPod && !stop.aborted) {
+        log.warn({ error: error.message }, "starting again in this process");
+        logWriter.flush(flushMs);
+        startAgain(environment.variables);
+      }
+      throw error;
     } finally {
       await transport.close();
     }
@@ -193,7 +195,8 @@ export const start = command({
 
 /**
  * Replaces the program in this process by a new start of it. Nothing of its memory stays, and the container goes on. If the
- * process ended, Kubernetes would wait before each restart of the container, longer each time, and up to five minutes.
+ * process ended, Kubernetes would wait before each restart of the container, longer each time, and up to five minutes. Returns
+ * only where Node cannot do that.
  */
 function startAgain({ WATCHFIRE_LAUNCHER_FD: _, ...variables }: Environment["variables"]): void {
   // Node closes all descriptors but the standard ones, and a container has no launcher.

@@ -5,6 +5,7 @@
 import { Dice } from "../laws/random.ts";
 import { Client, type Reply } from "../target/client.ts";
 import { startTarget } from "../target/target.ts";
+import { until } from "../tools/until.ts";
 import { definition, objectOf } from "./definitions.ts";
 import { type Json, kinds, mutated } from "./objects.ts";
 
@@ -57,10 +58,7 @@ async function compareDefinition(number: number): Promise<void> {
   const where = `/apis/${group}/${versions[0].name}${scope === "Cluster" ? "" : "/namespaces/parity"}/${names.plural}`;
   for (const client of clients) {
     await client.reply("POST", path, { body: made });
-    for (let tries = 0; tries < 100; tries++) {
-      if ((await client.reply("GET", where)).status === 200) break;
-      await new Promise((resolve) => setTimeout(resolve, 50));
-    }
+    await until("the kind is served", 5_000, async () => (await client.reply("GET", where)).status === 200);
   }
   const [version] = versions;
   for (const object of objects)
