@@ -19,7 +19,7 @@ import type { ScheduledTrigger } from "./schedule/scheduled-trigger.ts";
 import type { KnownObjects } from "./state/known-objects.ts";
 import type { Shard } from "./state/shard.ts";
 import { type EventMaker, withUid } from "./work/event.ts";
-import type { FunctionQueue } from "./work/function-queue.ts";
+import type { EventQueue } from "./work/event-queue.ts";
 import type { Reconciling } from "./work/reconciling.ts";
 
 /** The number of keys that are to run, now or later. */
@@ -80,7 +80,7 @@ interface FunctionDispatchParts {
   /** By trigger. */
   readonly views: ReadonlyMap<string, KnownObjects>;
   readonly cursors: readonly Cursor[];
-  readonly queue: FunctionQueue;
+  readonly queue: EventQueue;
   readonly time: LoopAccount;
   /** In mode Reconcile: wakes and runs the keys. */
   readonly reconciling: Reconciling | undefined;
@@ -163,16 +163,17 @@ export class FunctionDispatch {
    */
   async replace(manifest: FunctionManifest, usesOldObject: boolean, swap: () => Promise<void>): Promise<void> {
     const { queue, reconciling } = this.parts;
-    await Promise.all([queue.gate.pause(), reconciling?.keys.gate.pause()]);
+    await Promise.all([queue.pause(), reconciling?.keys.pause()]);
     try {
       await swap();
     } catch (error) {
-      reconciling?.keys.gate.resume();
-      queue.gate.resume();
+      reconciling?.keys.resume();
+      queue.resume();
       throw error;
     }
-    reconciling?.keys.resumeWith(manifest);
-    queue.resumeWith(manifest, usesOldObject);
+    const code = { manifest, usesOldObject };
+    reconciling?.keys.resumeWith(code);
+    queue.resumeWith(code);
     this.parts.observer.declared?.(manifest);
     await this.parts.limitLetters(manifest.delivery.deadLetters);
   }
@@ -181,13 +182,13 @@ export class FunctionDispatch {
   hold(): void {
     const { queue, reconciling } = this.parts;
     // Changes still wake keys: no handler is called for that.
-    (reconciling?.keys ?? queue).gate.hold();
+    (reconciling?.keys ?? queue).hold();
   }
 
   /** Ends a hold. Waiting retries are attempted at once. */
   release(): void {
     const { queue, reconciling } = this.parts;
-    (reconciling?.keys ?? queue).gate.release();
+    (reconciling?.keys ?? queue).release();
   }
 
   /** Whether an event may still arrive, or waits, that an earlier process may have handled without a record. */
@@ -306,7 +307,7 @@ export class FunctionDispatch {
     const keys = reconciling?.wakes.keysFor(view, meta, body);
     const isRunOfIt = (run: PastRun) =>
       keys ? run.trigger === reconciling?.trigger && keys.has(run.key) : isOfIt(run);
-    const keyLanes = [...(keys ?? [])].flatMap((each) => reconciling?.keys.lane(each) ?? []);
+    const keyLanes = [...(keys ?? [])].flatMap((each) => reconciling?.keys.report(each) ?? []);
     const subscription = this.scope(trigger).reads(meta.namespace);
     const state = view.stateAfterQueue(key);
     return {
@@ -387,9 +388,9 @@ export class FunctionDispatch {
 
 /** Adds a function's keys to its counts. */
 function withKeys(
-  events: ReturnType<FunctionQueue["counts"]>,
+  events: ReturnType<EventQueue["counts"]>,
   keys: ReturnType<Reconciling["keys"]["counts"]> | undefined,
-): ReturnType<FunctionQueue["counts"]> & Pick<FunctionStatus, "requeued" | "keys"> {
+): ReturnType<EventQueue["counts"]> & Pick<FunctionStatus, "requeued" | "keys"> {
   if (!keys) return { ...events, requeued: 0, keys: undefined };
   const { lastEventAt, failures, inFlight, requeued } = keys;
   return {

@@ -28,14 +28,10 @@ import { type KeptBody, RecordForm } from "./state/record-form.ts";
 import type { Shard } from "./state/shard.ts";
 import { openViews } from "./trigger-views.ts";
 import { Attempts } from "./work/attempt.ts";
-import { Backlogs } from "./work/backlog.ts";
-import { Backpressure } from "./work/backpressure.ts";
 import type { Budget } from "./work/budget.ts";
 import { EventMaker, type LoadedEvent } from "./work/event.ts";
-import type { EventLane } from "./work/event-lane.ts";
+import { EventQueue } from "./work/event-queue.ts";
 import type { FairScheduler, FairShare } from "./work/fair-scheduler.ts";
-import { FunctionQueue } from "./work/function-queue.ts";
-import { ReadyQueue } from "./work/ready-queue.ts";
 import { reconcilingOf } from "./work/reconciling.ts";
 import { resyncTrigger } from "./work/resync.ts";
 import { type MemoryLimit, Spill } from "./work/spill.ts";
@@ -175,16 +171,12 @@ async function build(parts: LoadParts, byId: Map<number, KnownObjects>, share: F
   const runner = batch ? new BatchingRunner({ runner: parts.runner, clock, batch, concurrency }) : parts.runner;
   const attempts = new Attempts(
     { manifest, usesOldObject },
-    { sink, spill, commits, runner, time: share.time, clock, random, observer, look: parts.look, state },
+    { sink, spill, commits, runner, time: share.time, clock, random, observer, log, look: parts.look, state },
   );
-  const ready = new ReadyQueue<EventLane>();
-  const backpressure = new Backpressure(clock, spill, parts.memoryLimit, { ready, share });
-  const queue = new FunctionQueue({
+  const queue = new EventQueue({
     attempts,
     spill,
-    backpressure,
-    backlogs: new Backlogs({ functionName: manifest.name, spill, clock, observer, log }),
-    ready,
+    memoryLimit: parts.memoryLimit,
     share,
     restore,
     commits,

@@ -3,7 +3,7 @@ import type { ResourceVersion } from "../base/resource-version.ts";
 import type { WakesNext } from "./filter/key-rule.ts";
 import type { FilteredEvent, PastRun } from "./history/history.ts";
 import type { Preview } from "./state/known-objects.ts";
-import type { LaneReport } from "./work/event-lane.ts";
+import type { LaneReport } from "./work/lane.ts";
 
 export interface ObjectReport {
   /** The trigger's position in the object's namespace; `undefined` if it does not read that namespace. */

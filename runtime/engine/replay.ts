@@ -5,7 +5,7 @@ import type { EventType } from "../manifest/function.ts";
 import { eventId } from "./delivery/delivery.ts";
 import type { KnownObjects } from "./state/known-objects.ts";
 import { type EventMaker, withUid } from "./work/event.ts";
-import type { FunctionQueue } from "./work/function-queue.ts";
+import type { EventQueue } from "./work/event-queue.ts";
 
 /** The result of a request to deliver an object again. */
 export type Redelivery =
@@ -26,7 +26,7 @@ export interface PastEvent {
 }
 
 interface RedeliveryParts {
-  readonly queue: Pick<FunctionQueue, "acceptSpilled" | "takesReplay">;
+  readonly queue: Pick<EventQueue, "acceptSpilled" | "takesReplay">;
   readonly maker: Pick<EventMaker, "nextSequence">;
   readonly clock: Clock;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Fifo, type FifoItem } from "../../runtime/engine/work/ready-queue.ts";
+import { Fifo, type FifoItem } from "../../runtime/engine/work/lane.ts";
 
 class One implements FifoItem<One> {
   list: Fifo<One> | undefined;

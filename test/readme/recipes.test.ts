@@ -34,7 +34,7 @@ const recipes: readonly Recipe[] = [
       "runtime/control/redeliver/redeliverer.ts": noObject,
       "runtime/engine/batch/batch-delivery.ts": noObject,
       "runtime/engine/work/attempt.ts": noObject,
-      "runtime/engine/work/function-queue.ts": noObject,
+      "runtime/engine/work/event-queue.ts": noObject,
       "runtime/engine/work/event.ts": noObject,
       "runtime/engine/work/primary.ts": "a comment",
       "runtime/engine/account/loop-time.ts": "a name of its work on the account",

@@ -2,7 +2,7 @@
 // space.
 import { getHeapSpaceStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
-import { Fifo, type FifoItem } from "../../runtime/engine/work/ready-queue.ts";
+import { Fifo, type FifoItem } from "../../runtime/engine/work/lane.ts";
 import { YoungMap } from "../../runtime/v8/young-map.ts";
 
 setFlagsFromString("--expose-gc");

@@ -1,6 +1,6 @@
 import { cut } from "../../base/wording.ts";
 import type { ConditionAnswer } from "../../engine/filter/conditions.ts";
-import type { LaneReport } from "../../engine/work/event-lane.ts";
+import type { LaneReport } from "../../engine/work/lane.ts";
 import { requiredName } from "../../kube/field-selector.ts";
 import type { Check } from "../../observe/explanation.ts";
 import type { ObjectFacts } from "./answer.ts";

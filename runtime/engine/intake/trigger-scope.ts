@@ -10,7 +10,7 @@ import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Shard } from "../state/shard.ts";
 import type { EventMaker, LaneEvent } from "../work/event.ts";
-import type { FunctionQueue } from "../work/function-queue.ts";
+import type { EventQueue } from "../work/event-queue.ts";
 import type { Concern } from "./passing.ts";
 import { Subscription } from "./subscription.ts";
 
@@ -29,7 +29,7 @@ interface ScopeParts {
   readonly shard: Shard | undefined;
   /** The positions in the store. */
   readonly cursors: readonly Cursor[];
-  readonly queue: FunctionQueue;
+  readonly queue: EventQueue;
   readonly maker: EventMaker;
   readonly commits: Commits;
   /** Is charged for the event loop's time that lists take. */

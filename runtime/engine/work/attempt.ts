@@ -5,7 +5,7 @@ import type { FunctionManifest } from "../../manifest/function.ts";
 import type { LoopAccount } from "../account/loop-time.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { Delivery, DeliveryListener, HandlerError, Look, Newest, Outcome, Runner } from "../delivery/delivery.ts";
-import type { EngineObserver, EventOutcome } from "../delivery/observer.ts";
+import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { OwnState } from "../own-state/own-state.ts";
 import { nameOf } from "../state/by-namespace.ts";
@@ -24,12 +24,16 @@ import {
 } from "./event.ts";
 import { PrefetchWindow } from "./fair-scheduler.ts";
 import type { KeyBackoff } from "./key-backoff.ts";
-import { isByEdit, type KeyLane, unknownVersion, type Waits } from "./key-lane.ts";
+import { isByEdit, type KeyLane, unknownVersion } from "./key-lane.ts";
+import type { Waits } from "./lane.ts";
 import { crashLoopError, interruptedDelay, isCrashLoop, requeueDelay, retryDelay } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 
+/** The delay before a failed read of an attempt's input is retried, in milliseconds. */
+const readRetryMs = 1_000;
+
 /** The subject of an attempt: an event of an object or of a schedule, or a key that is to be reconciled. */
-type Waiting = LaneEvent | KeyLane;
+export type Waiting = LaneEvent | KeyLane;
 
 /** The effect of an attempt on its event or key. */
 export type Conclusion =
@@ -86,6 +90,7 @@ interface AttemptsParts {
   readonly clock: Clock;
   readonly random: Random;
   readonly observer: EngineObserver;
+  readonly log: EngineLog;
   /** Fetches an object if the body on disk has another form than the trigger's objects have now. */
   readonly look: Look;
   /** The entries that its handlers keep. Default: handlers keep no entries. */
@@ -95,7 +100,7 @@ interface AttemptsParts {
 }
 
 /** The code and manifest that attempts use. */
-interface LoadedCode {
+export interface LoadedCode {
   readonly manifest: FunctionManifest;
   /** Whether the handler reads the previous object. */
   readonly usesOldObject: boolean;
@@ -104,10 +109,8 @@ interface LoadedCode {
 /** Callbacks of one attempt. */
 export interface AttemptListener {
   ended(conclusion: Conclusion): void;
-  /** The stored input could not be read, so the attempt did not start. */
-  failed(error: unknown): void;
   /** Runs the work after the attempt's end once a commit has room; until then it counts as running. Default: at once. */
-  readonly soon?: (work: () => void) => void;
+  readonly soon?: ((work: () => void) => void) | undefined;
 }
 
 /** The states that a handler receives. */
@@ -273,7 +276,7 @@ export class Attempts {
     try {
       newest = await lane.primary.newest(lane.key);
     } catch (error) {
-      listener.failed(error);
+      this.unread(lane, error, listener);
       return;
     }
     this.record(lane, { body: newest?.body ?? Buffer.alloc(0), oldBody: undefined, newest }, isPaused, listener);
@@ -300,8 +303,15 @@ export class Attempts {
     await before;
     this.reading--;
     if (needs) this.begin(event, needs, isPaused, listener);
-    else listener.failed(failure);
+    else this.unread(event, failure, listener);
     resolve();
+  }
+
+  /** Ends an attempt that did not start, because its stored input could not be read. */
+  private unread({ view, key }: Waiting, error: unknown, listener: AttemptListener): void {
+    const fields = { function: view.functionName, object: key, error: String(error) };
+    this.parts.log.error(fields, "attempt could not begin");
+    listener.ended({ type: "again", why: "interrupted", afterMs: readRetryMs, blocked: false });
   }
 
   /** Returns an attempt's inputs if all of them are in memory. */

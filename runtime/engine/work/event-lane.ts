@@ -1,7 +1,6 @@
-import type { Timer } from "../../base/clock.ts";
 import type { ResourceVersion } from "../../base/resource-version.ts";
 import type { LaneEvent } from "./event.ts";
-import type { Fifo, FifoItem } from "./ready-queue.ts";
+import { Lane } from "./lane.ts";
 import type { MemoryLimit } from "./spill.ts";
 
 /** The bytes of the bodies of some events. */
@@ -15,45 +14,15 @@ interface ShelvedTail {
   readonly from: ResourceVersion | undefined;
 }
 
-/** The state of a lane, for commands. */
-export interface LaneReport {
-  /** The number of events in memory, including the head; more may be on disk. */
-  readonly waiting: number;
-  readonly head: Pick<LaneEvent, "type" | "attempts"> & { readonly trigger: string };
-  /** Whether its head is in a handler, or about to be. */
-  readonly running: boolean;
-  /** Whether its head was attempted, and waits for the next attempt. */
-  readonly retrying: boolean;
-  /** Whether it waits because its handler asked to be run again later, and nothing failed. */
-  readonly requeued: boolean;
-  /** Whether its head is out of attempts and holds the lane. */
-  readonly blocked: boolean;
-  /** Whether the function is paused, so that no attempt begins. */
-  readonly held: boolean;
-}
-
 /**
  * The events of one object for one function, in order, one at a time in a handler. The first are in memory. Later ones may be on
  * disk alone; then the lane keeps their sequences (its shelf).
  */
-export class EventLane implements FifoItem<EventLane> {
-  readonly key: string;
-  /** Whether its head is in a handler, or about to be. */
-  running = false;
-  /** The timer of the next attempt at its head. */
-  backoff: Timer | undefined;
-  /** The timer of the debounce. */
-  debounce: Timer | undefined;
+export class EventLane extends Lane {
   /** The arrival of the first event that waits, including one that a newer one replaced; in monotonic milliseconds. */
   since: number | undefined;
-  /** Whether its head is out of attempts and holds the lane, as the manifest asks. */
-  blocked = false;
   /** Whether its events on disk are being read. */
   reading = false;
-  /** The queue of ready lanes that it is in, and its neighbours there. */
-  list: Fifo<EventLane> | undefined;
-  previous: EventLane | undefined;
-  next: EventLane | undefined;
   private events: LaneEvent[] = [];
   private shelf: number[] = [];
   /** The last event that was shelved, while it is on disk alone. */
@@ -62,10 +31,6 @@ export class EventLane implements FifoItem<EventLane> {
   private shelfSize = 0;
   /** The index in `shelf` of the first event that was not taken back. */
   private shelfHead = 0;
-
-  constructor(key: string) {
-    this.key = key;
-  }
 
   get head(): LaneEvent | undefined {
     return this.events[0];
@@ -80,16 +45,10 @@ export class EventLane implements FifoItem<EventLane> {
     return this.events.length;
   }
 
-  get isIdle(): boolean {
-    return !this.running && this.backoff === undefined;
+  get arrivedAt(): number | undefined {
+    return this.head?.receivedWall;
   }
 
-  /** Whether its head could run and has not begun: it waits for nothing but its function's turn. */
-  get isDue(): boolean {
-    return this.backoff === undefined && this.debounce === undefined && this.head?.attempts === 0;
-  }
-
-  /** Whether lanes with live events go first, because its head was found by a list. */
   get isBulk(): boolean {
     const flags = this.head?.flags;
     return flags?.initial === true || flags?.synthetic === true;
@@ -100,22 +59,14 @@ export class EventLane implements FifoItem<EventLane> {
     return this.shelf[this.shelfHead];
   }
 
-  /** Returns its state; `undefined` if all of its events are on disk alone, or it is empty. */
-  report(held: boolean): LaneReport | undefined {
-    const { head, running, blocked, length: waiting } = this;
-    if (!head) return undefined;
-    const { type, attempts, view } = head;
-    const retrying = this.backoff !== undefined;
-    const requeued = retrying && attempts === 0 && head.interruptions === 0;
-    return {
-      waiting,
-      head: { type, attempts, trigger: view.trigger.name },
-      running,
-      retrying,
-      requeued,
-      blocked,
-      held,
-    };
+  protected get headReport() {
+    const { head } = this;
+    return head && { type: head.type, attempts: head.attempts, trigger: head.view.trigger.name };
+  }
+
+  /** The time that its head's handler asked for is over, or was given up. */
+  endWait(): void {
+    if (this.head) this.head.notBefore = undefined;
   }
 
   push(event: LaneEvent): void {
@@ -227,33 +178,6 @@ export class EventLane implements FifoItem<EventLane> {
   }
 }
 
-/** Totals of a function's lanes; times are epoch milliseconds. */
-interface LaneCounts {
-  /** The number of events in memory, including running ones. */
-  readonly queued: number;
-  /** The number of lanes whose head is out of attempts and holds them. */
-  readonly blocked: number;
-  /** The arrival of the oldest event that is not done. */
-  readonly oldestAt: number | undefined;
-  /** The arrival of the oldest event that could run and has not begun. */
-  readonly dueSince: number | undefined;
-}
-
-export function countLanes(lanes: Iterable<EventLane>): LaneCounts {
-  let queued = 0;
-  let blocked = 0;
-  let oldestAt = Number.POSITIVE_INFINITY;
-  let dueSince = Number.POSITIVE_INFINITY;
-  for (const lane of lanes) {
-    queued += lane.length;
-    if (lane.blocked) blocked++;
-    const receivedAt = lane.head?.receivedWall ?? Number.POSITIVE_INFINITY;
-    oldestAt = Math.min(oldestAt, receivedAt);
-    if (lane.isDue) dueSince = Math.min(dueSince, receivedAt);
-  }
-  return { queued, blocked, oldestAt: finite(oldestAt), dueSince: finite(dueSince) };
-}
-
 /** Counts events that are in memory alone, by view. */
 export function inMemory(lanes: Iterable<EventLane>): ReadonlyMap<number, number> {
   const counts = new Map<number, number>();
@@ -262,5 +186,3 @@ export function inMemory(lanes: Iterable<EventLane>): ReadonlyMap<number, number
   }
   return counts;
 }
-
-const finite = (at: number): number | undefined => (Number.isFinite(at) ? at : undefined);

@@ -1,3 +1,4 @@
+import type { Clock } from "../../base/clock.ts";
 import { isNewer, type ResourceVersion, resourceVersion } from "../../base/resource-version.ts";
 import {
   type Cause,
@@ -11,9 +12,8 @@ import type { Commits } from "../commit/commits.ts";
 import type { Delivery, Newest, Seen } from "../delivery/delivery.ts";
 import type { RedeliveryRisk } from "../redelivery/possible-redeliveries.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
-import type { Due } from "./due-keys.ts";
+import { Lane } from "./lane.ts";
 import type { Primary } from "./primary.ts";
-import type { Fifo, FifoItem } from "./ready-queue.ts";
 
 /** A cause with what only the process that saw it knows. */
 export interface Waking extends Cause {
@@ -68,24 +68,27 @@ const isOfOne = (one: Cause, other: Cause): boolean =>
 /** The version of an object that does not exist, or is not known yet. */
 export const unknownVersion = resourceVersion("0");
 
-/** Why a key does not run now: it failed, its executor died, its handler asked for a later time, or its objects still change. */
-export type Waits = "retry" | "interrupted" | "requeue" | "debounce";
-
 /** Whether a key has an object. Unknown until the first list of the object's namespace is complete. */
 export type KeyPresence = "object" | "absent" | "unknown";
 
+/** A time, by both clocks. */
+interface Arrival {
+  readonly wall: number;
+  readonly monotonic: number;
+}
+
+export const arrivalAt = (clock: Clock): Arrival => ({ wall: clock.now(), monotonic: clock.monotonic() });
+
 /** A key that is to be reconciled: one row on disk, one run at a time. */
-export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
+export class KeyLane extends Lane implements PendingKey {
   readonly kind = "key";
   readonly primary: Primary;
   /** The view of `primary`. */
   readonly view: KnownObjects;
-  /** `namespace/name`. */
-  readonly key: string;
   /** The number of its row. */
   readonly sequence: number;
   /** When it was first woken since its last successful run, in wall and monotonic milliseconds. */
-  wokenAt: { readonly wall: number; readonly monotonic: number };
+  wokenAt: Arrival;
   causes: readonly Waking[];
   begun: number;
   forgiven: number;
@@ -96,34 +99,25 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
   journalRow: number | undefined;
   /** The newest state that an interrupted run has shown, since a run last ended. */
   shown: ResourceVersion | undefined;
-  running = false;
   /** The causes since its run began. */
   since: readonly Waking[] = noCauses;
-  waits: Waits | undefined;
-  dueAt = 0;
-  place = -1;
   /** The category that it is counted in; `undefined` before it is counted. */
   presence: KeyPresence | undefined;
   /** The bytes that it is charged with. */
   counted = 0;
-  /** Its place in the queue of keys that may run. */
-  list: Fifo<KeyLane> | undefined;
-  previous: KeyLane | undefined;
-  next: KeyLane | undefined;
-  /** Whether it is out of attempts, and is retried without end, as the manifest asks. */
-  blocked = false;
 
+  /** @param key `namespace/name` */
   constructor(
     primary: Primary,
     key: string,
     sequence: number,
     { causes, begun, forgiven }: PendingKey & { readonly causes: readonly Waking[] },
-    wokenAt: KeyLane["wokenAt"],
+    wokenAt: Arrival,
     redeliveryRisk: RedeliveryRisk,
   ) {
+    super(key);
     this.primary = primary;
     this.view = primary.view;
-    this.key = key;
     this.sequence = sequence;
     this.wokenAt = wokenAt;
     this.causes = causes;
@@ -164,9 +158,33 @@ export class KeyLane implements PendingKey, Due, FifoItem<KeyLane> {
     return this.key.slice(this.key.indexOf("/") + 1);
   }
 
-  /** Whether it could run, and waits for nothing but its function's turn: it has no failed attempts. */
-  get isDue(): boolean {
-    return this.waits === undefined && this.attempts === 0;
+  get head(): this {
+    return this;
+  }
+
+  get length(): number {
+    return 1;
+  }
+
+  get arrivedAt(): number {
+    return this.wokenAt.wall;
+  }
+
+  get isBulk(): boolean {
+    return false;
+  }
+
+  /** Shows the last cause. */
+  protected get headReport() {
+    const { causes, attempts, primary } = this;
+    const last = causes.at(-1);
+    const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : ("Modified" as const);
+    const trigger = last?.trigger === undefined ? this.view.trigger.name : primary.nameOf(last.trigger);
+    return { type, attempts, trigger };
+  }
+
+  endWait(clock: Clock): void {
+    if (this.waits === "requeue") this.wokenAt = arrivalAt(clock);
   }
 
   /** Resets the attempts, because something newer has changed. */

@@ -1,37 +1,27 @@
 import type { Clock, Timer } from "../../base/clock.ts";
 import type { NewDeadLetter } from "../../journal/batch.ts";
-import type { FunctionManifest } from "../../manifest/function.ts";
 import { CommitShare } from "../commit/commit-share.ts";
 import type { Commits } from "../commit/commits.ts";
-import type { EngineLog } from "../delivery/observer.ts";
-import type { Attempts, Conclusion } from "./attempt.ts";
-import { DueKeys } from "./due-keys.ts";
-import type { LaneReport } from "./event-lane.ts";
+import type { Attempts, Conclusion, LoadedCode } from "./attempt.ts";
 import type { KeyBackoff } from "./key-backoff.ts";
 import {
+  arrivalAt,
   isByEdit,
   KeyLane,
   type KeyPresence,
   noCauses,
   requeued,
-  type Waits,
   type Waking,
   withCause,
 } from "./key-lane.ts";
-import { PauseGate } from "./pause-gate.ts";
+import type { Waits } from "./lane.ts";
 import type { Primary } from "./primary.ts";
-import { Fifo } from "./ready-queue.ts";
 import { debounceWaitMs } from "./retry.ts";
 import type { Spill } from "./spill.ts";
+import { type Turn, WorkQueue } from "./work-queue.ts";
 
 /** Limit on one function's ready keys in memory. Beyond it changes wait, as for any slow function. */
 const mostReady = 100_000;
-
-/** The number of keys among which the oldest is searched for: they are roughly in the order in which they were woken. */
-const mostTimed = 1_000;
-
-/** The delay before a failed read of a state is retried, in milliseconds. */
-const readRetryMs = 1_000;
 
 /** The interval at which a full queue checks whether changes may go on, in milliseconds: other functions may have made room. */
 const roomPollMs = 1_000;
@@ -48,27 +38,21 @@ interface KeyQueueParts {
   readonly backoff: KeyBackoff;
   readonly commits: Commits;
   readonly clock: Clock;
-  readonly log: EngineLog;
   readonly spill: Pick<Spill, "holdKeys" | "isFullOfKeys">;
   /** Returns the number of a new row. */
   readonly nextSequence: () => number;
 }
 
 /** One function's keys: at most one run of each at a time, and a row on disk for each that is to run. */
-export class KeyQueue {
+export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   /** Called when it accepts changes again. */
   roomAgain: () => void = () => {};
-  /** Counts runs that the runner has, or is about to get. */
-  readonly gate: PauseGate;
   /** The share of a commit for its rows and runs. */
   readonly share: CommitShare;
   private readonly parts: KeyQueueParts;
   private readonly room: KeyRoom;
-  private readonly lanes = new Map<string, KeyLane>();
-  private readonly ready = new Fifo<KeyLane>();
   /** Keys whose objects are not known yet. */
   private readonly unsettled = new Set<KeyLane>();
-  private readonly waiting: DueKeys<KeyLane>;
   private settling: Timer | undefined;
   private recountedAt = Number.NEGATIVE_INFINITY;
   /** Set while changes wait until there are fewer keys. */
@@ -77,42 +61,22 @@ export class KeyQueue {
   private pumpsSoon = false;
 
   constructor(parts: KeyQueueParts) {
-    this.parts = parts;
-    this.room = new KeyRoom(parts.spill);
-    this.share = new CommitShare(parts.commits, () => {
+    const share = new CommitShare(parts.commits, () => {
       this.pump();
       this.roomAgain();
     });
-    this.waiting = new DueKeys(parts.clock, (lanes) => {
-      for (const lane of lanes) this.endWait(lane);
-      this.pump();
-    });
-    this.gate = new PauseGate({
-      recall: () => parts.attempts.recall(),
-      retryAll: () => this.retryAll(),
-      pump: () => this.pump(),
-    });
+    super(parts.attempts, parts.clock, (work) => share.soon(work));
+    this.parts = parts;
+    this.share = share;
+    this.room = new KeyRoom(parts.spill);
   }
 
   /** Returns counts for the status, with times in wall-clock milliseconds. Requeued keys do not count as waiting. */
   counts() {
-    let [due, blocked, timed] = [0, 0, 0];
-    let oldestAt: number | undefined;
-    let dueSince: number | undefined;
-    for (const lane of this.lanes.values()) {
-      if (lane.waits === "requeue") continue;
-      due++;
-      if (lane.blocked) blocked++;
-      if (timed++ >= mostTimed) continue;
-      const { wall } = lane.wokenAt;
-      oldestAt = Math.min(oldestAt ?? wall, wall);
-      if (lane.isDue) dueSince = Math.min(dueSince ?? wall, wall);
-    }
-    const begun = this.parts.attempts.counts();
-    const requeued = this.lanes.size - due;
-    const since = this.gate.isShut() ? undefined : dueSince;
-    const keys = { count: this.lanes.size, withoutObject: this.room.withoutObject, full: this.roomPoll !== undefined };
-    return { queued: due - begun.inFlight, blocked, oldestAt, dueSince: since, requeued, keys, ...begun };
+    const counts = this.count([...this.lanes.values()].filter(({ waits }) => waits !== "requeue"));
+    const { size } = this.lanes;
+    const keys = { count: size, withoutObject: this.room.withoutObject, full: this.roomPoll !== undefined };
+    return { ...counts, requeued: size - counts.queued - counts.inFlight, keys };
   }
 
   /** Whether changes must wait until there are fewer keys. */
@@ -122,27 +86,6 @@ export class KeyQueue {
       : this.ready.length + this.unsettled.size >= mostReady || this.room.isFull;
     if (isFull) this.awaitRoom();
     return isFull;
-  }
-
-  /** Returns the state of a key; `undefined` if it is not to run. */
-  lane(key: string): LaneReport | undefined {
-    const lane = this.lanes.get(key);
-    if (!lane) return undefined;
-    const { causes, attempts, running, waits, blocked } = lane;
-    const [last] = causes.slice(-1);
-    const type = last?.type === "Added" || last?.type === "Deleted" ? last.type : "Modified";
-    const { primary } = this.parts;
-    const trigger = last?.trigger === undefined ? primary.view.trigger.name : primary.nameOf(last.trigger);
-    const head = { type, attempts, trigger } as const;
-    return {
-      waiting: 1,
-      head,
-      running,
-      retrying: waits !== undefined && waits !== "debounce",
-      requeued: waits === "requeue",
-      blocked,
-      held: this.gate.isShut(),
-    };
   }
 
   /** Restores a key that was to run when the last process ended, so many milliseconds from now. */
@@ -157,7 +100,7 @@ export class KeyQueue {
     this.room.note(lane, primary.has(lane.key) ? "object" : hasRun ? "absent" : "unknown");
     const isRequeued = lane.attempts === 0 && lane.causes.every(({ type }) => type === "Requeue");
     if (hasRun) this.wait(lane, isRequeued ? "requeue" : "retry", backoffMs);
-    else this.ready.push(lane);
+    else this.ready.add(lane);
   }
 
   start(): void {
@@ -176,10 +119,9 @@ export class KeyQueue {
     if (cause.type === "Replay") this.parts.backoff.forget(key);
     if (isByEdit(cause)) this.parts.attempts.noteEdit();
     if (!lane) {
-      const wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
       const redeliveryRisk = cause.hasBegun ? "persisted" : "none";
       const counts = { causes: [cause], begun: 0, forgiven: 0 };
-      const made = new KeyLane(this.parts.primary, key, nextSequence(), counts, wokenAt, redeliveryRisk);
+      const made = new KeyLane(this.parts.primary, key, nextSequence(), counts, arrivalAt(clock), redeliveryRisk);
       this.lanes.set(key, made);
       this.room.note(made, this.presenceOf(key, cause));
       this.write(made);
@@ -204,11 +146,9 @@ export class KeyQueue {
     });
   }
 
-  /** Continues with new code. Waiting retries are attempted at once. */
-  resumeWith(manifest: FunctionManifest): void {
-    this.parts.attempts.code = { manifest, usesOldObject: false };
+  override resumeWith(code: LoadedCode): void {
     if (this.room.isFull) this.runRequeuedNow();
-    this.gate.renew();
+    super.resumeWith(code);
   }
 
   /** Runs requeued keys without an object at once if the queue is full of keys: the new code may not requeue them. */
@@ -226,11 +166,10 @@ export class KeyQueue {
   }
 
   /** Stops all runs. Resolves when nothing runs. */
-  stop(): Promise<void> {
+  override stop(): Promise<void> {
     this.settling?.cancel();
     this.roomPoll?.cancel();
-    this.waiting.stop();
-    const stopped = this.gate.stop();
+    const stopped = super.stop();
     this.share.close();
     return stopped;
   }
@@ -244,7 +183,7 @@ export class KeyQueue {
     const isRequeued = lane.waits === "requeue";
     if (isRequeued) {
       lane.causes = noCauses;
-      lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+      lane.wokenAt = arrivalAt(clock);
     }
     const isNews = lane.isNews(cause);
     this.room.note(lane, this.presenceOf(lane.key, cause));
@@ -256,15 +195,12 @@ export class KeyQueue {
     if (isNews || failed || isRequeued) this.write(lane);
   }
 
-  private pump(): void {
-    while (this.started && !this.gate.isShut()) {
-      const { concurrency } = this.parts.attempts.code.manifest.delivery;
-      if (this.gate.isFull(concurrency)) return;
-      const lane = this.ready.first;
-      if (!lane || this.share.isSpent) return;
-      this.ready.remove(lane);
-      if (this.isRunnable(lane)) this.run(lane);
-    }
+  protected take(lane: KeyLane): Turn {
+    const { concurrency } = this.parts.attempts.code.manifest.delivery;
+    if (!this.started || this.inProgress >= concurrency || this.share.isSpent) return "full";
+    if (!this.isRunnable(lane)) return "taken";
+    this.share.add();
+    return this.run(lane, lane);
   }
 
   /** Whether the key may run. It waits until its object is known. If it has a wrong namespace, the right key is woken instead. */
@@ -290,12 +226,12 @@ export class KeyQueue {
   }
 
   private awaitSettled(): void {
-    if (this.settling || this.gate.isStopped) return;
+    if (this.settling || this.isStopped) return;
     this.settling = this.parts.clock.after(
       settlePollMs,
       () => {
         this.settling = undefined;
-        for (const lane of this.unsettled) this.ready.push(lane);
+        for (const lane of this.unsettled) this.ready.add(lane);
         this.unsettled.clear();
         this.pump();
       },
@@ -303,29 +239,7 @@ export class KeyQueue {
     );
   }
 
-  private run(lane: KeyLane): void {
-    this.gate.enter();
-    this.share.add();
-    lane.running = true;
-    this.parts.attempts.run(lane, this.gate.isShut, {
-      soon: (work) => this.share.soon(work),
-      ended: (conclusion) => this.returned(lane, () => this.conclude(lane, conclusion)),
-      failed: (error) => {
-        const { functionName } = lane.view;
-        this.parts.log.error({ function: functionName, object: lane.key, error: String(error) }, "run could not begin");
-        this.returned(lane, () => {
-          this.absorb(lane);
-          this.wait(lane, "interrupted", readRetryMs);
-        });
-      },
-    });
-  }
-
-  /** Releases a key after a run. `conclude` acts on the result; causes that arrived meanwhile are still in `since`. */
-  private returned(lane: KeyLane, conclude: () => void): void {
-    lane.running = false;
-    conclude();
-    this.gate.leave();
+  protected returned(): void {
     if (this.roomPoll && this.hasRoom) this.endFull();
   }
 
@@ -334,7 +248,7 @@ export class KeyQueue {
   }
 
   private awaitRoom(): void {
-    if (this.roomPoll || this.gate.isStopped) return;
+    if (this.roomPoll || this.isStopped) return;
     this.roomPoll = this.parts.clock.after(roomPollMs, () => (this.hasRoom ? this.endFull() : this.pollAgain()), {
       unref: true,
     });
@@ -361,10 +275,11 @@ export class KeyQueue {
     this.roomAgain();
   }
 
-  private conclude(lane: KeyLane, conclusion: Conclusion): void {
+  /** Causes that arrived during the run are still in `since`. */
+  protected conclude(lane: KeyLane, _: KeyLane, conclusion: Conclusion): void {
     if (conclusion.type === "not-begun") {
       this.absorb(lane);
-      this.ready.push(lane);
+      this.ready.add(lane);
     } else if (conclusion.type === "again" && conclusion.why === "interrupted") {
       this.absorb(lane);
       this.wait(lane, "interrupted", conclusion.afterMs);
@@ -394,7 +309,7 @@ export class KeyQueue {
     }
     if (isOk) {
       backoff.forget(lane.key);
-      lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
+      lane.wokenAt = arrivalAt(clock);
     }
     const isWoken = since.length > 0;
     if (isOk) lane.causes = isWoken ? since : requeued;
@@ -427,12 +342,6 @@ export class KeyQueue {
     this.wait(lane, why, delayMs);
   }
 
-  private wait(lane: KeyLane, why: Waits, delayMs: number): void {
-    if (this.gate.isStopped) return;
-    lane.waits = why;
-    this.waiting.add(lane, delayMs);
-  }
-
   /**
    * Schedules a run after a change: once the object no longer changes and the backoff is over. Replaces the key's current wait.
    */
@@ -440,27 +349,10 @@ export class KeyQueue {
     const { attempts, clock, backoff } = this.parts;
     const now = clock.monotonic();
     const waitMs = debounceWaitMs(attempts.code.manifest.delivery.debounceMs, lane.wokenAt.monotonic, now, now);
-    this.waiting.remove(lane);
-    lane.waits = undefined;
     const backoffMs = backoff.msOf(lane.key);
     if (backoffMs > waitMs) this.wait(lane, "retry", backoffMs);
     else if (waitMs > 0) this.wait(lane, "debounce", waitMs);
-    else this.ready.push(lane);
-  }
-
-  private endWait(lane: KeyLane): void {
-    const { clock } = this.parts;
-    if (lane.waits === "requeue") lane.wokenAt = { wall: clock.now(), monotonic: clock.monotonic() };
-    this.waiting.remove(lane);
-    lane.waits = undefined;
-    this.ready.push(lane);
-  }
-
-  private retryAll(): void {
-    for (const lane of this.lanes.values()) {
-      lane.blocked = false;
-      if (lane.waits && lane.waits !== "requeue") this.endWait(lane);
-    }
+    else this.endWait(lane);
   }
 
   /**

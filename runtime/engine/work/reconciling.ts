@@ -86,10 +86,10 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
   const backoff = new KeyBackoff(clock, random);
   const attempts = new Attempts(
     { manifest, usesOldObject: false },
-    { backoff, spill, commits, runner, time, clock, random, observer, look, state },
+    { backoff, spill, commits, runner, time, clock, random, observer, log, look, state },
   );
   const nextSequence = () => maker.nextSequence();
-  const queue = new KeyQueue({ primary, attempts, backoff, commits, clock, log, spill, nextSequence });
+  const queue = new KeyQueue({ primary, attempts, backoff, commits, clock, spill, nextSequence });
   const reconciling: Reconciling = {
     keys: queue,
     wakes: new KeyMapper(rules, primary, queue, { shard: parts.shard, time }),

@@ -1,8 +1,8 @@
-import type { Clock, Random, Timer } from "../../base/clock.ts";
+import type { Clock, Random } from "../../base/clock.ts";
 import type { DeliverySettings } from "../../manifest/function.ts";
 import type { HandlerError } from "../delivery/delivery.ts";
 
-/** The longest delay that a handler may ask for: a day. A timer of Node holds 24.8 days. */
+/** The longest delay of a retry that a handler may ask for: a day. */
 const maxAskedMs = 24 * 60 * 60 * 1000;
 
 /** The longest delay that a reconciler may ask for: a leap year. */
@@ -45,18 +45,6 @@ export const requeueDelay = (askedMs: number): number => Math.min(Math.max(0, as
  * @param notedAt when the waiting item was received, which is no later than the time was stored; epoch milliseconds
  */
 export const msUntil = (time: number, notedAt: number, clock: Clock): number => time - Math.max(clock.now(), notedAt);
-
-/**
- * Runs `callback` once, however far away that is: a timer of Node holds 24.8 days.
- * @param afterMs by the monotonic clock
- */
-export function afterLong(clock: Clock, afterMs: number, callback: () => void): Timer {
-  if (afterMs <= maxAskedMs) return clock.after(afterMs, callback);
-  let next = clock.after(maxAskedMs, () => {
-    next = afterLong(clock, afterMs - maxAskedMs, callback);
-  });
-  return { cancel: () => next.cancel() };
-}
 
 /** The longest wait of a change whose object keeps changing, as a multiple of the debounce. */
 const mostTimes = 10;

@@ -39,8 +39,8 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "where queues wait in memory, one object's backlog makes its function step aside",
-    file: "runtime/engine/work/function-queue.ts",
-    edits: [["if (backpressure.isShort) this.shareMemory();", ""]],
+    file: "runtime/engine/work/event-queue.ts",
+    edits: [["if (this.backpressure.isShort) this.shareMemory();", ""]],
     caughtBy: "test/engine/hot-key.test.ts",
   },
   {
@@ -113,11 +113,11 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "an object that waits for its retry fills its function's memory",
-    file: "runtime/engine/work/function-queue.ts",
+    file: "runtime/engine/work/event-queue.ts",
     edits: [
       [
         "  private rest(lane: EventLane): void {\n",
-        "  private rest(lane: EventLane): void {\n    if (lane.backoff) return;\n",
+        "  private rest(lane: EventLane): void {\n    if (lane.isBackingOff) return;\n",
       ],
     ],
     caughtBy: "fleet",
@@ -413,7 +413,7 @@ export const mutants: readonly Mutant[] = [
   },
   {
     fault: "pause and power: what waits in memory after a power loss keeps an end from being clean",
-    file: "runtime/engine/work/function-queue.ts",
+    file: "runtime/engine/work/event-queue.ts",
     edits: [["    this.persistRedeliveryRisks();\n", ""]],
     caughtBy: "test/laws/doubt.test.ts",
   },

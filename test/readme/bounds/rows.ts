@@ -252,13 +252,10 @@ function keys(): Bound[] {
     constant("engine/work/key-queue.ts", "mostUnknown"),
   ];
   const bytes = constant("engine/work/spill.ts", "mostKeyBytes");
-  const [ready, timed] = [
-    constant("engine/work/key-queue.ts", "mostReady"),
-    constant("engine/work/key-queue.ts", "mostTimed"),
-  ];
+  const ready = constant("engine/work/key-queue.ts", "mostReady");
   const [causes, due] = [
     constant("engine/work/key-lane.ts", "mostCauses"),
-    constant("engine/work/due-keys.ts", "mostInATurn"),
+    constant("engine/work/due-lanes.ts", "mostInATurn"),
   ];
   const rests = constant("engine/work/key-backoff.ts", "maxEntries");
   const woken = constant("engine/filter/key-rule.ts", "mostKeys");
@@ -290,10 +287,10 @@ function keys(): Bound[] {
     },
     {
       what: "keys of objects, with their timers",
-      ofFunction: `one per object; the oldest is searched among the first ${timed.n}`,
+      ofFunction: "one per object",
       ofRuntime: perFunctionOnly,
       beyond: "",
-      set: [timed.of],
+      set: [],
     },
     {
       what: "timers that fire together",

@@ -2,31 +2,28 @@ import type { Clock, Timer } from "../../base/clock.ts";
 import type { Change } from "../../informer/scan/change.ts";
 import type { SpilledEvent } from "../../journal/batch.ts";
 import type { FunctionManifest } from "../../manifest/function.ts";
-import { YoungMap } from "../../v8/young-map.ts";
 import type { Commits } from "../commit/commits.ts";
 import type { EngineLog, EngineObserver, EventOutcome } from "../delivery/observer.ts";
 import type { Verdict } from "../filter/filter.ts";
 import type { HeldBack } from "../filter/reason.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { FilteredEventFields } from "../state/object-event.ts";
-import type { AttemptListener, Attempts, Conclusion } from "./attempt.ts";
-import { type Backlogs, givesWay } from "./backlog.ts";
-import type { Backpressure } from "./backpressure.ts";
+import type { Attempts, Conclusion } from "./attempt.ts";
+import { Backlogs, givesWay } from "./backlog.ts";
+import { Backpressure } from "./backpressure.ts";
 import { holdOf, type LaneEvent, type LoadedEvent, releaseMark, spilledEvent } from "./event.ts";
-import { countLanes, EventLane, inMemory, type LaneReport, sizeOf } from "./event-lane.ts";
+import { EventLane, inMemory, sizeOf } from "./event-lane.ts";
 import type { FairShare } from "./fair-scheduler.ts";
-import { PauseGate } from "./pause-gate.ts";
-import type { ReadyQueue } from "./ready-queue.ts";
-import { afterLong, debounceWaitMs, msUntil } from "./retry.ts";
-import { pinnedMs, type Spill } from "./spill.ts";
+import type { LaneReport, Waits } from "./lane.ts";
+import { debounceWaitMs, msUntil } from "./retry.ts";
+import { type MemoryLimit, pinnedMs, type Spill } from "./spill.ts";
+import { type Turn, WorkQueue } from "./work-queue.ts";
 
 interface QueueParts {
   readonly attempts: Attempts;
   readonly spill: Spill;
-  readonly backpressure: Backpressure;
-  readonly backlogs: Backlogs;
-  /** Initially empty. */
-  readonly ready: ReadyQueue<EventLane>;
+  /** The limit on its events in memory. */
+  readonly memoryLimit: MemoryLimit;
   /** Its share of the turns of all functions. */
   readonly share: FairShare;
   /** Restores an event that was spilled. */
@@ -43,61 +40,27 @@ const pinCheckMs = 5_000;
 /** The delay before a failed read from the store is retried, in milliseconds. */
 const storeRetryMs = 1_000;
 
-/** An attempt at the head of a lane. A class, because each event's closures took 0.2 KB. */
-class HeadAttempt implements AttemptListener {
-  private readonly queue: FunctionQueue;
-  private readonly lane: EventLane;
-  private readonly event: LaneEvent;
-  /** The result of `FairShare.enter`; `undefined` if the scheduler does not count the event. */
-  private readonly counted: number | undefined;
-
-  constructor(queue: FunctionQueue, lane: EventLane, event: LaneEvent, counted: number | undefined) {
-    this.queue = queue;
-    this.lane = lane;
-    this.event = event;
-    this.counted = counted;
-  }
-
-  ended(conclusion: Conclusion): void {
-    this.queue.conclude(this.lane, this.event, conclusion);
-    this.queue.returned(this.lane, this.counted);
-  }
-
-  failed(error: unknown): void {
-    this.queue.storeFailed(this.lane, this.event, error);
-    this.queue.returned(this.lane, this.counted);
-  }
-}
-
 const laneKeyOf = ({ view, key }: Pick<LaneEvent, "view" | "key">): string => `${view.resource}/${key}`;
 
-/** One function's lanes: runs them in parallel up to its limit, and keeps the queue within its limits. */
-export class FunctionQueue {
-  /** Counts attempts that the runner has, or is about to get. */
-  readonly gate: PauseGate;
+/** One function's events, with a lane for each object: keeps them within the limits on memory and disk. */
+export class EventQueue extends WorkQueue<LaneEvent, EventLane> {
   private readonly parts: QueueParts;
-  private readonly lanes = new YoungMap<string, EventLane>();
-  private readonly ready: ReadyQueue<EventLane>;
+  private readonly backpressure: Backpressure;
+  private readonly backlogs: Backlogs;
   private pinTimer: Timer | undefined;
 
   constructor(parts: QueueParts) {
+    const { attempts, spill, clock, share, memoryLimit } = parts;
+    super(attempts, clock);
     this.parts = parts;
-    this.ready = parts.ready;
-    this.gate = new PauseGate({
-      recall: () => parts.attempts.recall(),
-      retryAll: () => this.wakeAll(),
-      pump: () => this.pump(),
-    });
-    parts.share.onTurn(() => this.pump());
+    this.backpressure = new Backpressure(clock, spill, memoryLimit, { ready: this.ready, share });
+    this.backlogs = new Backlogs({ ...parts, functionName: this.manifest.name });
+    share.onTurn(() => this.pump());
   }
 
   /** Returns counts for the status, with times in wall-clock milliseconds. */
   counts() {
-    const { spill, attempts, backpressure } = this.parts;
-    const begun = attempts.counts();
-    const { queued, dueSince, ...lanes } = countLanes(this.lanes.values());
-    const counts = { ...lanes, queued: queued - begun.inFlight, dueSince: this.gate.isShut() ? undefined : dueSince };
-    return { ...counts, spilled: spill.waiting, full: backpressure.isFull, ...begun };
+    return { ...this.count(this.lanes.values()), spilled: this.parts.spill.waiting, full: this.backpressure.isFull };
   }
 
   /** Counts events that are in memory alone, by view. */
@@ -107,7 +70,7 @@ export class FunctionQueue {
 
   /** Returns the state of an object's lane; `undefined` if no event of it is in memory. */
   lane(view: KnownObjects, key: string): LaneReport | undefined {
-    return this.lanes.get(laneKeyOf({ view, key }))?.report(this.gate.isShut());
+    return this.report(laneKeyOf({ view, key }));
   }
 
   /** Whether an object's lane has events. */
@@ -117,7 +80,7 @@ export class FunctionQueue {
 
   /** A pending promise while sources should wait. */
   get congested(): Promise<void> | undefined {
-    return this.parts.backpressure.congested;
+    return this.backpressure.congested;
   }
 
   /** Whether the disk takes what does not fit in memory. */
@@ -127,9 +90,8 @@ export class FunctionQueue {
 
   /** A pending promise while the function accepts nothing at all. */
   full(isListing: boolean): Promise<void> | undefined {
-    const { backpressure } = this.parts;
-    if (backpressure.isShort) this.shareMemory();
-    return backpressure.full(isListing);
+    if (this.backpressure.isShort) this.shareMemory();
+    return this.backpressure.full(isListing);
   }
 
   /** Whether an event waits that an earlier process may have handled without a record on disk. */
@@ -185,7 +147,7 @@ export class FunctionQueue {
     // A requeue time from before an edit of mode Reconcile gives way to a change of the object, as it did in that mode.
     if (!event.replayed && head?.notBefore !== undefined && head.attempts === 0 && head.flags.reason === "edited") {
       head.notBefore = undefined;
-      if (lane.backoff) this.wake(lane);
+      if (lane.isBackingOff) this.wake(lane);
     }
     if (spill.isFull) this.overflow(lane, event);
     else if (lane.firstShelved !== undefined) this.shelve(lane, event);
@@ -228,19 +190,12 @@ export class FunctionQueue {
     void this.refill();
   }
 
-  /** Continues with new code. Waiting retries are attempted at once. */
-  resumeWith(manifest: FunctionManifest, usesOldObject: boolean): void {
-    this.parts.attempts.code = { manifest, usesOldObject };
-    this.gate.renew();
-  }
-
   /** Stops all attempts. Resolves when nothing runs. */
-  async stop(): Promise<void> {
-    this.parts.backpressure.stop();
+  override async stop(): Promise<void> {
+    this.backpressure.stop();
     this.parts.spill.close();
     this.pinTimer?.cancel();
-    for (const { backoff, debounce } of this.lanes.values()) (backoff ?? debounce)?.cancel();
-    await this.gate.stop();
+    await super.stop();
     this.persistRedeliveryRisks();
   }
 
@@ -270,8 +225,8 @@ export class FunctionQueue {
 
   /** Puts the event on disk, behind others of its lane that are there. */
   private shelve(lane: EventLane, event: LaneEvent): void {
-    const { spill, backlogs } = this.parts;
-    const from = backlogs.collapseShelved(lane, event);
+    const { spill } = this.parts;
+    const from = this.backlogs.collapseShelved(lane, event);
     spill.putShelved(spilledEvent(event));
     this.spilled(event);
     lane.shelve(event, from);
@@ -286,7 +241,7 @@ export class FunctionQueue {
     if (this.manifest.delivery.mode === "Latest") this.coalesce(lane, event);
     lane.push(event);
     this.parts.spill.entered(event);
-    if (lane.length === 1 && lane.isIdle) this.ready.add(lane);
+    if (lane.length === 1 && !lane.running && !lane.waits) this.ready.add(lane);
     this.watchPins();
     this.pump();
   }
@@ -297,18 +252,18 @@ export class FunctionQueue {
    * function is merely slow, and its sources wait for it.
    */
   private shareMemory(): void {
-    const { spill, backlogs } = this.parts;
+    const { spill } = this.parts;
     const lanes = [...this.lanes.values()];
-    const stuck = spill.fairLimit(lanes.filter(({ backoff }) => backoff).length);
+    const stuck = spill.fairLimit(lanes.filter(({ isBackingOff }) => isBackingOff).length);
     const running = spill.fairLimit(1);
-    for (const lane of lanes) backlogs.collapse(lane, lane.within(lane.backoff ? stuck : running));
+    for (const lane of lanes) this.backlogs.collapse(lane, lane.within(lane.isBackingOff ? stuck : running));
   }
 
   /** Frees memory when it is full: lanes that wait for a retry keep only their head in memory, all others at most their share. */
   private makeRoom(): void {
     const { laneLimit } = this.parts.spill;
     for (const lane of this.lanes.values()) {
-      if (lane.backoff) this.rest(lane);
+      if (lane.isBackingOff) this.rest(lane);
       else this.trim(lane, lane.within(laneLimit));
     }
   }
@@ -320,7 +275,7 @@ export class FunctionQueue {
     const { head } = lane;
     if (!head) return;
     spill.pin(head);
-    if (lane.backoff) spill.release(head);
+    if (lane.isBackingOff) spill.release(head);
   }
 
   /** Keeps the lane's first events in memory, and the others on disk alone. */
@@ -342,124 +297,73 @@ export class FunctionQueue {
     this.settle(tail, "dropped");
   }
 
-  /** Begins as many attempts as may begin. */
-  pump(): void {
+  protected take(lane: EventLane): Turn {
     const { attempts, share } = this.parts;
-    /** Lanes whose events must wait while others go on. */
-    const refused: EventLane[] = [];
+    const { head } = lane;
+    if (!head) return "taken";
+    if (attempts.refuses(head)) return "passed";
+    if (this.inProgress >= attempts.limitFor(head)) return "full";
     const takesTurns = attempts.takesTurns && !share.isStuck;
-    while (!this.gate.isShut()) {
-      const lane = this.ready.first;
-      if (!lane) break;
-      const event = lane.head;
-      if (event && attempts.refuses(event)) {
-        this.ready.delete(lane);
-        refused.push(lane);
-        continue;
-      }
-      if (event && this.gate.isFull(attempts.limitFor(event))) break;
-      if (!share.time.mayBegin() || (takesTurns && !share.time.isInTurn && !share.mayBegin())) break;
-      this.ready.delete(lane);
-      if (!event || this.isEarly(lane, event)) continue;
-      this.gate.enter();
-      lane.running = true;
-      const counted = takesTurns ? share.enter() : undefined;
-      attempts.run(event, this.gate.isShut, new HeadAttempt(this, lane, event, counted));
-    }
-    for (const lane of refused) this.ready.add(lane);
+    if (!share.time.mayBegin() || (takesTurns && !share.time.isInTurn && !share.mayBegin())) return "full";
+    if (this.isEarly(lane, head)) return "taken";
+    return this.run(lane, head, takesTurns ? share.enter() : undefined);
   }
 
   /** Whether the head must wait, because its handler asked for a later time, or its object still changes. Starts the wait. */
   private isEarly(lane: EventLane, event: LaneEvent): boolean {
     if (event.notBefore === undefined) return this.isDebouncing(lane, event);
     const waitMs = msUntil(event.notBefore, event.receivedWall, this.parts.clock);
-    if (waitMs > 0) this.retryAfter(lane, event, waitMs);
+    if (waitMs > 0) this.retryAfter(lane, event, event.attempts > 0 ? "retry" : "requeue", waitMs);
     return waitMs > 0;
   }
 
   /** Whether the object still changes. Only a first attempt waits for that, and only at a change that was not on disk. */
   private isDebouncing(lane: EventLane, head: LaneEvent): boolean {
-    if (lane.debounce) return true;
     const { clock, attempts } = this.parts;
     const { debounceMs } = attempts;
     if (debounceMs === undefined || head.kind === "tick") return false;
     if (head.attempts > 0 || head.interruptions > 0 || head.place !== "memory") return false;
     const { since = head.receivedAt, tail = head } = lane;
     const waitMs = debounceWaitMs(debounceMs, since, tail.receivedAt, clock.monotonic());
-    if (waitMs <= 0) return false;
-    // Changes that arrive meanwhile are considered when the timer fires.
-    lane.debounce = clock.after(waitMs, () => {
-      lane.debounce = undefined;
-      this.wake(lane);
-    });
-    return true;
+    // Changes that arrive meanwhile are considered when the wait is over.
+    if (waitMs > 0) this.wait(lane, "debounce", waitMs);
+    return waitMs > 0;
   }
 
-  /**
-   * Releases the lane after an attempt at its head.
-   * @param counted the result of `FairShare.enter`
-   */
-  returned(lane: EventLane, counted: number | undefined): void {
-    lane.running = false;
-    const { share, attempts, backpressure, spill } = this.parts;
-    if (!lane.backoff) {
-      if (lane.length > 0) this.ready.add(lane);
-      else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
-      if (lane.firstShelved !== undefined) void this.takeBack(lane);
-      if (spill.overflows) void this.refill();
-    }
-    this.gate.leave();
+  protected returned(counted: number | undefined): void {
+    const { share, attempts } = this.parts;
     share.leave(counted);
     // Events in progress may take as long as this one did, so other functions do not wait for them.
     if (!attempts.takesTurns) share.writeOff();
-    backpressure.moved();
+    this.backpressure.moved();
   }
 
-  /** Acts on the result of an attempt at an event. */
-  conclude(lane: EventLane, event: LaneEvent, conclusion: Conclusion): void {
+  protected conclude(lane: EventLane, event: LaneEvent, conclusion: Conclusion): void {
     if (conclusion.type === "terminal") {
       if (conclusion.letter) this.parts.commits.putDeadLetter(conclusion.letter);
       this.finish(lane, event, conclusion.outcome);
     } else if (conclusion.type === "again") {
       lane.blocked = conclusion.blocked;
-      this.retryAfter(lane, event, conclusion.afterMs);
+      this.retryAfter(lane, event, conclusion.why, conclusion.afterMs);
+      if (lane.waits) return;
     }
+    if (lane.length > 0) this.ready.add(lane);
+    else if (lane.firstShelved === undefined) this.lanes.delete(lane.key);
+    if (lane.firstShelved !== undefined) void this.takeBack(lane);
+    if (this.parts.spill.overflows) void this.refill();
   }
 
-  /** Retries an attempt later whose stored input could not be read. No attempt is counted. */
-  storeFailed(lane: EventLane, event: LaneEvent, error: unknown): void {
-    const fields = { function: this.manifest.name, object: event.key, error: String(error) };
-    this.parts.log.error(fields, "attempt could not begin");
-    this.retryAfter(lane, event, storeRetryMs);
-  }
-
-  private retryAfter(lane: EventLane, event: LaneEvent, delayMs: number): void {
-    const { spill, clock } = this.parts;
+  private retryAfter(lane: EventLane, event: LaneEvent, why: Waits, delayMs: number): void {
+    const { spill } = this.parts;
     spill.release(event);
-    if (this.gate.isStopped) return;
-    lane.backoff = afterLong(clock, delayMs, () => {
-      event.notBefore = undefined;
-      this.wake(lane);
-    });
-    if (!spill.isFull) return;
+    this.wait(lane, why, delayMs);
+    if (this.isStopped || !spill.isFull) return;
     this.rest(lane);
     void this.refill();
   }
 
-  private wakeAll(): void {
-    for (const lane of this.lanes.values()) {
-      lane.blocked = false;
-      if (!lane.backoff) continue;
-      // A time that came with a failure ends with its backoff; a requeue's time stays.
-      if (lane.head && lane.head.attempts > 0) lane.head.notBefore = undefined;
-      this.wake(lane);
-    }
-  }
-
   private wake(lane: EventLane): void {
-    lane.backoff?.cancel();
-    lane.backoff = undefined;
-    this.ready.add(lane);
+    this.endWait(lane);
     this.pump();
   }
 
@@ -468,7 +372,7 @@ export class FunctionQueue {
     lane.shift();
     lane.blocked = false;
     this.parts.spill.left(event);
-    this.parts.backpressure.left(event.size);
+    this.backpressure.left(event.size);
     const { journalRow: row, view, body, verdict, key, id, shown, meta } = event;
     let holdsMark = false;
     if (!event.replayed) {
@@ -487,18 +391,18 @@ export class FunctionQueue {
   }
 
   private async refill(): Promise<void> {
-    const { spill, backlogs, restore } = this.parts;
-    if (this.gate.isStopped || !spill.overflows) return;
+    const { spill, restore } = this.parts;
+    if (this.isStopped || !spill.overflows) return;
     const { events } = spill.laneLimit;
     const give = (stored: LoadedEvent) => {
       const event = restore(stored);
       const lane = this.laneOf(event);
-      const fits = lane.firstShelved === undefined && lane.length < events && !lane.backoff;
+      const fits = lane.firstShelved === undefined && lane.length < events && !lane.isBackingOff;
       if (fits || !spill.holdsQueues) {
         this.enter(lane, event);
         return "taken";
       }
-      const from = backlogs.collapseShelved(lane, event);
+      const from = this.backlogs.collapseShelved(lane, event);
       if (from) spill.rewrite(event);
       lane.shelve(event, from);
       return "shelved";
@@ -513,7 +417,7 @@ export class FunctionQueue {
   private async takeBack(lane: EventLane): Promise<void> {
     const { spill, restore } = this.parts;
     const { events } = spill.laneLimit;
-    if (this.gate.isStopped || lane.reading || lane.firstShelved === undefined || lane.length > events / 2) return;
+    if (this.isStopped || lane.reading || lane.firstShelved === undefined || lane.length > events / 2) return;
     lane.reading = true;
     const hasRead = await this.reading(
       async () => {
@@ -544,7 +448,7 @@ export class FunctionQueue {
 
   /** Searches at intervals for events that have held the mark for too long. */
   private watchPins(): void {
-    if (this.pinTimer || this.gate.isStopped) return;
+    if (this.pinTimer || this.isStopped) return;
     this.pinTimer = this.parts.clock.after(
       pinCheckMs,
       () => {
@@ -559,12 +463,12 @@ export class FunctionQueue {
   }
 
   private pinUpTo(lane: EventLane, limit: number): void {
-    const { spill, backlogs } = this.parts;
+    const { spill } = this.parts;
     if (!spill.pinAll(lane.pinned(limit))) {
-      backlogs.collapse(lane, lane.within(spill.recordLimit));
+      this.backlogs.collapse(lane, lane.within(spill.recordLimit));
       spill.pinAll(lane.pinned(limit));
     }
-    const { head, running, backoff } = lane;
-    if ((running || backoff) && head && head.receivedAt <= limit) this.rest(lane);
+    const { head, running, isBackingOff } = lane;
+    if ((running || isBackingOff) && head && head.receivedAt <= limit) this.rest(lane);
   }
 }

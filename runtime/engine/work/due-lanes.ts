@@ -23,7 +23,7 @@ export interface Due {
  * Items that wait for their time: a binary heap and one timer. A timer with its closures for each item took more, and a
  * reconciler may have an item for each of 100,000 objects.
  */
-export class DueKeys<T extends Due> {
+export class DueLanes<T extends Due> {
   private readonly clock: Clock;
   private readonly due: (items: readonly T[]) => void;
   private readonly heap: T[] = [];

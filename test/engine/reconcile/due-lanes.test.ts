@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Due, DueKeys } from "../../../runtime/engine/work/due-keys.ts";
+import { type Due, DueLanes } from "../../../runtime/engine/work/due-lanes.ts";
 import { Dice } from "../../laws/random.ts";
 import { VirtualClock } from "../../virtual-clock.ts";
 
@@ -8,7 +8,7 @@ const item = (name: string) => ({ name, dueAt: 0, place: -1 });
 function opened() {
   const clock = new VirtualClock();
   const came: string[] = [];
-  const due = new DueKeys<Due & { name: string }>(clock, (items) => {
+  const due = new DueLanes<Due & { name: string }>(clock, (items) => {
     for (const { name } of items) came.push(`${name}@${clock.monotonic()}`);
   });
   return { clock, due, came };
@@ -63,7 +63,7 @@ test("an item that is due in two months comes then", async () => {
 test("of items that are due at once no more than 512 come in a turn", async () => {
   const turns: number[] = [];
   const clock = new VirtualClock();
-  const due = new DueKeys(clock, (items) => turns.push(items.length));
+  const due = new DueLanes(clock, (items) => turns.push(items.length));
   for (let number = 0; number < 1_200; number++) due.add(item(`${number}`), 10);
   await clock.advance(10);
   expect(turns).toEqual([512, 512, 176]);
