@@ -129,11 +129,14 @@ export class FunctionDispatch {
   }
 
   private reconcile(reconciling: Reconciling): void {
+    const { queue } = this.parts;
     const scope = this.scope(reconciling.trigger);
-    reconciling.isSettledIn = (namespace) => scope.isSettled(namespace);
-    reconciling.pendingEdits.isInLane = (key) => this.parts.queue.holds(this.view(reconciling.trigger), key);
-    reconciling.keys.roomAgain = () => this.parts.queue.pump();
-    reconciling.keys.start();
+    const view = this.view(reconciling.trigger);
+    reconciling.keys.start({
+      isSettledIn: (namespace) => scope.isSettled(namespace),
+      isInLane: (key) => queue.holds(view, key),
+      pump: () => queue.pump(),
+    });
     reconciling.resync.start();
   }
 

@@ -15,7 +15,7 @@ import {
   withCause,
 } from "./key-lane.ts";
 import type { Waits } from "./lane.ts";
-import type { Primary } from "./primary.ts";
+import type { KeySource, Primary } from "./primary.ts";
 import { debounceWaitMs } from "./retry.ts";
 import type { Spill } from "./spill.ts";
 import { type Turn, WorkQueue } from "./work-queue.ts";
@@ -45,8 +45,6 @@ interface KeyQueueParts {
 
 /** One function's keys: at most one run of each at a time, and a row on disk for each that is to run. */
 export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
-  /** Called when it accepts changes again. */
-  roomAgain: () => void = () => {};
   /** The share of a commit for its rows and runs. */
   readonly share: CommitShare;
   private readonly parts: KeyQueueParts;
@@ -57,13 +55,14 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   private recountedAt = Number.NEGATIVE_INFINITY;
   /** Set while changes wait until there are fewer keys. */
   private roomPoll: Timer | undefined;
-  private started = false;
+  /** `undefined` until it is started. */
+  private source: KeySource | undefined;
   private pumpsSoon = false;
 
   constructor(parts: KeyQueueParts) {
     const share = new CommitShare(parts.commits, () => {
       this.pump();
-      this.roomAgain();
+      this.source?.pump();
     });
     super(parts.attempts, parts.clock, (work) => share.soon(work));
     this.parts = parts;
@@ -103,8 +102,9 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
     else this.ready.add(lane);
   }
 
-  start(): void {
-    this.started = true;
+  /** Begins to run keys. */
+  start(source: KeySource): void {
+    this.source = source;
     this.pump();
   }
 
@@ -162,7 +162,7 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
     const { primary } = this.parts;
     if (cause?.trigger === primary.view.identity) return cause.type === "Deleted" ? "absent" : "object";
     if (primary.has(key)) return "object";
-    return primary.isSettled(key) ? "absent" : "unknown";
+    return this.isSettled(key) ? "absent" : "unknown";
   }
 
   /** Stops all runs. Resolves when nothing runs. */
@@ -197,7 +197,7 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
 
   protected take(lane: KeyLane): Turn {
     const { concurrency } = this.parts.attempts.code.manifest.delivery;
-    if (!this.started || this.inProgress >= concurrency || this.share.isSpent) return "full";
+    if (!this.source || this.inProgress >= concurrency || this.share.isSpent) return "full";
     if (!this.isRunnable(lane)) return "taken";
     this.share.add();
     return this.run(lane, lane);
@@ -206,7 +206,7 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   /** Whether the key may run. It waits until its object is known. If it has a wrong namespace, the right key is woken instead. */
   private isRunnable(lane: KeyLane): boolean {
     const { primary, commits } = this.parts;
-    if (!primary.isSettled(lane.key)) {
+    if (!this.isSettled(lane.key)) {
       this.unsettled.add(lane);
       this.awaitSettled();
       return false;
@@ -223,6 +223,11 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
       commits.settle(lane.journalRow, { view: primary.view.id, key: lane.key, id: lane.id });
     for (const cause of lane.causes) this.wake(canonical, cause);
     return false;
+  }
+
+  private isSettled(key: string): boolean {
+    const { source } = this;
+    return source !== undefined && this.parts.primary.isSettled(key, source);
   }
 
   private awaitSettled(): void {
@@ -272,7 +277,7 @@ export class KeyQueue extends WorkQueue<KeyLane, KeyLane> {
   private endFull(): void {
     this.roomPoll?.cancel();
     this.roomPoll = undefined;
-    this.roomAgain();
+    this.source?.pump();
   }
 
   /** Causes that arrived during the run are still in `since`. */

@@ -4,14 +4,22 @@ import { nameOf, namespaceOf } from "../state/by-namespace.ts";
 import type { KnownObjects } from "../state/known-objects.ts";
 import type { Spill } from "./spill.ts";
 
+/** The source of the changes that wake keys. */
+export interface KeySource {
+  /** Whether the known objects of a namespace are as new as the server was when this process began to read it. */
+  isSettledIn(namespace: string): boolean;
+  /** Whether an event of the object with this key is in memory. */
+  isInLane(key: string): boolean;
+  /** Called when keys can be woken again. */
+  pump(): void;
+}
+
 /** The trigger without `key`: the kind of the reconciled objects, and their states. */
 export class Primary {
   readonly view: KnownObjects;
   private readonly look: Look;
   /** Whether the kind is cluster-scoped, so that its keys have no namespace. `undefined` until an object of the kind was seen. */
   private isClusterScoped: boolean | undefined;
-  /** Whether the known objects of a namespace are as new as the server was when this process began to read it. */
-  private readonly isSettledIn: (namespace: string) => boolean;
   private readonly pendingEdits: PendingEditEvents;
   private readonly names: ReadonlyMap<string, string>;
   private readonly comparesChanges: boolean;
@@ -26,19 +34,18 @@ export class Primary {
     pendingEdits: PendingEditEvents,
     names: ReadonlyMap<string, string>,
     comparesChanges: boolean,
-    isSettledIn: (namespace: string) => boolean,
   ) {
     this.comparesChanges = comparesChanges;
     this.pendingEdits = pendingEdits;
     this.names = names;
     this.view = view;
     this.look = look;
-    this.isSettledIn = isSettledIn;
   }
 
   /** Whether a key may run: its object is known, so that it is not taken for deleted, and its waiting events have ended. */
-  isSettled(key: string): boolean {
-    return this.isSettledIn(nameOf(key).namespace) && !this.view.isPendingCreate(key) && !this.pendingEdits.has(key);
+  isSettled(key: string, source: KeySource): boolean {
+    const { view, pendingEdits } = this;
+    return source.isSettledIn(nameOf(key).namespace) && !view.isPendingCreate(key) && !pendingEdits.has(key, source);
   }
 
   /** Whether a key has an object, as far as is known, or one whose first event waits. */
@@ -105,8 +112,6 @@ export class PendingEditEvents {
   private readonly spill: Pick<Spill, "hasRead">;
   /** The sequence of each object's last event. */
   private readonly sequences = new Map<string, number>();
-  /** Whether an event of the object is in memory. Set before it is called. */
-  isInLane: (key: string) => boolean = () => false;
 
   constructor(
     events: Iterable<Pick<SpillHeader | SpilledEvent, "namespace" | "name" | "sequence">>,
@@ -116,10 +121,10 @@ export class PendingEditEvents {
     for (const { namespace, name, sequence } of events) this.sequences.set(`${namespace}/${name}`, sequence);
   }
 
-  has(key: string): boolean {
+  has(key: string, source: Pick<KeySource, "isInLane">): boolean {
     const sequence = this.sequences.get(key);
     if (sequence === undefined) return false;
-    if (!this.spill.hasRead(sequence) || this.isInLane(key)) return true;
+    if (!this.spill.hasRead(sequence) || source.isInLane(key)) return true;
     this.sequences.delete(key);
     return false;
   }

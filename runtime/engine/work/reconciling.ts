@@ -68,9 +68,6 @@ export interface Reconciling {
   readonly resync: Resync;
   /** The trigger without `key`. */
   readonly trigger: string;
-  /** Whether a namespace's objects are known. Set before it starts. */
-  isSettledIn: (namespace: string) => boolean;
-  readonly pendingEdits: PendingEditEvents;
 }
 
 /** Builds the parts from the manifest and the stored state. */
@@ -81,8 +78,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
     on.replays.filter((each) => each.view === view.id && !each.redelivered),
     spill,
   );
-  const isSettledIn = (namespace: string) => reconciling.isSettledIn(namespace);
-  const primary = new Primary(view, look, pendingEdits, names, on.comparesChanges, isSettledIn);
+  const primary = new Primary(view, look, pendingEdits, names, on.comparesChanges);
   const backoff = new KeyBackoff(clock, random);
   const attempts = new Attempts(
     { manifest, usesOldObject: false },
@@ -90,7 +86,8 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
   );
   const nextSequence = () => maker.nextSequence();
   const queue = new KeyQueue({ primary, attempts, backoff, commits, clock, spill, nextSequence });
-  const reconciling: Reconciling = {
+  await restore(queue, keys, parts, primary);
+  return {
     keys: queue,
     wakes: new KeyMapper(rules, primary, queue, { shard: parts.shard, time }),
     resync: new Resync({
@@ -106,11 +103,7 @@ export async function reconcilingOf(parts: ReconcilingParts, on: OnRecord): Prom
       share: queue.share,
     }),
     trigger: view.trigger.name,
-    isSettledIn: () => false,
-    pendingEdits,
   };
-  await restore(queue, keys, parts, primary);
-  return reconciling;
 }
 
 /** The number of keys that are restored in one turn of the event loop. */
